@@ -8,11 +8,11 @@ import errno
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from shop_directory.settings.exit_codes import ExitCode, problem, problems_as_json
+from shop_directory.settings.exit_codes import ExitCode, end_command, problems_as_json
 
 if TYPE_CHECKING:
     from service.settings.service import Settings
@@ -103,7 +103,7 @@ def serve(
     try:
         refuse_open_operations(settings)
     except SettingsError as error:
-        _stop(ExitCode.USAGE, str(error))
+        end_command(ExitCode.USAGE, str(error))
     configure_logging_from(settings)
     try:
         if settings.workers == 1:
@@ -113,7 +113,7 @@ def serve(
     except SystemExit as ended:
         if not ended.code:
             raise
-        _stop(ExitCode.UNAVAILABLE, _not_served(settings, ended.__context__))
+        end_command(ExitCode.UNAVAILABLE, _not_served(settings, ended.__context__))
 
 
 def _not_served(settings: "Settings", cause: BaseException | None) -> str:
@@ -154,15 +154,10 @@ def _settings(**given: object) -> "Settings":
     try:
         settings = load_settings(**given)
     except SettingsError as error:
-        _stop(ExitCode.USAGE, str(error))
+        end_command(ExitCode.USAGE, str(error))
     for line in (*unknown_variables(Settings), *settings.cautions()):
         print(line, file=sys.stderr)
     return settings
-
-
-def _stop(exit_code: ExitCode, message: str) -> NoReturn:
-    print(problem(exit_code, message), file=sys.stderr)
-    raise typer.Exit(exit_code)
 
 
 if __name__ == "__main__":

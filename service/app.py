@@ -24,7 +24,6 @@ from service.mcp_server.endpoint import McpEndpoint, call_over_http, refused_ear
 from service.mcp_server.server import build_server
 from service.mcp_server.stdio import call_over_stdio, serve_stdio
 from service.observability.prometheus import PrometheusMetrics
-from service.observability.safe_metrics import safe_metrics
 from service.observability.traces import open_traces
 from service.operations.flags import flags_of
 from service.operations.health import HealthProbe
@@ -37,7 +36,7 @@ from service.rest.probes import SERVICE, health_endpoint, ready_endpoint, versio
 from service.rest.report_readiness import ReportReadiness
 from service.rest.tool_endpoint import tool_endpoint
 from service.runtime.addresses import Proxies, proxies
-from service.runtime.metrics import Metrics
+from service.runtime.metrics import Metrics, safe_metrics
 from service.runtime.overload import Gate
 from service.search.failures import BackendUnavailable
 from service.search.protocol import SearchBackend

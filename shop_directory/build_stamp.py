@@ -30,16 +30,15 @@ class BuildStamp:
     built_at: str
 
 
-def stamp_of_build(commit: str | None, built_at: str | None, file: Path = STAMP_FILE) -> BuildStamp | None:
+def stamp_of_build(commit: str | None, built_at: str | None) -> BuildStamp | None:
     """The stamp of this build; None when it is unknown or malformed.
 
     Args:
         commit: from the environment; None when it is not set there.
         built_at: as `commit`. If only one of both is set, the other one is not read from the file.
-        file: written by the build hook; it may be missing.
     """
     if commit is None and built_at is None:
-        commit, built_at = _read_stamp(file)
+        commit, built_at = _read_stamp()
     return checked(commit, built_at)
 
 
@@ -65,9 +64,9 @@ def is_time(text: str) -> bool:
         return False
 
 
-def _read_stamp(file: Path) -> tuple[Any, Any]:
+def _read_stamp() -> tuple[Any, Any]:
     try:
-        document = json.loads(file.read_bytes())
+        document = json.loads(STAMP_FILE.read_bytes())
         return document["commit"], document["built_at"]
     except (OSError, ValueError, TypeError, KeyError):
         return None, None

@@ -10,7 +10,7 @@ import sys
 from collections.abc import MutableMapping, Sequence
 from importlib.metadata import EntryPoint, entry_points, version
 from types import MappingProxyType
-from typing import Annotated, Any, Final, NoReturn
+from typing import Annotated, Any, Final
 
 import typer
 from typer import rich_utils
@@ -18,7 +18,15 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 from shop_directory.build_stamp import stamp_of_build
-from shop_directory.settings.exit_codes import MEANINGS, ExitCode, is_run_by_make, problem, problems_as_json
+from shop_directory.settings.exit_codes import (
+    MEANINGS,
+    ExitCode,
+    JsonOption,
+    end_command,
+    is_run_by_make,
+    problem,
+    problems_as_json,
+)
 
 GROUP: Final = "shop_directory.commands"
 NAME: Final = "shop-directory"
@@ -42,10 +50,6 @@ _PANELS: Final = MappingProxyType(
     }
 )
 _OWN_PANEL: Final = "Look at the program"
-
-JsonOption = Annotated[
-    bool, typer.Option("--json", callback=problems_as_json, is_eager=True, help="Print one JSON document instead.")
-]
 
 
 def main() -> None:
@@ -103,14 +107,14 @@ def config(
     try:
         sides = installed_sides()
     except ImportError as error:
-        _stop(ExitCode.BAD_INPUT, _missing(error))
+        end_command(ExitCode.BAD_INPUT, _missing(error))
     if markdown:
         typer.echo(settings_page(sides), nl=False)
         return
     try:
         found = {side: effective(kind.load()) for side, kind in sides.items()}
     except SettingsError as error:
-        _stop(ExitCode.USAGE, str(error))
+        end_command(ExitCode.USAGE, str(error))
     for line in {line for kind in sides.values() for line in unknown_variables(kind)}:
         typer.echo(line, err=True)
     if as_json:
@@ -191,7 +195,7 @@ def _mounted(entry_point: EntryPoint) -> Any:  # noqa: ANN401 - Typer's own type
 
         @holder.command(name, help=missing, rich_help_panel=panel)
         def _broken() -> None:
-            _stop(ExitCode.BAD_INPUT, f"{NAME} {name}: {missing}")
+            end_command(ExitCode.BAD_INPUT, f"{NAME} {name}: {missing}")
     else:
         if isinstance(found, typer.Typer):
             holder.add_typer(found, name=name, rich_help_panel=panel)
@@ -235,8 +239,3 @@ def _report_usage(error: typer.TyperException, *, as_json: bool) -> int:
     else:
         rich_utils.rich_format_error(error)  # type: ignore[arg-type]  # Typer raises its own ClickException
     return error.exit_code
-
-
-def _stop(exit_code: ExitCode, message: str) -> NoReturn:
-    typer.echo(problem(exit_code, message), err=True)
-    raise typer.Exit(exit_code)

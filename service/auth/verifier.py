@@ -19,7 +19,7 @@ from service.auth.protocol import SecretHash, Token, TokenStore, TokensUnavailab
 from service.auth.secrets import hash_of, is_token_text
 from service.runtime.metrics import NO_METRICS, Metrics
 from service.runtime.request_context import detached_from_request, remaining_seconds
-from service.runtime.store_waits import store_wait_budget, wait_for_store
+from service.runtime.store_waits import store_wait_budget, timed_store_call, wait_for_store
 
 CACHE_SECONDS: Final = 1.5
 GRACE_SECONDS: Final = 600.0
@@ -205,14 +205,9 @@ class TokenVerifier:
         return answer
 
     async def _find(self, secret: SecretHash) -> Token | None:
-        started, outcome = self._clock.steady(), "unavailable"
-        try:
+        with timed_store_call(self._metrics, "tokens", "find"):
             async with asyncio.timeout(self._timeout):
-                token = await self._store.find(secret)
-            outcome = "ok"
-            return token
-        finally:
-            self._metrics.store_call("tokens", "find", outcome, self._clock.steady() - started)
+                return await self._store.find(secret)
 
     def _expired(self, token: Token) -> bool:
         return token.expires_at is not None and self._clock.wall() >= token.expires_at

@@ -15,9 +15,8 @@ from service.errors import (
     TokenInvalidError,
     TokenRequiredError,
 )
-from service.limits.headers import Headers, quota_headers, quota_pattern
 from service.limits.policy import Bucket, Quota, QuotaPolicy, quota_key
-from service.limits.protocol import Decision, Limiter, LimiterUnavailable
+from service.limits.protocol import Decision, Headers, Limiter, LimiterUnavailable, quota_headers, quota_pattern
 from service.runtime.caller import Caller
 from service.runtime.metrics import NO_METRICS, Metrics
 
@@ -91,7 +90,7 @@ class Admission:
         self._address_quotas = {bucket: self.address_quota(bucket) for bucket in Bucket}
 
     async def admit(self, caller: Caller, bucket: Bucket, *, token_required: bool = False) -> Admitted:
-        """AdmissionResult a call.
+        """Admit a call.
 
         Args:
             caller: the caller.

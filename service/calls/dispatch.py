@@ -20,15 +20,15 @@ from service.errors import (
     RouteNotFoundError,
     ServiceError,
 )
-from service.limits.headers import Headers
 from service.limits.policy import Bucket, tool_bucket
+from service.limits.protocol import Headers
 from service.reports.protocol import ReportQueue
 from service.runtime.caller import Caller, Channel
 from service.runtime.request_context import bind_request, current, new_request_context, remaining_seconds
 from service.runtime.wire import encode
 from service.search.protocol import Snapshot
 from service.tools.request import validated
-from service.tools.tool import TokenRule, Tool, ToolAnswer, ToolContext
+from service.tools.tool import TokenRule, Tool, ToolAnswer, ToolContext, to_wire
 
 Arguments = Callable[[], Awaitable[object]]
 
@@ -75,6 +75,15 @@ class Outcome:
 AdmissionResult = Admitted | ServiceError
 
 
+def already_read(arguments: object) -> Arguments:
+    """The arguments of a call whose transport has read them before admission."""
+
+    async def read() -> object:
+        return arguments
+
+    return read
+
+
 class Dispatcher:
     """Runs the tools of a registry on live data."""
 
@@ -84,7 +93,6 @@ class Dispatcher:
         live: LiveData,
         admission: Admission,
         surroundings: CallEnvironment,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         *,
         timeout: float = _TIMEOUT,
     ) -> None:
@@ -95,7 +103,6 @@ class Dispatcher:
             live: the live generation.
             admission: admits calls.
             surroundings: what all calls share.
-            clock: read once for each call.
             timeout: seconds that a call may take if its transport sets no deadline.
         """
         self.tools = tuple(registry)
@@ -103,7 +110,6 @@ class Dispatcher:
         self._live = live
         self._admission = admission
         self._surroundings = surroundings
-        self._clock = clock
         self._timeout = timeout
 
     def has_tool(self, name: str) -> bool:
@@ -183,7 +189,7 @@ class Dispatcher:
             request = validated(tool.request, await arguments())
             if units := tool.extra_cost(request):
                 headers = await self._charge(tool, units, caller, admitted)
-            now = self._clock()
+            now = datetime.now(UTC)
 
             async def work(snapshot: Snapshot) -> ToolAnswer:
                 return await tool.run(request, self._context(snapshot, caller, admitted, now))
@@ -224,5 +230,5 @@ def _outcome(caller: Caller, live: LiveResult[ToolAnswer], headers: Headers) -> 
     if isinstance(live.result, ServiceError):
         document, error = live.result.problem(), live.result
     else:
-        document, error = live.result.as_wire(), None
+        document, error = to_wire(live.result), None
     return Outcome(caller.request_id, document, encode(document), live.stamp, error, headers)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 from service.reports.protocol import Recheck, Report, Waiting
@@ -58,14 +59,8 @@ def _recheck(recheck: Recheck) -> dict[str, Any]:
 
 def _waiting(waiting: Waiting) -> dict[str, Any]:
     return {
-        "depth": waiting.depth,
-        "lag": waiting.lag,
-        "pending": waiting.pending,
-        "dead": waiting.dead,
-        "workers": [
-            {"name": one.name, "pending": one.pending, "idle_seconds": round(one.idle_seconds, 3)}
-            for one in waiting.workers
-        ],
+        **asdict(waiting),
+        "workers": [{**asdict(one), "idle_seconds": round(one.idle_seconds, 3)} for one in waiting.workers],
         "rechecks": [_recheck(one) for one in waiting.rechecks],
         "dead_letters": [_recheck(one) for one in waiting.dead_letters],
     }

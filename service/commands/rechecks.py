@@ -12,7 +12,7 @@ import typer
 from service.commands.recheck_output import recheck_lines, report_line, waiting_lines
 from service.reports.opening import QueueKind, open_queue
 from service.reports.protocol import ReportQueue, ReportsUnavailable
-from shop_directory.settings.exit_codes import ExitCode, end_command, problems_as_json
+from shop_directory.settings.exit_codes import ExitCode, JsonOption, end_command, problems_as_json
 
 _WORKER: Final = re.compile(r"[A-Za-z0-9._@-]{1,64}")
 _Answer = TypeVar("_Answer")
@@ -24,9 +24,6 @@ def _valid_worker(worker: str) -> str:
     return worker
 
 
-JsonOption = Annotated[
-    bool, typer.Option("--json", callback=problems_as_json, is_eager=True, help="Print one JSON document instead.")
-]
 JsonLinesOption = Annotated[
     bool,
     typer.Option(

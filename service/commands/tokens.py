@@ -14,7 +14,7 @@ import typer
 from service.auth.opening import TokenStoreKind, open_tokens
 from service.auth.protocol import Token, TokenStore, TokensUnavailable
 from service.auth.secrets import hash_of, new_token_id, new_token_text
-from shop_directory.settings.exit_codes import ExitCode, end_command, problems_as_json
+from shop_directory.settings.exit_codes import ExitCode, JsonOption, end_command
 
 if TYPE_CHECKING:
     from service.settings.stores import StoreSettings
@@ -46,10 +46,6 @@ def _complete_ids(context: typer.Context, incomplete: str) -> list[tuple[str, st
         return []
     return [(each.id, each.name) for each in issued if each.id.startswith(incomplete)]
 
-
-JsonOption = Annotated[
-    bool, typer.Option("--json", callback=problems_as_json, is_eager=True, help="Print one JSON document instead.")
-]
 
 token = typer.Typer(help="Issue, list and revoke API tokens.", no_args_is_help=True)
 

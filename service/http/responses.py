@@ -87,11 +87,6 @@ def request_context_of(scope: Scope) -> RequestContext:
     return request
 
 
-def request_id_of(scope: Scope) -> str:
-    """The id in a request's context."""
-    return request_context_of(scope).request_id
-
-
 def http_caller(scope: Scope, channel: Channel, trusted: Proxies) -> Caller:
     """The caller of a request: its token, and the address and country that trusted proxies report (Q3).
 
@@ -103,7 +98,7 @@ def http_caller(scope: Scope, channel: Channel, trusted: Proxies) -> Caller:
     peer = scope.get("client")
     origin = origin_of(peer[0] if peer else None, scope["headers"], trusted)
     token = header(scope["headers"], TOKEN_HEADER)
-    return Caller(channel, request_id_of(scope), token or None, origin.address, origin.country)
+    return Caller(channel, request_context_of(scope).request_id, token or None, origin.address, origin.country)
 
 
 def json_answer(document: dict[str, Any], headers: Headers = ()) -> Answer:

@@ -15,7 +15,7 @@ from service.limits.protocol import Decision, Limiter, LimiterDeadlineExceeded, 
 from service.runtime.circuit_breaker import CircuitBreaker, CircuitOpen
 from service.runtime.metrics import NO_METRICS, Metrics
 from service.runtime.request_context import remaining_seconds
-from service.runtime.store_waits import store_answer, store_wait_budget, wait_for_store
+from service.runtime.store_waits import store_answer, store_wait_budget, timed_store_call, wait_for_store
 
 _RETRY_SECONDS: Final = 1.0
 _LOG: Final = logging.getLogger(__name__)
@@ -30,7 +30,6 @@ class FallbackLimiter:
         local: Limiter,
         metrics: Metrics = NO_METRICS,
         *,
-        retry_seconds: float = _RETRY_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Combine two limiters; `close` closes both.
@@ -39,13 +38,11 @@ class FallbackLimiter:
             shared: counts for all workers.
             local: decides while the shared limiter is unavailable.
             metrics: record each call of the shared limiter and each decision of the local one.
-            retry_seconds: the retry interval of an unavailable limiter.
             clock: seconds of a monotonic clock.
         """
         self._shared = shared
         self._local = local
         self._metrics = metrics
-        self._retry_seconds = retry_seconds
         self._clock = clock
         self._unavailable = False
         self._retry_at = 0.0
@@ -85,7 +82,7 @@ class FallbackLimiter:
                 return decision
         elif self._clock() >= self._retry_at:
             # In the background; no other call retries in this interval.
-            self._retry_at = self._clock() + self._retry_seconds
+            self._retry_at = self._clock() + _RETRY_SECONDS
             self._start(key, quota, cost)
         decision = await self._local.hit(key, quota, cost)
         self._metrics.quota(quota.bucket, "local")
@@ -136,16 +133,11 @@ class FallbackLimiter:
         return decision
 
     async def _shared_hit(self, key: str, quota: Quota, cost: int) -> Decision:
-        started, outcome = time.monotonic(), "unavailable"
-        try:
-            decision = await self._shared.hit(key, quota, cost)
-            outcome = "ok"
-            return decision
-        finally:
-            self._metrics.store_call("limiter", "hit", outcome, time.monotonic() - started)
+        with timed_store_call(self._metrics, "limiter", "hit"):
+            return await self._shared.hit(key, quota, cost)
 
     def _mark_unavailable(self, error: LimiterUnavailable) -> None:
-        self._retry_at = self._clock() + self._retry_seconds
+        self._retry_at = self._clock() + _RETRY_SECONDS
         if not self._unavailable:
             self._unavailable = True
             _LOG.warning("the shared limiter is unavailable, quotas are counted in this process: %s", error)

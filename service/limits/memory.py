@@ -3,6 +3,7 @@
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
@@ -14,6 +15,7 @@ _MAX_KEYS: Final = 100_000
 _MAX_REMOVED: Final = 8
 
 
+@dataclass(slots=True)
 class _Slot:
     """Units that expire together.
 
@@ -23,14 +25,12 @@ class _Slot:
         units: how many were taken.
     """
 
-    __slots__ = ("index", "latest", "units")
-
-    def __init__(self, index: int, latest: int, units: int) -> None:
-        self.index = index
-        self.latest = latest
-        self.units = units
+    index: int
+    latest: int
+    units: int
 
 
+@dataclass(slots=True)
 class _Count:
     """The units that one key has taken. It is mutable, as it changes with every suggest request.
 
@@ -39,11 +39,8 @@ class _Count:
         used: the units of all slots.
     """
 
-    __slots__ = ("slots", "used")
-
-    def __init__(self) -> None:
-        self.slots: deque[_Slot] = deque()
-        self.used = 0
+    slots: deque[_Slot] = field(default_factory=deque)
+    used: int = 0
 
 
 class _Window:

@@ -85,10 +85,6 @@ ANONYMOUS: Final = QuotaClass(reads=120, suggest=1_200, reports=0)
 WITH_TOKEN: Final = QuotaClass(reads=1_200, suggest=12_000, reports=60)
 
 
-def _default_classes() -> Mapping[str, QuotaClass]:
-    return MappingProxyType({DEFAULT_CLASS: WITH_TOKEN})
-
-
 @dataclass(frozen=True, slots=True)
 class QuotaPolicy:
     """All quotas.
@@ -99,7 +95,7 @@ class QuotaPolicy:
     """
 
     anonymous: QuotaClass = ANONYMOUS
-    classes: Mapping[str, QuotaClass] = field(default_factory=_default_classes)
+    classes: Mapping[str, QuotaClass] = field(default_factory=lambda: MappingProxyType({DEFAULT_CLASS: WITH_TOKEN}))
 
     def __post_init__(self) -> None:
         if DEFAULT_CLASS not in self.classes:

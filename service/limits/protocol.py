@@ -12,10 +12,12 @@ Why not a leaky bucket (GCRA): one that admits a burst of the whole quota allows
 window, so "120 a minute" would not be true.
 """
 
+from functools import lru_cache
 from typing import Final, NamedTuple, Protocol
 
 from service.limits.policy import Quota
 
+Headers = tuple[tuple[bytes, bytes], ...]
 SLOTS: Final = 60
 
 
@@ -73,6 +75,25 @@ class Limiter(Protocol):
 
     async def close(self) -> None:
         """Close connections."""
+
+
+def quota_headers(quota: Quota, decision: Decision) -> Headers:
+    """The headers RateLimit-Policy and RateLimit of every counted answer, allowed or refused.
+
+    They follow draft-ietf-httpapi-ratelimit-headers-11. They are structured fields (RFC 9651): a list of one string,
+    the bucket's name, with integers as parameters. `q` units are allowed in `w` seconds; `r` of them remain, and more
+    become available after `t` seconds.
+    """
+    policy, pattern = quota_pattern(quota)
+    return policy, (b"ratelimit", pattern % (decision.remaining, decision.reset_seconds))
+
+
+@lru_cache(maxsize=256)
+def quota_pattern(quota: Quota) -> tuple[tuple[bytes, bytes], bytes]:
+    """The RateLimit-Policy header of a quota, and a pattern for the value of RateLimit."""
+    name = quota.bucket.value
+    policy = f'"{name}";q={quota.limit};w={quota.window}'.encode()
+    return (b"ratelimit-policy", policy), f'"{name}";r=%d;t=%d'.encode()
 
 
 def slot_milliseconds(quota: Quota) -> int:

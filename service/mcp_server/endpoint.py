@@ -22,7 +22,7 @@ from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
-from service.calls.dispatch import Dispatcher
+from service.calls.dispatch import Dispatcher, already_read
 from service.errors import BodyTooLargeError, InvalidInputError, ServiceError
 from service.http.responses import Answer, Headers, http_caller, method_not_allowed, request_context_of
 from service.limits.policy import Bucket
@@ -117,12 +117,8 @@ class McpEndpoint:
         request = call.request
         if request is not None and (task := asyncio.current_task()) is not None:
             request.on_disconnect.append(task.cancel)
-
-        async def arguments() -> object:
-            return plain.arguments
-
         try:
-            outcome = await self._dispatcher.call(plain.tool, arguments, call.caller, call.admit)
+            outcome = await self._dispatcher.call(plain.tool, already_read(plain.arguments), call.caller, call.admit)
             headers = quota_headers(outcome)
             body = self._fast_path.result(plain, outcome)
         except Exception:  # noqa: BLE001 - an unforeseen fault becomes the protocol's own error (E5)

@@ -15,7 +15,7 @@ from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from service.calls.dispatch import Outcome
 from service.mcp_server.handling import result_meta
 from service.mcp_server.messages import TEXTS
-from service.mcp_server.request_meta import AcceptedMeta
+from service.mcp_server.request_meta import accepts
 from service.mcp_server.spans import TOOLS_CALL
 from service.runtime.wire import JSON
 
@@ -58,7 +58,6 @@ class ToolCallFastPath:
         """
         self._has_tool = has_tool
         self._server_info = dict(server_info)
-        self._accepted_meta = AcceptedMeta()
 
     def read(self, headers: list[tuple[bytes, bytes]], message: dict[str, Any]) -> PlainCall | None:
         """Read a message as a plain call; None if the SDK must handle it.
@@ -81,7 +80,7 @@ class ToolCallFastPath:
         modern = version in MODERN_PROTOCOL_VERSIONS
         if modern and (not isinstance(meta, dict) or meta.get(PROTOCOL_VERSION_META_KEY) != version):
             return None
-        if meta is not None and not (isinstance(meta, dict) and self._accepted_meta.accepts(version, meta)):
+        if meta is not None and not (isinstance(meta, dict) and accepts(version, meta)):
             return None
         return PlainCall(message["id"], tool, arguments or {}, modern)
 

@@ -13,8 +13,8 @@ from index_mappings.generations import Stamp
 from service.calls.admission import Admitted
 from service.calls.dispatch import AdmissionResult, Dispatcher, Outcome
 from service.errors import ServiceError
-from service.limits.headers import Headers
 from service.limits.policy import Bucket
+from service.limits.protocol import Headers
 from service.mcp_server.messages import TEXTS, RpcError, refused_call
 from service.mcp_server.spans import begin_span
 from service.runtime.call_log import NO_ROUTE, REFUSED, log_call

@@ -98,23 +98,11 @@ class CompareShops(ToolRequest):
     country: CountryCode | None = None
 
 
-def _check_shop(request: CheckShop) -> str:
-    return prompt_text(CHECK_SHOP, shop_domain=_shop(request), country=request.country)
-
-
-def _find_a_code(request: FindACode) -> str:
-    return prompt_text(FIND_A_CODE, shop_domain=_shop(request))
-
-
 def _compare_shops(request: CompareShops) -> str:
     query = None if request.query is None or is_blank(request.query) else request.query
     if query is None and request.category is None:
         raise invalid((FieldError("query", "or category is required: which shops are to be compared"),))
     return prompt_text(COMPARE_SHOPS, query=query, category=request.category, country=request.country)
-
-
-def _shop(request: ShopRequest) -> str | None:
-    return request.shop_domain or request.shop_id_or_domain
 
 
 _SHOP: Final = Argument(
@@ -137,7 +125,7 @@ PROMPTS: Final[tuple[ToolPrompt[Any], ...]] = (
         ),
         arguments=(_SHOP, _COUNTRY),
         request=CheckShop,
-        write=_check_shop,
+        write=lambda request: prompt_text(CHECK_SHOP, shop_domain=request.reference, country=request.country),
     ),
     ToolPrompt(
         name="find_a_code",
@@ -145,7 +133,7 @@ PROMPTS: Final[tuple[ToolPrompt[Any], ...]] = (
         description="The usable discount codes of one shop, those that worked in a real checkout first.",
         arguments=(_SHOP,),
         request=FindACode,
-        write=_find_a_code,
+        write=lambda request: prompt_text(FIND_A_CODE, shop_domain=request.reference),
     ),
     ToolPrompt(
         name="compare_shops",

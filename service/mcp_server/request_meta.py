@@ -1,6 +1,7 @@
 """Validation of `_meta` by the SDK's models, once for each distinct value: a client sends the same one every time."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 import orjson
@@ -16,36 +17,23 @@ _MAX_CACHED: Final = 256
 _MAX_BYTES: Final = 2_048
 
 
-class AcceptedMeta:
-    """The `_meta` objects that the SDK accepts for calls of tools, cached in bounded memory."""
+def accepts(version: str, meta: Mapping[str, Any]) -> bool:
+    """Whether the SDK certainly accepts a call with this `_meta`; False also for values that are too long to cache.
 
-    def __init__(self) -> None:
-        self._cached: dict[tuple[str, bytes], None] = {}
-
-    def accepts(self, version: str, meta: Mapping[str, Any]) -> bool:
-        """Whether the SDK certainly accepts a call with this `_meta`; False also for values that are too long to cache.
-
-        Args:
-            version: of the protocol, as the request's header has it.
-            meta: the `_meta` of the call's params.
-        """
-        constant = meta
-        if not _PER_REQUEST.isdisjoint(meta):
-            if not all(_is_plain(meta.get(name, "")) for name in _PER_REQUEST):
-                return False
-            constant = {name: value for name, value in meta.items() if name not in _PER_REQUEST}
-        try:
-            key = version, orjson.dumps(constant)
-        except orjson.JSONEncodeError:
+    Args:
+        version: of the protocol, as the request's header has it.
+        meta: the `_meta` of the call's params.
+    """
+    constant = meta
+    if not _PER_REQUEST.isdisjoint(meta):
+        if not all(_is_plain(meta.get(name, "")) for name in _PER_REQUEST):
             return False
-        if key in self._cached:
-            return True
-        if len(key[1]) > _MAX_BYTES or not _is_valid(version, constant):
-            return False
-        while len(self._cached) >= _MAX_CACHED:
-            del self._cached[next(iter(self._cached))]
-        self._cached[key] = None
-        return True
+        constant = {name: value for name, value in meta.items() if name not in _PER_REQUEST}
+    try:
+        key = orjson.dumps(constant)
+    except orjson.JSONEncodeError:
+        return False
+    return len(key) <= _MAX_BYTES and is_valid(version, key)
 
 
 def _is_plain(value: object) -> bool:
@@ -53,8 +41,10 @@ def _is_plain(value: object) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
-def _is_valid(version: str, meta: Mapping[str, Any]) -> bool:
-    params = {"name": "any", "_meta": dict(meta)}
+@lru_cache(_MAX_CACHED)
+def is_valid(version: str, meta: bytes) -> bool:
+    """Whether the SDK's models accept the JSON of a `_meta`, cached in bounded memory."""
+    params = {"name": "any", "_meta": orjson.loads(meta)}
     try:
         validate_client_request(TOOLS_CALL, version, params)
         CallToolRequestParams.model_validate(params, by_name=False)

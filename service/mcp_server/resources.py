@@ -1,6 +1,5 @@
 """Resources: a shop by its URI, and the taxonomy; each is read by calling a tool (V2, C2)."""
 
-from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import unquote
 
@@ -15,7 +14,7 @@ from mcp.types import (
     TextResourceContents,
 )
 
-from service.calls.dispatch import Dispatcher, Outcome
+from service.calls.dispatch import Dispatcher, Outcome, already_read
 from service.mcp_server.handling import Call, Context, OwnError, RequestRunner, result_meta
 from service.mcp_server.messages import failed_method, missing_resource
 from service.runtime.request_context import current
@@ -49,14 +48,6 @@ _JSON: Final = "application/json"
 _FIRST_FAULT: Final = 500
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """The call of a tool whose answer is the resource."""
-
-    tool: str
-    arguments: dict[str, str] = field(default_factory=dict)
-
-
 class Resources:
     """Lists and reads the resources."""
 
@@ -84,30 +75,27 @@ class Resources:
             admitted = await self._runner.admit(call)
             if target is None:
                 raise OwnError.of(missing_resource(params.uri, context.protocol_version))
+            tool, arguments = target
             if (request := current()) is not None:
-                request.tool = target.tool
-
-            async def arguments() -> object:
-                return target.arguments
-
-            outcome = await self._dispatcher.call(target.tool, arguments, call.caller, admitted)
+                request.tool = tool
+            outcome = await self._dispatcher.call(tool, already_read(arguments), call.caller, admitted)
             return _contents(params.uri, outcome, context.protocol_version)
 
         return await self._runner.run(context, work)
 
 
-def tool_call_of(uri: str) -> ToolCall | None:
-    """The call that reads a URI; None if the URI can't name a resource.
+def tool_call_of(uri: str) -> tuple[str, dict[str, str]] | None:
+    """The tool that reads a URI, and its arguments; None if the URI can't name a resource.
 
     `shop://` is followed by any reference that the tool accepts, percent-encoded or not.
     """
     if uri == CATEGORIES.uri:
-        return ToolCall(LIST_CATEGORIES.name)
+        return LIST_CATEGORIES.name, {}
     scheme, mark, rest = uri.partition("://")
     if not mark or scheme.lower() != _SCHEME:
         return None
     try:
-        return ToolCall(GET_SHOP.name, {"shop_domain": unquote(rest, errors="strict")})
+        return GET_SHOP.name, {"shop_domain": unquote(rest, errors="strict")}
     except UnicodeDecodeError:
         return None
 

@@ -23,7 +23,7 @@ from mcp.types import (
 from mcp.types import Tool as McpTool
 from pydantic import ValidationError
 
-from service.calls.dispatch import Dispatcher, Outcome
+from service.calls.dispatch import Dispatcher, Outcome, already_read
 from service.errors import ServiceError
 from service.http.responses import request_context_of
 from service.mcp_server.completion import Completer
@@ -139,14 +139,11 @@ def _tool_caller(
         if not dispatcher.has_tool(params.name):
             raise OwnError(code=INVALID_PARAMS, message=UNKNOWN_TOOL)
 
-        async def arguments() -> object:
-            return params.arguments or {}
-
         async def work(call: Call) -> CallToolResult:
             admit = call.admit if call.admit is not None else await dispatcher.admit(params.name, call.caller)
             if isinstance(admit, ServiceError) and admit.status == HTTPStatus.UNAUTHORIZED:
                 raise refusal(admit)
-            outcome = await dispatcher.call(params.name, arguments, call.caller, admit)
+            outcome = await dispatcher.call(params.name, already_read(params.arguments or {}), call.caller, admit)
             if context.request is not None:
                 context.request.scope[QUOTA_HEADERS_KEY] = quota_headers(outcome)
             return tool_result(outcome)

@@ -7,7 +7,7 @@ module is imported, as prometheus_client chooses then where values are stored.
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final, Generic, TypeVar
@@ -65,9 +65,9 @@ class _LabelValues:
 class _Bounded(Generic[M]):
     """A metric whose labels take a bounded number of values."""
 
-    def __init__(self, metric: M, *allowed: _LabelValues) -> None:
-        self._metric = metric
-        self._allowed = allowed
+    def __init__(self, make: Callable[..., M], name: str, help_text: str, **allowed: _LabelValues) -> None:
+        self._metric = make(name, help_text, tuple(allowed))
+        self._allowed = tuple(allowed.values())
         # The library's own look-up takes a lock, several times a request.
         self.labels = lru_cache(maxsize=_MAX_CACHED)(self._child)
 
@@ -102,58 +102,54 @@ class PrometheusMetrics(Metrics):
         outcomes = _LabelValues([OK, LEFT, REFUSED, *(error.code for error in ServiceError.__subclasses__())])
         short = _LabelValues(["ok", "gone", "unavailable", "refused"])
         self._requests = _Bounded(
-            histogram(
-                "shopdir_request_duration_seconds",
-                "Time from a request's head to its answer's end.",
-                ("route", "outcome"),
-            ),
-            _LabelValues([*routes, NO_ROUTE]),
-            outcomes,
+            histogram,
+            "shopdir_request_duration_seconds",
+            "Time from a request's head to its answer's end.",
+            route=_LabelValues([*routes, NO_ROUTE]),
+            outcome=outcomes,
         )
         self._engine_calls = _Bounded(
-            histogram(
-                "shopdir_engine_call_duration_seconds",
-                "Time that the search engine took to answer.",
-                ("operation", "outcome"),
-            ),
-            _LabelValues(["stamp", "search", "every", "present"], _FEW),
-            short,
+            histogram,
+            "shopdir_engine_call_duration_seconds",
+            "Time that the search engine took to answer.",
+            operation=_LabelValues(["stamp", "search", "every", "present"], _FEW),
+            outcome=short,
         )
         self._store_calls = _Bounded(
-            histogram(
-                "shopdir_store_call_duration_seconds",
-                "Time that a store took to answer.",
-                ("store", "operation", "outcome"),
-            ),
-            _LabelValues(["tokens", "limiter", "reports"]),
-            _LabelValues([], _FEW),
-            short,
+            histogram,
+            "shopdir_store_call_duration_seconds",
+            "Time that a store took to answer.",
+            store=_LabelValues(["tokens", "limiter", "reports"]),
+            operation=_LabelValues([], _FEW),
+            outcome=short,
         )
         self._cache_lookups = _Bounded(
-            counter("shopdir_cache_lookups_total", "Looks into a cache.", ("cache", "result")),
-            _LabelValues(["stamp", "categories", "tokens", "etag", "suggest"]),
-            _LabelValues(["hit", "miss"]),
+            counter,
+            "shopdir_cache_lookups_total",
+            "Looks into a cache.",
+            cache=_LabelValues(["stamp", "tokens", "etag", "suggest"]),
+            result=_LabelValues(["hit", "miss"]),
         )
         self._quota_decisions = _Bounded(
-            counter("shopdir_quota_decisions_total", "Decisions on a quota.", ("bucket", "decision")),
-            _LabelValues(["reads", "suggest", "reports"]),
-            _LabelValues(["allowed", "refused", "local"]),
+            counter,
+            "shopdir_quota_decisions_total",
+            "Decisions on a quota.",
+            bucket=_LabelValues(["reads", "suggest", "reports"]),
+            decision=_LabelValues(["allowed", "refused", "local"]),
         )
-        parts, states = _LabelValues(_CIRCUITS, _FEW), _LabelValues(_STATES)
+        circuit = {"part": _LabelValues(_CIRCUITS, _FEW), "state": _LabelValues(_STATES)}
         self._circuit_changes = _Bounded(
-            counter("shopdir_circuit_changes_total", "Changes of a circuit breaker.", ("part", "state")), parts, states
+            counter, "shopdir_circuit_changes_total", "Changes of a circuit breaker.", **circuit
         )
         self._circuit_states = _Bounded(
-            level("shopdir_circuit_state", "Workers whose circuit breaker is in that state.", ("part", "state")),
-            parts,
-            states,
+            level, "shopdir_circuit_state", "Workers whose circuit breaker is in that state.", **circuit
         )
         self._in_flight = level("shopdir_requests_in_flight", "Requests in flight.")
         self._fetches = _Bounded(
-            histogram(
-                "shopdir_typeahead_fetch_duration_seconds", "Time to fetch one file of a typeahead.", ("outcome",)
-            ),
-            short,
+            histogram,
+            "shopdir_typeahead_fetch_duration_seconds",
+            "Time to fetch one file of a typeahead.",
+            outcome=short,
         )
         self._fetched = counter("shopdir_typeahead_fetched_bytes_total", "Bytes of the fetched files of typeaheads.")
         self._folder_files = shared(

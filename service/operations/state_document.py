@@ -4,7 +4,7 @@ An age is never below zero, even where two clocks disagree.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from math import isfinite
@@ -56,7 +56,7 @@ def ops_state(about: About, health: HealthSnapshot, now: datetime) -> OpsState:
         catalogue=(
             CatalogueState(available=False, reason=generations.reason)
             if isinstance(generations, Unavailable)
-            else CatalogueState(available=True, reason=None, sizes=dict(generations.live.counts))
+            else CatalogueState(available=True, sizes=dict(generations.live.counts))
         ),
         flags=dict(about.flags),
         consumers=ConsumersState(
@@ -85,7 +85,6 @@ def remaining(account: ResourceAccount) -> float | None:
 def _shops(generations: Generations, now: datetime) -> ShopsState:
     return ShopsState(
         available=True,
-        reason=None,
         live=_generation(generations.live, now),
         previous=None if generations.previous is None else _generation(generations.previous, now),
     )
@@ -109,7 +108,6 @@ def _rechecks(queue: Waiting | Unavailable) -> RechecksState:
         return RechecksState(available=False, reason=queue.reason, group=RECHECK_GROUP)
     return RechecksState(
         available=True,
-        reason=None,
         group=RECHECK_GROUP,
         depth=queue.depth,
         lag=queue.lag,
@@ -128,7 +126,6 @@ def _follower(operations: Operations | None, reason: Reason, now: datetime) -> F
         return FollowerState(available=False, reason=reason)
     return FollowerState(
         available=True,
-        reason=None,
         source=status.source,
         position=status.position,
         waiting=status.waiting,
@@ -141,21 +138,8 @@ def _follower(operations: Operations | None, reason: Reason, now: datetime) -> F
 def _accounts(operations: Operations | None, reason: Reason) -> AccountsState:
     if operations is None:
         return AccountsState(available=False, reason=reason)
-    return AccountsState(available=True, reason=None, accounts=tuple(map(_account, operations.accounts)))
-
-
-def _account(account: ResourceAccount) -> AccountState:
-    return AccountState(
-        provider=account.provider,
-        account=account.account,
-        unit=account.unit,
-        used=account.used,
-        limit=account.limit,
-        remaining=remaining(account),
-        resets_at=account.resets_at,
-        status=account.status,
-        observed_at=account.observed_at,
-    )
+    accounts = (AccountState(**asdict(account), remaining=remaining(account)) for account in operations.accounts)
+    return AccountsState(available=True, accounts=tuple(accounts))
 
 
 def _since(text: str | None, now: datetime) -> float | None:

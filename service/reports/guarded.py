@@ -1,13 +1,12 @@
 """A report queue behind a circuit breaker: if Redis hangs, reports are refused immediately, not after a time-out."""
 
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from service.reports.protocol import Reason, Recheck, Report, ReportQueue, ReportsUnavailable, Waiting
 from service.runtime.circuit_breaker import CircuitBreaker, CircuitOpen
 from service.runtime.metrics import NO_METRICS, Metrics
-from service.runtime.store_waits import store_answer
+from service.runtime.store_waits import store_answer, timed_store_call
 
 T = TypeVar("T")
 
@@ -66,10 +65,5 @@ class GuardedQueue:
             raise
 
     async def _measured(self, operation: str, command: Callable[[], Awaitable[T]]) -> T:
-        started, outcome = time.monotonic(), "unavailable"
-        try:
-            answer = await command()
-            outcome = "ok"
-            return answer
-        finally:
-            self._metrics.store_call("reports", operation, outcome, time.monotonic() - started)
+        with timed_store_call(self._metrics, "reports", operation):
+            return await command()

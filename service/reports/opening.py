@@ -26,7 +26,6 @@ class QueueSettings:
         prefix: the prefix of keys in Redis.
         window_seconds: how long a repetition of the same report appends nothing (Q5).
         timeout: seconds that a call may take.
-        max_deliveries: how often a re-check is delivered before it becomes a dead letter.
     """
 
     kind: QueueKind = "embedded"
@@ -35,7 +34,6 @@ class QueueSettings:
     prefix: str = "shopdir"
     window_seconds: float = DAY_SECONDS
     timeout: float = 1.5
-    max_deliveries: int = 5
 
 
 def open_queue(settings: QueueSettings) -> ReportQueue:
@@ -44,17 +42,8 @@ def open_queue(settings: QueueSettings) -> ReportQueue:
         from service.reports.redis import RedisReports
 
         return RedisReports(
-            settings.redis,
-            settings.prefix,
-            window_seconds=settings.window_seconds,
-            timeout=settings.timeout,
-            max_deliveries=settings.max_deliveries,
+            settings.redis, settings.prefix, window_seconds=settings.window_seconds, timeout=settings.timeout
         )
     from service.reports.sqlite import SqliteReports
 
-    return SqliteReports(
-        settings.path,
-        window_seconds=settings.window_seconds,
-        timeout=settings.timeout,
-        max_deliveries=settings.max_deliveries,
-    )
+    return SqliteReports(settings.path, window_seconds=settings.window_seconds, timeout=settings.timeout)

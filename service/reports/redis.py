@@ -19,8 +19,7 @@ from typing import Any, Final, TypeVar
 
 from service.redis.access import RedisAccess
 from service.redis.connection import RedisConnection, RedisUnavailable
-from service.reports.protocol import Recheck, Report, ReportsUnavailable, Waiting
-from service.reports.redis_replies import claimed_from_reply, waiting_from_reply
+from service.reports.protocol import Recheck, Report, ReportsUnavailable, Waiting, Worker
 from service.reports.redis_scripts import ACKNOWLEDGE, APPEND, CLAIM, WAITING
 from service.reports.wire import report_from_texts, report_to_texts
 
@@ -86,7 +85,7 @@ class RedisReports:
         idle_ms = max(1, round(idle_seconds * 1000))
         arguments: list[str | int] = [GROUP, worker, count, idle_ms, self._max_deliveries]
         reply = await self._call(lambda: self._claim([self._rechecks, self._dead], arguments))
-        return claimed_from_reply(reply, worker)
+        return _claimed(reply, worker)
 
     async def acknowledge(self, worker: str, ids: Sequence[str]) -> tuple[str, ...]:
         """Remove the entries that the worker holds; others stay."""
@@ -96,7 +95,7 @@ class RedisReports:
     async def waiting(self, count: int) -> Waiting:
         """The state of the queue at one time."""
         reply = await self._call(lambda: self._waiting([self._rechecks, self._dead], [GROUP, count]), twice=True)
-        return waiting_from_reply(reply)
+        return _waiting(reply)
 
     async def export(self) -> AsyncIterator[Report]:
         """All reports ever stored, in the order of appending, read page by page."""
@@ -137,3 +136,47 @@ class RedisReports:
             return
         if (settings.get("appendonly"), settings.get("appendfsync")) != ("yes", "always"):
             _LOG.warning("Redis answers before a report is on disk: set appendonly yes and appendfsync always")
+
+
+# The replies of the scripts are nested lists, in which fields and values alternate.
+
+
+def _claimed(reply: Sequence[Any], worker: str) -> tuple[Recheck, ...]:
+    """The re-checks that the worker has just claimed: [[id, fields, deliveries], ...]."""
+    return tuple(
+        Recheck(entry_id, report_from_texts(_as_dict(fields)), int(deliveries), worker, 0.0)
+        for entry_id, fields, deliveries in reply
+    )
+
+
+def _waiting(reply: Sequence[Any]) -> Waiting:
+    """The state of the queue: [depth, dead, pending, consumers, entries, their states, dead letters]."""
+    depth, dead, pending, consumers, entries, states, dead_letters = reply
+    held = {entry_id: (worker, idle_ms / 1000, deliveries) for entry_id, worker, idle_ms, deliveries in states}
+    workers = [_worker(_as_dict(consumer)) for consumer in consumers]
+    return Waiting(
+        depth=depth,
+        lag=depth - pending,
+        pending=pending,
+        dead=dead,
+        workers=tuple(sorted((worker for worker in workers if worker.pending), key=lambda worker: worker.name)),
+        rechecks=tuple(_recheck(entry_id, _as_dict(fields), held.get(entry_id)) for entry_id, fields in entries),
+        dead_letters=tuple(_dead_letter(_as_dict(fields)) for _, fields in dead_letters),
+    )
+
+
+def _recheck(entry_id: str, texts: dict[str, Any], held: tuple[str, float, int] | None) -> Recheck:
+    worker, idle_seconds, deliveries = held or (None, None, 0)
+    return Recheck(entry_id, report_from_texts(texts), deliveries, worker, idle_seconds)
+
+
+def _dead_letter(texts: dict[str, Any]) -> Recheck:
+    return Recheck(texts["recheck"], report_from_texts(texts), int(texts["deliveries"]), texts["worker"], None)
+
+
+def _worker(fields: dict[str, Any]) -> Worker:
+    return Worker(fields["name"], int(fields["pending"]), fields["idle"] / 1000)
+
+
+def _as_dict(flat: Sequence[Any]) -> dict[str, Any]:
+    return dict(zip(flat[::2], flat[1::2], strict=True))

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Callable
 from typing import Final
 
 from service.limits.policy import READINESS_KEY, READINESS_QUOTA
@@ -17,17 +16,15 @@ _NOT_COUNTED: Final = "The quotas of reports can't be counted."
 class ReportReadiness:
     """Checks the limiter and the queue, both of which a report needs."""
 
-    def __init__(self, limiter: Limiter, queue: ReportQueue, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, limiter: Limiter, queue: ReportQueue) -> None:
         """Prepare the check; nothing is called yet.
 
         Args:
             limiter: counts reports.
             queue: stores reports.
-            clock: a monotonic clock, in seconds.
         """
         self._limiter = limiter
         self._queue = queue
-        self._clock = clock
         self._failure: str | None = None
         self._valid_until = float("-inf")
         self._lock = asyncio.Lock()
@@ -38,9 +35,9 @@ class ReportReadiness:
         The result is cached for a second.
         """
         async with self._lock:
-            if self._clock() >= self._valid_until:
+            if time.monotonic() >= self._valid_until:
                 self._failure = await self._check()
-                self._valid_until = self._clock() + _CACHE_SECONDS
+                self._valid_until = time.monotonic() + _CACHE_SECONDS
             return self._failure
 
     async def _check(self) -> str | None:

@@ -56,11 +56,6 @@ class CircuitBreaker:
         self._open = False
         self._probe_at = 0.0
 
-    @property
-    def is_open(self) -> bool:
-        """Whether calls are refused, except for probes."""
-        return self._open
-
     async def call(self, request: Callable[[], Awaitable[T]]) -> T:
         """Call the part.
 

@@ -6,10 +6,11 @@ refused.
 
 import asyncio
 import time
-from collections.abc import Coroutine
-from contextlib import nullcontext
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any, Final, TypeVar
 
+from service.runtime.metrics import Metrics
 from service.runtime.request_context import current
 
 T = TypeVar("T")
@@ -19,6 +20,17 @@ _WAIT_BUDGET_SECONDS: Final = 0.2
 _MIN_WAIT_SECONDS: Final = 0.05
 # A healthy store takes less: its callers keep their slots.
 _BRIEF_SECONDS: Final = 0.05
+
+
+@contextmanager
+def timed_store_call(metrics: Metrics, store: str, operation: str) -> Iterator[None]:
+    """Time and count a call of a store, which is `unavailable` if it raises."""
+    started, outcome = time.monotonic(), "unavailable"
+    try:
+        yield
+        outcome = "ok"
+    finally:
+        metrics.store_call(store, operation, outcome, time.monotonic() - started)
 
 
 def store_wait_budget() -> float:

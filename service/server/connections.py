@@ -10,7 +10,7 @@ import resource
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from starlette.types import ASGIApp
@@ -71,27 +71,23 @@ def raise_descriptor_limit() -> int:
     return soft
 
 
+@dataclass(eq=False, slots=True)
 class _Address:
     """The connections of one address."""
 
-    __slots__ = ("idle", "name", "open")
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.open = 0
-        # The longest idle first.
-        self.idle: OrderedDict[Connection, None] = OrderedDict()
+    name: str
+    open: int = 0
+    # The longest idle first.
+    idle: "OrderedDict[Connection, None]" = field(default_factory=OrderedDict)
 
 
+@dataclass(eq=False, slots=True)
 class Connection:
     """An entry of the table."""
 
-    __slots__ = ("address", "close", "open")
-
-    def __init__(self, close: Callable[[], object], address: _Address | None) -> None:
-        self.close = close
-        self.address = address
-        self.open = True
+    close: Callable[[], object]
+    address: _Address | None
+    open: bool = True
 
 
 class ConnectionTable:

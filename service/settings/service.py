@@ -30,136 +30,102 @@ def _well_formed(is_valid: Callable[[str], bool]) -> AfterValidator:
 class Settings(ServerSettings, StoreSettings, LocationSettings):
     """All settings of the service."""
 
-    suggest_cache_mb: Annotated[
-        int,
-        Field(
-            title="Memory of each worker for cached responses of /suggest.",
-            ge=0,
-            le=65_536,
-            description="mebibytes from 0 (no cache) to 65536",
-        ),
-    ] = 64
-    typeahead_dir: Annotated[
-        Path | None,
-        Field(
-            title="Where the processes of a machine store typeahead files that they fetch from OpenSearch; by default "
-            "below the system's folder for temporary files.",
-            description="a directory that only the service writes",
-        ),
-    ] = None
-    typeahead_mb: Annotated[
-        int,
-        Field(
-            title="The maximum size of one typeahead's files; a larger typeahead is refused.",
-            ge=1,
-            le=1_048_576,
-            description="mebibytes from 1 to 1048576",
-        ),
-    ] = 8_192
-    limiter: Annotated[
-        Literal["memory", "redis"],
-        Field(title="Where quotas are counted: in each process, or in Redis for all.", description="memory or redis"),
-    ] = "memory"
-    quota_anonymous: Annotated[
-        QuotaClass,
-        Field(
-            title="Quotas of an address without a token: reads and suggest requests per minute, reports per hour.",
-            description='JSON such as {"reads": 120, "suggest": 1200, "reports": 0}',
-        ),
-    ] = ANONYMOUS
-    quota_classes: Annotated[
-        dict[str, QuotaClass],
-        Field(
-            title="Quotas of tokens, by the class that `token new --class` names.",
-            description="JSON: the class default and others, each with reads, suggest and reports",
-        ),
-    ] = {DEFAULT_CLASS: WITH_TOKEN}  # noqa: RUF012 - pydantic copies it
-    api_token: Annotated[
-        SecretStr | None,
-        Field(
-            title="The token of the caller over stdio (`shop-directory mcp`).",
-            description="the token of the local caller over stdio",
-        ),
-    ] = None
-    most_coupons_rest: Annotated[
-        int | None,
-        Field(
-            title="The maximum number of coupons, of all shops together, in an answer over REST.",
-            ge=1,
-            description="how many coupons of all shops REST lists at most; empty for any number",
-        ),
-    ] = None
-    most_coupons_mcp: Annotated[
-        int | None,
-        Field(
-            title="The maximum number of coupons, of all shops together, in an answer over MCP.",
-            ge=1,
-            description="how many coupons of all shops MCP lists at most",
-        ),
-    ] = 200
-    category_cap: Annotated[
-        int,
-        Field(
-            title="The maximum number of categories that a word of a query may match.",
-            ge=1,
-            le=10_000,
-            description="a whole number from 1 to 10000",
-        ),
-    ] = 50
-    commit: Annotated[
-        Annotated[str, _well_formed(is_commit)] | None,
-        Field(
-            title="The commit that /version reports, together with the build time.",
-            description="the build's commit, 40 hexadecimal digits in lower case",
-        ),
-    ] = None
-    built_at: Annotated[
-        Annotated[str, _well_formed(is_time)] | None,
-        Field(
-            title="The build time that /version reports, together with the commit.",
-            description="the build's time, RFC 3339 in UTC",
-        ),
-    ] = None
-    ops_key: Annotated[
-        SecretStr | None,
-        Field(
-            title="The value of x-ops-key that the operations endpoints require; without it they are open.",
-            min_length=16,
-            description="the operations key, at least 16 characters; empty for none",
-        ),
-    ] = None
-    open_operations: Annotated[
-        bool,
-        Field(
-            title="Whether it may listen beyond this machine while the operations endpoints require no key.",
-            description="true or false",
-        ),
-    ] = False
-    log_format: Annotated[
-        Literal["auto", "json", "console"],
-        Field(
-            title="The format of the log.",
-            description="auto, json or console; auto is console on a terminal and json elsewhere",
-        ),
-    ] = "auto"
-    log_exception_text: Annotated[
-        bool,
-        Field(
-            title="Whether the log has messages of exceptions and libraries, which may quote what callers sent.",
-            description="true or false",
-        ),
-    ] = False
-    traces: Annotated[
-        Literal["off", "otlp"],
-        Field(
-            title="Whether calls are traced, and where the traces are sent.",
-            description="off, or otlp to send them to OTEL_EXPORTER_OTLP_ENDPOINT",
-        ),
-    ] = "off"
-    log_level: Annotated[
-        Literal["debug", "info", "warning", "error"],
-        Field(title="The lowest level that is logged.", description="debug, info, warning or error"),
-    ] = "info"
+    suggest_cache_mb: int = Field(
+        64,
+        title="Memory of each worker for cached responses of /suggest.",
+        ge=0,
+        le=65_536,
+        description="mebibytes from 0 (no cache) to 65536",
+    )
+    typeahead_dir: Path | None = Field(
+        None,
+        title="Where the processes of a machine store typeahead files that they fetch from OpenSearch; by default "
+        "below the system's folder for temporary files.",
+        description="a directory that only the service writes",
+    )
+    typeahead_mb: int = Field(
+        8_192,
+        title="The maximum size of one typeahead's files; a larger typeahead is refused.",
+        ge=1,
+        le=1_048_576,
+        description="mebibytes from 1 to 1048576",
+    )
+    limiter: Literal["memory", "redis"] = Field(
+        "memory", title="Where quotas are counted: in each process, or in Redis for all.", description="memory or redis"
+    )
+    quota_anonymous: QuotaClass = Field(
+        ANONYMOUS,
+        title="Quotas of an address without a token: reads and suggest requests per minute, reports per hour.",
+        description='JSON such as {"reads": 120, "suggest": 1200, "reports": 0}',
+    )
+    quota_classes: dict[str, QuotaClass] = Field(
+        {DEFAULT_CLASS: WITH_TOKEN},
+        title="Quotas of tokens, by the class that `token new --class` names.",
+        description="JSON: the class default and others, each with reads, suggest and reports",
+    )
+    api_token: SecretStr | None = Field(
+        None,
+        title="The token of the caller over stdio (`shop-directory mcp`).",
+        description="the token of the local caller over stdio",
+    )
+    most_coupons_rest: int | None = Field(
+        None,
+        title="The maximum number of coupons, of all shops together, in an answer over REST.",
+        ge=1,
+        description="how many coupons of all shops REST lists at most; empty for any number",
+    )
+    most_coupons_mcp: int | None = Field(
+        200,
+        title="The maximum number of coupons, of all shops together, in an answer over MCP.",
+        ge=1,
+        description="how many coupons of all shops MCP lists at most",
+    )
+    category_cap: int = Field(
+        50,
+        title="The maximum number of categories that a word of a query may match.",
+        ge=1,
+        le=10_000,
+        description="a whole number from 1 to 10000",
+    )
+    commit: Annotated[str, _well_formed(is_commit)] | None = Field(
+        None,
+        title="The commit that /version reports, together with the build time.",
+        description="the build's commit, 40 hexadecimal digits in lower case",
+    )
+    built_at: Annotated[str, _well_formed(is_time)] | None = Field(
+        None,
+        title="The build time that /version reports, together with the commit.",
+        description="the build's time, RFC 3339 in UTC",
+    )
+    ops_key: SecretStr | None = Field(
+        None,
+        title="The value of x-ops-key that the operations endpoints require; without it they are open.",
+        min_length=16,
+        description="the operations key, at least 16 characters; empty for none",
+    )
+    open_operations: bool = Field(
+        False,
+        title="Whether it may listen beyond this machine while the operations endpoints require no key.",
+        description="true or false",
+    )
+    log_format: Literal["auto", "json", "console"] = Field(
+        "auto",
+        title="The format of the log.",
+        description="auto, json or console; auto is console on a terminal and json elsewhere",
+    )
+    log_exception_text: bool = Field(
+        False,
+        title="Whether the log has messages of exceptions and libraries, which may quote what callers sent.",
+        description="true or false",
+    )
+    traces: Literal["off", "otlp"] = Field(
+        "off",
+        title="Whether calls are traced, and where the traces are sent.",
+        description="off, or otlp to send them to OTEL_EXPORTER_OTLP_ENDPOINT",
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", title="The lowest level that is logged.", description="debug, info, warning or error"
+    )
 
     def contradictions(self) -> Iterator[str]:
         """Settings that several processes can't share."""

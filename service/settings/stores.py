@@ -5,7 +5,7 @@ The service and the operator's commands share them, so that a token is issued wh
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field, SecretStr
 
@@ -18,94 +18,79 @@ from shop_directory.settings.reading import CommaSeparated, EnvironmentSettings,
 class StoreSettings(EnvironmentSettings):
     """Where tokens, reports and re-checks are stored, and how Redis is reached."""
 
-    token_store: Annotated[
-        TokenStoreKind, Field(title="Where API tokens are stored.", description="sqlite or redis")
-    ] = TokenStoreKind.SQLITE
-    token_file: Annotated[
-        Path, Field(title="The file of the SQLite token store.", description="the file of the SQLite token store")
-    ] = Path("var/tokens.sqlite")
-    reports: Annotated[
-        Literal["embedded", "redis"],
-        Field(title="Where reports and re-checks are stored.", description="embedded or redis"),
-    ] = "embedded"
-    reports_file: Annotated[
-        Path, Field(title="The file of the embedded report queue.", description="the file of the embedded report queue")
-    ] = Path("var/reports.sqlite")
-    report_window: Annotated[
-        float,
-        Field(
-            title="How long repetitions of a report by the same token are ignored.",
-            gt=0,
-            le=31_536_000,
-            description="seconds in which the same report counts once, up to a year",
-        ),
-    ] = DAY_SECONDS
-    redis_url: Annotated[
-        SecretStr,
-        Field(
-            title="The Redis of the token store, the report queue and the limiter, if one of them uses it. With "
-            "sentinels or a cluster only its scheme, user, password and database matter.",
-            description="a redis://, rediss:// (TLS) or unix:// URL, without options other than db",
-        ),
-    ] = SecretStr(DEFAULT_REDIS_URL)
-    redis_prefix: Annotated[
-        str,
-        Field(
-            title="The prefix of all keys in Redis.",
-            pattern=r"^[a-z0-9][a-z0-9-]{0,60}$",
-            description="lower-case letters, digits and hyphens, up to 61",
-        ),
-    ] = "shopdir"
-    redis_user: Annotated[
-        str | None, Field(title="The ACL user, if the URL names none.", description="the name of an ACL user")
-    ] = None
-    redis_password: Annotated[
-        SecretStr | None, Field(title="The password, if the URL holds none.", description="the password of the user")
-    ] = None
-    redis_ca_file: Annotated[
-        Path | None,
-        Field(
-            title="The authorities that are trusted for Redis and its sentinels; by default those of the machine.",
-            description="a readable file of PEM certificates, given with a rediss:// URL",
-        ),
-    ] = None
-    redis_certificate_file: Annotated[
-        Path | None,
-        Field(
-            title="The client certificate, for a Redis that requires one.",
-            description="a readable PEM certificate, given with its key",
-        ),
-    ] = None
-    redis_key_file: Annotated[
-        Path | None,
-        Field(title="The key of the client certificate.", description="the PEM key of redis_certificate_file"),
-    ] = None
-    redis_sentinels: Annotated[
-        CommaSeparated,
-        Field(
-            title="The sentinels that know the master.",
-            description="addresses such as redis-1.example:26379, separated by commas",
-        ),
-    ] = ()
-    redis_sentinel_name: Annotated[
-        str | None,
-        Field(title="The name of the master at the sentinels.", description="a name, given with the sentinels"),
-    ] = None
-    redis_sentinel_user: Annotated[
-        str | None,
-        Field(title="The ACL user of the sentinels.", description="the name of an ACL user of the sentinels"),
-    ] = None
-    redis_sentinel_password: Annotated[
-        SecretStr | None,
-        Field(title="The password of the sentinels, if they have one.", description="the password of the sentinels"),
-    ] = None
-    redis_cluster_nodes: Annotated[
-        CommaSeparated,
-        Field(
-            title="Some nodes of a Redis Cluster; the others are discovered.",
-            description="addresses such as redis-1.example:6379, separated by commas",
-        ),
-    ] = ()
+    token_store: TokenStoreKind = Field(
+        TokenStoreKind.SQLITE, title="Where API tokens are stored.", description="sqlite or redis"
+    )
+    token_file: Path = Field(
+        Path("var/tokens.sqlite"),
+        title="The file of the SQLite token store.",
+        description="the file of the SQLite token store",
+    )
+    reports: Literal["embedded", "redis"] = Field(
+        "embedded", title="Where reports and re-checks are stored.", description="embedded or redis"
+    )
+    reports_file: Path = Field(
+        Path("var/reports.sqlite"),
+        title="The file of the embedded report queue.",
+        description="the file of the embedded report queue",
+    )
+    report_window: float = Field(
+        DAY_SECONDS,
+        title="How long repetitions of a report by the same token are ignored.",
+        gt=0,
+        le=31_536_000,
+        description="seconds in which the same report counts once, up to a year",
+    )
+    redis_url: SecretStr = Field(
+        SecretStr(DEFAULT_REDIS_URL),
+        title="The Redis of the token store, the report queue and the limiter, if one of them uses it. With "
+        "sentinels or a cluster only its scheme, user, password and database matter.",
+        description="a redis://, rediss:// (TLS) or unix:// URL, without options other than db",
+    )
+    redis_prefix: str = Field(
+        "shopdir",
+        title="The prefix of all keys in Redis.",
+        pattern=r"^[a-z0-9][a-z0-9-]{0,60}$",
+        description="lower-case letters, digits and hyphens, up to 61",
+    )
+    redis_user: str | None = Field(
+        None, title="The ACL user, if the URL names none.", description="the name of an ACL user"
+    )
+    redis_password: SecretStr | None = Field(
+        None, title="The password, if the URL holds none.", description="the password of the user"
+    )
+    redis_ca_file: Path | None = Field(
+        None,
+        title="The authorities that are trusted for Redis and its sentinels; by default those of the machine.",
+        description="a readable file of PEM certificates, given with a rediss:// URL",
+    )
+    redis_certificate_file: Path | None = Field(
+        None,
+        title="The client certificate, for a Redis that requires one.",
+        description="a readable PEM certificate, given with its key",
+    )
+    redis_key_file: Path | None = Field(
+        None, title="The key of the client certificate.", description="the PEM key of redis_certificate_file"
+    )
+    redis_sentinels: CommaSeparated = Field(
+        (),
+        title="The sentinels that know the master.",
+        description="addresses such as redis-1.example:26379, separated by commas",
+    )
+    redis_sentinel_name: str | None = Field(
+        None, title="The name of the master at the sentinels.", description="a name, given with the sentinels"
+    )
+    redis_sentinel_user: str | None = Field(
+        None, title="The ACL user of the sentinels.", description="the name of an ACL user of the sentinels"
+    )
+    redis_sentinel_password: SecretStr | None = Field(
+        None, title="The password of the sentinels, if they have one.", description="the password of the sentinels"
+    )
+    redis_cluster_nodes: CommaSeparated = Field(
+        (),
+        title="Some nodes of a Redis Cluster; the others are discovered.",
+        description="addresses such as redis-1.example:6379, separated by commas",
+    )
 
     @property
     def redis_access(self) -> RedisAccess:

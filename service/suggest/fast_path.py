@@ -63,24 +63,6 @@ class RawResponse:
     call: CompletedCall
 
 
-class HeadTemplate:
-    """The lines of a head that all suggestions of one stamp and one second share.
-
-    Attributes:
-        snapshot: the snapshot of the stamp.
-        default_headers: the server's own headers of that second.
-        lines: the shared lines after the status line.
-    """
-
-    __slots__ = ("default_headers", "lines", "snapshot")
-
-    def __init__(self, snapshot: Snapshot, default_headers: DefaultHeaders, common: bytes) -> None:
-        """Join the lines; `common` are the lines of all responses with suggestions."""
-        self.snapshot = snapshot
-        self.default_headers = default_headers
-        self.lines = header_lines((*default_headers, *stamp_headers(snapshot.stamp))) + common
-
-
 class SuggestFastPath:
     """Responds to GET /suggest with bytes for the transport."""
 
@@ -119,7 +101,7 @@ class SuggestFastPath:
         self._writer = BatchedWriter[CompletedCall](self._log)
         # Looked up once in an event-loop tick, which is much shorter than the time for which a snapshot is valid.
         self._snapshot: Snapshot | None = None
-        self._template: HeadTemplate | None = None
+        self._shared: tuple[DefaultHeaders, Snapshot, bytes] | None = None
         self._proxied = trusted.unix or bool(trusted.networks)
         self._address_of_peer = lru_cache(_CACHED_PEERS)(lambda peer: origin_of(peer, (), trusted).address)
 
@@ -190,12 +172,12 @@ class SuggestFastPath:
             overloaded = isinstance(response.error, OverloadedError)
             answer = self._overloaded if overloaded else http_answer(response)
             return self._encode_problem(context, answer, default_headers, self._overloaded_tail if overloaded else None)
-        template = self._template_of(response.snapshot, default_headers)
+        shared = self._shared_lines(response.snapshot, default_headers)
         own = header_lines((*response.quota, (b"x-request-id", context.request_id.encode())))
         if (cached := response.cached) is None:
-            wire = b"".join((_NOT_MODIFIED, template.lines, own, b"etag: %b\r\n\r\n" % response.tag))
+            wire = b"".join((_NOT_MODIFIED, shared, own, b"etag: %b\r\n\r\n" % response.tag))
             return RawResponse(wire, CompletedCall.of(context, 304))
-        wire = b"".join((_OK, template.lines, own, cached.head, cached.results))
+        wire = b"".join((_OK, shared, own, cached.head, cached.results))
         return RawResponse(wire, CompletedCall.of(context, 200))
 
     def _encode_problem(
@@ -217,8 +199,10 @@ class SuggestFastPath:
             return origin_of(peer, headers, self._trusted).address
         return self._address_of_peer(peer)
 
-    def _template_of(self, snapshot: Snapshot, default_headers: DefaultHeaders) -> HeadTemplate:
-        template = self._template
-        if template is None or template.default_headers is not default_headers or template.snapshot is not snapshot:
-            template = self._template = HeadTemplate(snapshot, default_headers, self._suggestion_lines)
-        return template
+    def _shared_lines(self, snapshot: Snapshot, default_headers: DefaultHeaders) -> bytes:
+        """The lines of a head that all suggestions of one stamp and one second share, after the status line."""
+        shared = self._shared
+        if shared is None or shared[0] is not default_headers or shared[1] is not snapshot:
+            lines = header_lines((*default_headers, *stamp_headers(snapshot.stamp))) + self._suggestion_lines
+            shared = self._shared = default_headers, snapshot, lines
+        return shared[2]

@@ -14,8 +14,8 @@ from index_mappings.tiers import SUGGEST_CUT
 from service.calls.admission import Admission
 from service.calls.live_data import LiveData, LiveResult, unavailable
 from service.errors import OverloadedError, ServiceError
-from service.limits.headers import Headers
 from service.limits.policy import Bucket
+from service.limits.protocol import Headers
 from service.runtime.caller import Caller, Channel
 from service.runtime.metrics import NO_METRICS, Metrics
 from service.runtime.overload import Gate

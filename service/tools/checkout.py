@@ -4,7 +4,7 @@ The indexer has decided which URLs are valid. Nothing is fetched, and no other U
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -18,26 +18,24 @@ from service.tools.tool import ToolContext, ToolResponse
 class OfferRequest(NoShopRequest):
     """Which offer."""
 
-    offer_id: Annotated[OfferId, Field(description="As get_shop shows it.", examples=["off_0042"])]
+    offer_id: OfferId = Field(description="As get_shop shows it.", examples=["off_0042"])
 
 
 class Affiliate(ToolResponse):
     """Whether the URL goes through an affiliate network."""
 
-    applied: Annotated[bool, Field(description="The URL goes through the network.")]
-    network: Annotated[str | None, Field(description="The network's name; null when not applied.")]
-    reason: Annotated[
-        Literal["not_requested", "no_program"] | None, Field(description="Why it is not applied; null when it is.")
-    ]
+    applied: bool = Field(description="The URL goes through the network.")
+    network: str | None = Field(description="The network's name; null when not applied.")
+    reason: Literal["not_requested", "no_program"] | None = Field(description="Why it is not applied; null when it is.")
 
 
 class CheckoutUrl(ToolResponse):
     """A URL that leads to the offer in its shop."""
 
-    offer_id: Annotated[str, Field(description="The offer's id.")]
-    shop: Annotated[ShopKey, Field(description="The shop that sells it.")]
-    checkout_url: Annotated[str, Field(description="An https URL of the shop, or of the network when applied.")]
-    affiliate: Annotated[Affiliate, Field(description="Whether a network is in between.")]
+    offer_id: str = Field(description="The offer's id.")
+    shop: ShopKey = Field(description="The shop that sells it.")
+    checkout_url: str = Field(description="An https URL of the shop, or of the network when applied.")
+    affiliate: Affiliate = Field(description="Whether a network is in between.")
 
 
 async def resolve(

@@ -1,7 +1,6 @@
 """find_shop: search shops by name, domain or category word, with filters and paging (M3 to M8)."""
 
-from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from pydantic import Field
 from rapidfuzz import process
@@ -11,7 +10,7 @@ from service.search.protocol import FindQuery, Found
 from service.tools.fields import CountryCode, PageLimit, PageOffset, QueryText, Text
 from service.tools.request import NoShopRequest
 from service.tools.shop_view import ShopView, shop_wire
-from service.tools.tool import READS, Example, TokenRule, Tool, ToolContext, ToolResponse, is_none
+from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse, is_none
 
 MAX_DEPTH: Final = 100_000
 _CLOSEST: Final = 3
@@ -32,116 +31,84 @@ DESCRIPTION = (
 class FindShopRequest(NoShopRequest):
     """What to search for."""
 
-    query: Annotated[
-        QueryText,
-        Field(
-            description="A part of a name or domain, at most 12 words; more words narrow the search.",
-            examples=["harbour books", "harbour-lane-books.example", ""],
-        ),
-    ]
-    country: Annotated[
-        CountryCode | None,
-        Field(
-            description="ISO 3166-1 alpha-2, such as GB. Keeps shops that sell there or do not state their markets.",
-            examples=["DE"],
-        ),
-    ] = None
-    limit: Annotated[PageLimit, Field(description="The most shops to return.")] = 50
-    offset: Annotated[
-        PageOffset,
-        Field(description="Matches to pass over: raise it by limit to page. Together at most 100,000."),
-    ] = 0
-    category: Annotated[
-        Text | None,
-        Field(description="A slug exactly as list_categories returns it.", examples=["books"]),
-    ] = None
+    query: QueryText = Field(
+        description="A part of a name or domain, at most 12 words; more words narrow the search.",
+        examples=["harbour books", "harbour-lane-books.example", ""],
+    )
+    country: CountryCode | None = Field(
+        None,
+        description="ISO 3166-1 alpha-2, such as GB. Keeps shops that sell there or do not state their markets.",
+        examples=["DE"],
+    )
+    limit: PageLimit = Field(50, description="The most shops to return.")
+    offset: PageOffset = Field(
+        0, description="Matches to pass over: raise it by limit to page. Together at most 100,000."
+    )
+    category: Text | None = Field(None, description="A slug exactly as list_categories returns it.", examples=["books"])
 
 
 class NearShop(ToolResponse):
     """A shop whose name the query misspells, or holds among other words."""
 
-    id: Annotated[str, Field(description="The directory's id of the shop.")]
-    name: Annotated[str, Field(description="Display name.")]
-    domain: Annotated[str, Field(description="The shop's domain.")]
+    id: str = Field(description="The directory's id of the shop.")
+    name: str = Field(description="Display name.")
+    domain: str = Field(description="The shop's domain.")
 
 
 class WordShops(ToolResponse):
     """A word of the query and the shops that it fits."""
 
-    word: Annotated[str, Field(description="The word as typed.")]
-    shops: Annotated[int, Field(description="How many shops it fits, within country and category.")]
+    word: str = Field(description="The word as typed.")
+    shops: int = Field(description="How many shops it fits, within country and category.")
 
 
 class FindShopResponse(ToolResponse):
     """One page of matches; word_counts is there only when several words found nothing together."""
 
-    results: Annotated[tuple[ShopView, ...], Field(description="The shops of this page, best first.")]
-    total_count: Annotated[int, Field(description="The number of all matches, not only of this page.")]
-    truncated: Annotated[bool, Field(description="More matches follow this page: raise offset.")]
-    ignored_terms: Annotated[
-        tuple[str, ...],
-        Field(description="Words that fit no shop and were dropped: the results answer a narrower question."),
-    ]
-    category_truncated: Annotated[
-        bool, Field(description="A word fits more categories than were searched: the matches are a part.")
-    ]
-    did_you_mean: Annotated[
-        tuple[NearShop, ...],
-        Field(
-            description=(
-                "Up to 3 shops whose name the query misspells or holds among other words; no match is among them. "
-                "Beyond the interface."
-            )
-        ),
-    ]
-    word_counts: Annotated[
-        tuple[WordShops, ...] | None,
-        Field(
-            description=(
-                "Only when two or more words have no match: how many shops each of them fits, to see which one to "
-                "leave out. Beyond the interface."
-            ),
-            exclude_if=is_none,
-        ),
-    ] = None
+    results: tuple[ShopView, ...] = Field(description="The shops of this page, best first.")
+    total_count: int = Field(description="The number of all matches, not only of this page.")
+    truncated: bool = Field(description="More matches follow this page: raise offset.")
+    ignored_terms: tuple[str, ...] = Field(
+        description="Words that fit no shop and were dropped: the results answer a narrower question."
+    )
+    category_truncated: bool = Field(
+        description="A word fits more categories than were searched: the matches are a part."
+    )
+    did_you_mean: tuple[NearShop, ...] = Field(
+        description="Up to 3 shops whose name the query misspells or holds among other words; no match is among them. "
+        "Beyond the interface."
+    )
+    word_counts: tuple[WordShops, ...] | None = Field(
+        None,
+        description="Only when two or more words have no match: how many shops each of them fits, to see which one to "
+        "leave out. Beyond the interface.",
+        exclude_if=is_none,
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class FoundPage:
-    """One page of matches, as `FindShopResponse` describes it.
-
-    Attributes:
-        found: the matches of the page.
-        offset: the number of matches before it.
-    """
-
-    found: Found
-    offset: int
-
-    def as_wire(self) -> dict[str, Any]:
-        """The object that every transport sends."""
-        found = self.found
-        wire = {
-            "results": [shop_wire(shop) for shop in found.shops],
-            "total_count": found.total,
-            "truncated": self.offset + len(found.shops) < found.total,
-            "ignored_terms": found.ignored,
-            "category_truncated": found.category_truncated,
-            "did_you_mean": [{"id": shop.id, "name": shop.name, "domain": shop.domain} for shop in found.did_you_mean],
-        }
-        if found.word_counts is not None:
-            wire["word_counts"] = [{"word": count.word, "shops": count.shops} for count in found.word_counts]
-        return wire
-
-
-async def run(request: FindShopRequest, context: ToolContext) -> FoundPage:
+async def run(request: FindShopRequest, context: ToolContext) -> dict[str, Any]:
     """Search one page."""
     if request.offset + request.limit > MAX_DEPTH:
         raise PageTooDeepError
     if request.category is not None:
         await _check_category(request.category, context)
     query = FindQuery(request.query, request.country, request.category, request.offset, request.limit)
-    return FoundPage(await context.search.find(query), request.offset)
+    return page_wire(await context.search.find(query), request.offset)
+
+
+def page_wire(found: Found, offset: int) -> dict[str, Any]:
+    """One page of matches, of which `offset` are before it, in the wire form of `FindShopResponse`."""
+    wire = {
+        "results": [shop_wire(shop) for shop in found.shops],
+        "total_count": found.total,
+        "truncated": offset + len(found.shops) < found.total,
+        "ignored_terms": found.ignored,
+        "category_truncated": found.category_truncated,
+        "did_you_mean": [{"id": shop.id, "name": shop.name, "domain": shop.domain} for shop in found.did_you_mean],
+    }
+    if found.word_counts is not None:
+        wire["word_counts"] = [{"word": count.word, "shops": count.shops} for count in found.word_counts]
+    return wire
 
 
 async def _check_category(slug: str, context: ToolContext) -> None:
@@ -167,7 +134,6 @@ FIND_SHOP = Tool(
     request=FindShopRequest,
     response=FindShopResponse,
     token=TokenRule.OPTIONAL,
-    effects=READS,
     run=run,
     examples=(
         Example("By a part of the name", {"query": "kiefernhaus"}),

@@ -1,7 +1,7 @@
 """get_shipping_policy: what a shop states about its shipping, and whether that covers a country (A7)."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -10,7 +10,7 @@ from service.errors import ShopNotFoundError
 from service.tools.fields import CountryCode
 from service.tools.request import ShopRequest
 from service.tools.shop_view import Money, ShopKey
-from service.tools.tool import READS, Example, TokenRule, Tool, ToolContext, ToolResponse, is_none
+from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse, is_none
 
 Verdict = Literal["yes", "no", "unknown"]
 
@@ -26,55 +26,48 @@ DESCRIPTION = (
 class GetShippingPolicyRequest(ShopRequest):
     """Whose shipping, and to where."""
 
-    country: Annotated[
-        CountryCode | None,
-        Field(description="Destination, ISO 3166-1 alpha-2: the answer then holds ships_to.", examples=["AT"]),
-    ] = None
+    country: CountryCode | None = Field(
+        None, description="Destination, ISO 3166-1 alpha-2: the answer then holds ships_to.", examples=["AT"]
+    )
 
 
 class DeliveryTime(ToolResponse):
     """The delivery time that the shop claims."""
 
-    min_days: Annotated[int | None, Field(description="Days at least; null when not stated.")]
-    max_days: Annotated[int | None, Field(description="Days at most; null when not stated.")]
-    as_stated: Annotated[str | None, Field(description="In the shop's words; null when not stored.")]
+    min_days: int | None = Field(description="Days at least; null when not stated.")
+    max_days: int | None = Field(description="Days at most; null when not stated.")
+    as_stated: str | None = Field(description="In the shop's words; null when not stored.")
 
 
 class ShippingStatement(ToolResponse):
     """The statement; ships_to is there only when a country was given."""
 
-    shop: Annotated[ShopKey, Field(description="Whose statement it is.")]
-    collected: Annotated[bool, Field(description="false: nothing was gathered; a gap, and no statement.")]
-    destinations: Annotated[
-        tuple[str, ...] | None, Field(description="Countries and groups that the shop names; null when not stated.")
-    ]
-    excluded: Annotated[
-        tuple[str, ...] | None,
-        Field(
-            description=(
-                "Countries and groups that the shop excepts from what it names; null when it states none. "
-                "Beyond the interface."
-            )
-        ),
-    ]
-    destinations_exhaustive: Annotated[bool, Field(description="The shop says that this list is complete.")]
-    delivery_time: Annotated[DeliveryTime | None, Field(description="What the shop claims; null when not stated.")]
-    free_shipping_threshold: Annotated[
-        Money | None, Field(description="Order value from which shipping is free; null when not stated.")
-    ]
-    checked_at: Annotated[str | None, Field(description="RFC 3339 time of the last look; null when not known.")]
-    source: Annotated[
-        Literal["policy_page", "structured_data"] | None, Field(description="Where it was read; null when not known.")
-    ]
-    ships_to: Annotated[
-        Verdict | None,
-        Field(description="Only with country: whether the statement says that it ships there.", exclude_if=is_none),
-    ] = None
+    shop: ShopKey = Field(description="Whose statement it is.")
+    collected: bool = Field(description="false: nothing was gathered; a gap, and no statement.")
+    destinations: tuple[str, ...] | None = Field(
+        description="Countries and groups that the shop names; null when not stated."
+    )
+    excluded: tuple[str, ...] | None = Field(
+        description="Countries and groups that the shop excepts from what it names; null when it states none. "
+        "Beyond the interface."
+    )
+    destinations_exhaustive: bool = Field(description="The shop says that this list is complete.")
+    delivery_time: DeliveryTime | None = Field(description="What the shop claims; null when not stated.")
+    free_shipping_threshold: Money | None = Field(
+        description="Order value from which shipping is free; null when not stated."
+    )
+    checked_at: str | None = Field(description="RFC 3339 time of the last look; null when not known.")
+    source: Literal["policy_page", "structured_data"] | None = Field(
+        description="Where it was read; null when not known."
+    )
+    ships_to: Verdict | None = Field(
+        None, description="Only with country: whether the statement says that it ships there.", exclude_if=is_none
+    )
 
 
 async def run(request: GetShippingPolicyRequest, context: ToolContext) -> ShippingStatement:
     """Look the statement up."""
-    lookup = request.reference.lookup
+    lookup = request.lookup
     facts = None if lookup is None else await context.search.facts(lookup)
     if facts is None:
         raise ShopNotFoundError
@@ -115,7 +108,6 @@ GET_SHIPPING_POLICY = Tool(
     request=GetShippingPolicyRequest,
     response=ShippingStatement,
     token=TokenRule.OPTIONAL,
-    effects=READS,
     run=run,
     examples=(
         Example("Whether it ships to Austria", {"shop_domain": "kiefernhaus.internal", "country": "AT"}),

@@ -1,16 +1,14 @@
 """get_shop: one shop by its domain or id; a shop under review is unknown (V2)."""
 
-from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from pydantic import Field
 
-from index_mappings.documents import Shop
 from service.errors import ShopNotFoundError
 from service.tools.fields import OffersOffset
 from service.tools.request import ShopRequest
 from service.tools.shop_view import ShopView, shop_wire
-from service.tools.tool import READS, Example, TokenRule, Tool, ToolContext
+from service.tools.tool import Example, TokenRule, Tool, ToolContext
 
 OFFERS: Final = 100
 
@@ -25,30 +23,18 @@ DESCRIPTION = (
 class GetShopRequest(ShopRequest):
     """Which shop."""
 
-    offers_offset: Annotated[
-        OffersOffset,
-        Field(description="Offers to pass over, the newest first; past the last one, offers is empty."),
-    ] = 0
+    offers_offset: OffersOffset = Field(
+        0, description="Offers to pass over, the newest first; past the last one, offers is empty."
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class OneShop:
-    """The shop, as `ShopView` describes it."""
-
-    shop: Shop
-
-    def as_wire(self) -> dict[str, Any]:
-        """The object that every transport sends."""
-        return shop_wire(self.shop, most_aliases=None)
-
-
-async def run(request: GetShopRequest, context: ToolContext) -> OneShop:
+async def run(request: GetShopRequest, context: ToolContext) -> dict[str, Any]:
     """Look the shop up."""
-    lookup = request.reference.lookup
+    lookup = request.lookup
     shop = None if lookup is None else await context.search.shop(lookup, OFFERS, request.offers_offset)
     if shop is None:
         raise ShopNotFoundError
-    return OneShop(shop)
+    return shop_wire(shop, most_aliases=None)
 
 
 GET_SHOP = Tool(
@@ -58,7 +44,6 @@ GET_SHOP = Tool(
     request=GetShopRequest,
     response=ShopView,
     token=TokenRule.OPTIONAL,
-    effects=READS,
     run=run,
     examples=(
         Example("By domain", {"shop_domain": "kiefernhaus.internal"}),

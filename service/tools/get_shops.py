@@ -3,16 +3,14 @@
 It is beyond the interface: a caller with links to many shops would otherwise need a call for each of them.
 """
 
-from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from pydantic import Field
 
-from index_mappings.documents import Shop
 from service.tools.fields import ReferenceList
 from service.tools.request import NoShopRequest, reduce_reference
 from service.tools.shop_view import ShopView, shop_wire
-from service.tools.tool import BEYOND_THE_INTERFACE, READS, Example, TokenRule, Tool, ToolContext, ToolResponse
+from service.tools.tool import BEYOND_THE_INTERFACE, Example, TokenRule, Tool, ToolContext, ToolResponse
 
 _REFERENCES_A_READ: Final = 10
 
@@ -27,50 +25,24 @@ DESCRIPTION = (
 class GetShopsRequest(NoShopRequest):
     """Which shops."""
 
-    shop_domains: Annotated[
-        ReferenceList,
-        Field(
-            description="Each a domain in any form, or an id.",
-            examples=[["harbour-lane-books.example", "shop_0042"]],
-        ),
-    ]
+    shop_domains: ReferenceList = Field(
+        description="Each a domain in any form, or an id.",
+        examples=[["harbour-lane-books.example", "shop_0042"]],
+    )
 
 
 class ShopEntry(ToolResponse):
     """An entry of the request with its shop."""
 
-    shop_domain: Annotated[str, Field(description="The entry of shop_domains, as sent.")]
-    shop: Annotated[ShopView | None, Field(description="The shop as find_shop shows it; null: there is none.")]
+    shop_domain: str = Field(description="The entry of shop_domains, as sent.")
+    shop: ShopView | None = Field(description="The shop as find_shop shows it; null: there is none.")
 
 
 class GetShopsResponse(ToolResponse):
     """An entry for each one of the request."""
 
-    results: Annotated[
-        tuple[ShopEntry, ...], Field(description="One entry for each entry of shop_domains, in the same order.")
-    ]
-    found: Annotated[int, Field(description="The number of entries of results whose shop is not null.")]
-
-
-@dataclass(frozen=True, slots=True)
-class ShopEntries:
-    """The shops, as `GetShopsResponse` describes them.
-
-    Attributes:
-        references: as sent.
-        shops: the shop of each reference; None if there is none.
-    """
-
-    references: tuple[str, ...]
-    shops: tuple[Shop | None, ...]
-
-    def as_wire(self) -> dict[str, Any]:
-        """The object that every transport sends."""
-        results = [
-            {"shop_domain": reference, "shop": None if shop is None else shop_wire(shop)}
-            for reference, shop in zip(self.references, self.shops, strict=True)
-        ]
-        return {"results": results, "found": sum(shop is not None for shop in self.shops)}
+    results: tuple[ShopEntry, ...] = Field(description="One entry for each entry of shop_domains, in the same order.")
+    found: int = Field(description="The number of entries of results whose shop is not null.")
 
 
 def extra_reads(request: GetShopsRequest) -> int:
@@ -78,12 +50,17 @@ def extra_reads(request: GetShopsRequest) -> int:
     return (len(request.shop_domains) - 1) // _REFERENCES_A_READ
 
 
-async def run(request: GetShopsRequest, context: ToolContext) -> ShopEntries:
+async def run(request: GetShopsRequest, context: ToolContext) -> dict[str, Any]:
     """Look up all shops in one request to the engine."""
-    lookups = [reduce_reference(reference).lookup for reference in request.shop_domains]
+    lookups = [reduce_reference(reference) for reference in request.shop_domains]
     known = [lookup for lookup in lookups if lookup is not None]
     shops = dict(zip(known, await context.search.shops(known), strict=True))
-    return ShopEntries(request.shop_domains, tuple(None if one is None else shops[one] for one in lookups))
+    found = [None if lookup is None else shops[lookup] for lookup in lookups]
+    results = [
+        {"shop_domain": reference, "shop": None if shop is None else shop_wire(shop)}
+        for reference, shop in zip(request.shop_domains, found, strict=True)
+    ]
+    return {"results": results, "found": sum(shop is not None for shop in found)}
 
 
 GET_SHOPS = Tool(
@@ -93,7 +70,6 @@ GET_SHOPS = Tool(
     request=GetShopsRequest,
     response=GetShopsResponse,
     token=TokenRule.OPTIONAL,
-    effects=READS,
     run=run,
     examples=(
         Example(

@@ -1,13 +1,13 @@
 """get_trust: measured signals one by one, and no score; unknown shops and those under review have none (A8)."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from index_mappings.documents import TRUST_KINDS
 from service.search.related_records import Facts
 from service.tools.request import ShopRequest
-from service.tools.tool import READS, Example, TokenRule, Tool, ToolContext, ToolResponse
+from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse
 
 DESCRIPTION = (
     "Get measured facts about a shop's site, each with its source and time: TLS issuer and grade, hosting provider and"
@@ -25,47 +25,44 @@ class GetTrustRequest(ShopRequest):
 class Signal(ToolResponse):
     """One measured fact."""
 
-    kind: Annotated[str, Field(description=f"One of {', '.join(TRUST_KINDS)}.")]
-    value: Annotated[str | tuple[str, ...], Field(description="What was observed; a list for payment_methods.")]
-    source: Annotated[str, Field(description="Where it was observed.")]
-    checked_at: Annotated[str, Field(description="RFC 3339 time of the observation.")]
+    kind: str = Field(description=f"One of {', '.join(TRUST_KINDS)}.")
+    value: str | tuple[str, ...] = Field(description="What was observed; a list for payment_methods.")
+    source: str = Field(description="Where it was observed.")
+    checked_at: str = Field(description="RFC 3339 time of the observation.")
 
 
 class MissingSignal(ToolResponse):
     """A fact that is not there, and why."""
 
-    kind: Annotated[str, Field(description="Which one.")]
-    reason: Annotated[
-        Literal["not_collected_yet", "pipeline_gap"],
-        Field(description="not_collected_yet: never checked. pipeline_gap: checked without a usable value."),
-    ]
+    kind: str = Field(description="Which one.")
+    reason: Literal["not_collected_yet", "pipeline_gap"] = Field(
+        description="not_collected_yet: never checked. pipeline_gap: checked without a usable value."
+    )
 
 
 class SignalCoverage(ToolResponse):
     """How complete the data is; says nothing about the shop."""
 
-    present: Annotated[int, Field(description="Signals delivered.")]
-    total: Annotated[int, Field(description="Kinds of signal that there are.")]
-    missing: Annotated[tuple[MissingSignal, ...], Field(description="Those that are not there.")]
+    present: int = Field(description="Signals delivered.")
+    total: int = Field(description="Kinds of signal that there are.")
+    missing: tuple[MissingSignal, ...] = Field(description="Those that are not there.")
 
 
 class GetTrustResponse(ToolResponse):
     """The signals, and whether there are any."""
 
-    status: Annotated[
-        Literal["signals_collected", "no_signals_collected"],
-        Field(description="no_signals_collected: nothing is known, which is no verdict."),
-    ]
-    signals: Annotated[tuple[Signal, ...], Field(description="The measured facts.")]
-    signal_coverage: Annotated[
-        SignalCoverage,
-        Field(description="Completeness of the data, not quality of the shop: never rank or filter by it."),
-    ]
+    status: Literal["signals_collected", "no_signals_collected"] = Field(
+        description="no_signals_collected: nothing is known, which is no verdict."
+    )
+    signals: tuple[Signal, ...] = Field(description="The measured facts.")
+    signal_coverage: SignalCoverage = Field(
+        description="Completeness of the data, not quality of the shop: never rank or filter by it."
+    )
 
 
 async def run(request: GetTrustRequest, context: ToolContext) -> GetTrustResponse:
     """Look the signals up; text that can name no shop is looked up like an unknown shop."""
-    facts = await context.search.trust(request.reference.lookup or "")
+    facts = await context.search.trust(request.lookup or "")
     signals = () if facts is None else tuple(Signal.model_validate(signal) for signal in facts.signals)
     return GetTrustResponse(
         status="signals_collected" if signals else "no_signals_collected",
@@ -92,7 +89,6 @@ GET_TRUST = Tool(
     request=GetTrustRequest,
     response=GetTrustResponse,
     token=TokenRule.REQUIRED,
-    effects=READS,
     run=run,
     examples=(
         Example("By domain", {"shop_domain": "rimona.internal"}),

@@ -1,12 +1,9 @@
 """list_categories: every category that a public shop carries, with its number of public shops (A3)."""
 
-from typing import Annotated
-
 from pydantic import Field
 
-from index_mappings.documents import Category
 from service.tools.request import NoShopRequest
-from service.tools.tool import READS, Example, TokenRule, Tool, ToolContext, ToolResponse
+from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse
 
 DESCRIPTION = (
     "List every category that a shop of the directory carries, with its slug and number of shops, largest first. Call "
@@ -22,28 +19,24 @@ class ListCategoriesRequest(NoShopRequest):
 class CategoryView(ToolResponse):
     """A category with its size."""
 
-    category: Annotated[str, Field(description="Display name.")]
-    slug: Annotated[str, Field(description="What find_shop takes as category.")]
-    count: Annotated[int, Field(description="How many shops carry it.")]
+    category: str = Field(description="Display name.")
+    slug: str = Field(description="What find_shop takes as category.")
+    count: int = Field(description="How many shops carry it.")
 
 
 class ListCategoriesResponse(ToolResponse):
     """All categories."""
 
-    results: Annotated[tuple[CategoryView, ...], Field(description="The categories: most shops first, then by slug.")]
-    total_count: Annotated[int, Field(description="How many categories there are.")]
-
-
-def category_view(category: Category) -> CategoryView:
-    """The view of a category."""
-    return CategoryView(category=category.name, slug=category.slug, count=category.count)
+    results: tuple[CategoryView, ...] = Field(description="The categories: most shops first, then by slug.")
+    total_count: int = Field(description="How many categories there are.")
 
 
 async def run(request: ListCategoriesRequest, context: ToolContext) -> ListCategoriesResponse:  # noqa: ARG001 - it has no arguments
     """List the categories."""
     categories = await context.search.categories()
     return ListCategoriesResponse(
-        results=tuple(category_view(category) for category in categories), total_count=len(categories)
+        results=tuple(CategoryView(category=found.name, slug=found.slug, count=found.count) for found in categories),
+        total_count=len(categories),
     )
 
 
@@ -54,7 +47,6 @@ LIST_CATEGORIES = Tool(
     request=ListCategoriesRequest,
     response=ListCategoriesResponse,
     token=TokenRule.OPTIONAL,
-    effects=READS,
     run=run,
     examples=(Example("All categories", {}),),
 )

@@ -1,6 +1,6 @@
 """list_coupons: the codes that may work now, and the numbers of those that are withheld (A4 to A6)."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -9,9 +9,9 @@ from index_mappings.timestamps import microseconds
 from service.errors import ShopNotFoundError, TooManyCouponsError
 from service.search.related_records import CouponQuery, Coupons
 from service.tools.fields import ReferenceText
-from service.tools.request import OptionalShopRequest
+from service.tools.request import EitherShopRequest, reduce_reference
 from service.tools.shop_view import Money, NamedShop
-from service.tools.tool import READS, Example, TokenRule, Tool, ToolContext, ToolResponse
+from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse
 
 DESCRIPTION = (
     "List the discount codes of one shop that may work now. Without shop_domain it lists those of all shops; where "
@@ -24,26 +24,22 @@ DESCRIPTION = (
 )
 
 
-class ListCouponsRequest(OptionalShopRequest):
+class ListCouponsRequest(EitherShopRequest):
     """Whose coupons."""
 
-    shop_domain: Annotated[
-        ReferenceText,
-        Field(
-            description="Domain in any form, or id. Left out: the coupons of all shops.",
-            examples=["harbour-lane-books.example"],
-        ),
-    ] = None
+    shop_domain: ReferenceText = Field(
+        None,
+        description="Domain in any form, or id. Left out: the coupons of all shops.",
+        examples=["harbour-lane-books.example"],
+    )
 
 
 class Discount(ToolResponse):
     """What a coupon takes off."""
 
-    kind: Annotated[
-        Literal["percent", "amount", "free_shipping", "other"], Field(description="What kind of discount it is.")
-    ]
-    value: Annotated[str | None, Field(description="A decimal number as a string; null where the kind has none.")]
-    currency: Annotated[str | None, Field(description="ISO 4217 code for an amount, else null.")]
+    kind: Literal["percent", "amount", "free_shipping", "other"] = Field(description="What kind of discount it is.")
+    value: str | None = Field(description="A decimal number as a string; null where the kind has none.")
+    currency: str | None = Field(description="ISO 4217 code for an amount, else null.")
 
 
 class Coupon(ToolResponse):
@@ -51,53 +47,52 @@ class Coupon(ToolResponse):
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True)
 
-    code: Annotated[str, Field(description="The text to enter at checkout.")]
-    title: Annotated[str | None, Field(description="What the source calls it.")]
-    discount: Annotated[Discount | None, Field(description="What it takes off; null when not stated.")]
-    min_order: Annotated[Money | None, Field(description="The least order value; null when not stated.")]
-    countries: Annotated[tuple[str, ...] | None, Field(description="Where it is valid; null when not stated.")]
-    shop: Annotated[NamedShop, Field(description="The shop that takes the code.")]
-    valid_from: Annotated[str | None, Field(description="RFC 3339; null when not stated.")]
-    valid_until: Annotated[str | None, Field(description="RFC 3339; null is open-ended, not unknown.")]
-    verification_status: Annotated[
-        Literal["verified_applied", "unverified"],
-        Field(description="verified_applied: worked in a real checkout. unverified: no proof either way."),
-    ]
-    last_verified_at: Annotated[
-        str | None, Field(description="RFC 3339 time of the last real checkout test; null is never tested.")
-    ]
-    source: Annotated[str | None, Field(description="Where the code was found; null when not stated.")]
+    code: str = Field(description="The text to enter at checkout.")
+    title: str | None = Field(description="What the source calls it.")
+    discount: Discount | None = Field(description="What it takes off; null when not stated.")
+    min_order: Money | None = Field(description="The least order value; null when not stated.")
+    countries: tuple[str, ...] | None = Field(description="Where it is valid; null when not stated.")
+    shop: NamedShop = Field(description="The shop that takes the code.")
+    valid_from: str | None = Field(description="RFC 3339; null when not stated.")
+    valid_until: str | None = Field(description="RFC 3339; null is open-ended, not unknown.")
+    verification_status: Literal["verified_applied", "unverified"] = Field(
+        description="verified_applied: worked in a real checkout. unverified: no proof either way."
+    )
+    last_verified_at: str | None = Field(
+        description="RFC 3339 time of the last real checkout test; null is never tested."
+    )
+    source: str | None = Field(description="Where the code was found; null when not stated.")
 
 
 class Withheld(ToolResponse):
     """How many codes are not shown, each counted once for its first reason."""
 
-    expired: Annotated[int, Field(description="validUntil has passed.")]
-    verified_rejected: Annotated[int, Field(description="A real checkout test proved that they do not work.")]
-    reserved_test_domain: Annotated[int, Field(description="Their shop has a reserved test domain.")]
-    policy: Annotated[int, Field(description="A display policy hides them on this channel or in this country.")]
+    expired: int = Field(description="validUntil has passed.")
+    verified_rejected: int = Field(description="A real checkout test proved that they do not work.")
+    reserved_test_domain: int = Field(description="Their shop has a reserved test domain.")
+    policy: int = Field(description="A display policy hides them on this channel or in this country.")
 
 
 class ListCouponsResponse(ToolResponse):
     """Usable codes and the balance: total_count is results plus everything withheld."""
 
-    results: Annotated[tuple[Coupon, ...], Field(description="The usable codes, verified ones first.")]
-    total_count: Annotated[int, Field(description="The codes found before anything was withheld.")]
-    withheld: Annotated[Withheld, Field(description="How many of them are not in results, by reason.")]
-    note: Annotated[str, Field(description="The same balance in one sentence.")]
+    results: tuple[Coupon, ...] = Field(description="The usable codes, verified ones first.")
+    total_count: int = Field(description="The codes found before anything was withheld.")
+    withheld: Withheld = Field(description="How many of them are not in results, by reason.")
+    note: str = Field(description="The same balance in one sentence.")
 
 
 async def run(request: ListCouponsRequest, context: ToolContext) -> ListCouponsResponse:
     """List and count the coupons at the time of the call."""
-    reference = request.reference
-    if reference is not None and reference.lookup is None:
+    lookup = None if request.reference is None else reduce_reference(request.reference)
+    if lookup is None and request.reference is not None:
         raise ShopNotFoundError
     query = CouponQuery(
-        shop=None if reference is None else reference.lookup,
+        shop=lookup,
         now_us=microseconds(context.now),
         channel=context.channel,
         country=context.country,
-        list_limit=context.most_coupons if reference is None else None,
+        list_limit=context.most_coupons if lookup is None else None,
     )
     found = await context.search.coupons(query)
     if found is None:
@@ -132,7 +127,6 @@ LIST_COUPONS = Tool(
     request=ListCouponsRequest,
     response=ListCouponsResponse,
     token=TokenRule.OPTIONAL,
-    effects=READS,
     run=run,
     examples=(
         Example("Of one shop", {"shop_domain": "rimona.internal"}),

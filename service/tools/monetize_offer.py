@@ -1,12 +1,10 @@
 """monetize_offer: an offer's URL through the shop's affiliate programme, with its disclosure (A11)."""
 
-from typing import Annotated
-
 from pydantic import Field
 
 from service.tools.checkout import CheckoutUrl, OfferRequest, resolve
 from service.tools.fields import Switch
-from service.tools.tool import READS, Example, TokenRule, Tool, ToolContext, ToolResponse
+from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse
 
 DESCRIPTION = (
     "Get the URL of an offer through the shop's affiliate programme, with the disclosure that must be shown with it. A"
@@ -18,22 +16,22 @@ DESCRIPTION = (
 class MonetizeOfferRequest(OfferRequest):
     """Which offer."""
 
-    affiliate: Annotated[Switch, Field(description="Go through the affiliate network, if there is one.")] = True
+    affiliate: Switch = Field(True, description="Go through the affiliate network, if there is one.")
 
 
 class Monetization(ToolResponse):
     """The programme that the URL goes through."""
 
-    network: Annotated[str, Field(description="The network's name.")]
-    program_id: Annotated[str, Field(description="The programme's id in the network.")]
-    commission_stated: Annotated[str | None, Field(description="As the source states it; null when it does not.")]
-    disclosure: Annotated[str | None, Field(description="What has to be told to people; null when not stated.")]
+    network: str = Field(description="The network's name.")
+    program_id: str = Field(description="The programme's id in the network.")
+    commission_stated: str | None = Field(description="As the source states it; null when it does not.")
+    disclosure: str | None = Field(description="What has to be told to people; null when not stated.")
 
 
 class MonetizedOffer(CheckoutUrl):
     """The URL, and the programme behind it."""
 
-    monetization: Annotated[Monetization | None, Field(description="null when no programme is applied.")]
+    monetization: Monetization | None = Field(description="null when no programme is applied.")
 
 
 async def run(request: MonetizeOfferRequest, context: ToolContext) -> MonetizedOffer:
@@ -50,7 +48,6 @@ MONETIZE_OFFER = Tool(
     request=MonetizeOfferRequest,
     response=MonetizedOffer,
     token=TokenRule.REQUIRED,
-    effects=READS,
     run=run,
     examples=(
         Example("Through the programme", {"offer_id": "off_lumen-larch-desk-lamp"}),

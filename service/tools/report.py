@@ -1,12 +1,11 @@
 """The shared part of the two report tools: a public shop, one durable row, and always the same status (A9, Q5)."""
 
-from typing import Annotated, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
 from service.errors import BackendUnavailableError, ShopNotFoundError, TokenRequiredError
 from service.reports.protocol import Report, ReportKind, ReportsUnavailable
-from service.tools.request import ShopReference
 from service.tools.tool import Effects, ToolContext, ToolResponse
 
 # A repeated report appends nothing more.
@@ -17,14 +16,13 @@ RECEIPT: Final = "wird gemeldet, Pruefung laeuft"
 class ReportResponse(ToolResponse):
     """The receipt of a report; no verdict."""
 
-    status: Annotated[
-        Literal["wird gemeldet, Pruefung laeuft"],
-        Field(description="German for: is being reported, the check is under way. Always this, never a verdict."),
-    ]
+    status: Literal["wird gemeldet, Pruefung laeuft"] = Field(
+        description="German for: is being reported, the check is under way. Always this, never a verdict."
+    )
 
 
 async def append(
-    reference: ShopReference, kind: ReportKind, reason: str, context: ToolContext, code: str | None = None
+    lookup: str | None, kind: ReportKind, reason: str, context: ToolContext, code: str | None = None
 ) -> ReportResponse:
     """Append a report about a public shop.
 
@@ -35,7 +33,7 @@ async def append(
     if context.source is None:
         # The dispatcher has refused such calls; a report without a source must not exist.
         raise TokenRequiredError
-    shop = None if reference.lookup is None else await context.search.shop(reference.lookup)
+    shop = None if lookup is None else await context.search.shop(lookup)
     if shop is None:
         raise ShopNotFoundError
     try:

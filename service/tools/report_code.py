@@ -23,13 +23,13 @@ Reason = Annotated[str, PlainValidator(choice(REASONS)), WithJsonSchema({"type":
 class ReportCodeRequest(ShopRequest):
     """Which code of which shop, and what was wrong."""
 
-    code: Annotated[CodeText, Field(description="The code as it was tried.", examples=["WELCOME10"])]
-    reason: Annotated[Reason, Field(description="What was wrong.")]
+    code: CodeText = Field(description="The code as it was tried.", examples=["WELCOME10"])
+    reason: Reason = Field(description="What was wrong.")
 
 
 async def run(request: ReportCodeRequest, context: ToolContext) -> ReportResponse:
     """Append the report."""
-    return await append(request.reference, "code", request.reason, context, request.code)
+    return await append(request.lookup, "code", request.reason, context, request.code)
 
 
 REPORT_CODE = Tool(

@@ -33,11 +33,8 @@ Reason = Annotated[
 class ReportIssueRequest(ShopRequest):
     """What is wrong about which shop."""
 
-    subject_type: Annotated[Subject, Field(description="What is wrong.")]
-    reason: Annotated[
-        Reason,
-        Field(description=f"For fact {', '.join(REASONS['fact'])}; for shop the others."),
-    ]
+    subject_type: Subject = Field(description="What is wrong.")
+    reason: Reason = Field(description=f"For fact {', '.join(REASONS['fact'])}; for shop the others.")
 
     @classmethod
     def alternatives(cls) -> tuple[dict[str, Any], ...]:
@@ -55,7 +52,7 @@ async def run(request: ReportIssueRequest, context: ToolContext) -> ReportRespon
         message = f"must be one of {', '.join(allowed)} for the subject_type {request.subject_type}"
         raise invalid((FieldError("reason", message),))
     is_shop = request.subject_type == "shop"
-    return await append(request.reference, "shop" if is_shop else "fact", request.reason, context)
+    return await append(request.lookup, "shop" if is_shop else "fact", request.reason, context)
 
 
 REPORT_ISSUE = Tool(

@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Annotated, Any, Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -27,25 +26,18 @@ _SHOWN_NAME: Final = 64
 _SHOWN_ERRORS: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
-class ShopReference:
-    """A reduced reference to a shop (R1).
+def reduce_reference(text: str) -> str | None:
+    """Reduce a pasted reference to a shop (R1): text without a dot is an id and stays unchanged; other text is a host.
 
-    Attributes:
-        lookup: an id or a reduced domain; None for a text that can be neither, and so names no shop.
+    Returns:
+        An id or a reduced domain; None for a text that can be neither, and so names no shop.
     """
-
-    lookup: str | None
-
-
-def reduce_reference(text: str) -> ShopReference:
-    """Reduce a pasted reference: text without a dot is an id and stays unchanged; other text is a host."""
     trimmed = text.strip(WHITE_SPACE)
     if not has_dot(trimmed):
-        return ShopReference(trimmed if _SHOP_ID.fullmatch(trimmed) else None)
+        return trimmed if _SHOP_ID.fullmatch(trimmed) else None
     host = reduce_host(trimmed)
     # A host of one label is no domain, and must not be read as an id: "shop_1." names no shop.
-    return ShopReference(host if host is not None and "." in host else None)
+    return host if host is not None and "." in host else None
 
 
 class ToolRequest(BaseModel):
@@ -85,12 +77,12 @@ class ToolRequest(BaseModel):
 class NoShopRequest(ToolRequest):
     """A request of a tool that takes no shop: the shop fields are accepted and ignored (R2)."""
 
-    shop_domain: Annotated[
-        IgnoredText | None, Field(description="Ignored: this tool takes no shop. Accepted for older clients.")
-    ] = None
-    shop_id_or_domain: Annotated[
-        IgnoredText | None, Field(description="Ignored: this tool takes no shop. Accepted for older clients.")
-    ] = None
+    shop_domain: IgnoredText | None = Field(
+        None, description="Ignored: this tool takes no shop. Accepted for older clients."
+    )
+    shop_id_or_domain: IgnoredText | None = Field(
+        None, description="Ignored: this tool takes no shop. Accepted for older clients."
+    )
 
     @classmethod
     def field_names(cls) -> tuple[str, ...]:
@@ -101,14 +93,12 @@ class NoShopRequest(ToolRequest):
 class EitherShopRequest(ToolRequest):
     """A request in which a shop is named by either of two fields (R2)."""
 
-    shop_domain: Annotated[
-        ReferenceText,
-        Field(
-            description="Domain in any form, also a URL, or id. Required unless shop_id_or_domain is given.",
-            examples=["harbour-lane-books.example", "https://www.harbour-lane-books.example/new", "shop_0042"],
-        ),
-    ] = None
-    shop_id_or_domain: Annotated[ReferenceText, Field(description="Former name of shop_domain.")] = None
+    shop_domain: ReferenceText = Field(
+        None,
+        description="Domain in any form, also a URL, or id. Required unless shop_id_or_domain is given.",
+        examples=["harbour-lane-books.example", "https://www.harbour-lane-books.example/new", "shop_0042"],
+    )
+    shop_id_or_domain: ReferenceText = Field(None, description="Former name of shop_domain.")
 
     @model_validator(mode="after")
     def _one_shop(self) -> Self:
@@ -117,15 +107,10 @@ class EitherShopRequest(ToolRequest):
             raise fault("and shop_id_or_domain are two references, even if both name one shop; give one of them")
         return self
 
-
-class OptionalShopRequest(EitherShopRequest):
-    """A request about one shop or about all shops."""
-
     @property
-    def reference(self) -> ShopReference | None:
-        """The requested shop; None for all."""
-        given = self.shop_domain or self.shop_id_or_domain
-        return None if given is None else reduce_reference(given)
+    def reference(self) -> str | None:
+        """The reference to the shop as sent; None without one."""
+        return self.shop_domain or self.shop_id_or_domain
 
 
 class ShopRequest(EitherShopRequest):
@@ -139,9 +124,9 @@ class ShopRequest(EitherShopRequest):
         return {**arguments, "shop_domain": None}
 
     @property
-    def reference(self) -> ShopReference:
-        """The requested shop."""
-        return reduce_reference(self.shop_domain or self.shop_id_or_domain or "")
+    def lookup(self) -> str | None:
+        """The requested shop, as `reduce_reference` returns it."""
+        return reduce_reference(self.reference or "")
 
 
 RequestT = TypeVar("RequestT", bound=ToolRequest)

@@ -1,12 +1,10 @@
 """resolve_checkout_url: a validated URL for an offer; the plain one unless the affiliate one is requested (A10)."""
 
-from typing import Annotated
-
 from pydantic import Field
 
 from service.tools.checkout import CheckoutUrl, OfferRequest, resolve
 from service.tools.fields import Switch
-from service.tools.tool import READS, Example, TokenRule, Tool, ToolContext
+from service.tools.tool import Example, TokenRule, Tool, ToolContext
 
 DESCRIPTION = (
     "Get the URL where an offer can be bought: https, on the shop's own domain or a checkout host known for the shop; "
@@ -19,7 +17,7 @@ DESCRIPTION = (
 class ResolveCheckoutUrlRequest(OfferRequest):
     """Which offer, and which URL."""
 
-    affiliate: Annotated[Switch, Field(description="Go through the affiliate network, if there is one.")] = False
+    affiliate: Switch = Field(False, description="Go through the affiliate network, if there is one.")
 
 
 async def run(request: ResolveCheckoutUrlRequest, context: ToolContext) -> CheckoutUrl:
@@ -35,7 +33,6 @@ RESOLVE_CHECKOUT_URL = Tool(
     request=ResolveCheckoutUrlRequest,
     response=CheckoutUrl,
     token=TokenRule.OPTIONAL,
-    effects=READS,
     run=run,
     examples=(
         Example("The plain URL", {"offer_id": "off_lumen-larch-desk-lamp"}),

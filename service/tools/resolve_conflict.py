@@ -1,6 +1,6 @@
 """resolve_conflict: whether two entries may be one shop, with the evidence; it merges nothing (A12)."""
 
-from typing import Annotated, Final
+from typing import Final
 
 from pydantic import Field
 
@@ -10,7 +10,7 @@ from service.tools.fields import ReferenceText, RequiredReferenceText
 from service.tools.merge_evidence import Verdict, compare, verdict
 from service.tools.request import NoShopRequest, reduce_reference
 from service.tools.shop_view import ShopView, shop_view
-from service.tools.tool import READS, Example, TokenRule, Tool, ToolContext, ToolResponse, is_none
+from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse, is_none
 
 _CANDIDATES: Final = 10
 # Candidates are ordered by their evidence, so more are compared than are shown.
@@ -28,66 +28,56 @@ DESCRIPTION = (
 class ResolveConflictRequest(NoShopRequest):
     """Which entries."""
 
-    from_shop_id: Annotated[
-        RequiredReferenceText,
-        Field(description="The shop to merge: id, or domain in any form.", examples=["shop_0042"]),
-    ]
-    to_shop_id: Annotated[
-        ReferenceText,
-        Field(description="The shop to merge it into. Left out: candidates."),
-    ] = None
+    from_shop_id: RequiredReferenceText = Field(
+        description="The shop to merge: id, or domain in any form.", examples=["shop_0042"]
+    )
+    to_shop_id: ReferenceText = Field(None, description="The shop to merge it into. Left out: candidates.")
 
 
 class EvidenceView(ToolResponse):
     """One comparison."""
 
-    kind: Annotated[str, Field(description="What was compared.")]
-    agrees: Annotated[bool, Field(description="Whether it speaks for one and the same shop.")]
-    detail: Annotated[str, Field(description="What was found.")]
+    kind: str = Field(description="What was compared.")
+    agrees: bool = Field(description="Whether it speaks for one and the same shop.")
+    detail: str = Field(description="What was found.")
 
 
 class EffectsView(ToolResponse):
     """What a merge would touch."""
 
-    coupons: Annotated[int, Field(description="Coupons of both shops.")]
-    offers: Annotated[int, Field(description="Offers of both shops.")]
-    duplicate_codes: Annotated[int, Field(description="Coupon codes that both shops have.")]
+    coupons: int = Field(description="Coupons of both shops.")
+    offers: int = Field(description="Offers of both shops.")
+    duplicate_codes: int = Field(description="Coupon codes that both shops have.")
 
 
 class Audit(ToolResponse):
     """One pair."""
 
-    to: Annotated[ShopView, Field(description="The shop compared with.")]
-    evidence: Annotated[tuple[EvidenceView, ...], Field(description="All comparisons.")]
-    effects: Annotated[EffectsView, Field(description="What a merge would touch.")]
-    verdict: Annotated[Verdict, Field(description="What the evidence comes to, by documented rules.")]
+    to: ShopView = Field(description="The shop compared with.")
+    evidence: tuple[EvidenceView, ...] = Field(description="All comparisons.")
+    effects: EffectsView = Field(description="What a merge would touch.")
+    verdict: Verdict = Field(description="What the evidence comes to, by documented rules.")
 
 
 class ResolveConflictResponse(ToolResponse):
     """The requested pair, or the requested shop and its candidates."""
 
-    from_: Annotated[ShopView, Field(alias="from", description="The shop asked about.")]
-    to: Annotated[
-        ShopView | None, Field(description="Only with to_shop_id: the shop compared with.", exclude_if=is_none)
-    ] = None
-    evidence: Annotated[
-        tuple[EvidenceView, ...] | None,
-        Field(description="Only with to_shop_id: all comparisons.", exclude_if=is_none),
-    ] = None
-    effects: Annotated[
-        EffectsView | None, Field(description="Only with to_shop_id: what a merge would touch.", exclude_if=is_none)
-    ] = None
-    verdict: Annotated[
-        Verdict | None,
-        Field(description="Only with to_shop_id: what the evidence comes to, by documented rules.", exclude_if=is_none),
-    ] = None
-    candidates: Annotated[
-        tuple[Audit, ...] | None,
-        Field(
-            description="Only without to_shop_id: up to 10 other shops, most agreeing evidence first.",
-            exclude_if=is_none,
-        ),
-    ] = None
+    from_: ShopView = Field(alias="from", description="The shop asked about.")
+    to: ShopView | None = Field(None, description="Only with to_shop_id: the shop compared with.", exclude_if=is_none)
+    evidence: tuple[EvidenceView, ...] | None = Field(
+        None, description="Only with to_shop_id: all comparisons.", exclude_if=is_none
+    )
+    effects: EffectsView | None = Field(
+        None, description="Only with to_shop_id: what a merge would touch.", exclude_if=is_none
+    )
+    verdict: Verdict | None = Field(
+        None, description="Only with to_shop_id: what the evidence comes to, by documented rules.", exclude_if=is_none
+    )
+    candidates: tuple[Audit, ...] | None = Field(
+        None,
+        description="Only without to_shop_id: up to 10 other shops, most agreeing evidence first.",
+        exclude_if=is_none,
+    )
 
 
 async def run(request: ResolveConflictRequest, context: ToolContext) -> ResolveConflictResponse:
@@ -114,7 +104,7 @@ async def _candidates(first: Shop, context: ToolContext) -> tuple[Audit, ...]:
 
 
 async def _shop(text: str, context: ToolContext) -> Shop:
-    lookup = reduce_reference(text).lookup
+    lookup = reduce_reference(text)
     shop = None if lookup is None else await context.search.shop(lookup)
     if shop is None:
         raise ShopNotFoundError
@@ -139,7 +129,6 @@ RESOLVE_CONFLICT = Tool(
     request=ResolveConflictRequest,
     response=ResolveConflictResponse,
     token=TokenRule.REQUIRED,
-    effects=READS,
     run=run,
     examples=(
         Example("Compare two", {"from_shop_id": "shop_kiefernhaus", "to_shop_id": "shop_store-kiefernhaus"}),

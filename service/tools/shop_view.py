@@ -4,7 +4,7 @@ Pages of shops are made directly from the index: models of a hundred shops cost 
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field
 
@@ -18,76 +18,59 @@ MOST_ALIASES: Final = 10
 class Money(ToolResponse):
     """An amount."""
 
-    amount: Annotated[str, Field(description="A decimal number as a string, such as 19.99.")]
-    currency: Annotated[str, Field(description="ISO 4217 code.")]
+    amount: str = Field(description="A decimal number as a string, such as 19.99.")
+    currency: str = Field(description="ISO 4217 code.")
 
 
 class ShopKey(ToolResponse):
     """The shop that something belongs to."""
 
-    id: Annotated[str, Field(description="The directory's id of the shop.")]
-    domain: Annotated[str, Field(description="The shop's domain.")]
+    id: str = Field(description="The directory's id of the shop.")
+    domain: str = Field(description="The shop's domain.")
 
 
 class NamedShop(ShopKey):
     """The shop that something belongs to, with its name."""
 
-    name: Annotated[str, Field(description="Display name.")]
+    name: str = Field(description="Display name.")
 
 
 class OfferView(ToolResponse):
     """An offer; only resolve_checkout_url and monetize_offer serve its URL (A2)."""
 
-    offer_id: Annotated[str, Field(description="The offer's id, for the checkout tools.")]
-    title: Annotated[str, Field(description="What is offered.")]
-    price: Annotated[Money | None, Field(description="null when not stated.")]
-    availability: Annotated[
-        Literal["in_stock", "out_of_stock", "preorder", "discontinued"] | None,
-        Field(description="null when not stated."),
-    ]
-    updated_at: Annotated[str | None, Field(description="RFC 3339; null when not stated.")]
+    offer_id: str = Field(description="The offer's id, for the checkout tools.")
+    title: str = Field(description="What is offered.")
+    price: Money | None = Field(description="null when not stated.")
+    availability: Literal["in_stock", "out_of_stock", "preorder", "discontinued"] | None = Field(
+        description="null when not stated."
+    )
+    updated_at: str | None = Field(description="RFC 3339; null when not stated.")
 
 
 class ShopView(ToolResponse):
     """The public view of a shop."""
 
-    id: Annotated[str, Field(description="The directory's id of the shop; works wherever a domain does.")]
-    name: Annotated[str, Field(description="Display name.")]
-    aliases: Annotated[
-        tuple[str, ...],
-        Field(description=f"Other names of the shop: all of them in get_shop, elsewhere up to {MOST_ALIASES}."),
-    ]
-    aliases_total: Annotated[int, Field(description="How many aliases there are in all. Beyond the interface.")]
-    domain: Annotated[str, Field(description="The shop's domain, internationalised names as A-labels (xn--...).")]
-    category: Annotated[str, Field(description="Slug of the primary category.")]
-    categories: Annotated[tuple[str, ...], Field(description="All category slugs, the primary one first.")]
-    countries: Annotated[
-        tuple[str, ...] | None,
-        Field(
-            description="Markets the shop states: country codes, or WORLDWIDE. null: not stated, which is no refusal."
-        ),
-    ]
-    offers: Annotated[
-        tuple[OfferView, ...],
-        Field(description="The newest offers. Empty when none were ingested; that is no verdict."),
-    ]
-    offers_total: Annotated[int, Field(description="How many offers there are in all.")]
+    id: str = Field(description="The directory's id of the shop; works wherever a domain does.")
+    name: str = Field(description="Display name.")
+    aliases: tuple[str, ...] = Field(
+        description=f"Other names of the shop: all of them in get_shop, elsewhere up to {MOST_ALIASES}."
+    )
+    aliases_total: int = Field(description="How many aliases there are in all. Beyond the interface.")
+    domain: str = Field(description="The shop's domain, internationalised names as A-labels (xn--...).")
+    category: str = Field(description="Slug of the primary category.")
+    categories: tuple[str, ...] = Field(description="All category slugs, the primary one first.")
+    countries: tuple[str, ...] | None = Field(
+        description="Markets the shop states: country codes, or WORLDWIDE. null: not stated, which is no refusal."
+    )
+    offers: tuple[OfferView, ...] = Field(
+        description="The newest offers. Empty when none were ingested; that is no verdict."
+    )
+    offers_total: int = Field(description="How many offers there are in all.")
 
 
 def shop_view(shop: Shop) -> ShopView:
     """The view of a shop."""
-    return ShopView(
-        id=shop.id,
-        name=shop.name,
-        aliases=shop.aliases[:MOST_ALIASES],
-        aliases_total=len(shop.aliases),
-        domain=shop.domain,
-        category=shop.categories[0],
-        categories=shop.categories,
-        countries=shop.countries or None,
-        offers=tuple(OfferView.model_validate(offer) for offer in shop.offers),
-        offers_total=shop.offers_total,
-    )
+    return ShopView.model_validate(shop_wire(shop))
 
 
 def shop_wire(shop: Shop, most_aliases: int | None = MOST_ALIASES) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final, Generic, Protocol
+from typing import Any, Final, Generic
 
 from pydantic import BaseModel, ConfigDict
 
@@ -33,7 +33,7 @@ class Effects:
     repeatable: bool
 
 
-READS = Effects(read_only=True, repeatable=True)
+READS: Final = Effects(read_only=True, repeatable=True)
 BEYOND_THE_INTERFACE: Final = "This tool is beyond the interface: another service with the same interface may lack it."
 
 
@@ -60,21 +60,19 @@ class ToolContext:
     source: str | None
 
 
-class ToolAnswer(Protocol):
-    """The answer of a tool: the model that describes it, or any object with the same wire form."""
-
-    def as_wire(self) -> dict[str, Any]:
-        """The object that every transport sends."""
-
-
 class ToolResponse(BaseModel):
     """The base of all responses; field names or their aliases are those of the interface."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    def as_wire(self) -> dict[str, Any]:
-        """The object that every transport sends."""
-        return self.model_dump(by_alias=True)
+
+# The answer of a tool: the model that describes it, or the object that every transport sends.
+ToolAnswer = ToolResponse | dict[str, Any]
+
+
+def to_wire(answer: ToolAnswer) -> dict[str, Any]:
+    """The object that every transport sends."""
+    return answer if isinstance(answer, dict) else answer.model_dump(by_alias=True)
 
 
 def is_none(value: object) -> bool:
@@ -90,11 +88,6 @@ class Example:
     arguments: dict[str, Any]
 
 
-def no_extra_cost(_: object) -> int:
-    """No extra cost, as for most tools."""
-    return 0
-
-
 @dataclass(frozen=True, slots=True)
 class Tool(Generic[RequestT]):
     """A tool.
@@ -106,9 +99,9 @@ class Tool(Generic[RequestT]):
         request: the model of its arguments.
         response: the model that describes its answer.
         token: whether a call needs a token.
-        effects: the effects of a call besides its answer.
         run: runs a call; raises ServiceError.
         examples: calls to try, the simplest one first.
+        effects: the effects of a call besides its answer.
         extra_cost: the quota units of a valid call beyond the one that admission counts.
         note: a text for people only, shown in OpenAPI and on the page of the tools; mostly empty.
     """
@@ -119,8 +112,8 @@ class Tool(Generic[RequestT]):
     request: type[RequestT]
     response: type[ToolResponse]
     token: TokenRule
-    effects: Effects
     run: Callable[[RequestT, ToolContext], Awaitable[ToolAnswer]]
     examples: tuple[Example, ...]
-    extra_cost: Callable[[RequestT], int] = no_extra_cost
+    effects: Effects = READS
+    extra_cost: Callable[[RequestT], int] = lambda _: 0
     note: str = ""

@@ -6,13 +6,13 @@ The report goes to standard output, everything else to standard error. Credentia
 import asyncio
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 import typer
 
 from shop_directory.conformance.bounds import USUAL, Bounds
-from shop_directory.settings.exit_codes import ExitCode, problem, problems_as_json
+from shop_directory.settings.exit_codes import ExitCode, JsonOption, end_command
 
 if TYPE_CHECKING:
     from shop_directory.conformance.rule import Rule
@@ -52,10 +52,7 @@ def check(
     timeout: Annotated[float, typer.Option(min=0.1, max=600, help="Seconds for one response.")] = USUAL.timeout,
     within: Annotated[float, typer.Option(min=1, max=86_400, help="Seconds for the whole run.")] = USUAL.within,
     list_rules: Annotated[bool, typer.Option("--list", help="List the rules, and send no request.")] = False,
-    as_json: Annotated[
-        bool,
-        typer.Option("--json", callback=problems_as_json, is_eager=True, help="Print one JSON document instead."),
-    ] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Check from outside whether a running service keeps the rules of the interface.
 
@@ -84,7 +81,7 @@ def check(
     try:
         found = asyncio.run(run(options, rules, on_wait=_report_wait))
     except NoServiceError as error:
-        _stop(ExitCode.UNAVAILABLE, str(error))
+        end_command(ExitCode.UNAVAILABLE, str(error))
     _report(found, credentials, as_json=as_json)
 
 
@@ -105,7 +102,7 @@ def _report(found: "Run", secrets: Sequence[str | None], *, as_json: bool) -> No
     if found.of(Outcome.FAILED):
         raise typer.Exit(ExitCode.BAD_INPUT)
     if found.unfinished:
-        _stop(
+        end_command(
             ExitCode.UNAVAILABLE,
             "Not every rule could be checked; the report has the reasons.",
         )
@@ -130,7 +127,7 @@ def _selected(only: str | None) -> "tuple[Rule, ...]":
         return RULES
     wanted = {rule_id.strip() for rule_id in only.split(",")}
     if wanted - {rule.id for rule in RULES}:
-        _stop(ExitCode.USAGE, "--only names an unknown rule; --list shows all rules.")
+        end_command(ExitCode.USAGE, "--only names an unknown rule; --list shows all rules.")
     return tuple(rule for rule in RULES if rule.id in wanted)
 
 
@@ -142,9 +139,9 @@ def _address(url: str | None) -> str:
     except ValueError:
         is_address = False
     if not is_address:
-        _stop(ExitCode.USAGE, "URL must be the address of a service, such as https://shops.example.")
+        end_command(ExitCode.USAGE, "URL must be the address of a service, such as https://shops.example.")
     if "@" in found.netloc or found.query or found.fragment:
-        _stop(ExitCode.USAGE, "URL must have no credentials, no query and no fragment.")
+        end_command(ExitCode.USAGE, "URL must have no credentials, no query and no fragment.")
     return found.geturl().rstrip("/")
 
 
@@ -152,10 +149,5 @@ def _header(option: str, value: str | None) -> str | None:
     """A credential as a header value; None where it is blank."""
     trimmed = (value or "").strip()
     if not (trimmed.isascii() and trimmed.isprintable()):
-        _stop(ExitCode.USAGE, f"{option} must be printable ASCII.")
+        end_command(ExitCode.USAGE, f"{option} must be printable ASCII.")
     return trimmed or None
-
-
-def _stop(exit_code: ExitCode, message: str) -> NoReturn:
-    typer.echo(problem(exit_code, message), err=True)
-    raise typer.Exit(exit_code)

@@ -42,30 +42,23 @@ async def _codes(service: ServiceUnderTest, shops: Sequence[KnownShop]) -> dict[
 
 async def _results(pending: Awaitable[Response]) -> list[Any] | None:
     """The results of a tool; None where the response has no readable list of results."""
-    try:
-        document = _document(await pending)
-    except RuleBrokenError:
-        return None
-    match document:
+    match await _document(pending):
         case {"results": list(results)}:
             return results
     return None
 
 
-def _document(response: Response) -> Any:  # noqa: ANN401 - any JSON value
+async def _document(pending: Awaitable[Response]) -> Any:  # noqa: ANN401 - any JSON value
+    """The JSON value of a response; None where it can't be read."""
     try:
-        return response.document().value
+        return (await pending).document().value
     except RuleBrokenError:
         return None
 
 
 async def _is_described(service: ServiceUnderTest) -> bool:
     """Whether the OpenAPI document describes find_shop."""
-    try:
-        document = (await service.get("/openapi.json")).document().value
-    except RuleBrokenError:
-        return False
-    match document:
+    match await _document(service.get("/openapi.json")):
         case {"paths": {"/tool/find_shop": dict()}}:
             return True
     return False

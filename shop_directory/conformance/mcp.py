@@ -48,7 +48,10 @@ class Message:
             RuleBrokenError: the message is an error, or no JSON-RPC response to this request.
         """
         self.response.expect_status(200)
-        self._expect_result()
+        self.document["jsonrpc"].expect("2.0")
+        self.document["id"].expect(MESSAGE_ID)
+        if "error" in self.document.value:
+            raise self.document.broken("a JSON-RPC result without an error")
         result = self.document["result"]
         result.keys()
         return result
@@ -69,12 +72,6 @@ class Message:
             raise error["code"].broken("a whole number")
         error["message"].text()
         return error
-
-    def _expect_result(self) -> None:
-        self.document["jsonrpc"].expect("2.0")
-        self.document["id"].expect(MESSAGE_ID)
-        if "error" in self.document.value:
-            raise self.document.broken("a JSON-RPC result without an error")
 
 
 async def initialize(service: ServiceUnderTest) -> Message:

@@ -27,57 +27,46 @@ def _urls(urls: tuple[str, ...]) -> tuple[str, ...]:
 class LocationSettings(EnvironmentSettings):
     """The engine that stores generations, and how it is reached."""
 
-    engine: Annotated[
-        Literal["embedded", "opensearch"],
-        Field(title="The engine that stores generations.", description="embedded or opensearch"),
-    ] = "embedded"
-    data_dir: Annotated[
-        Path,
-        Field(title="The embedded engine's index directory.", description="the directory that the indexer writes"),
-    ] = Path("var/index")
-    opensearch_urls: Annotated[
-        CommaSeparated,
-        AfterValidator(_urls),
-        Field(
-            title="The nodes of the cluster; a node that fails is not used for a while.",
-            min_length=1,
-            description="the nodes' http:// or https:// URLs without user or password, separated by commas",
-        ),
-    ] = ("http://127.0.0.1:9200",)
-    opensearch_user: Annotated[
-        str | None,
-        Field(
-            title="The user of the cluster, a different one for each side. Without one, requests have no credentials.",
-            pattern=r"^[^:\x00-\x1f\x7f]+$",
-            max_length=_MAX_NAME,
-            description="a user's name of up to 256 characters, without a colon",
-        ),
-    ] = None
-    opensearch_password: Annotated[
-        SecretStr | None, Field(title="The user's password.", description="the password of the user")
-    ] = None
-    opensearch_ca_file: Annotated[
-        Path | None,
-        Field(
-            title="The authorities that are trusted for https:// nodes; without it, those of the machine.",
-            description="a file of certificates (PEM) that can be read",
-        ),
-    ] = None
-    opensearch_verify: Annotated[
-        bool,
-        Field(
-            title="Whether certificates and host names of https:// nodes are verified. `false` is for trials only.",
-            description="true or false",
-        ),
-    ] = True
-    index_prefix: Annotated[
-        str,
-        Field(
-            title="The prefix of the names of all indices.",
-            pattern=r"^[a-z0-9][a-z0-9-]{0,60}$",
-            description="lower-case letters, digits and hyphens, up to 61",
-        ),
-    ] = "shop-directory"
+    engine: Literal["embedded", "opensearch"] = Field(
+        "embedded", title="The engine that stores generations.", description="embedded or opensearch"
+    )
+    data_dir: Path = Field(
+        Path("var/index"),
+        title="The embedded engine's index directory.",
+        description="the directory that the indexer writes",
+    )
+    opensearch_urls: Annotated[CommaSeparated, AfterValidator(_urls)] = Field(
+        ("http://127.0.0.1:9200",),
+        title="The nodes of the cluster; a node that fails is not used for a while.",
+        min_length=1,
+        description="the nodes' http:// or https:// URLs without user or password, separated by commas",
+    )
+    opensearch_user: str | None = Field(
+        None,
+        title="The user of the cluster, a different one for each side. Without one, requests have no credentials.",
+        pattern=r"^[^:\x00-\x1f\x7f]+$",
+        max_length=_MAX_NAME,
+        description="a user's name of up to 256 characters, without a colon",
+    )
+    opensearch_password: SecretStr | None = Field(
+        None, title="The user's password.", description="the password of the user"
+    )
+    opensearch_ca_file: Path | None = Field(
+        None,
+        title="The authorities that are trusted for https:// nodes; without it, those of the machine.",
+        description="a file of certificates (PEM) that can be read",
+    )
+    opensearch_verify: bool = Field(
+        True,
+        title="Whether certificates and host names of https:// nodes are verified. `false` is for trials only.",
+        description="true or false",
+    )
+    index_prefix: str = Field(
+        "shop-directory",
+        title="The prefix of the names of all indices.",
+        pattern=r"^[a-z0-9][a-z0-9-]{0,60}$",
+        description="lower-case letters, digits and hyphens, up to 61",
+    )
 
     @property
     def cluster_access(self) -> ClusterAccess:

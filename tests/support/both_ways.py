@@ -12,7 +12,7 @@ from starlette.types import Message, Scope
 
 from service.calls.dispatch import Dispatcher
 from service.http.middleware import HttpMiddleware
-from service.http.responses import request_context_of, request_id_of
+from service.http.responses import request_context_of
 from service.mcp_server.endpoint import McpEndpoint, call_over_http
 from service.mcp_server.fast_path import PlainCall
 from service.mcp_server.server import build_server
@@ -93,7 +93,7 @@ def _endpoint(dispatcher: Dispatcher) -> McpEndpoint:
 async def _asked(endpoint: McpEndpoint, headers: Lines, body: bytes) -> Sent:
     scope = _scope(headers)
     start, *bodies = await _sent(endpoint, scope, body)
-    own = request_id_of(scope).encode()
+    own = request_context_of(scope).request_id.encode()
     raw_body = b"".join(part["body"] for part in bodies)
     assert int(dict(start["headers"]).get(b"content-length", 0)) == len(raw_body)
     lines = (

@@ -20,10 +20,11 @@ from service.errors import (
 )
 from service.http.compression import accepts_gzip, compressed
 from service.http.responses import Answer, Endpoint, json_answer
+from service.operations.state import ops_state_components
 from service.rest.openapi.examples import recorded, with_examples
 from service.rest.openapi.inputs import input_schema
 from service.rest.openapi.links import links
-from service.rest.openapi.operations import OPS_SECURITY_SCHEMES, operations_components, operations_paths
+from service.rest.openapi.operations import OPS_SECURITY_SCHEMES, operations_paths
 from service.rest.openapi.parts import (
     ANSWER_HEADERS,
     DATA_HEADERS,
@@ -92,7 +93,7 @@ def _without_examples(tools: Sequence[Tool[Any]], *, needs_ops_key: bool) -> dic
                 "Problem": PROBLEM_SCHEMA,
                 "RpcRequest": RPC_REQUEST_SCHEMA,
                 "RpcResponse": RPC_RESPONSE_SCHEMA,
-                **operations_components(),
+                **ops_state_components(),
             },
             "headers": {**ANSWER_HEADERS, **DATA_HEADERS, **QUOTA_HEADERS},
             "securitySchemes": SECURITY_SCHEMES | (OPS_SECURITY_SCHEMES if needs_ops_key else {}),

@@ -10,7 +10,7 @@ from service.errors import (
     QuotaExceededError,
     ServiceError,
 )
-from service.operations.state import SCHEMA_ID, ops_state_components
+from service.operations.state import SCHEMA_ID
 from service.rest.openapi.parts import headers, problems
 
 Schema = dict[str, Any]
@@ -65,11 +65,6 @@ def operations_paths(*, needs_key: bool) -> Schema:
         for path in paths.values():
             path["get"]["security"] = _KEY_REQUIRED
     return paths
-
-
-def operations_components() -> Schema:
-    """The schemas to which these paths refer, by name."""
-    return ops_state_components()
 
 
 def _operation(name: str, summary: str, description: str, content: Schema, *errors: type[ServiceError]) -> Schema:

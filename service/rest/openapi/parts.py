@@ -26,10 +26,6 @@ def _list_of(item: Schema) -> Schema:
     return {"type": "array", "items": item}
 
 
-def _codes() -> list[str]:
-    return sorted(error.code for error in ServiceError.__subclasses__())
-
-
 PROBLEM_SCHEMA: Final[Schema] = {
     "type": "object",
     "description": "A problem document (RFC 9457). It never repeats what was sent.",
@@ -38,7 +34,11 @@ PROBLEM_SCHEMA: Final[Schema] = {
         "title": {"type": "string", "description": "The same text for every case of the code."},
         "status": {"type": "integer", "description": "The HTTP status."},
         "detail": {"type": "string", "description": "What is wrong in this case, and what to do."},
-        "code": {"type": "string", "enum": _codes(), "description": "What programs go by."},
+        "code": {
+            "type": "string",
+            "enum": sorted(error.code for error in ServiceError.__subclasses__()),
+            "description": "What programs go by.",
+        },
         "errors": {
             **_list_of(
                 _object(

@@ -10,7 +10,6 @@ from rapidfuzz.distance import OSA
 
 from index_mappings.documents import (
     Category,
-    Shop,
     ShopDocument,
     category_from_stored,
     sells_in,
@@ -19,7 +18,6 @@ from index_mappings.documents import (
 )
 from index_mappings.forms import QueryForms, forms_of_words, query_forms
 from index_mappings.generations import Stamp
-from index_mappings.operations import Operations
 from index_mappings.text import fold
 from index_mappings.tiers import CATEGORY_PREFIX_MIN, CATEGORY_TYPO_MIN, SUGGEST_CUT, SuggestTier
 from service.search.categories import CategoryTable
@@ -61,24 +59,16 @@ class ReferenceCategories(CategoryTable):
 class ReferenceBackend(ReferenceShopDetails):
     """A search backend that is also its only snapshot, as its generation never changes."""
 
-    def __init__(
-        self,
-        stamp: Stamp,
-        documents: Mapping[str, Sequence[Any]],
-        category_cap: int = 50,
-        operations: Operations | None = None,
-    ) -> None:
+    def __init__(self, stamp: Stamp, documents: Mapping[str, Sequence[Any]], category_cap: int = 50) -> None:
         """Store a generation.
 
         Args:
             stamp: of the generation.
             documents: its documents by kind; a missing kind has none.
             category_cap: the maximum number of categories that a word means (M5).
-            operations: its operations document.
         """
         super().__init__(documents)
         self.stamp = stamp
-        self._operations = operations
         categories = documents.get("categories", ())
         self._table = ReferenceCategories(category_from_stored(stored_part(category)) for category in categories)
         self._cap = category_cap
@@ -101,7 +91,7 @@ class ReferenceBackend(ReferenceShopDetails):
 
     async def generations(self) -> Generations:
         """The only generation."""
-        return Generations(self.stamp, None, self._operations)
+        return Generations(self.stamp, None, None)
 
     async def close(self) -> None:
         """Do nothing, as there is nothing to release."""
@@ -130,7 +120,7 @@ class ReferenceBackend(ReferenceShopDetails):
         counts = [len(self._with_evidence(word, passing, query, label=several)) for word in counted]
         page = shops[query.offset : query.offset + query.limit]
         return Found(
-            shops=tuple(_shop(shop) for shop in page),
+            shops=tuple(shop_from_stored(stored_part(shop)) for shop in page),
             total=len(shops),
             ignored=ignored,
             category_truncated=self._table.resolve(effective.words, self._cap, query.category).truncated,
@@ -203,10 +193,6 @@ def as_typed(text: str, words: Iterable[str]) -> tuple[str, ...]:
 
 def _suggested(shop: ShopDocument) -> SuggestedShop:
     return SuggestedShop(shop.id, shop.name, shop.domain, shop.categories[0], shop.popularity)
-
-
-def _shop(shop: ShopDocument) -> Shop:
-    return shop_from_stored(stored_part(shop))
 
 
 def _has_prefix(word: str, known: str) -> bool:

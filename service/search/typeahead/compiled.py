@@ -24,17 +24,16 @@ _KINDS: Final = ("*.nbc", "*.nbi")
 _ENTRY: Final[Any] = suggest
 
 
-def load_kernel(installed: Path = _INSTALLED) -> None:
+def load_kernel() -> None:
     """Load the machine code from numba's cache or the installation, or compile it.
 
-    Args:
-        installed: the folder of the installation's code. numba ignores code for another processor or of another source.
+    numba ignores code of the installation for another processor or of another source.
     """
     cache = Path(_ENTRY.stats.cache_path)
-    if cache != installed and not any(cache.glob("*.nbi")):
+    if cache != _INSTALLED and not any(cache.glob("*.nbi")):
         # If this fails, the code is compiled instead.
         with suppress(OSError):
-            _copy(installed, cache)
+            _copy(cache)
     compile_kernel()
 
 
@@ -47,10 +46,10 @@ def compile_kernel() -> None:
     suggest(items, longs, read_only(extents), longs[:0], NOTHING, NOTHING, 0, NOTHING, NOTHING, 1, ANY_COUNTRY, 0)
 
 
-def _copy(installed: Path, cache: Path) -> None:
+def _copy(cache: Path) -> None:
     cache.mkdir(parents=True, exist_ok=True)
     for kind in _KINDS:
-        for path in installed.glob(kind):
+        for path in _INSTALLED.glob(kind):
             # Several processes may start at the same time, so each file is renamed once it is complete.
             partial = cache / f"{path.name}.{os.getpid()}.new"
             copyfile(path, partial)

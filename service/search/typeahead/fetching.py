@@ -258,8 +258,7 @@ class TypeaheadFetcher:
             self._folder.unlock(lock)
 
     async def _measure_folder(self) -> None:
-        usage = await asyncio.to_thread(self._folder.usage)
-        self._metrics.typeahead_folder(usage.files, usage.bytes)
+        self._metrics.typeahead_folder(*await asyncio.to_thread(self._folder.usage))
 
 
 def _is_transient(error: BaseException) -> bool:

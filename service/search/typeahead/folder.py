@@ -56,14 +56,6 @@ class FolderLocation:
 DEFAULT_FOLDER: Final = FolderLocation()
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """The number of complete files in a folder, and their total size in bytes."""
-
-    files: int
-    bytes: int
-
-
 class TypeaheadFolder:
     """A folder that only this user writes; its methods block, and raise OSError if the disk fails."""
 
@@ -148,15 +140,15 @@ class TypeaheadFolder:
                     elif path.stat().st_mtime + grace < now:
                         self._remove(path)
 
-    def usage(self) -> Usage:
-        """The current usage; zero if the folder can't be read."""
+    def usage(self) -> tuple[int, int]:
+        """The number of complete files, and their total size in bytes; zero if the folder can't be read."""
         sizes: list[int] = []
         with suppress(OSError):
             for path in list(self.path.iterdir()):
                 if is_name(path.stem) and path.suffix not in {_PART, _LOCK}:
                     with suppress(OSError):
                         sizes.append(path.stat().st_size)
-        return Usage(len(sizes), sum(sizes))
+        return len(sizes), sum(sizes)
 
     def _remove(self, path: Path) -> None:
         if path.suffix in {_PART, _LOCK}:

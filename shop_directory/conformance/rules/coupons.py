@@ -123,7 +123,9 @@ async def _with_and_without(service: ServiceUnderTest) -> None:
     if not shops:
         raise NothingToSeeError("a usable coupon")
     for shop_id in shops:
-        wanted = [coupon.value for coupon in everything.json()["results"].each() if _shop_of(coupon) == shop_id]
+        wanted = [
+            coupon.value for coupon in everything.json()["results"].each() if coupon["shop"]["id"].text() == shop_id
+        ]
         response = await service.tool("list_coupons", {"shop_domain": shop_id})
         if response.json()["results"].values() != wanted:
             raise response.broken(f"the codes of {shop_id} that the list of all shops has ({len(wanted)})")
@@ -170,10 +172,6 @@ async def _coupons(service: ServiceUnderTest) -> tuple[Part, ...]:
     if not found:
         raise NothingToSeeError("a usable coupon")
     return found
-
-
-def _shop_of(coupon: Part) -> str:
-    return coupon["shop"]["id"].text()
 
 
 def _total(document: Part) -> int:

@@ -10,7 +10,7 @@ from index_mappings.documents import Shop
 from service.reports.sqlite import SqliteReports
 from service.search.protocol import FindQuery, Found, Snapshot, SuggestedShop, SuggestQuery, SuggestResult
 from service.tools.request import validated
-from service.tools.tool import Tool, ToolContext
+from service.tools.tool import Tool, ToolContext, to_wire
 
 # Opened by the first report, and nothing can be opened there: a tool that only reads does not notice.
 _NO_REPORTS: Final = SqliteReports(Path(os.devnull) / "reports")
@@ -41,8 +41,7 @@ async def call(
         reports=_NO_REPORTS,
         source=None,
     )
-    answer = await tool.run(validated(tool.request, arguments), context)
-    return answer.as_wire()
+    return to_wire(await tool.run(validated(tool.request, arguments), context))
 
 
 async def find(

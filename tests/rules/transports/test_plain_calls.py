@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from service.mcp_server.request_meta import AcceptedMeta
+from service.mcp_server.request_meta import accepts, is_valid
 from tests.support.both_ways import ABOUT, MODERN, OLDER, plain_headers, plain_message, raw
 from tests.support.echoing import ECHO, Asked, answered, changed, dispatcher, plain
 
@@ -92,9 +92,8 @@ def test_what_is_plain_takes_the_fast_path(tmp_path: Path, what: str) -> None:
 
 
 def test_the_number_of_cached_meta_objects_is_bounded() -> None:
-    accepted = AcceptedMeta()
     about = [{**ABOUT, "example.org/x": number} for number in range(300)]
-    assert all(accepted.accepts(MODERN, meta) for meta in about)
-    assert len(accepted._cached) == 256
-    assert all(accepted.accepts(MODERN, meta) for meta in about)
-    assert not accepted.accepts(MODERN, {**ABOUT, "example.org/x": "x" * 3_000})
+    assert all(accepts(MODERN, meta) for meta in about)
+    assert is_valid.cache_info().currsize == 256
+    assert all(accepts(MODERN, meta) for meta in about)
+    assert not accepts(MODERN, {**ABOUT, "example.org/x": "x" * 3_000})

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from index_mappings.documents import Shop
 from service.runtime.wire import encode
 from service.search.protocol import Found, WordCount
-from service.tools.find_shop import FindShopResponse, FoundPage
-from service.tools.get_shop import OneShop
-from service.tools.shop_view import shop_view
+from service.tools.find_shop import FindShopResponse, page_wire
+from service.tools.shop_view import shop_view, shop_wire
 
 TEXT: Final = st.text(st.characters(codec="utf-8"), max_size=8)
 TEXTS: Final = st.lists(TEXT, max_size=3).map(tuple)
@@ -43,7 +42,7 @@ SHOPS: Final = st.builds(
 @pytest.mark.rule("A1", "A2", "I9", "I11")
 @given(SHOPS)
 def test_a_shop_comes_out_as_its_view_does(shop: Shop) -> None:
-    assert encode(OneShop(shop).as_wire()) == encode(shop_view(shop).as_wire())
+    assert encode(shop_wire(shop)) == encode(shop_view(shop).model_dump())
 
 
 @pytest.mark.rule("I21", "I22", "I23", "I24")
@@ -74,10 +73,10 @@ def test_a_page_comes_out_as_its_response_does(found: Found, offset: int) -> Non
             "word_counts": found.word_counts and [asdict(count) for count in found.word_counts],
         }
     )
-    assert encode(FoundPage(found, offset).as_wire()) == encode(response.as_wire())
+    assert encode(page_wire(found, offset)) == encode(response.model_dump())
 
 
 def test_a_page_that_ends_with_the_last_match_is_not_truncated() -> None:
     shop = Shop("a", "A", (), "a.example", ("books",), (), None)
     found = Found((shop,), total=3, ignored=(), category_truncated=False, did_you_mean=())
-    assert [FoundPage(found, offset).as_wire()["truncated"] for offset in (0, 1, 2)] == [True, True, False]
+    assert [page_wire(found, offset)["truncated"] for offset in (0, 1, 2)] == [True, True, False]

@@ -12,7 +12,7 @@ import pytest
 
 from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest
 from service.search.typeahead.fetch_failures import READ_ONLY
-from service.search.typeahead.folder import FolderLocation, NeededManifests, TypeaheadFolder, Usage
+from service.search.typeahead.folder import FolderLocation, NeededManifests, TypeaheadFolder
 
 _SUFFIX = ".segment"
 _REPOSITORY = Path(__file__).parents[5]
@@ -109,7 +109,7 @@ def test_tidying_leaves_what_is_needed_or_young_or_not_ours(tmp_path: Path) -> N
     folder.tidy({needed})
     files = {path.name for path in tmp_path.iterdir() if path.suffix != ".lock"}
     assert files == {f"{needed}{_SUFFIX}", f"{young}{_SUFFIX}", "README"}
-    assert folder.usage() == Usage(2, len(b"needed" + b"young"))
+    assert folder.usage() == (2, len(b"needed" + b"young"))
 
 
 def test_tidying_takes_no_file_from_a_process_that_writes_it(tmp_path: Path) -> None:
