@@ -43,11 +43,6 @@ def test_help_lists_every_subcommand(command_line: typer.Typer) -> None:
     assert [name for name in ("serve", "mcp", "index", "broken") if name not in shown.output] == []
 
 
-def test_a_subcommand_of_a_group_is_reached(command_line: typer.Typer) -> None:
-    shown = CliRunner().invoke(command_line, ["index", "build", "--help"])
-    assert (shown.exit_code, "catalogue" in shown.output) == (0, True)
-
-
 def test_a_part_that_is_not_installed_names_itself_and_leaves_the_others_usable(command_line: typer.Typer) -> None:
     result = CliRunner().invoke(command_line, ["broken"])
     assert result.exit_code == 1
@@ -91,16 +86,6 @@ def test_the_service_listens_on_this_machine_or_with_a_key_or_where_open_operati
         result = server.stdout.readline()
         server.send_signal(signal.SIGINT)
     assert result.startswith("Shop Directory serves at http://")
-
-
-@pytest.mark.parametrize("command", ["serve", "mcp"])
-def test_a_wrong_setting_stops_the_start_in_one_line(
-    command_line: typer.Typer, monkeypatch: pytest.MonkeyPatch, command: str
-) -> None:
-    monkeypatch.setenv("SHOP_DIRECTORY_PORT", "x")
-    result = CliRunner().invoke(command_line, [command])
-    assert result.exit_code == 2
-    assert result.output == "SHOP_DIRECTORY_PORT is wrong: it must be a port from 0 (any free one) to 65535.\n"
 
 
 @pytest.mark.parametrize("command", ["serve", "mcp"])

@@ -25,12 +25,6 @@ def test_null_and_the_empty_string_are_absence_where_a_field_is_optional(absent:
     assert (FindShopRequest(query="").limit, FindShopRequest(query="").offset) == (50, 0)
 
 
-@pytest.mark.rule("R3", "E5")
-def test_an_unknown_field_is_named_with_the_allowed_ones_and_its_value_is_not() -> None:
-    (error,) = _errors(ListCategoriesRequest, {"colour": "hunter2"})
-    assert error == FieldError("colour", "is not a field of this tool; it takes shop_domain, shop_id_or_domain")
-
-
 @pytest.mark.rule("E6", "E5")
 @pytest.mark.parametrize("name", ["x" * 65, "a\u2028b", "a\x00", ""])
 def test_a_name_that_is_no_name_is_not_repeated(name: str) -> None:
@@ -87,15 +81,6 @@ def test_either_name_of_the_shop_does_and_two_that_mean_one_shop_do_too() -> Non
         {"shop_domain": "", "shop_id_or_domain": "a.example"},
     ):
         assert validated(GetShopRequest, arguments).reference == ShopReference("a.example")
-
-
-@pytest.mark.rule("R2")
-def test_two_references_are_refused() -> None:
-    assert _errors(GetShopRequest, {"shop_domain": "a.example", "shop_id_or_domain": "shop_1"}) == (
-        FieldError(
-            "shop_domain", "and shop_id_or_domain are two references, even if both name one shop; give one of them"
-        ),
-    )
 
 
 @pytest.mark.rule("R2.ignored")
