@@ -94,19 +94,12 @@ def test_a_wrong_option_is_named_as_it_was_typed(command_line: typer.Typer, comm
     assert (result.exit_code, result.output) == (2, "--engine is wrong: it must be embedded or opensearch.\n")
 
 
-@pytest.mark.parametrize(
-    ("variables", "choose"),
-    [({}, "--port"), ({"RUN_BY_MAKE": "1"}, "PORT= (--port)")],
-    ids=["by option", "by make"],
-)
-def test_a_port_in_use_is_said_in_a_sentence_with_the_way_to_another_one(
-    tmp_path: Path, variables: dict[str, str], choose: str
-) -> None:
+def test_a_port_in_use_is_said_in_a_sentence_with_the_way_to_another_one_by_make(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         ended = subprocess.run(
             [sys.executable, "-m", "service", "serve", "--port", str(port), "--data-dir", str(tmp_path)],
-            env={**os.environ, "PYTHONPATH": str(REPOSITORY), **variables},
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY), "RUN_BY_MAKE": "1"},
             cwd=tmp_path,
             capture_output=True,
             text=True,
@@ -115,8 +108,8 @@ def test_a_port_in_use_is_said_in_a_sentence_with_the_way_to_another_one(
         )
     assert (ended.returncode, ended.stdout) == (3, "")
     assert ended.stderr.splitlines()[-1] == (
-        f"Nothing is served at 127.0.0.1 port {port}: another program listens there. Choose another port by {choose}; "
-        "0 takes a free one."
+        f"Nothing is served at 127.0.0.1 port {port}: another program listens there. Choose another port by "
+        "PORT= (--port); 0 takes a free one."
     )
 
 
