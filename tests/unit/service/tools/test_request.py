@@ -25,6 +25,12 @@ def test_null_and_the_empty_string_are_absence_where_a_field_is_optional(absent:
     assert (FindShopRequest(query="").limit, FindShopRequest(query="").offset) == (50, 0)
 
 
+@pytest.mark.rule("R3", "E5")
+def test_an_unknown_field_is_named_with_the_allowed_ones_and_its_value_is_not() -> None:
+    (error,) = _errors(ListCategoriesRequest, {"colour": "hunter2"})
+    assert error == FieldError("colour", "is not a field of this tool; it takes shop_domain, shop_id_or_domain")
+
+
 @pytest.mark.rule("E6", "E5")
 @pytest.mark.parametrize("name", ["x" * 65, "a\u2028b", "a\x00", ""])
 def test_a_name_that_is_no_name_is_not_repeated(name: str) -> None:
