@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from tests.people.check.at_all_transports import answering, rewriting
 from tests.people.check.breaking import Answered, Breakage, Document
-from tests.people.check.changes import drop, put
-from tests.people.check.stage import UNDER_REVIEW
+from tests.people.check.broken_shops import reports_review
+from tests.people.check.changes import drop, put, turn
 
 _COUPONS: Final = "/tool/list_coupons"
 
@@ -15,10 +15,6 @@ def _without_ends(document: Document) -> None:
     for coupon in document["results"]:
         if coupon["validUntil"] is None:
             del coupon["validUntil"]
-
-
-def _numbers_as_text(document: Document) -> None:
-    document["withheld"]["expired"] = str(document["withheld"]["expired"])
 
 
 def _no_note_for_nothing(document: Document) -> None:
@@ -52,11 +48,6 @@ def _tell(document: Document) -> None:
 def _empty_for_unknown(answered: Answered) -> None:
     withheld = {"expired": 0, "verified_rejected": 0, "reserved_test_domain": 0, "policy": 0}
     answered.be(200, {"results": [], "total_count": 0, "withheld": withheld, "note": "0 codes found."})
-
-
-def _reports_review(answered: Answered) -> None:
-    if answered.asked.arguments.get("shop_domain") == UNDER_REVIEW[0]:
-        answered.document = {**answered.document, "detail": "This shop is under review."}
 
 
 def _needs_a_shop(answered: Answered) -> None:
@@ -94,7 +85,7 @@ BREAKAGES: Final = (
         rewriting(_COUPONS, drop("withheld.policy")),
         also=("I19", "I20"),
     ),
-    Breakage("I18", "counts in text", rewriting(_COUPONS, _numbers_as_text), also=("I19", "I20", "I41")),
+    Breakage("I18", "counts in text", rewriting(_COUPONS, turn("withheld.expired", str)), also=("I19", "I20", "I41")),
     Breakage("I19", "states no numbers", rewriting(_COUPONS, put("note", "Some codes were found."))),
     Breakage("I19", "has no note for an empty list", rewriting(_COUPONS, _no_note_for_nothing)),
     Breakage("I20", "does not count expired codes", rewriting(_COUPONS, _forgets_expired)),
@@ -119,5 +110,5 @@ BREAKAGES: Final = (
     Breakage(
         "I57", "gives an empty list for an unknown shop", answering(_COUPONS, _empty_for_unknown, 404), also=("I83",)
     ),
-    Breakage("I57", "says that a shop is under review", answering(_COUPONS, _reports_review, 404), also=("I6", "V2")),
+    Breakage("I57", "says that a shop is under review", answering(_COUPONS, reports_review, 404), also=("I6", "V2")),
 )

@@ -4,7 +4,7 @@ from typing import Final
 
 from tests.people.check.at_all_transports import answering, hearing, rewriting
 from tests.people.check.breaking import Answered, Breakage, Document
-from tests.people.check.changes import argument
+from tests.people.check.changes import argument, backwards, turn
 
 _FIND: Final = "/tool/find_shop"
 _GET: Final = "/tool/get_shop"
@@ -21,24 +21,11 @@ def _first_wins(arguments: Document) -> Document:
     return arguments
 
 
-def _reversed_results(document: Document) -> None:
-    document["results"].reverse()
-
-
-def _reversed_signals(document: Document) -> None:
-    document["signals"].reverse()
-
-
 def _nothing_found(answered: Answered) -> None:
     document = answered.document
     if "category" in answered.asked.arguments and document["ignored_terms"]:
         document["results"], document["total_count"], document["truncated"] = [], 0, False
         answered.document = document
-
-
-def _one_offer(document: Document) -> None:
-    for shop in document["results"]:
-        del shop["offers"][1:]
 
 
 def _no_help(document: Document) -> None:
@@ -73,10 +60,13 @@ BREAKAGES: Final = (
         hearing(_FIND, argument("offset", int, lambda offset: 0 if offset == -1 else offset)),
     ),
     Breakage(
-        "M11", "lists small categories first", rewriting("/tool/list_categories", _reversed_results), also=("M10",)
+        "M11",
+        "lists small categories first",
+        rewriting("/tool/list_categories", turn("results", backwards)),
+        also=("M10",),
     ),
-    Breakage("M11.other_lists", "lists tested codes last", rewriting("/tool/list_coupons", _reversed_results)),
-    Breakage("M11.other_lists", "lists signals from behind", rewriting("/tool/get_trust", _reversed_signals)),
-    Breakage("A1.offers", "shows one offer", rewriting(_FIND, _one_offer)),
+    Breakage("M11.other_lists", "lists tested codes last", rewriting("/tool/list_coupons", turn("results", backwards))),
+    Breakage("M11.other_lists", "lists signals from behind", rewriting("/tool/get_trust", turn("signals", backwards))),
+    Breakage("A1.offers", "shows one offer", rewriting(_FIND, turn("results.*.offers", lambda offers: offers[:1]))),
     Breakage("E4", "proposes no slug", rewriting(_FIND, _no_help, 400)),
 )

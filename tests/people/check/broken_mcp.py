@@ -7,7 +7,7 @@ from typing import Any, Final
 from starlette.types import ASGIApp
 
 from tests.people.check.breaking import Answered, Asked, Breakage, Changed, Document, answering, in_place
-from tests.people.check.changes import drop, put
+from tests.people.check.changes import drop, put, turn
 
 MCP: Final = "/mcp"
 TOKEN: Final = b"x-api-token"
@@ -75,14 +75,6 @@ def _without_origin(asked: Asked) -> None:
     asked.headers = [(name, value) for name, value in asked.headers if name != b"origin"]
 
 
-def _one_tool_less(document: Document) -> None:
-    del document["result"]["tools"][-1]
-
-
-def _reads_only(document: Document) -> None:
-    document["result"]["tools"] = document["result"]["tools"][:5]
-
-
 def _one_more(content: Document) -> None:
     if "total_count" in content:
         content["total_count"] += 1
@@ -121,7 +113,8 @@ BREAKAGES: Final = (
              saying(in_place(put("result.tools.0.inputSchema", {})), method="tools/list")),
     Breakage("I3", "says nothing in a result",
              saying(in_place(put("result.content", [])), tool="list_categories"), also=("I5",)),
-    Breakage("I5", "lists a tool less", saying(in_place(_one_tool_less), method="tools/list")),
+    Breakage("I5", "lists a tool less",
+             saying(in_place(turn("result.tools", lambda tools: tools[:-1])), method="tools/list")),
     Breakage("I5", "counts otherwise than REST", saying(in_text(_one_more), tool="find_shop", having='"limit":3')),
     Breakage("I5", "counts coupons otherwise", saying(in_text(_one_more), tool="list_coupons", having="shop_")),
     Breakage("I5", "leaves out structured content",
@@ -133,7 +126,8 @@ BREAKAGES: Final = (
     Breakage("E2", "has words for a problem", _refused(in_place(put("result.content.0.text", "query is required")))),
     Breakage("E2", "fails by the protocol", _refused(_as_error)),
     Breakage("E2.protocol", "takes an unknown tool's call", saying(_as_result, tool="no_such_tool", status=None)),
-    Breakage("E2.protocol", "hides tools", saying(without_token(in_place(_reads_only)), method="tools/list")),
+    Breakage("E2.protocol", "hides tools",
+             saying(without_token(in_place(turn("result.tools", lambda tools: tools[:5]))), method="tools/list")),
     Breakage("E2.protocol", "has a fault of its own", answering(MCP, lambda answered: answered.be(500, {}), 400),
              also=("E1.transport",)),
     Breakage("E1.transport", "serves any origin", lambda app: Changed(app, before=_without_origin)),

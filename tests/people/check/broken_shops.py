@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from tests.people.check.at_all_transports import answering, hearing, rewriting
 from tests.people.check.breaking import Answered, Breakage, Document
-from tests.people.check.changes import argument, drop, put
+from tests.people.check.changes import argument, drop, more, put, turn
 from tests.people.check.stage import UNDER_REVIEW
 
 _FIND: Final = "/tool/find_shop"
@@ -29,7 +29,7 @@ def _shows_hidden(answered: Answered) -> None:
         answered.document = {**answered.document, "results": [_HIDDEN_SHOP], "total_count": 1}
 
 
-def _reports_review(answered: Answered) -> None:
+def reports_review(answered: Answered) -> None:
     if answered.asked.arguments.get("shop_domain") == UNDER_REVIEW[0]:
         answered.document = {**answered.document, "detail": "This shop is under review."}
 
@@ -61,10 +61,6 @@ def _with_an_empty_category(document: Document) -> None:
     document["total_count"] += 1
 
 
-def _one_too_many(document: Document) -> None:
-    document["results"][0]["count"] += 1
-
-
 def _without_the_largest(document: Document) -> None:
     del document["results"][0]
     document["total_count"] -= 1
@@ -83,10 +79,6 @@ def _primary_only(answered: Answered) -> None:
 def _refuses_a_slug(answered: Answered) -> None:
     if answered.asked.arguments.get("category") == "health":
         answered.be(400, {"status": 400, "code": "unknown_category"})
-
-
-def _another_name(document: Document) -> None:
-    document["name"] = document["name"].upper()
 
 
 def _sorted_by_domain(answered: Answered) -> None:
@@ -108,7 +100,7 @@ BREAKAGES: Final = (
     Breakage(
         "I6",
         "says that a shop is under review",
-        answering("/tool/get_shipping_policy", _reports_review, 404),
+        answering("/tool/get_shipping_policy", reports_review, 404),
         also=("V2",),
     ),
     Breakage("I9", "has a number for an id", rewriting(_GET, put("id", 17)), also=("I54",)),
@@ -119,12 +111,12 @@ BREAKAGES: Final = (
     Breakage("I12", "has parents", rewriting(_CATEGORIES, put("results.*.parent", None)), also=("M10",)),
     Breakage("I14", "looks at the primary category only", answering(_FIND, _primary_only)),
     Breakage("I15", "lists a category of no shop", rewriting(_CATEGORIES, _with_an_empty_category)),
-    Breakage("I52", "counts a shop too many", rewriting(_CATEGORIES, _one_too_many), also=("M10",)),
+    Breakage("I52", "counts a shop too many", rewriting(_CATEGORIES, turn("results.0.count", more)), also=("M10",)),
     Breakage("I52", "leaves the largest category out", rewriting(_CATEGORIES, _without_the_largest), also=("M10",)),
     Breakage("I53", "takes slugs in any case", hearing(_FIND, argument("category", str, str.lower))),
     Breakage("I53", "refuses a slug that is listed", answering(_FIND, _refuses_a_slug), also=("I52",)),
-    Breakage("I54", "answers another name", rewriting(_GET, _another_name)),
-    Breakage("I55", "says that a shop is under review", answering(_GET, _reports_review, 404), also=("I6", "V2")),
+    Breakage("I54", "answers another name", rewriting(_GET, turn("name", str.upper))),
+    Breakage("I55", "says that a shop is under review", answering(_GET, reports_review, 404), also=("I6", "V2")),
     Breakage("A14", "sorts the shops", answering(_GET_MANY, _sorted_by_domain)),
     Breakage("A14", "leaves unknown shops out", rewriting(_GET_MANY, _without_unknown)),
     Breakage("A14", "counts unknown shops as found", rewriting(_GET_MANY, _counts_all)),

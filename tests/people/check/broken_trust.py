@@ -4,7 +4,7 @@ from typing import Final
 
 from tests.people.check.at_all_transports import answering, rewriting
 from tests.people.check.breaking import Answered, Breakage, Document
-from tests.people.check.changes import drop, put
+from tests.people.check.changes import drop, more, put, turn
 from tests.people.check.stage import UNDER_REVIEW
 
 _TRUST: Final = "/tool/get_trust"
@@ -19,10 +19,6 @@ def _another_kind(document: Document) -> None:
 
 def _twice(document: Document) -> None:
     document["signals"] += document["signals"][:1]
-
-
-def _counts_wrong(document: Document) -> None:
-    document["signal_coverage"]["present"] += 1
 
 
 def _undescribed(document: Document) -> None:
@@ -58,7 +54,7 @@ BREAKAGES: Final = (
     Breakage("I31", "has stars", rewriting(_TRUST, put("signals.*.stars", "four"))),
     Breakage("I31", "has a share", rewriting(_TRUST, put("signal_coverage.completeness", 0.71))),
     Breakage("I32", "never says that nothing was measured", rewriting(_TRUST, put("status", "signals_collected"))),
-    Breakage("I33", "counts one too many", rewriting(_TRUST, _counts_wrong)),
+    Breakage("I33", "counts one too many", rewriting(_TRUST, turn("signal_coverage.present", more))),
     Breakage("I33", "knows six kinds", rewriting(_TRUST, put("signal_coverage.total", 6))),
     Breakage(
         "I34", "has a reason of its own", rewriting(_TRUST, put("signal_coverage.missing.*.reason", "shop_refused"))

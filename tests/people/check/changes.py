@@ -17,6 +17,17 @@ def put(path: str, value: Any) -> Callable[[Document], None]:  # noqa: ANN401 - 
     return change
 
 
+def turn(path: str, change: Callable[[Any], object]) -> Callable[[Document], None]:
+    """A document has at a path what the change makes of its value there."""
+    *parents, name = path.split(".")
+
+    def changed(document: Document) -> None:
+        for found in _at(document, parents):
+            found[name] = change(found[name])
+
+    return changed
+
+
 def drop(path: str) -> Callable[[Document], None]:
     """A document has nothing at a path."""
     *parents, name = path.split(".")
@@ -31,6 +42,16 @@ def drop(path: str) -> Callable[[Document], None]:
 def header(name: bytes, value: bytes | None) -> Callable[[Answered], None]:
     """An answer has this header, or none of that name."""
     return lambda answered: answered.set_header(name, value)
+
+
+def more(number: int) -> int:
+    """One more than it is."""
+    return number + 1
+
+
+def backwards(values: list[Any]) -> list[Any]:
+    """The last one first."""
+    return values[::-1]
 
 
 def status(code: int) -> Callable[[Answered], None]:
