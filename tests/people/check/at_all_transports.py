@@ -10,7 +10,7 @@ from typing import Any, Final
 from starlette.types import ASGIApp
 
 from tests.people.check import breaking
-from tests.people.check.breaking import Answered, Asked, Changed, Document
+from tests.people.check.breaking import Answered, Asked, Changed, Document, in_place
 
 _MCP: Final = "/mcp"
 _TOOL: Final = "/tool/"
@@ -28,13 +28,7 @@ def answering(path: str, change: Callable[[Answered], None], status: int | None 
 
 def rewriting(path: str, change: Callable[[Document], None], status: int = 200) -> Callable[[ASGIApp], ASGIApp]:
     """A server that changes the JSON objects of a tool's answers, in place."""
-
-    def after(answered: Answered) -> None:
-        document = answered.document
-        change(document)
-        answered.document = document
-
-    return answering(path, after, status)
+    return answering(path, in_place(change), status)
 
 
 def hearing(path: str, change: Callable[[Document], Mapping[str, Any]]) -> Callable[[ASGIApp], ASGIApp]:

@@ -167,13 +167,18 @@ def answering(path: str, change: Callable[[Answered], None], status: int | None 
 
 def rewriting(path: str, change: Callable[[Document], None], status: int = 200) -> Callable[[ASGIApp], ASGIApp]:
     """A server that changes the JSON objects of its answers on a path, in place."""
+    return answering(path, in_place(change), status)
 
-    def after(answered: Answered) -> None:
+
+def in_place(change: Callable[[Document], None]) -> Callable[[Answered], None]:
+    """An answer whose JSON object is changed."""
+
+    def changed(answered: Answered) -> None:
         document = answered.document
         change(document)
         answered.document = document
 
-    return answering(path, after, status)
+    return changed
 
 
 def hearing(path: str, change: Callable[[Document], Mapping[str, Any]]) -> Callable[[ASGIApp], ASGIApp]:

@@ -5,6 +5,7 @@ from typing import Final
 
 from tests.people.check.at_all_transports import answering, hearing, rewriting
 from tests.people.check.breaking import Answered, Breakage, Document
+from tests.people.check.changes import drop, header, status
 
 _OPENAPI: Final = "/openapi.json"
 
@@ -19,16 +20,8 @@ def _empty_instead(code: str) -> Callable[[Answered], None]:
     return change
 
 
-def _without_trust(document: Document) -> None:
-    del document["paths"]["/tool/get_trust"]
-
-
 def _with_another_tool(document: Document) -> None:
     document["paths"]["/tool/rate_shop"] = document["paths"]["/tool/get_trust"]
-
-
-def _without_404(document: Document) -> None:
-    del document["paths"]["/tool/resolve_conflict"]["post"]["responses"]["404"]
 
 
 def _with_slugs_enumerated(document: Document) -> None:
@@ -43,42 +36,39 @@ def _with_slugs_enumerated(document: Document) -> None:
                 waiting += found
 
 
-def _as_text(answered: Answered) -> None:
-    answered.set_header(b"content-type", b"text/plain")
-
-
 def _without_older_name(arguments: Document) -> Document:
     # As if the field were none of the tool's.
     return {"unheard_of" if name == "shop_id_or_domain" else name: value for name, value in arguments.items()}
 
 
-def _is_422(answered: Answered) -> None:
-    answered.status = 422
-
-
-def _not_found_is_410(answered: Answered) -> None:
-    answered.status = 410
-
-
 BREAKAGES: Final = (
-    Breakage("I1", "describes ten tools", rewriting(_OPENAPI, _without_trust), also=("I5", "I35", "I42")),
+    Breakage(
+        "I1", "describes ten tools", rewriting(_OPENAPI, drop("paths./tool/get_trust")), also=("I5", "I35", "I42")
+    ),
     Breakage("I1", "has a tool more", rewriting(_OPENAPI, _with_another_tool), also=("I5",)),
     Breakage(
         "I2",
         "answers in plain text",
-        answering("/tool/list_categories", _as_text),
+        answering("/tool/list_categories", header(b"content-type", b"text/plain")),
         also=("I12", "I14", "I15", "I52", "M10", "M11"),
     ),
     Breakage("I13", "enumerates the slugs of today", rewriting(_OPENAPI, _with_slugs_enumerated)),
-    Breakage("I42", "describes a tool without 404", rewriting(_OPENAPI, _without_404)),
+    Breakage(
+        "I42",
+        "describes a tool without 404",
+        rewriting(_OPENAPI, drop("paths./tool/resolve_conflict.post.responses.404")),
+    ),
     Breakage("I43", "does not know the older name", hearing("/tool/get_shipping_policy", _without_older_name)),
     Breakage(
-        "I82", "answers an invalid offer with 422", answering("/tool/resolve_checkout_url", _is_422, 400), also=("I65",)
+        "I82",
+        "answers an invalid offer with 422",
+        answering("/tool/resolve_checkout_url", status(422), 400),
+        also=("I65",),
     ),
     Breakage(
         "I83",
         "answers an unknown offer with 410",
-        answering("/tool/resolve_checkout_url", _not_found_is_410, 404),
+        answering("/tool/resolve_checkout_url", status(410), 404),
         also=("I65", "I79.more_reads"),
     ),
     Breakage(

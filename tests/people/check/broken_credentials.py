@@ -5,8 +5,9 @@ from typing import Final
 
 from starlette.types import ASGIApp
 
-from tests.people.check.breaking import Answered, Breakage, Changed, Document, answering, rewriting
-from tests.people.check.broken_mcp import TOKEN, in_place, saying
+from tests.people.check.breaking import Answered, Breakage, Changed, answering, in_place, rewriting
+from tests.people.check.broken_mcp import TOKEN, saying
+from tests.people.check.changes import drop, header, put, status
 
 
 def to_callers(
@@ -41,29 +42,13 @@ def _judged(answered: Answered) -> None:
     answered.be(400, problem, b"application/problem+json")
 
 
-def _header(name: bytes, value: bytes | None) -> Callable[[Answered], None]:
-    return lambda answered: answered.set_header(name, value)
-
-
 def _like_anybody(answered: Answered) -> None:
     answered.set_header(b"ratelimit-policy", b'"reads";q=100000;w=60')
     answered.set_header(b"ratelimit", b'"reads";r=99;t=1')
 
 
-def _says_nothing(problem: Document) -> None:
-    problem["detail"] = "You may not do this."
-
-
-def _status_200(answered: Answered) -> None:
-    answered.status = 200
-
-
-def _no_problem(document: Document) -> None:
-    del document["error"]["data"]
-
-
 _TRUST: Final = "/tool/get_trust"
-_NO_META: Final = _header(b"www-authenticate", b'Bearer resource_metadata="https://auth.example"')
+_NO_META: Final = header(b"www-authenticate", b'Bearer resource_metadata="https://auth.example"')
 
 BREAKAGES: Final = (
     Breakage("I78", "gives a token's owner no more", answering("/tool/list_categories", _like_anybody)),
@@ -74,14 +59,15 @@ BREAKAGES: Final = (
              to_callers("/tool/list_categories", _closed, wrong=True)),
     Breakage("I80", "judges the input first", to_callers("/tool/monetize_offer", _judged)),
     Breakage("I80", "takes any token", to_callers("/tool/resolve_conflict", _judged, wrong=True)),
-    Breakage("E1.credentials", "sends no challenge", answering(_TRUST, _header(b"www-authenticate", None), 401)),
+    Breakage("E1.credentials", "sends no challenge", answering(_TRUST, header(b"www-authenticate", None), 401)),
     Breakage("E1.credentials", "sends clients to an OAuth server", answering(_TRUST, _NO_META, 401)),
-    Breakage("E1.credentials", "does not say how to send one", rewriting(_TRUST, _says_nothing, 401)),
-    Breakage("E2.credentials", "refuses with status 200", saying(_status_200, tool="monetize_offer", status=401)),
+    Breakage("E1.credentials", "does not say how to send one",
+             rewriting(_TRUST, put("detail", "You may not do this."), 401)),
+    Breakage("E2.credentials", "refuses with status 200", saying(status(200), tool="monetize_offer", status=401)),
     Breakage("E2.credentials", "refuses without the problem",
-             saying(in_place(_no_problem), tool="get_trust", status=401)),
-    Breakage("Q2", "sends no remainder", answering("/suggest", _header(b"ratelimit", None))),
-    Breakage("Q2", "sends it in its own words", answering("/suggest", _header(b"ratelimit", b"limit=9, left=7"))),
+             saying(in_place(drop("error.data")), tool="get_trust", status=401)),
+    Breakage("Q2", "sends no remainder", answering("/suggest", header(b"ratelimit", None))),
+    Breakage("Q2", "sends it in its own words", answering("/suggest", header(b"ratelimit", b"limit=9, left=7"))),
     Breakage("Q2", "has more left than it has",
-             answering("/suggest", _header(b"ratelimit", b'"suggest";r=999999;t=1'))),
+             answering("/suggest", header(b"ratelimit", b'"suggest";r=999999;t=1'))),
 )  # fmt: skip

@@ -4,6 +4,7 @@ from typing import Final
 
 from tests.people.check.at_all_transports import answering, hearing, rewriting
 from tests.people.check.breaking import Answered, Breakage, Document
+from tests.people.check.changes import argument, backwards, turn
 
 _FIND: Final = "/tool/find_shop"
 _GET: Final = "/tool/get_shop"
@@ -14,46 +15,10 @@ def _domains_only(arguments: Document) -> Document:
     return {**arguments, "shop_domain": "no-shop"} if reference.startswith("https://www.") else arguments
 
 
-def _ids_in_any_case(arguments: Document) -> Document:
-    reference = arguments.get("shop_domain")
-    return {**arguments, "shop_domain": reference.lower()} if isinstance(reference, str) else arguments
-
-
-def _cut(arguments: Document) -> Document:
-    reference = arguments.get("shop_domain")
-    return {**arguments, "shop_domain": reference[:2048]} if isinstance(reference, str) else arguments
-
-
 def _first_wins(arguments: Document) -> Document:
     if "shop_domain" in arguments:
         return {name: value for name, value in arguments.items() if name != "shop_id_or_domain"}
     return arguments
-
-
-def _uk_is_gb(arguments: Document) -> Document:
-    return {**arguments, "country": "GB"} if arguments.get("country") == "UK" else arguments
-
-
-def _number_in_text(arguments: Document) -> Document:
-    limit = arguments.get("limit")
-    return {**arguments, "limit": int(limit)} if isinstance(limit, str) and limit.isdigit() else arguments
-
-
-def _long_queries_cut(arguments: Document) -> Document:
-    query = arguments.get("query")
-    return {**arguments, "query": query[:200]} if isinstance(query, str) else arguments
-
-
-def _offsets_from_zero(arguments: Document) -> Document:
-    return {**arguments, "offset": 0} if arguments.get("offset") == -1 else arguments
-
-
-def _reversed_results(document: Document) -> None:
-    document["results"].reverse()
-
-
-def _reversed_signals(document: Document) -> None:
-    document["signals"].reverse()
 
 
 def _nothing_found(answered: Answered) -> None:
@@ -63,11 +28,6 @@ def _nothing_found(answered: Answered) -> None:
         answered.document = document
 
 
-def _one_offer(document: Document) -> None:
-    for shop in document["results"]:
-        del shop["offers"][1:]
-
-
 def _no_help(document: Document) -> None:
     if document["code"] == "unknown_category":
         document["detail"] = "No shop carries this category. Call list_categories for the slugs that exist."
@@ -75,19 +35,38 @@ def _no_help(document: Document) -> None:
 
 BREAKAGES: Final = (
     Breakage("R1", "does not know a pasted URL", hearing(_GET, _domains_only)),
-    Breakage("R1", "takes ids in any case", hearing(_GET, _ids_in_any_case)),
-    Breakage("R1.bounds", "cuts long references", hearing(_GET, _cut)),
-    Breakage("R2", "looks at the first field only", hearing(_GET, _first_wins)),
-    Breakage("R4", "knows UK", hearing(_FIND, _uk_is_gb)),
-    Breakage("M6.nothing_left", "finds nothing in a category by an unknown word", answering(_FIND, _nothing_found)),
-    Breakage("M8", "takes a text for a number", hearing(_FIND, _number_in_text)),
-    Breakage("M8", "cuts long queries", hearing(_FIND, _long_queries_cut), also=("E6",)),
-    Breakage("M8", "takes any offset below zero for zero", hearing(_FIND, _offsets_from_zero)),
+    Breakage("R1", "takes ids in any case", hearing(_GET, argument("shop_domain", str, str.lower))),
     Breakage(
-        "M11", "lists small categories first", rewriting("/tool/list_categories", _reversed_results), also=("M10",)
+        "R1.bounds",
+        "cuts long references",
+        hearing(_GET, argument("shop_domain", str, lambda reference: reference[:2048])),
     ),
-    Breakage("M11.other_lists", "lists tested codes last", rewriting("/tool/list_coupons", _reversed_results)),
-    Breakage("M11.other_lists", "lists signals from behind", rewriting("/tool/get_trust", _reversed_signals)),
-    Breakage("A1.offers", "shows one offer", rewriting(_FIND, _one_offer)),
+    Breakage("R2", "looks at the first field only", hearing(_GET, _first_wins)),
+    Breakage(
+        "R4", "knows UK", hearing(_FIND, argument("country", str, lambda country: "GB" if country == "UK" else country))
+    ),
+    Breakage("M6.nothing_left", "finds nothing in a category by an unknown word", answering(_FIND, _nothing_found)),
+    Breakage(
+        "M8",
+        "takes a text for a number",
+        hearing(_FIND, argument("limit", str, lambda limit: int(limit) if limit.isdigit() else limit)),
+    ),
+    Breakage(
+        "M8", "cuts long queries", hearing(_FIND, argument("query", str, lambda query: query[:200])), also=("E6",)
+    ),
+    Breakage(
+        "M8",
+        "takes any offset below zero for zero",
+        hearing(_FIND, argument("offset", int, lambda offset: 0 if offset == -1 else offset)),
+    ),
+    Breakage(
+        "M11",
+        "lists small categories first",
+        rewriting("/tool/list_categories", turn("results", backwards)),
+        also=("M10",),
+    ),
+    Breakage("M11.other_lists", "lists tested codes last", rewriting("/tool/list_coupons", turn("results", backwards))),
+    Breakage("M11.other_lists", "lists signals from behind", rewriting("/tool/get_trust", turn("signals", backwards))),
+    Breakage("A1.offers", "shows one offer", rewriting(_FIND, turn("results.*.offers", lambda offers: offers[:1]))),
     Breakage("E4", "proposes no slug", rewriting(_FIND, _no_help, 400)),
 )

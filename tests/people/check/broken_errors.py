@@ -5,7 +5,8 @@ from typing import Any, Final
 
 from starlette.types import ASGIApp
 
-from tests.people.check.breaking import Answered, Asked, Breakage, Changed, Document, answering, rewriting
+from tests.people.check.breaking import Answered, Asked, Breakage, Changed, answering, in_place, rewriting
+from tests.people.check.changes import drop, header, put
 
 FIND: Final = "/tool/find_shop"
 NO_PATH: Final = "/no-such-path"
@@ -71,35 +72,9 @@ def _unknown_dropped_later(asked: Asked) -> None:
         asked.body = asked.body.replace(b',"no_such_field":true', b"")
 
 
-def _retold(answered: Answered, change: Callable[[Document], None]) -> None:
-    document = answered.document
-    change(document)
-    answered.document = document
-
-
-def _unnamed(document: Document) -> None:
-    document["errors"] = [{"field": "input", "message": "is wrong"}]
-
-
-def _no_errors(document: Document) -> None:
-    document["errors"] = []
-
-
-def _other_status(document: Document) -> None:
-    document["status"] = 500
-
-
-def _untitled(document: Document) -> None:
-    document.pop("title")
-
-
-def _as_json(answered: Answered) -> None:
-    answered.set_header(b"content-type", b"application/json")
-
-
 BREAKAGES: Final = (
     Breakage("R3", "drops a field that it does not know", lambda app: Changed(app, before=_unknown_dropped)),
-    Breakage("R3", "does not name the field", to_bodies(lambda answered: _retold(answered, _unnamed), b"contry")),
+    Breakage("R3", "does not name the field", to_bodies(in_place(put("errors.*.field", "input")), b"contry")),
     Breakage("R3", "takes null for a value", to_bodies(problem(400, "invalid_input"), b"null")),
     Breakage("R5", "reports the method before the route",
              answering("/tool/no_such_tool", _method_first, 404)),
@@ -107,12 +82,12 @@ BREAKAGES: Final = (
     Breakage("R5", "looks the shop up before it reads all", lambda app: Changed(app, before=_unknown_dropped_later)),
     Breakage("R5.credentials", "looks at the body before the token",
              answering("/tool/get_trust", _body_first, 401)),
-    Breakage("E1", "sends errors as plain JSON", answering(NO_PATH, _as_json, 404)),
-    Breakage("E1", "says another status in the body", rewriting(NO_PATH, _other_status, 404)),
-    Breakage("E1", "has no title", rewriting(NO_PATH, _untitled, 404)),
+    Breakage("E1", "sends errors as plain JSON", answering(NO_PATH, header(b"content-type", b"application/json"), 404)),
+    Breakage("E1", "says another status in the body", rewriting(NO_PATH, put("status", 500), 404)),
+    Breakage("E1", "has no title", rewriting(NO_PATH, drop("title"), 404)),
     Breakage("E1", "lets the framework's 422 show", to_bodies(problem(422, "invalid_input"), b'{"query":5}')),
     Breakage("E1", "does not say which fields",
-             to_bodies(lambda answered: _retold(answered, _no_errors), b'{"query":5}')),
+             to_bodies(in_place(put("errors", [])), b'{"query":5}')),
     Breakage("E6", "fails on a number that is none", to_bodies(problem(500, "internal_error"), b"NaN")),
     Breakage("E6", "takes the last of two fields", to_bodies(_empty_page, b'"query":"a","query":"b"')),
     Breakage("E6", "fails on deep nesting", to_bodies(problem(500, "internal_error"), b"[" * 5_000)),

@@ -1,19 +1,12 @@
 """Servers whose find_shop is wrong in one way."""
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from tests.people.check.at_all_transports import answering, hearing, rewriting
 from tests.people.check.breaking import Answered, Breakage, Document
+from tests.people.check.changes import argument, default, put
 
 _FIND: Final = "/tool/find_shop"
-
-
-def _always(name: str, value: Any) -> Callable[[Document], None]:  # noqa: ANN401 - any JSON value
-    def change(document: Document) -> None:
-        document[name] = value
-
-    return change
 
 
 def _counts_the_page(document: Document) -> None:
@@ -27,10 +20,6 @@ def _one_more(arguments: Document) -> Document:
 
 def _truncated_by_total(document: Document) -> None:
     document["truncated"] = document["total_count"] > 1
-
-
-def _ignored_but_silent(document: Document) -> None:
-    document["ignored_terms"] = []
 
 
 def _drops_everything(answered: Answered) -> None:
@@ -70,15 +59,6 @@ def _without_country(arguments: Document) -> Document:
 def _any_country(answered: Answered) -> None:
     if "country" in answered.asked.arguments:
         answered.be(200, {"results": [], "total_count": 0})
-
-
-def _clamped(arguments: Document) -> Document:
-    limit = arguments.get("limit")
-    return {**arguments, "limit": 100} if isinstance(limit, int) and limit > 100 else arguments
-
-
-def _ten_by_default(arguments: Document) -> Document:
-    return {"limit": 10, **arguments}
 
 
 def _offset_off_by_one(arguments: Document) -> Document:
@@ -122,19 +102,17 @@ def _empty_for_unknown(answered: Answered) -> None:
 BREAKAGES: Final = (
     Breakage("I21", "returns one shop too many", hearing(_FIND, _one_more), also=("I48",)),
     Breakage("I21", "counts the page", rewriting(_FIND, _counts_the_page), also=("I22", "I52")),
-    Breakage("I22", "is always at its end", rewriting(_FIND, _always("truncated", value=False))),
+    Breakage("I22", "is always at its end", rewriting(_FIND, put("truncated", value=False))),
     Breakage("I22", "never is at its end", rewriting(_FIND, _truncated_by_total)),
-    Breakage("I23", "drops words and does not say so", rewriting(_FIND, _ignored_but_silent)),
+    Breakage("I23", "drops words and does not say so", rewriting(_FIND, put("ignored_terms", []))),
     Breakage(
         "I23",
         "finds nothing when a word is found nowhere",
         answering(_FIND, _drops_everything),
         also=("M6.nothing_left",),
     ),
-    Breakage("I24", "has null for category_truncated", rewriting(_FIND, _always("category_truncated", None))),
-    Breakage(
-        "I24", "always says that categories were cut", rewriting(_FIND, _always("category_truncated", value=True))
-    ),
+    Breakage("I24", "has null for category_truncated", rewriting(_FIND, put("category_truncated", None))),
+    Breakage("I24", "always says that categories were cut", rewriting(_FIND, put("category_truncated", value=True))),
     Breakage("I44", "takes null for an empty query", hearing(_FIND, _null_is_a_query)),
     Breakage("I44", "finds whole words only", answering(_FIND, _whole_words_only)),
     Breakage(
@@ -145,8 +123,10 @@ BREAKAGES: Final = (
     ),
     Breakage("I46", "does not look at the country", hearing(_FIND, _without_country)),
     Breakage("I46", "takes any word for a country", answering(_FIND, _any_country, 400), also=("R4",)),
-    Breakage("I47", "clamps the limit", hearing(_FIND, _clamped), also=("M8",)),
-    Breakage("I47", "returns ten unless asked", hearing(_FIND, _ten_by_default)),
+    Breakage(
+        "I47", "clamps the limit", hearing(_FIND, argument("limit", int, lambda limit: min(limit, 100))), also=("M8",)
+    ),
+    Breakage("I47", "returns ten unless asked", hearing(_FIND, default("limit", 10))),
     Breakage("I48", "leaves a shop out between pages", hearing(_FIND, _offset_off_by_one)),
     Breakage(
         "I49", "does not look at the category of a query", hearing(_FIND, _category_left_out), also=("M6.nothing_left",)

@@ -1,19 +1,14 @@
 """Servers that are wrong in one way about what goes with an answer: request ids, caching, generations, origins."""
 
-from collections.abc import Callable
 from typing import Final
 
-from tests.people.check.breaking import ANY, Answered, Asked, Breakage, Changed, Document, answering
-from tests.people.check.broken_mcp import in_place, saying
+from tests.people.check.breaking import ANY, Answered, Asked, Breakage, Changed, answering, in_place
+from tests.people.check.broken_mcp import saying
+from tests.people.check.changes import drop, header
 
 LIST: Final = "/tool/list_categories"
 SUGGEST: Final = "/suggest"
 ALLOW: Final = b"access-control-allow-origin"
-
-
-def header(name: bytes, value: bytes | None) -> Callable[[Answered], None]:
-    """Replace a header, or take it away."""
-    return lambda answered: answered.set_header(name, value)
 
 
 def _repeated(answered: Answered) -> None:
@@ -40,19 +35,15 @@ def _always_unchanged(asked: Asked) -> None:
         asked.headers.append((b"if-none-match", b"*"))
 
 
-def _unnamed(document: Document) -> None:
-    del document["result"]["_meta"]["x-request-id"]
-
-
-def _unstamped(document: Document) -> None:
-    del document["result"]["_meta"]["x-generation"]
-
-
 BREAKAGES: Final = (
     Breakage("E5.request_id", "has no request id", answering("/health", header(b"x-request-id", None))),
     Breakage("E5.request_id", "gives all the same", answering(ANY, header(b"x-request-id", b"1" * 32), None)),
     Breakage("E5.request_id", "puts it into the body", answering("/health", _named_in_body)),
-    Breakage("E5.request_id", "does not send it over MCP", saying(in_place(_unnamed), tool="list_categories")),
+    Breakage(
+        "E5.request_id",
+        "does not send it over MCP",
+        saying(in_place(drop("result._meta.x-request-id")), tool="list_categories"),
+    ),
     Breakage(
         "C1.http", "lets suggestions be cached", answering(SUGGEST, header(b"cache-control", b"public, max-age=60"))
     ),
@@ -64,7 +55,9 @@ BREAKAGES: Final = (
     Breakage("C2", "does not send the generation", answering(LIST, header(b"x-generation", None))),
     Breakage("C2", "sends the time in no zone", answering(ANY, header(b"x-data-as-of", b"2026-11-21 09:30"))),
     Breakage("C2", "answers from two generations", answering(SUGGEST, header(b"x-generation", b"another"))),
-    Breakage("C2", "does not send it over MCP", saying(in_place(_unstamped), tool="list_categories")),
+    Breakage(
+        "C2", "does not send it over MCP", saying(in_place(drop("result._meta.x-generation")), tool="list_categories")
+    ),
     Breakage("C3", "keeps suggestions to itself", answering(SUGGEST, header(ALLOW, None))),
     Breakage("C3", "opens everything to any page", answering(LIST, _repeated)),
     Breakage("C3", "opens everything to who asks", answering("/health", _echoed)),

@@ -6,7 +6,8 @@ from typing import Final
 
 from starlette.types import ASGIApp
 
-from tests.people.check.breaking import Answered, Breakage, Changed, Document
+from tests.people.check.breaking import Answered, Breakage, Changed, Document, in_place
+from tests.people.check.changes import header, put
 from tests.people.check.stage import UNDER_REVIEW
 
 HIDDEN: Final = UNDER_REVIEW[0]
@@ -29,10 +30,6 @@ def _a_header(answered: Answered) -> None:
     answered.headers.append((b"x-cache", b"hit"))
 
 
-def _fewer_left(answered: Answered) -> None:
-    answered.set_header(b"ratelimit-policy", b'"reads";q=1;w=60')
-
-
 def _other_words(answered: Answered) -> None:
     answered.body = answered.body.replace(b"directory", b"public directory")
 
@@ -51,18 +48,6 @@ def _suggested(answered: Answered) -> None:
     answered.document = answer
 
 
-def _meant(answered: Answered) -> None:
-    page: Document = answered.document
-    page["did_you_mean"] = [{"id": "shop_x", "name": "X", "domain": HIDDEN}]
-    answered.document = page
-
-
-def _in_meta(answered: Answered) -> None:
-    document: Document = answered.document
-    document["result"]["_meta"]["seen"] = True
-    answered.document = document
-
-
 def _measured(answered: Answered) -> None:
     document: Document = answered.document
     content = json.loads(document["result"]["content"][0]["text"])
@@ -72,13 +57,25 @@ def _measured(answered: Answered) -> None:
 
 BREAKAGES: Final = (
     Breakage("V2", "has a header for it", of_hidden("/tool/get_shop", _a_header)),
-    Breakage("V2", "counts it otherwise", of_hidden("/tool/get_shipping_policy", _fewer_left)),
+    Breakage(
+        "V2",
+        "counts it otherwise",
+        of_hidden("/tool/get_shipping_policy", header(b"ratelimit-policy", b'"reads";q=1;w=60')),
+    ),
     Breakage("V2", "has other words for it over MCP", of_hidden("/mcp", _other_words, having='"get_shop"')),
     Breakage("V2", "has a byte more for it over MCP", of_hidden("/mcp", _a_byte, having='"list_coupons"')),
-    Breakage("V2", "has a note for it over MCP", of_hidden("/mcp", _in_meta, having='"resolve_conflict"')),
+    Breakage(
+        "V2",
+        "has a note for it over MCP",
+        of_hidden("/mcp", in_place(put("result._meta.seen", value=True)), having='"resolve_conflict"'),
+    ),
     Breakage("V2", "spells its trust otherwise over MCP", of_hidden("/mcp", _measured, having='"get_trust"')),
     Breakage("V2", "suggests it", of_hidden("/suggest", _suggested)),
-    Breakage("V2", "asks whether it was meant", of_hidden("/tool/find_shop", _meant)),
+    Breakage(
+        "V2",
+        "asks whether it was meant",
+        of_hidden("/tool/find_shop", in_place(put("did_you_mean", [{"id": "shop_x", "name": "X", "domain": HIDDEN}]))),
+    ),
     Breakage("A9", "takes reports on it", of_hidden("/tool/report_code", _taken)),
     Breakage("A9", "has other words for reports on it", of_hidden("/mcp", _other_words, having='"report_issue"')),
 )

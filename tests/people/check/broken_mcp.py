@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from starlette.types import ASGIApp
 
-from tests.people.check.breaking import Answered, Asked, Breakage, Changed, Document, answering
+from tests.people.check.breaking import Answered, Asked, Breakage, Changed, Document, answering, in_place
+from tests.people.check.changes import drop, put, turn
 
 MCP: Final = "/mcp"
 TOKEN: Final = b"x-api-token"
@@ -37,17 +38,6 @@ def saying(
     return lambda app: Changed(app, after=after)
 
 
-def in_place(change: Callable[[Document], None]) -> Change:
-    """Change a JSON object."""
-
-    def changed(answered: Answered) -> None:
-        document = answered.document
-        change(document)
-        answered.document = document
-
-    return changed
-
-
 def in_text(change: Callable[[Document], None]) -> Change:
     """Change the JSON that the text of a result holds, and not the structured content."""
 
@@ -58,6 +48,11 @@ def in_text(change: Callable[[Document], None]) -> Change:
         text["text"] = json.dumps(content)
 
     return in_place(changed)
+
+
+def _refused(change: Change) -> Callable[[ASGIApp], ASGIApp]:
+    """Change the answer to a call whose arguments are wrong."""
+    return saying(change, having='"arguments":{}', tool="find_shop")
 
 
 def without_token(change: Change) -> Change:
@@ -80,50 +75,13 @@ def _without_origin(asked: Asked) -> None:
     asked.headers = [(name, value) for name, value in asked.headers if name != b"origin"]
 
 
-def _older_version(document: Document) -> None:
-    document["result"]["protocolVersion"] = "2024-11-05"
-
-
-def _no_descriptions(document: Document) -> None:
-    for tool in document["result"]["tools"]:
-        del tool["description"]
-
-
-def _no_schema(document: Document) -> None:
-    document["result"]["tools"][0]["inputSchema"] = {}
-
-
-def _no_text(document: Document) -> None:
-    document["result"]["content"] = []
-
-
-def _one_tool_less(document: Document) -> None:
-    del document["result"]["tools"][-1]
-
-
-def _reads_only(document: Document) -> None:
-    document["result"]["tools"] = document["result"]["tools"][:5]
-
-
 def _one_more(content: Document) -> None:
     if "total_count" in content:
         content["total_count"] += 1
 
 
-def _unstructured(document: Document) -> None:
-    del document["result"]["structuredContent"]
-
-
 def _structured(document: Document) -> None:
     document["result"]["structuredContent"] = json.loads(document["result"]["content"][0]["text"])
-
-
-def _no_failure(document: Document) -> None:
-    document["result"]["isError"] = False
-
-
-def _words_only(document: Document) -> None:
-    document["result"]["content"][0]["text"] = "query is required"
 
 
 def _as_error(answered: Answered) -> None:
@@ -147,22 +105,29 @@ def _as_page(answered: Answered) -> None:
 
 
 BREAKAGES: Final = (
-    Breakage("I3", "settles another version", saying(in_place(_older_version), method="initialize")),
-    Breakage("I3", "lists tools without a description", saying(in_place(_no_descriptions), method="tools/list")),
-    Breakage("I3", "lists a tool without its input", saying(in_place(_no_schema), method="tools/list")),
-    Breakage("I3", "says nothing in a result", saying(in_place(_no_text), tool="list_categories"), also=("I5",)),
-    Breakage("I5", "lists a tool less", saying(in_place(_one_tool_less), method="tools/list")),
+    Breakage("I3", "settles another version",
+             saying(in_place(put("result.protocolVersion", "2024-11-05")), method="initialize")),
+    Breakage("I3", "lists tools without a description",
+             saying(in_place(drop("result.tools.*.description")), method="tools/list")),
+    Breakage("I3", "lists a tool without its input",
+             saying(in_place(put("result.tools.0.inputSchema", {})), method="tools/list")),
+    Breakage("I3", "says nothing in a result",
+             saying(in_place(put("result.content", [])), tool="list_categories"), also=("I5",)),
+    Breakage("I5", "lists a tool less",
+             saying(in_place(turn("result.tools", lambda tools: tools[:-1])), method="tools/list")),
     Breakage("I5", "counts otherwise than REST", saying(in_text(_one_more), tool="find_shop", having='"limit":3')),
     Breakage("I5", "counts coupons otherwise", saying(in_text(_one_more), tool="list_coupons", having="shop_")),
-    Breakage("I5", "leaves out structured content", saying(in_place(_unstructured), tool="get_trust")),
+    Breakage("I5", "leaves out structured content",
+             saying(in_place(drop("result.structuredContent")), tool="get_trust")),
     Breakage("I67", "asks for a token on initialize", saying(without_token(closed), method="initialize")),
     Breakage("I67", "asks for a token to read", saying(without_token(closed), tool="list_categories")),
-    Breakage("E2", "sends structured errors", saying(in_place(_structured), having='"arguments":{}', tool="find_shop")),
-    Breakage("E2", "calls no error one", saying(in_place(_no_failure), having='"arguments":{}', tool="find_shop")),
-    Breakage("E2", "has words for a problem", saying(in_place(_words_only), having='"arguments":{}', tool="find_shop")),
-    Breakage("E2", "fails by the protocol", saying(_as_error, having='"arguments":{}', tool="find_shop")),
+    Breakage("E2", "sends structured errors", _refused(in_place(_structured))),
+    Breakage("E2", "calls no error one", _refused(in_place(put("result.isError", value=False)))),
+    Breakage("E2", "has words for a problem", _refused(in_place(put("result.content.0.text", "query is required")))),
+    Breakage("E2", "fails by the protocol", _refused(_as_error)),
     Breakage("E2.protocol", "takes an unknown tool's call", saying(_as_result, tool="no_such_tool", status=None)),
-    Breakage("E2.protocol", "hides tools", saying(without_token(in_place(_reads_only)), method="tools/list")),
+    Breakage("E2.protocol", "hides tools",
+             saying(without_token(in_place(turn("result.tools", lambda tools: tools[:5]))), method="tools/list")),
     Breakage("E2.protocol", "has a fault of its own", answering(MCP, lambda answered: answered.be(500, {}), 400),
              also=("E1.transport",)),
     Breakage("E1.transport", "serves any origin", lambda app: Changed(app, before=_without_origin)),

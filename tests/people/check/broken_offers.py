@@ -1,12 +1,12 @@
 """Servers that are wrong about offers or the audit of a merge."""
 
-from collections.abc import Callable
 from typing import Final
 
 from starlette.types import ASGIApp
 
 from tests.people.check.at_all_transports import answering, hearing, rewriting
 from tests.people.check.breaking import Answered, Breakage, Changed, Document
+from tests.people.check.changes import put
 
 _RESOLVE: Final = "/tool/resolve_checkout_url"
 _MONETIZE: Final = "/tool/monetize_offer"
@@ -19,23 +19,12 @@ def _numbers(document: Document) -> None:
             offer["offer_id"] = number
 
 
-def _url(url: str) -> Callable[[Document], None]:
-    def change(document: Document) -> None:
-        document["checkout_url"] = url
-
-    return change
-
-
 def _always_applied(arguments: Document) -> Document:
     return {**arguments, "affiliate": True} if arguments.get("affiliate") is False else arguments
 
 
 def _lenient(arguments: Document) -> Document:
     return {**arguments, "affiliate": arguments["affiliate"] == "yes"} if "affiliate" in arguments else arguments
-
-
-def _without_program(document: Document) -> None:
-    document["monetization"] = None
 
 
 def _other_verdict(document: Document) -> None:
@@ -67,12 +56,14 @@ def _unknown_is_empty(answered: Answered) -> None:
 
 BREAKAGES: Final = (
     Breakage("I38", "numbers its offers", rewriting("/tool/find_shop", _numbers)),
-    Breakage("I64", "names no programme", rewriting(_MONETIZE, _without_program)),
+    Breakage("I64", "names no programme", rewriting(_MONETIZE, put("monetization", None))),
     Breakage("I64", "goes through the network although it should not", hearing(_MONETIZE, _always_applied)),
     Breakage("I64", "takes a word for a boolean", hearing(_MONETIZE, _lenient)),
-    Breakage("I65", "leads to http", rewriting(_RESOLVE, _url("http://lumen-larch.internal/cart"))),
-    Breakage("I65", "leads to a number", rewriting(_RESOLVE, _url("https://192.0.2.7/cart"))),
-    Breakage("I65", "leads by credentials", rewriting(_RESOLVE, _url("https://shop@elsewhere.example/cart"))),
+    Breakage("I65", "leads to http", rewriting(_RESOLVE, put("checkout_url", "http://lumen-larch.internal/cart"))),
+    Breakage("I65", "leads to a number", rewriting(_RESOLVE, put("checkout_url", "https://192.0.2.7/cart"))),
+    Breakage(
+        "I65", "leads by credentials", rewriting(_RESOLVE, put("checkout_url", "https://shop@elsewhere.example/cart"))
+    ),
     Breakage("I65", "takes a word for a boolean", hearing(_RESOLVE, _lenient)),
     Breakage("I66", "has a verdict of its own", rewriting(_CONFLICT, _other_verdict)),
     Breakage("I66", "looks for no candidates", rewriting(_CONFLICT, _without_candidates)),

@@ -6,11 +6,13 @@ from typing import Final
 from starlette.types import ASGIApp
 
 from tests.people.check.breaking import Answered, Asked, Breakage, Changed, Document, answering, rewriting
-from tests.people.check.stage import OPS_KEY
+from tests.people.check.changes import body, drop, header, put, status
+from tests.people.check.stage import COMMIT, OPS_KEY
 
 STATE: Final = "/api/ops/state"
 RESOURCES: Final = "/metrics/resources"
 KEY: Final = b"x-ops-key"
+AWAY: Final = {"available": False, "reason": None, "live": None, "previous": None}
 
 
 def _key_given(*paths: str, only_wrong: bool = False) -> Callable[[ASGIApp], ASGIApp]:
@@ -24,34 +26,11 @@ def _key_given(*paths: str, only_wrong: bool = False) -> Callable[[ASGIApp], ASG
     return lambda app: Changed(app, before=before)
 
 
-def _status(status: int) -> Callable[[Answered], None]:
-    def change(answered: Answered) -> None:
-        answered.status = status
-
-    return change
-
-
 def _text(change: Callable[[bytes], bytes]) -> Callable[[Answered], None]:
     def changed(answered: Answered) -> None:
         answered.body = change(answered.body)
 
     return changed
-
-
-def _as_json(answered: Answered) -> None:
-    answered.set_header(b"content-type", b"application/json")
-
-
-def _short_commit(version: Document) -> None:
-    version["commit"] = version["commit"][:7]
-
-
-def _local_time(version: Document) -> None:
-    version["builtAt"] = "2026-11-21T09:30:00"
-
-
-def _unnamed_service(version: Document) -> None:
-    del version["service"]
 
 
 def _nothing_known(version: Document) -> None:
@@ -62,76 +41,40 @@ def _not_ready(answered: Answered) -> None:
     answered.be(503, {"code": "not_ready", "status": 503}, b"application/problem+json")
 
 
-def _uncounted(state: Document) -> None:
-    state["shops"]["live"]["counts"] = {}
-
-
-def _undated(state: Document) -> None:
-    state["shops"]["live"]["built_at"] = None
-
-
-def _no_flags(state: Document) -> None:
-    state["flags"] = {}
-
-
-def _no_follower(state: Document) -> None:
-    del state["consumers"]["follower"]
-
-
-def _no_sizes(state: Document) -> None:
-    state["catalogue"]["sizes"] = None
-
-
-def _silently_away(state: Document) -> None:
-    state["shops"] = {"available": False, "reason": None, "live": None, "previous": None}
-
-
 def _no_accounts(text: bytes) -> bytes:
     return b"\n".join(line for line in text.split(b"\n") if b"{" not in line)
-
-
-def _other_openapi(document: Document) -> None:
-    document["openapi"] = "3.0.3"
-
-
-def _other_version(document: Document) -> None:
-    document["info"]["version"] = "0.2.0"
 
 
 def _versioned_path(document: Document) -> None:
     document["paths"]["/v1/health"] = document["paths"]["/health"]
 
 
-def _no_checks(ready: Document) -> None:
-    ready["checks"] = []
-
-
 BREAKAGES: Final = (
-    Breakage("I73", "has nothing to say of its health", answering("/health", _status(204))),
+    Breakage("I73", "has nothing to say of its health", answering("/health", status(204))),
     Breakage("I73", "is never ready", answering("/ready", _not_ready), also=("O1",)),
-    Breakage("I74", "shortens the commit", rewriting("/version", _short_commit)),
-    Breakage("I74", "sends the time of an unnamed zone", rewriting("/version", _local_time)),
-    Breakage("I74", "does not say which service it is", rewriting("/version", _unnamed_service)),
+    Breakage("I74", "shortens the commit", rewriting("/version", put("commit", COMMIT[:7]))),
+    Breakage("I74", "sends the time of an unnamed zone", rewriting("/version", put("builtAt", "2026-11-21T09:30:00"))),
+    Breakage("I74", "does not say which service it is", rewriting("/version", drop("service"))),
     Breakage("I75", "says something else of an unknown build", answering("/version", _not_ready)),
     Breakage("I75", "answers nulls for an unknown build", rewriting("/version", _nothing_known), also=("I74",)),
-    Breakage("I76", "counts no shops", rewriting(STATE, _uncounted)),
-    Breakage("I76", "does not say how fresh it is", rewriting(STATE, _undated)),
-    Breakage("I76", "sends no flags", rewriting(STATE, _no_flags)),
-    Breakage("I76", "leaves a consumer out", rewriting(STATE, _no_follower)),
-    Breakage("I76", "sends no sizes", rewriting(STATE, _no_sizes)),
-    Breakage("I76", "is away without a reason", rewriting(STATE, _silently_away)),
-    Breakage("I77", "says that it is JSON", answering(RESOURCES, _as_json)),
+    Breakage("I76", "counts no shops", rewriting(STATE, put("shops.live.counts", {}))),
+    Breakage("I76", "does not say how fresh it is", rewriting(STATE, put("shops.live.built_at", None))),
+    Breakage("I76", "sends no flags", rewriting(STATE, put("flags", {}))),
+    Breakage("I76", "leaves a consumer out", rewriting(STATE, drop("consumers.follower"))),
+    Breakage("I76", "sends no sizes", rewriting(STATE, put("catalogue.sizes", None))),
+    Breakage("I76", "is away without a reason", rewriting(STATE, put("shops", AWAY))),
+    Breakage("I77", "says that it is JSON", answering(RESOURCES, header(b"content-type", b"application/json"))),
     Breakage("I77", "shows no account", answering(RESOURCES, _text(_no_accounts))),
     Breakage("I77", "is no exposition", answering(RESOURCES, _text(lambda text: text + b'broken{provider="\n'))),
     Breakage(
         "I77", "has a line without end", answering(RESOURCES, _text(lambda text: text + b'a{b="' + b'",a="' * 200_000))
     ),
-    Breakage("I77", "is empty", answering(RESOURCES, _text(lambda _: b""))),
+    Breakage("I77", "is empty", answering(RESOURCES, body(b""))),
     Breakage("I81", "does not look at the key", _key_given(STATE, RESOURCES)),
     Breakage("I81", "takes any key", _key_given(STATE, RESOURCES, only_wrong=True)),
     Breakage("I81", "guards one endpoint of the two", _key_given(RESOURCES)),
-    Breakage("I84", "is OpenAPI of another version", rewriting("/openapi.json", _other_openapi)),
-    Breakage("I84", "is another version", rewriting("/openapi.json", _other_version)),
+    Breakage("I84", "is OpenAPI of another version", rewriting("/openapi.json", put("openapi", "3.0.3"))),
+    Breakage("I84", "is another version", rewriting("/openapi.json", put("info.version", "0.2.0"))),
     Breakage("I85", "has a version in a path", rewriting("/openapi.json", _versioned_path)),
-    Breakage("O1", "lists no checks", rewriting("/ready", _no_checks)),
+    Breakage("O1", "lists no checks", rewriting("/ready", put("checks", []))),
 )

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from itertools import count
-from typing import Any, Final
+from typing import Final
 
 from starlette.types import ASGIApp
 
 from tests.people.check.at_all_transports import answering, hearing, rewriting
 from tests.people.check.breaking import Answered, Asked, Breakage, Changed, Document
+from tests.people.check.changes import default, put
 
 _CODE: Final = "/tool/report_code"
 _ISSUE: Final = "/tool/report_issue"
@@ -52,27 +53,19 @@ def _with_comment(arguments: Document) -> Document:
     return {name: value for name, value in arguments.items() if name != "comment"}
 
 
-def _default(name: str, value: Any) -> Callable[[Document], Document]:  # noqa: ANN401 - any JSON value
-    """A field that may be left out."""
-    return lambda arguments: {name: value, **arguments}
-
-
 def _any_reason(arguments: Document) -> Document:
     """A reason of shops is one of codes too."""
     return {**arguments, "reason": "invalid"} if arguments.get("reason") == "unreachable" else arguments
 
 
-def _three_reasons(answered: Answered) -> None:
-    if answered.asked.arguments.get("reason") == "min_order_missing":
-        answered.be(400, {"status": 400, "code": "invalid_input"})
+def _refusing(reason: str) -> Callable[[Answered], None]:
+    """A reason that is not known."""
 
+    def change(answered: Answered) -> None:
+        if answered.asked.arguments.get("reason") == reason:
+            answered.be(400, {"status": 400, "code": "invalid_input"})
 
-def _verdict(document: Document) -> None:
-    document["verdict"] = "invalid"
-
-
-def _thanks(document: Document) -> None:
-    document["status"] = "thank you"
+    return change
 
 
 def _any_subject(arguments: Document) -> Document:
@@ -82,23 +75,18 @@ def _any_subject(arguments: Document) -> Document:
     return arguments
 
 
-def _eight_reasons(answered: Answered) -> None:
-    if answered.asked.arguments.get("reason") == "evidence_broken":
-        answered.be(400, {"status": 400, "code": "invalid_input"})
-
-
 BREAKAGES: Final = (
     Breakage("I8", "takes a reported code off the list", _hiding_codes),
     Breakage("I36", "takes a comment", hearing(_CODE, _with_comment)),
     Breakage("I37", "queues the same report twice", hearing(_CODE, _counting_each())),
     Breakage("I37", "queues nothing", answering("/api/ops/state", _queueing_nothing)),
-    Breakage("I61", "needs no reason", hearing(_CODE, _default("reason", "invalid"))),
-    Breakage("I61", "needs no code", hearing(_CODE, _default("code", "ANY"))),
+    Breakage("I61", "needs no reason", hearing(_CODE, default("reason", "invalid"))),
+    Breakage("I61", "needs no code", hearing(_CODE, default("code", "ANY"))),
     Breakage("I61", "takes a shop's reason for a code's", hearing(_CODE, _any_reason)),
-    Breakage("I61", "knows three reasons", answering(_CODE, _three_reasons)),
-    Breakage("I62", "answers with a verdict", rewriting(_CODE, _verdict), also=("I8", "I37")),
-    Breakage("I62", "says something else", rewriting(_ISSUE, _thanks), also=("I8",)),
-    Breakage("I63", "needs no subject", hearing(_ISSUE, _default("subject_type", "shop"))),
+    Breakage("I61", "knows three reasons", answering(_CODE, _refusing("min_order_missing"))),
+    Breakage("I62", "answers with a verdict", rewriting(_CODE, put("verdict", "invalid")), also=("I8", "I37")),
+    Breakage("I62", "says something else", rewriting(_ISSUE, put("status", "thank you")), also=("I8",)),
+    Breakage("I63", "needs no subject", hearing(_ISSUE, default("subject_type", "shop"))),
     Breakage("I63", "takes a fact's reason for a shop's", hearing(_ISSUE, _any_subject)),
-    Breakage("I63", "knows eight reasons", answering(_ISSUE, _eight_reasons)),
+    Breakage("I63", "knows eight reasons", answering(_ISSUE, _refusing("evidence_broken"))),
 )

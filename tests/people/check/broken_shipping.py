@@ -5,46 +5,33 @@ from typing import Any, Final
 
 from tests.people.check.at_all_transports import answering, hearing, rewriting
 from tests.people.check.breaking import Answered, Breakage, Document
+from tests.people.check.changes import drop, put
 
 _SHIPPING: Final = "/tool/get_shipping_policy"
 
 
-def _with(name: str, value: Any, *, collected: bool | None = None) -> Callable[[Document], None]:  # noqa: ANN401
-    """Statements, or those where something or nothing was gathered, have this too."""
+def _with(name: str, value: Any, *, collected: bool) -> Callable[[Document], None]:  # noqa: ANN401
+    """Statements where something or nothing was gathered have this too."""
 
     def change(document: Document) -> None:
-        if collected in {None, document["collected"]}:
+        if document["collected"] is collected:
             document[name] = value
 
     return change
 
 
-def _nothing_left(document: Document) -> None:
-    del document["free_shipping_threshold"]
+def _verdict(ships_to: str, *, collected: bool) -> Callable[[Document], None]:
+    """Where something or nothing was gathered, this is what is said of any country."""
+
+    def change(document: Document) -> None:
+        if document["collected"] is collected and "ships_to" in document:
+            document["ships_to"] = ships_to
+
+    return change
 
 
 def _as_text(document: Document) -> None:
     document["collected"] = "yes" if document["collected"] else "no"
-
-
-def _refuses(document: Document) -> None:
-    if not document["collected"] and "ships_to" in document:
-        document["ships_to"] = "no"
-
-
-def _ships_everywhere(document: Document) -> None:
-    if document["collected"] and "ships_to" in document:
-        document["ships_to"] = "yes"
-
-
-def _ships_nowhere(document: Document) -> None:
-    if document["collected"] and "ships_to" in document:
-        document["ships_to"] = "no"
-
-
-def _in_own_words(document: Document) -> None:
-    if document["collected"] and "ships_to" in document:
-        document["ships_to"] = "maybe"
 
 
 def _any_country(arguments: Document) -> Document:
@@ -64,17 +51,17 @@ BREAKAGES: Final = (
     Breakage("I7", "makes up a destination", rewriting(_SHIPPING, _with("destinations", ["DE"], collected=False))),
     Breakage("I25", "names a carrier", rewriting(_SHIPPING, _with("carrier", "Snail", collected=True))),
     Breakage("I25", "names a price", rewriting(_SHIPPING, _with("shipping_price", {"amount": "3.90"}, collected=True))),
-    Breakage("I25", "knows no threshold", rewriting(_SHIPPING, _nothing_left)),
+    Breakage("I25", "knows no threshold", rewriting(_SHIPPING, drop("free_shipping_threshold"))),
     Breakage(
         "I26", "says in a word when it looked", rewriting(_SHIPPING, _with("checked_at", "lately", collected=True))
     ),
     Breakage("I26", "has a source of its own", rewriting(_SHIPPING, _with("source", "hearsay", collected=True))),
     Breakage("I27", "says collected in a word", rewriting(_SHIPPING, _as_text)),
-    Breakage("I27", "reads a gap as a refusal", rewriting(_SHIPPING, _refuses)),
-    Breakage("I28", "ships everywhere", rewriting(_SHIPPING, _ships_everywhere)),
-    Breakage("I28", "ships nowhere", rewriting(_SHIPPING, _ships_nowhere)),
-    Breakage("I28", "has a verdict of its own", rewriting(_SHIPPING, _in_own_words)),
-    Breakage("I28", "has a verdict about no country", rewriting(_SHIPPING, _with("ships_to", "unknown"))),
+    Breakage("I27", "reads a gap as a refusal", rewriting(_SHIPPING, _verdict("no", collected=False))),
+    Breakage("I28", "ships everywhere", rewriting(_SHIPPING, _verdict("yes", collected=True))),
+    Breakage("I28", "ships nowhere", rewriting(_SHIPPING, _verdict("no", collected=True))),
+    Breakage("I28", "has a verdict of its own", rewriting(_SHIPPING, _verdict("maybe", collected=True))),
+    Breakage("I28", "has a verdict about no country", rewriting(_SHIPPING, put("ships_to", "unknown"))),
     Breakage("I59", "takes any word for a country", hearing(_SHIPPING, _any_country)),
     Breakage("I59", "needs no shop", answering(_SHIPPING, _not_needed, 400), also=("I82",)),
 )

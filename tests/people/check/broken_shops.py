@@ -4,17 +4,18 @@ from typing import Any, Final
 
 from tests.people.check.at_all_transports import answering, hearing, rewriting
 from tests.people.check.breaking import Answered, Breakage, Document
+from tests.people.check.changes import argument, drop, more, put, turn
+from tests.people.check.stage import UNDER_REVIEW
 
 _FIND: Final = "/tool/find_shop"
 _GET: Final = "/tool/get_shop"
 _GET_MANY: Final = "/tool/get_shops"
 _CATEGORIES: Final = "/tool/list_categories"
-_HIDDEN: Final = "quillomere.internal"
 _HIDDEN_SHOP: Final[dict[str, Any]] = {
-    "id": "shop_quillomere",
+    "id": UNDER_REVIEW[1],
     "name": "Quillomere",
     "aliases": [],
-    "domain": _HIDDEN,
+    "domain": UNDER_REVIEW[0],
     "category": "books",
     "categories": ["books"],
     "countries": None,
@@ -24,27 +25,18 @@ _HIDDEN_SHOP: Final[dict[str, Any]] = {
 
 
 def _shows_hidden(answered: Answered) -> None:
-    if answered.asked.arguments.get("query") == _HIDDEN:
+    if answered.asked.arguments.get("query") == UNDER_REVIEW[0]:
         answered.document = {**answered.document, "results": [_HIDDEN_SHOP], "total_count": 1}
 
 
-def _reports_review(answered: Answered) -> None:
-    if answered.asked.arguments.get("shop_domain") == _HIDDEN:
+def reports_review(answered: Answered) -> None:
+    if answered.asked.arguments.get("shop_domain") == UNDER_REVIEW[0]:
         answered.document = {**answered.document, "detail": "This shop is under review."}
 
 
 def _echoes(answered: Answered) -> None:
     detail = f"There is no shop {answered.asked.arguments.get('shop_domain')}."
     answered.document = {**answered.document, "detail": detail}
-
-
-def _number_as_id(document: Document) -> None:
-    document["id"] = 17
-
-
-def _without_category(document: Document) -> None:
-    for shop in document["results"]:
-        del shop["category"]
 
 
 def _null_offers(document: Document) -> None:
@@ -64,18 +56,9 @@ def _by_domain_only(answered: Answered) -> None:
         answered.be(404, {"status": 404, "code": "shop_not_found"})
 
 
-def _with_parent(document: Document) -> None:
-    for category in document["results"]:
-        category["parent"] = None
-
-
 def _with_an_empty_category(document: Document) -> None:
     document["results"].append({"category": "Night market", "slug": "night-market", "count": 0})
     document["total_count"] += 1
-
-
-def _one_too_many(document: Document) -> None:
-    document["results"][0]["count"] += 1
 
 
 def _without_the_largest(document: Document) -> None:
@@ -93,18 +76,9 @@ def _primary_only(answered: Answered) -> None:
         answered.document = document
 
 
-def _exact_no_more(arguments: Document) -> Document:
-    slug = arguments.get("category")
-    return {**arguments, "category": slug.lower()} if isinstance(slug, str) else arguments
-
-
 def _refuses_a_slug(answered: Answered) -> None:
     if answered.asked.arguments.get("category") == "health":
         answered.be(400, {"status": 400, "code": "unknown_category"})
-
-
-def _another_name(document: Document) -> None:
-    document["name"] = document["name"].upper()
 
 
 def _sorted_by_domain(answered: Answered) -> None:
@@ -126,23 +100,23 @@ BREAKAGES: Final = (
     Breakage(
         "I6",
         "says that a shop is under review",
-        answering("/tool/get_shipping_policy", _reports_review, 404),
+        answering("/tool/get_shipping_policy", reports_review, 404),
         also=("V2",),
     ),
-    Breakage("I9", "has a number for an id", rewriting(_GET, _number_as_id), also=("I54",)),
-    Breakage("I9", "leaves the category out", rewriting(_FIND, _without_category)),
+    Breakage("I9", "has a number for an id", rewriting(_GET, put("id", 17)), also=("I54",)),
+    Breakage("I9", "leaves the category out", rewriting(_FIND, drop("results.*.category"))),
     Breakage("I10", "knows domains only", answering(_GET, _by_domain_only), also=("I79",)),
     Breakage("I11", "has null for no offers", rewriting(_GET, _null_offers)),
     Breakage("I11", "leaves empty offers out", rewriting(_FIND, _without_empty_offers), also=("A1.offers",)),
-    Breakage("I12", "has parents", rewriting(_CATEGORIES, _with_parent), also=("M10",)),
+    Breakage("I12", "has parents", rewriting(_CATEGORIES, put("results.*.parent", None)), also=("M10",)),
     Breakage("I14", "looks at the primary category only", answering(_FIND, _primary_only)),
     Breakage("I15", "lists a category of no shop", rewriting(_CATEGORIES, _with_an_empty_category)),
-    Breakage("I52", "counts a shop too many", rewriting(_CATEGORIES, _one_too_many), also=("M10",)),
+    Breakage("I52", "counts a shop too many", rewriting(_CATEGORIES, turn("results.0.count", more)), also=("M10",)),
     Breakage("I52", "leaves the largest category out", rewriting(_CATEGORIES, _without_the_largest), also=("M10",)),
-    Breakage("I53", "takes slugs in any case", hearing(_FIND, _exact_no_more)),
+    Breakage("I53", "takes slugs in any case", hearing(_FIND, argument("category", str, str.lower))),
     Breakage("I53", "refuses a slug that is listed", answering(_FIND, _refuses_a_slug), also=("I52",)),
-    Breakage("I54", "answers another name", rewriting(_GET, _another_name)),
-    Breakage("I55", "says that a shop is under review", answering(_GET, _reports_review, 404), also=("I6", "V2")),
+    Breakage("I54", "answers another name", rewriting(_GET, turn("name", str.upper))),
+    Breakage("I55", "says that a shop is under review", answering(_GET, reports_review, 404), also=("I6", "V2")),
     Breakage("A14", "sorts the shops", answering(_GET_MANY, _sorted_by_domain)),
     Breakage("A14", "leaves unknown shops out", rewriting(_GET_MANY, _without_unknown)),
     Breakage("A14", "counts unknown shops as found", rewriting(_GET_MANY, _counts_all)),

@@ -6,6 +6,7 @@ from typing import Final
 from starlette.types import ASGIApp
 
 from tests.people.check.breaking import Asked, Breakage, Changed, Document, rewriting
+from tests.people.check.changes import backwards, more, put, turn
 
 SUGGEST: Final = "/suggest"
 
@@ -48,50 +49,27 @@ def _whole_names_only(answer: Document) -> None:
     answer["shops"] = [shop for shop in answer["shops"] if shop["score"] >= 8 or not answer["query"]]
 
 
-def _least_popular_first(answer: Document) -> None:
-    answer["shops"].reverse()
-
-
 def _popularity_not_looked_at(answer: Document) -> None:
     answer["shops"].sort(key=lambda shop: (-int(shop["score"]), shop["id"]))
-
-
-def _echo_folded(answer: Document) -> None:
-    answer["query"] = answer["query"].strip().lower()
-
-
-def _more_fields(answer: Document) -> None:
-    for shop in answer["shops"]:
-        shop["popularity"] = 1.0
-
-
-def _scores_as_text(answer: Document) -> None:
-    for shop in answer["shops"]:
-        shop["score"] = str(shop["score"])
-
-
-def _other_counts(answer: Document) -> None:
-    for category in answer["categories"]:
-        category["count"] += 1
 
 
 BREAKAGES: Final = (
     Breakage("I68", "takes a missing q for a blank one", retyping(lambda query: query if b"q=" in query else b"q=")),
     Breakage("I69", "forgives no typing errors", rewriting(SUGGEST, _no_typos)),
     Breakage("I69", "finds whole names only", rewriting(SUGGEST, _whole_names_only)),
-    Breakage("I69", "puts the least popular first", rewriting(SUGGEST, _least_popular_first)),
+    Breakage("I69", "puts the least popular first", rewriting(SUGGEST, turn("shops", backwards))),
     Breakage("I69", "orders by id", rewriting(SUGGEST, _popularity_not_looked_at)),
     Breakage("I70", "gives ten", retyping(lambda query: query if b"limit=" in query else query + b"&limit=10")),
     Breakage("I70", "gives one at least four", retyping(lambda query: query.replace(b"limit=3", b"limit=4"))),
     Breakage("I71", "does not look at the country", retyping(_country_ignored)),
     Breakage("I71", "takes a country that there is not", retyping(_without(b"country=XX"))),
     Breakage("I71", "refuses a country in small letters", retyping(_only_lower_case_is_wrong)),
-    Breakage("I72", "echoes the folded q", rewriting(SUGGEST, _echo_folded)),
-    Breakage("I72", "shows a field more", rewriting(SUGGEST, _more_fields)),
-    Breakage("I72", "sends scores as text", rewriting(SUGGEST, _scores_as_text), also=("I69",)),
+    Breakage("I72", "echoes the folded q", rewriting(SUGGEST, turn("query", lambda query: query.strip().lower()))),
+    Breakage("I72", "shows a field more", rewriting(SUGGEST, put("shops.*.popularity", 1.0))),
+    Breakage("I72", "sends scores as text", rewriting(SUGGEST, turn("shops.*.score", str)), also=("I69",)),
     Breakage("M10", "cuts a limit of 21", retyping(lambda query: query.replace(b"limit=21", b"limit=20"))),
     Breakage("M10", "takes a limit of 0", retyping(_without(b"limit=0"))),
-    Breakage("M10", "counts otherwise than list_categories", rewriting(SUGGEST, _other_counts)),
+    Breakage("M10", "counts otherwise than list_categories", rewriting(SUGGEST, turn("categories.*.count", more))),
     Breakage("R3.query_string", "drops what it does not know", retyping(_without(b"contry=DE"))),
     Breakage("R3.query_string", "takes the first of two", retyping(_first_only)),
     Breakage("R3.query_string", "refuses a campaign's mark", retyping(lambda query: query.replace(b"utm_", b"mtm_"))),

@@ -15,7 +15,8 @@ from service.app import create_app
 from service.settings.service import Settings
 from shop_directory.command_line import command_line
 from shop_directory.conformance.all_rules import RULES, UNSEEN
-from tests.people.check.breaking import Document, rewriting
+from tests.people.check.breaking import rewriting
+from tests.people.check.changes import more, turn
 from tests.people.check.stage import OPS_KEY, right_settings
 from tests.people.commands.descriptions import command_descriptions
 from tests.people.commands.world import run
@@ -84,12 +85,8 @@ def test_with_everything_given_all_that_can_be_seen_holds(base: str, settings: S
     assert (token in done.out, OPS_KEY in done.out) == (False, False)
 
 
-def _one_more(document: Document) -> None:
-    document["total_count"] += 1
-
-
 def test_a_broken_rule_ends_with_1_and_says_what_came(settings: Settings) -> None:
-    with served(rewriting("/tool/list_coupons", _one_more)(create_app(settings))) as url:
+    with served(rewriting("/tool/list_coupons", turn("total_count", more))(create_app(settings))) as url:
         code, printed, problems = asked(url, "--only", "I18,I20")
         json_code, as_json, _ = asked(url, "--only", "I18,I20", "--json")
     assert (code, json_code, problems) == (1, 1, "")

@@ -5,7 +5,6 @@ import io
 import json
 import re
 import time
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -17,6 +16,7 @@ from shop_directory.conformance.report import print_run, run_document
 from shop_directory.conformance.rule import Outcome
 from shop_directory.conformance.run import NoServiceError, RunOptions, run
 from tests.people.check.breaking import ANY, Answered, answering
+from tests.people.check.changes import body as bodied
 from tests.people.check.hostile import Spoken, cut_short, dripping, endless, garbage, heads, plain, silent, speaking
 from tests.people.check.stage import Stage
 
@@ -113,13 +113,6 @@ def test_a_quota_that_is_never_there_again_ends_with_the_time_of_the_run() -> No
     assert seconds < BOUNDS.timeout
 
 
-def _body(body: bytes) -> Callable[[Answered], None]:
-    def change(answered: Answered) -> None:
-        answered.body = body
-
-    return change
-
-
 HOSTILE = {
     "huge": b'{"id": "' + b"x" * 5_000_000 + b'"}',
     "no UTF-8": b'{"id": "\xff\xfe"}',
@@ -137,7 +130,7 @@ HOSTILE = {
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=list(HOSTILE))
 def test_a_hostile_body_breaks_rules_and_not_the_run(stage: Stage, body: bytes) -> None:
     rules = [rule for rule in RULES if rule.id in {"I9", "I11", "I54"}]
-    found = stage.check(rules, answering("/tool/get_shop", _body(body)))
+    found = stage.check(rules, answering("/tool/get_shop", bodied(body)))
     assert len(found.of(Outcome.FAILED)) == len(rules)
     assert len(json.dumps(run_document(found, ()))) < 10_000
 
@@ -175,7 +168,7 @@ def test_what_came_is_shown_as_text_without_control_characters_and_without_crede
 
 def test_the_request_is_reported_without_the_token(stage: Stage) -> None:
     rules = [rule for rule in RULES if rule.id == "I54"]
-    found = stage.check(rules, answering("/tool/get_shop", _body(b"[]")))
+    found = stage.check(rules, answering("/tool/get_shop", bodied(b"[]")))
     finding = found.verdicts[0].finding
     assert finding is not None
     assert re.fullmatch(r'POST /tool/get_shop {"shop_domain":"[^"]+"} \(with x-api-token\)', finding.request)

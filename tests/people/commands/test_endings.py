@@ -11,8 +11,6 @@ from typing import Final
 
 import pytest
 
-from indexer.sinks.embedded.sink import EmbeddedSink
-from indexer.sinks.lease import holding
 from tests.people.commands.world import PROGRAMS, environment, run
 
 COMMIT: Final = "3f786850e387550fdab836ed7e6dc881de23001b"
@@ -50,20 +48,9 @@ def test_a_problem_is_reported_as_a_sentence_and_a_code(line: str, code: int, ex
     assert expected in " ".join(re.sub("[│╭╮╰╯─]", " ", done.err).split())
 
 
-def test_an_index_without_a_generation_is_code_1_and_says_what_to_do(tmp_path: Path) -> None:
-    done = run(tmp_path, "index", "status")
-    assert (done.code, done.out) == (1, "There is no generation: build one by shop-directory index build.\n")
-
-
 def test_no_command_at_all_shows_the_help_and_is_wrong_usage(tmp_path: Path) -> None:
     bare, asked = run(tmp_path), run(tmp_path, "--help")
     assert (bare.code, bare.out.strip(), bare.err) == (2, asked.out.strip(), "")
-
-
-def test_another_job_at_work_is_code_4(folder: Path) -> None:
-    with holding(EmbeddedSink(folder / "var" / "index").lease(), "prune", 0):
-        done = run(folder, "index", "build", "--wait", "0")
-    assert (done.code, "Nothing was published: another job has the lease of " in done.err) == (4, True)
 
 
 @pytest.mark.parametrize("line", ["--help", "index build --help", "rechecks export", "config"])

@@ -5,7 +5,7 @@ from playwright.async_api import expect
 
 from tests.people.web.browser import Visitor
 from tests.people.web.conftest import Site
-from tests.people.web.steps import section, shown, sign_in, suggested, typed
+from tests.people.web.steps import section, shown, suggested, typed
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
@@ -24,13 +24,14 @@ async def test_a_link_leads_to_a_shop_by_its_id_or_any_form_of_its_domain(
     assert "Harbour Lane Books" in await page.title()
 
 
-async def test_a_link_keeps_query_and_country(site: Site, visitor: Visitor) -> None:
-    page, _ = await visitor.visit(site.base, "/?q=harbour&country=DE")
-    await shown(page, "results")
+async def test_a_link_keeps_query_category_and_country(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base, "/?category=books&q=harbour&country=DE")
+    main = await shown(page, "results")
 
     await expect(page.locator("#search")).to_have_value("harbour")
     await expect(page.locator("#country")).to_have_value("DE")
     await expect(page.locator("[data-shop]")).to_have_attribute("data-shop", "shop_books")
+    await expect(main).to_contain_text("Books")
     assert "harbour" in await page.title()
 
 
@@ -92,12 +93,3 @@ async def test_results_open_in_a_new_tab_as_links_do(site: Site, visitor: Visito
 
     await shown(await opened.value, "shop")
     await shown(page, "results")
-
-
-async def test_the_token_is_in_no_address(site: Site, visitor: Visitor) -> None:
-    page, watch = await visitor.visit(site.base, "/?shop=shop_books")
-    await sign_in(page, site.token)
-    await section(page, "trust", "ok")
-
-    assert site.token not in page.url
-    assert not any(site.token in line for line in watch.asked)

@@ -1,23 +1,16 @@
 """/docs in a real browser: all operations are there and can be tried, and only the service is asked."""
 
-from collections.abc import Iterator
-
 import pytest
 from playwright.async_api import Locator, Page
 
 from service.rest.openapi.document import openapi_document
 from service.tools.registry import REGISTRY
 from tests.people.web.browser import Screen, Visitor
-from tests.support.sample import SampleService, sample_service
+from tests.support.sample import SampleService
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
-
-@pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SampleService]:
-    """The sample catalogue, which the examples are calls of."""
-    with sample_service(tmp_path_factory.mktemp("docs")) as service:
-        yield service
+BACKGROUND = "getComputedStyle(document.documentElement).backgroundColor"
 
 
 async def opened(page: Page, operation: str) -> Locator:
@@ -48,6 +41,7 @@ async def test_every_operation_is_shown(visitor: Visitor, sample: SampleService)
     paths = openapi_document(REGISTRY)["paths"]
     assert [*zip(shown, methods, strict=True)] == [(path, method.upper()) for path in paths for method in paths[path]]
     assert await page.title() == "Shop Directory: the interface"
+    assert await page.evaluate(BACKGROUND) == "rgba(0, 0, 0, 0)"
     assert {address.removeprefix(sample.base) for _, address in (line.split(" ", 1) for line in watch.asked)} == {
         "/docs",
         "/docs/assets/docs.css",
@@ -60,11 +54,22 @@ async def test_every_operation_is_shown(visitor: Visitor, sample: SampleService)
 
 
 @pytest.mark.rule("I84")
-async def test_a_tool_can_be_tried_with_its_example(visitor: Visitor, sample: SampleService) -> None:
+async def test_a_tool_can_be_tried_with_each_of_its_examples(visitor: Visitor, sample: SampleService) -> None:
     page, _ = await visitor.visit(sample.base, "/docs")
     status, body = await tried(await opened(page, "find_shop"))
     assert status == "200"
     assert '"domain": "kiefernhaus.internal"' in body
+
+    block = await opened(page, "get_shipping_policy")
+    choice = block.locator(".opblock-section-request-body .examples-select select")
+    assert await choice.locator("option").all_inner_texts() == [
+        "Whether it ships to Austria",
+        "The statement alone",
+        "Nothing was gathered, which is no verdict",
+    ]
+    await choice.select_option(label="Nothing was gathered, which is no verdict")
+    status, body = await tried(block)
+    assert (status, '"collected": false' in body, '"ships_to": "unknown"' in body) == ("200", True, True)
 
 
 @pytest.mark.rule("I78", "I84")
@@ -84,25 +89,7 @@ async def test_a_token_that_is_entered_goes_into_the_header(visitor: Visitor, sa
     assert (status, '"status": "signals_collected"' in body) == ("200", True)
 
 
-@pytest.mark.rule("I84")
-async def test_each_example_can_be_chosen(visitor: Visitor, sample: SampleService) -> None:
-    page, _ = await visitor.visit(sample.base, "/docs")
-    block = await opened(page, "get_shipping_policy")
-    choice = block.locator(".opblock-section-request-body .examples-select select")
-    assert await choice.locator("option").all_inner_texts() == [
-        "Whether it ships to Austria",
-        "The statement alone",
-        "Nothing was gathered, which is no verdict",
-    ]
-    await choice.select_option(label="Nothing was gathered, which is no verdict")
-    status, body = await tried(block)
-    assert (status, '"collected": false' in body, '"ships_to": "unknown"' in body) == ("200", True, True)
-
-
-@pytest.mark.parametrize(("dark", "background"), [(False, "rgba(0, 0, 0, 0)"), (True, "rgb(28, 32, 34)")])
-async def test_it_is_as_dark_as_the_visitor_likes_pages(
-    visitor: Visitor, sample: SampleService, *, dark: bool, background: str
-) -> None:
-    page, _ = await visitor.visit(sample.base, "/docs", Screen(dark=dark))
+async def test_it_is_dark_for_a_visitor_who_likes_dark_pages(visitor: Visitor, sample: SampleService) -> None:
+    page, _ = await visitor.visit(sample.base, "/docs", Screen(dark=True))
     await page.locator(".opblock").first.wait_for()
-    assert await page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == background
+    assert await page.evaluate(BACKGROUND) == "rgb(28, 32, 34)"

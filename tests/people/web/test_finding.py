@@ -121,14 +121,6 @@ async def test_the_start_lists_the_categories_with_their_numbers(site: Site, vis
     assert await listed(page) == ["shop_books", "shop_japanese"]
 
 
-async def test_a_category_is_narrowed_by_words_and_country(site: Site, visitor: Visitor) -> None:
-    page, _ = await visitor.visit(site.base, "/?category=books&q=harbour&country=DE")
-    main = await shown(page, "results")
-
-    assert await listed(page) == ["shop_books"]
-    await expect(main).to_contain_text("Books")
-
-
 async def test_a_word_of_too_many_categories_is_said_to_show_a_part(tmp_path: Path, visitor: Visitor) -> None:
     shops = [shop(f"Maker {number}", categories=[(f"craft-{number}", f"Craft {number}")]) for number in range(60)]
     with served(create_app(Settings(data_dir=embedded_world(tmp_path, shops)))) as base:
@@ -165,9 +157,12 @@ async def test_the_numbers_of_the_filters_are_those_that_a_click_shows(tmp_path:
         assert await visitor.leave() == []
 
 
-async def test_a_filter_is_set_and_removed(site: Site, visitor: Visitor) -> None:
+async def test_a_filter_of_all_shops_shows_the_number_of_the_whole_category_and_is_set_and_removed(
+    site: Site, visitor: Visitor
+) -> None:
     page, _ = await visitor.visit(site.base, "/?q=")
     await shown(page, "results")
+    await expect(page.locator("[data-filter=paper]")).to_have_text("Paper 120")
 
     await page.locator("[data-filter=books]").click()
     await page.wait_for_url("**/?category=books")
@@ -197,10 +192,3 @@ async def test_of_more_shops_than_one_answer_holds_no_number_is_shown(tmp_path: 
         # Of one category there are 50, which one answer holds.
         assert sorted(await texts(filters)) == ["Austria 50", "France 50", "Toys"]
         assert await visitor.leave() == []
-
-
-async def test_all_shops_show_the_numbers_of_whole_categories(site: Site, visitor: Visitor) -> None:
-    page, _ = await visitor.visit(site.base, "/?q=")
-    await shown(page, "results")
-
-    await expect(page.locator("[data-filter=paper]")).to_have_text("Paper 120")

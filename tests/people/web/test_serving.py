@@ -14,7 +14,6 @@ from service.web.pages import page_files, page_labels
 from tests.people.web.conftest import Site
 from tests.support.served import ask, get
 
-MOST_BYTES: Final = 60_000
 FILES: Final = page_files()
 PATHS: Final = tuple(file.path for file in FILES)
 MODULES: Final = tuple(file for file in FILES if file.path.endswith(".js"))
@@ -142,10 +141,6 @@ def test_a_file_that_a_browser_has_is_not_sent_again(site: Site, path: str) -> N
 
 def test_each_file_has_a_tag_of_its_own() -> None:
     assert len({file.tag for file in FILES}) == len(FILES)
-
-
-def test_the_whole_page_is_small() -> None:
-    assert sum(len(file.body) for file in FILES) < MOST_BYTES
 
 
 def test_the_page_loads_all_of_its_files_and_no_others() -> None:

@@ -76,8 +76,10 @@ async def test_nothing_measured_is_no_verdict(site: Site, visitor: Visitor) -> N
     assert SCORES.search(await text_of(trust)) is None
 
 
-async def test_the_token_is_stored_for_this_tab_only(site: Site, visitor: Visitor) -> None:
-    page, _ = await visitor.visit(site.base, "/?shop=shop_books")
+async def test_the_token_is_in_no_address_and_stored_for_this_tab_only_until_it_is_taken_out(
+    site: Site, visitor: Visitor
+) -> None:
+    page, watch = await visitor.visit(site.base, "/?shop=shop_books")
     await sign_in(page, site.token)
     await section(page, "trust", "ok")
 
@@ -88,6 +90,12 @@ async def test_the_token_is_stored_for_this_tab_only(site: Site, visitor: Visito
     other = await page.context.new_page()
     await other.goto(f"{site.base}/?shop=shop_books")
     await section(other, "trust", "missing")
+    assert not any(site.token in line for line in (page.url, *watch.asked))
+
+    await sign_in(page, "")
+
+    await section(page, "trust", "missing")
+    assert await page.evaluate("Object.values(sessionStorage)") in ([], [""])
 
 
 async def test_a_token_that_is_entered_while_the_shop_is_on_its_way_counts(site: Site, visitor: Visitor) -> None:
@@ -105,17 +113,6 @@ async def test_a_token_that_is_entered_while_the_shop_is_on_its_way_counts(site:
     held.set()
 
     await section(page, "trust", "ok")
-
-
-async def test_a_token_that_is_taken_out_is_forgotten(site: Site, visitor: Visitor) -> None:
-    page, _ = await visitor.visit(site.base, "/?shop=shop_books")
-    await sign_in(page, site.token)
-    await section(page, "trust", "ok")
-
-    await sign_in(page, "")
-
-    await section(page, "trust", "missing")
-    assert await page.evaluate("Object.values(sessionStorage)") in ([], [""])
 
 
 @pytest.fixture

@@ -37,21 +37,18 @@ async def visited(site: Site, visitor: Visitor, name: str, *, token: bool) -> tu
 
 
 @pytest.mark.rule("I6")
-@pytest.mark.parametrize("token", [False, True])
-async def test_a_shop_under_review_is_shown_as_an_unknown_one(site: Site, visitor: Visitor, token: bool) -> None:  # noqa: FBT001 - a case
-    hidden = await visited(site, visitor, HIDDEN, token=token)
-    unknown = await visited(site, visitor, UNKNOWN, token=token)
+@pytest.mark.parametrize(
+    ("hidden_name", "unknown_name", "token"),
+    [(HIDDEN, UNKNOWN, False), (HIDDEN, UNKNOWN, True), ("shop_hidden", "shop_absent", True)],
+)
+async def test_a_shop_under_review_is_shown_as_an_unknown_one(
+    site: Site, visitor: Visitor, hidden_name: str, unknown_name: str, *, token: bool
+) -> None:
+    hidden = await visited(site, visitor, hidden_name, token=token)
+    unknown = await visited(site, visitor, unknown_name, token=token)
 
     assert hidden == unknown
     assert "There is no such shop in the directory." in hidden[0]
-
-
-@pytest.mark.rule("I6")
-async def test_by_its_id_it_is_as_unknown(site: Site, visitor: Visitor) -> None:
-    hidden = await visited(site, visitor, "shop_hidden", token=True)
-    unknown = await visited(site, visitor, "shop_absent", token=True)
-
-    assert hidden == unknown
 
 
 @pytest.mark.rule("I6")

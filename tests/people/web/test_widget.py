@@ -139,7 +139,7 @@ async def test_escape_closes_the_list_then_empties_the_field(page: Page) -> None
     assert await page.evaluate("window.chosen") == []
 
 
-async def test_its_look_follows_the_page(page: Page) -> None:
+async def test_its_open_list_looks_like_the_page_and_axe_finds_nothing(page: Page) -> None:
     field = page.get_by_role("combobox")
     await field.press_sequentially("harb")
     options = await offered(page, "Harbour Lane Books")
@@ -147,6 +147,7 @@ async def test_its_look_follows_the_page(page: Page) -> None:
 
     assert await options.first.evaluate("one => getComputedStyle(one).backgroundColor") == "rgb(13, 102, 85)"
     assert await field.evaluate("one => getComputedStyle(one).borderWidth") == "2px"
+    assert await axe_violations(page) == []
 
 
 async def test_its_attributes_go_into_the_question(page: Page, elsewhere: Elsewhere) -> None:
@@ -184,14 +185,6 @@ async def test_markup_in_an_answer_stays_text(page: Page) -> None:
         == 0
     )
     assert await page.title() == "Elsewhere"
-
-
-async def test_axe_finds_nothing_with_its_list_open(page: Page) -> None:
-    await page.get_by_role("combobox").press_sequentially("harb")
-    await offered(page, "Harbour Lane Books")
-    await page.keyboard.press("ArrowDown")
-
-    assert await axe_violations(page) == []
 
 
 async def test_its_own_page_shows_it_and_each_event(site: Site, visitor: Visitor) -> None:

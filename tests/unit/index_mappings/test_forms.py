@@ -325,35 +325,27 @@ def test_a_part_a_host_or_a_parent_domain_is_no_full_form(query: str, name: str,
     assert not _is_whole_name(query, name, domain)
 
 
-@pytest.mark.rule("X3")
-def test_a_query_of_words_is_compared_spaced_and_joined_and_without_variants() -> None:
-    assert query_forms("  Mc Dönalds & co ") == QueryForms(
-        texts=("mc donalds co", "mcdonaldsco"), words=("mc", "donalds", "co")
-    )
-
-
-@pytest.mark.rule("X3")
-def test_a_query_of_one_token_with_a_dot_is_compared_as_a_domain_too() -> None:
-    assert query_forms("WWW.Tui.co.uk") == QueryForms(
-        texts=("www tui co uk", "wwwtuicouk", "tui.co.uk"), words=("www", "tui", "co", "uk"), dotted=True
-    )
-
-
-@pytest.mark.rule("X3")
-def test_two_tokens_are_never_a_domain() -> None:
-    assert query_forms("tui.co uk") == QueryForms(texts=("tui co uk", "tuicouk"), words=("tui", "co", "uk"))
-
-
 @pytest.mark.rule("X3", "X1.last_form")
-def test_a_query_of_punctuation_is_its_last_form_without_words() -> None:
-    assert query_forms(" ?.? ") == QueryForms(texts=("?.?",), words=())
-
-
-@pytest.mark.rule("X3")
-@pytest.mark.parametrize("text", ["", "  ", "\u200d"])
-def test_a_blank_query_has_no_form(text: str) -> None:
-    query = query_forms(text)
-    assert (query, query.spaced) == (QueryForms(texts=(), words=()), "")
+@pytest.mark.parametrize(
+    ("text", "forms"),
+    [
+        # Spaced and joined, and without variants.
+        ("  Mc Dönalds & co ", QueryForms(texts=("mc donalds co", "mcdonaldsco"), words=("mc", "donalds", "co"))),
+        # One token with a dot is compared as a domain too, and two tokens never are.
+        (
+            "WWW.Tui.co.uk",
+            QueryForms(
+                texts=("www tui co uk", "wwwtuicouk", "tui.co.uk"), words=("www", "tui", "co", "uk"), dotted=True
+            ),
+        ),
+        ("tui.co uk", QueryForms(texts=("tui co uk", "tuicouk"), words=("tui", "co", "uk"))),
+        # Punctuation is its last form without words.
+        (" ?.? ", QueryForms(texts=("?.?",), words=())),
+        *((blank, QueryForms(texts=(), words=())) for blank in ("", "  ", "\u200d")),
+    ],
+)
+def test_a_query_is_compared_in_its_forms_of_which_the_first_is_spaced(text: str, forms: QueryForms) -> None:
+    assert (query_forms(text), query_forms(text).spaced) == (forms, (*forms.texts, "")[0])
 
 
 @pytest.mark.rule("M9")

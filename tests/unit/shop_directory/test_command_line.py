@@ -43,11 +43,6 @@ def test_help_lists_every_subcommand(command_line: typer.Typer) -> None:
     assert [name for name in ("serve", "mcp", "index", "broken") if name not in shown.output] == []
 
 
-def test_a_subcommand_of_a_group_is_reached(command_line: typer.Typer) -> None:
-    shown = CliRunner().invoke(command_line, ["index", "build", "--help"])
-    assert (shown.exit_code, "catalogue" in shown.output) == (0, True)
-
-
 def test_a_part_that_is_not_installed_names_itself_and_leaves_the_others_usable(command_line: typer.Typer) -> None:
     result = CliRunner().invoke(command_line, ["broken"])
     assert result.exit_code == 1
@@ -94,34 +89,17 @@ def test_the_service_listens_on_this_machine_or_with_a_key_or_where_open_operati
 
 
 @pytest.mark.parametrize("command", ["serve", "mcp"])
-def test_a_wrong_setting_stops_the_start_in_one_line(
-    command_line: typer.Typer, monkeypatch: pytest.MonkeyPatch, command: str
-) -> None:
-    monkeypatch.setenv("SHOP_DIRECTORY_PORT", "x")
-    result = CliRunner().invoke(command_line, [command])
-    assert result.exit_code == 2
-    assert result.output == "SHOP_DIRECTORY_PORT is wrong: it must be a port from 0 (any free one) to 65535.\n"
-
-
-@pytest.mark.parametrize("command", ["serve", "mcp"])
 def test_a_wrong_option_is_named_as_it_was_typed(command_line: typer.Typer, command: str) -> None:
     result = CliRunner().invoke(command_line, [command, "--engine", "elastic"])
     assert (result.exit_code, result.output) == (2, "--engine is wrong: it must be embedded or opensearch.\n")
 
 
-@pytest.mark.parametrize(
-    ("variables", "choose"),
-    [({}, "--port"), ({"RUN_BY_MAKE": "1"}, "PORT= (--port)")],
-    ids=["by option", "by make"],
-)
-def test_a_port_in_use_is_said_in_a_sentence_with_the_way_to_another_one(
-    tmp_path: Path, variables: dict[str, str], choose: str
-) -> None:
+def test_a_port_in_use_is_said_in_a_sentence_with_the_way_to_another_one_by_make(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         ended = subprocess.run(
             [sys.executable, "-m", "service", "serve", "--port", str(port), "--data-dir", str(tmp_path)],
-            env={**os.environ, "PYTHONPATH": str(REPOSITORY), **variables},
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY), "RUN_BY_MAKE": "1"},
             cwd=tmp_path,
             capture_output=True,
             text=True,
@@ -130,8 +108,8 @@ def test_a_port_in_use_is_said_in_a_sentence_with_the_way_to_another_one(
         )
     assert (ended.returncode, ended.stdout) == (3, "")
     assert ended.stderr.splitlines()[-1] == (
-        f"Nothing is served at 127.0.0.1 port {port}: another program listens there. Choose another port by {choose}; "
-        "0 takes a free one."
+        f"Nothing is served at 127.0.0.1 port {port}: another program listens there. Choose another port by "
+        "PORT= (--port); 0 takes a free one."
     )
 
 

@@ -114,15 +114,20 @@ def test_a_build_that_is_interrupted_while_reading_writes_nothing(tmp_path: Path
 
 @pytest.mark.rule("G1")
 @pytest.mark.parametrize("step", STEPS)
-def test_a_build_that_is_interrupted_while_writing_leaves_the_live_generation_and_nothing_else(
+def test_a_build_that_is_interrupted_while_writing_leaves_the_live_generation_its_state_and_nothing_else(
     tmp_path: Path, catalogue: Path, step: str
 ) -> None:
     root = tmp_path / "index"
-    live = build_into(EmbeddedSink(root), catalogue).stamp
+    sink = EmbeddedSink(root)
+    states = States(tmp_path / "state", sink.location)
+    live = build(NdjsonCatalogue(catalogue), sink, states).stamp
     with pytest.raises(KeyboardInterrupt):
-        build_into(InterruptedSink(root, step), catalogue)
+        build(NdjsonCatalogue(catalogue), InterruptedSink(root, step), states)
     assert EmbeddedSink(root).live() == live
     assert [left.name for left in (root / "generations").iterdir()] == [live.generation]
+    assert sorted(path.name for path in states.directory.iterdir()) == sorted([f"{live.generation}.sqlite", "place"])
+    again = build(NdjsonCatalogue(catalogue), sink, states).stamp
+    assert (sink.live(), states.has(again.generation)) == (again, True)
 
 
 @pytest.mark.rule("G1")
@@ -150,18 +155,3 @@ def test_older_generations_that_can_not_be_removed_are_a_note_and_no_failure(tmp
     reason = f"generation {oldest.stamp.generation} could not be removed: TheReason"
     note = f"published, but older generations could not be removed ({reason}); the next job tries again"
     assert [summary.notes for summary in summaries] == [(), (), (note,)]
-
-
-@pytest.mark.rule("G1")
-@pytest.mark.parametrize("step", STEPS)
-def test_a_build_that_is_interrupted_leaves_the_states_of_the_generations_that_are_there(
-    tmp_path: Path, catalogue: Path, step: str
-) -> None:
-    sink = InterruptedSink(tmp_path / "index", "never")
-    states = States(tmp_path / "state", sink.location)
-    live = build(NdjsonCatalogue(catalogue), sink, states).stamp
-    with pytest.raises(KeyboardInterrupt):
-        build(NdjsonCatalogue(catalogue), InterruptedSink(tmp_path / "index", step), states)
-    assert sorted(path.name for path in states.directory.iterdir()) == sorted([f"{live.generation}.sqlite", "place"])
-    again = build(NdjsonCatalogue(catalogue), sink, states).stamp
-    assert (sink.live(), states.has(again.generation)) == (again, True)

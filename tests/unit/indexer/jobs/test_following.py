@@ -16,7 +16,6 @@ from indexer.sinks.memory.sink import MemorySink
 from indexer.sources.changes.file import ChangeFile
 from indexer.sources.protocol import ChangeBatch
 from indexer.state.state import StateError
-from indexer.state.states import States
 from tests.unit.indexer.jobs.followed import FollowedCatalogue
 
 _BOUND_S = 20.0
@@ -174,13 +173,6 @@ def test_a_lost_state_ends_it_and_a_build_makes_a_new_one(world: World) -> None:
     world.add("Book", 1)
     world.following(once=True).run(threading.Event())
     assert world.names() == ["Book", "Lamp"]
-
-
-def test_nothing_published_is_nothing_to_follow(tmp_path: Path) -> None:
-    sink = MemorySink()
-    following = Following(sink, States(tmp_path / "state", sink.location), None, FollowOptions(once=True))
-    with pytest.raises(StateError, match="no generation is live: build one first"):
-        following.run(threading.Event())
 
 
 class Refusing(MemorySink):

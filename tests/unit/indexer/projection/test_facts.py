@@ -20,57 +20,13 @@ def _facts(*rows: dict[str, Any], shipped: dict[str, Any] | None = None) -> Fact
     return project_facts(NORD, statement, tuple(map(TrustRecord.model_validate, rows)))
 
 
-@pytest.mark.rule("A7", "A8", "A13")
-def test_a_shop_of_which_nothing_was_collected_has_its_document_and_no_way_to_trust() -> None:
-    assert _facts() == FactsDocument(
-        id="s1",
-        rank="s1",
-        refs=REFS,
-        trusted_refs=(),
-        shop={"id": "s1", "domain": "nord.internal"},
-        shipping=None,
-        signals=(),
-        pipeline_gaps=(),
-    )
-
-
-@pytest.mark.rule("A7", "I26")
-def test_a_shipping_statement_is_carried_as_it_is_stated() -> None:
-    stated = _facts(
-        shipped=shipping(
-            "s1",
-            destinations=["EU", "CH", "EU"],
-            excluded=["XK"],
-            destinations_exhaustive=True,
-            delivery_time={"min_days": 2, "max_days": 4, "as_stated": "2 to 4 days"},
-            free_shipping_threshold={"amount": "49.00", "currency": "EUR"},
-            checked_at="2031-05-06T09:08:09+02:00",
-            source="policy_page",
-        )
-    ).shipping
-    assert stated == {
-        "destinations": ["EU", "CH"],
-        "excluded": ["XK"],
-        "destinations_exhaustive": True,
-        "delivery_time": {"min_days": 2, "max_days": 4, "as_stated": "2 to 4 days"},
-        "free_shipping_threshold": {"amount": "49.00", "currency": "EUR"},
-        "checked_at": TIME,
-        "source": "policy_page",
-    }
-
-
 @pytest.mark.rule("A7", "A13")
-def test_a_statement_that_says_nothing_is_all_null_and_not_complete() -> None:
-    assert _facts(shipped=shipping("s1")).shipping == {
-        "destinations": None,
-        "excluded": [],
-        "destinations_exhaustive": False,
-        "delivery_time": None,
-        "free_shipping_threshold": None,
-        "checked_at": None,
-        "source": None,
-    }
-    assert (_facts(shipped=shipping("s1", destinations=[])).shipping or {})["destinations"] == []
+def test_a_destination_that_is_stated_twice_counts_once_and_none_at_all_is_no_gap() -> None:
+    twice, none = (
+        {"destinations": stated, "checked_at": "2031-05-06T09:08:09+02:00"} for stated in (["EU", "CH", "EU"], [])
+    )
+    carried = [_facts(shipped=shipping("s1", **stated)).shipping or {} for stated in (twice, none)]
+    assert [(stated["destinations"], stated["checked_at"]) for stated in carried] == [(["EU", "CH"], TIME), ([], TIME)]
 
 
 @pytest.mark.rule("A8", "M11.other_lists", "I30")

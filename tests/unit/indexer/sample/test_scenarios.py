@@ -94,6 +94,23 @@ FACTS: Final[Mapping[str, tuple[str, Callable[[Line], bool]]]] = {
     "account without limit": ("resource_accounts", lambda account: account["limit"] is None),
 }
 
+SCENARIOS: Final[Mapping[str, tuple[str, Callable[[Line], bool]]]] = {
+    **{
+        f"name: {trait}": ("shops", lambda shop, has=has: has(shop["name"]))  # type: ignore[misc]
+        for trait, has in NAMES.items()
+    },
+    **{f"shop: {trait}": ("shops", is_so) for trait, is_so in SHOPS.items()},
+    **{f"coupon: {trait}": ("coupons", is_so) for trait, is_so in COUPONS.items()},
+    **FACTS,
+}
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_each_scenario_exists_at_a_public_shop(sample: World, by_id: Mapping[str, Line], scenario: str) -> None:
+    kind, is_so = SCENARIOS[scenario]
+    hidden = {shop_id for shop_id, shop in by_id.items() if shop["visibility"] != "public"}
+    assert any(is_so(record) for record in sample[kind] if record.get("shop_id", record.get("id")) not in hidden)
+
 
 def test_one_shop_has_an_offer_for_every_invalid_url_and_all_other_urls_are_valid(
     sample: World, by_id: Mapping[str, Line]
@@ -117,29 +134,6 @@ def test_each_pair_of_lookalikes_is_public_and_shares_a_code(sample: World) -> N
     shops = {shop["domain"]: shop for shop in sample["shops"] if shop["visibility"] == "public"}
     for one, other, _why in LOOKALIKES:
         assert SHARED_CODE in codes[shops[one]["id"]] & codes[shops[other]["id"]]
-
-
-@pytest.mark.parametrize("trait", NAMES)
-def test_a_public_shop_has_a_name_of_each_trait(sample: World, trait: str) -> None:
-    assert any(NAMES[trait](shop["name"]) for shop in sample["shops"] if shop["visibility"] == "public")
-
-
-@pytest.mark.parametrize("trait", SHOPS)
-def test_a_public_shop_of_each_kind_exists(sample: World, trait: str) -> None:
-    assert any(SHOPS[trait](shop) for shop in sample["shops"] if shop["visibility"] == "public")
-
-
-@pytest.mark.parametrize("trait", COUPONS)
-def test_a_coupon_of_each_kind_exists_at_a_public_shop(sample: World, by_id: Mapping[str, Line], trait: str) -> None:
-    public = [c for c in sample["coupons"] if by_id[c["shop_id"]]["visibility"] == "public"]
-    assert any(COUPONS[trait](coupon) for coupon in public)
-
-
-@pytest.mark.parametrize("trait", FACTS)
-def test_each_kind_of_fact_exists_at_a_public_shop(sample: World, by_id: Mapping[str, Line], trait: str) -> None:
-    name, is_so = FACTS[trait]
-    hidden = {shop_id for shop_id, shop in by_id.items() if shop["visibility"] != "public"}
-    assert any(is_so(record) for record in sample[name] if record.get("shop_id") not in hidden)
 
 
 def test_every_public_shop_on_a_reserved_domain_has_a_code(sample: World) -> None:

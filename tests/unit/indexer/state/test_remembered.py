@@ -188,12 +188,6 @@ def test_a_shop_that_a_change_brought_stays_while_it_is_newer_than_all_that_the_
         assert sorted(state.shops.public_ids()) == (["s1", "s2"] if stays else ["s2"])
 
 
-def test_a_shop_of_the_former_catalogue_goes_however_new_it_was(tmp_path: Path) -> None:
-    former = _former(tmp_path, {"shops": [_shop("A", 99)]})
-    with _fresh(tmp_path, former, {"shops": [_shop("B", 1, "s2")]}) as state:
-        assert _known(state) == (Presence.MISSING, None)
-
-
 def test_nothing_is_remembered_of_a_record_that_said_nothing_of_its_age(tmp_path: Path) -> None:
     former = _former(tmp_path, {"shops": [_shop("A", None), _shop("B", None, "s2")]})
     with _fresh(tmp_path, former, {"shops": [_shop("Renamed", None, "s2")]}) as state:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from service.settings.service import Settings, SettingsError, load_settings
+from service.settings.service import SettingsError, load_settings
 
 
 def test_the_defaults_serve_this_machine_from_an_embedded_index() -> None:
@@ -61,7 +61,3 @@ def test_a_wrong_setting_is_named_with_what_it_must_be(
     with pytest.raises(SettingsError) as raised:
         load_settings()
     assert (str(raised.value), raised.value.__cause__) == (message, None)
-
-
-def test_every_setting_says_what_it_must_be() -> None:
-    assert [name for name, field in Settings.model_fields.items() if not field.description] == []

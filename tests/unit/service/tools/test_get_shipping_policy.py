@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from index_mappings.countries import COUNTRY_CODES
 from service.tools.get_shipping_policy import ships_to
 
 
@@ -42,8 +41,3 @@ def test_excluded_is_no_then_named_is_yes_then_a_complete_list_is_no_and_the_res
     stated: dict[str, Any] | None, country: str, verdict: str
 ) -> None:
     assert ships_to(stated, country) == verdict
-
-
-@pytest.mark.rule("A7", "I27")
-def test_what_was_not_collected_is_unknown_for_every_country() -> None:
-    assert {ships_to(None, country) for country in COUNTRY_CODES} == {"unknown"}

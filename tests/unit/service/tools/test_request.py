@@ -89,15 +89,6 @@ def test_either_name_of_the_shop_does_and_two_that_mean_one_shop_do_too() -> Non
         assert validated(GetShopRequest, arguments).lookup == "a.example"
 
 
-@pytest.mark.rule("R2")
-def test_two_references_are_refused() -> None:
-    assert _errors(GetShopRequest, {"shop_domain": "a.example", "shop_id_or_domain": "shop_1"}) == (
-        FieldError(
-            "shop_domain", "and shop_id_or_domain are two references, even if both name one shop; give one of them"
-        ),
-    )
-
-
 @pytest.mark.rule("R2.ignored")
 def test_a_tool_without_a_shop_does_not_look_at_one() -> None:
     arguments = {"shop_domain": "   ", "shop_id_or_domain": "x" * 5000}

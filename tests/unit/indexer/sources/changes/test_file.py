@@ -190,12 +190,6 @@ def test_more_is_true_only_for_a_whole_line_behind_a_full_block(path: Path) -> N
     assert _read(path, position)[0] == [("5", "a")]
 
 
-def test_unknown_fields_are_passed_over_where_that_was_asked_for(path: Path) -> None:
-    path.write_bytes(_delete("a")[:-2] + b', "colour": "red"}\n')
-    assert _keys(ChangeFile(path, lenient=True).read(None, 9)) == [("1", "a")]
-    assert len(ChangeFile(path).read(None, 9).refused) == 1
-
-
 def test_what_is_no_file_to_follow_is_reported_and_never_waited_for(path: Path) -> None:
     with pytest.raises(CatalogueError, match=r"changes\.ndjson\.gz is gzipped and cannot be followed"):
         ChangeFile(path.with_name("changes.ndjson.gz"))
