@@ -224,7 +224,9 @@ def test_a_failing_engine_is_asked_again_until_the_retry_limit(opensearch: Built
         mended.join()
 
 
-def test_an_unavailable_cluster_is_an_error(embedded: Built, tmp_path: Path) -> None:
+def test_an_unavailable_cluster_is_an_error(embedded: Built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Each attempt is itself made of attempts.
+    monkeypatch.setattr("service.search.typeahead.fetching._RETRY_SECONDS", 0.5)
     unavailable = OpenSearchLocation(("http://127.0.0.1:9",), "nobody")
     queries = _read(tmp_path, _find(HIDDEN, absent=["quillomere"]))
     with pytest.raises(SinkError, match="the search engine does not answer while its files are fetched"):

@@ -108,17 +108,12 @@ def lose(kind: str, document_id: str) -> Callable[[State, GenerationEditor], Non
 
 
 def change(kind: str, document_id: str, like: str) -> Callable[[State, GenerationEditor], None]:
-    """Give a document the contents of another one, under its own id."""
+    """Give a document the contents of another one, under its own id: one of which no record knows, too."""
 
     def spoil(state: State, editor: GenerationEditor) -> None:
         _wrote(editor.write(kind, [_renamed(Projector(state).document(kind, like), document_id)], []))
 
     return spoil
-
-
-def add_foreign(kind: str, document_id: str, like: str) -> Callable[[State, GenerationEditor], None]:
-    """Add a document of which no record knows."""
-    return change(kind, document_id, like)
 
 
 def add_shop(shop_id: str) -> Callable[[State, GenerationEditor], None]:

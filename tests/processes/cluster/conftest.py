@@ -8,19 +8,16 @@ import pytest
 
 from tests.processes.cluster.nodes import make_whole
 from tests.support.catalogues import coupon, offer, program, shipping, shop, trust, write_catalogue_directory
+from tests.support.real.node_build import NodeBuild
 from tests.support.real.opensearch import OpenSearchCluster
-from tests.support.real.sources import LocalNodes, find_local_nodes
 
 SHOPS: Final = 2_000
 
 
 @pytest.fixture(scope="package")
-def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenSearchCluster]:
+def nodes(node_build: NodeBuild, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenSearchCluster]:
     """Three nodes; which of them run is up to the tests. A test asks for `cluster`."""
-    local = find_local_nodes()
-    assert isinstance(local, LocalNodes)
-    cluster = OpenSearchCluster(local.build(), tmp_path_factory.mktemp("cluster"))
-    with cluster:
+    with OpenSearchCluster(node_build, tmp_path_factory.mktemp("cluster")) as cluster:
         yield cluster
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -40,12 +40,3 @@ def make_whole(cluster: OpenSearchCluster) -> None:
             node.launch()
     for node in cluster.nodes:
         node.wait_until_green(nodes=len(cluster.nodes), bound_s=START_BOUND_S)
-
-
-def known_nodes(node: OpenSearchNode) -> int:
-    """How many nodes the cluster has in the eyes of one; 0 when it does not know."""
-    try:
-        health = asked(node, "/_cluster/health?timeout=1s")
-    except (OSError, HTTPException, ValueError):
-        return 0
-    return int(health.get("number_of_nodes", 0))

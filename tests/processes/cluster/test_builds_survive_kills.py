@@ -62,7 +62,7 @@ BUILDS: Final = [(node, point) for point in BUILDING for node in range(_NODES)] 
 STEPS: Final = [(node, point) for point in FOLLOWING for node in range(_NODES)] if _ALL else [(0, "showing")]
 _LIMIT_S: Final = 3_600 if _ALL else 600
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("opensearch_node")]
+pytestmark = pytest.mark.slow
 
 Wire = dict[str, dict[str, dict[str, Any]]]
 

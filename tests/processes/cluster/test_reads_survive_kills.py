@@ -35,7 +35,7 @@ _HANGS_S: Final = 10.0
 _HANGING: Final = 3 if os.environ.get("SHOP_DIRECTORY_NODE_KILLS") == "all" else 1
 LOG: Final = logging.getLogger(__name__)
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("opensearch_node")]
+pytestmark = pytest.mark.slow
 
 
 @dataclass(frozen=True, slots=True)

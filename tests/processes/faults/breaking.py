@@ -7,7 +7,7 @@ import resource
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 
 import pytest
@@ -46,32 +46,24 @@ def stopped_engine(ground: Ground) -> Iterator[None]:
         ground.node.wait_until_green()
 
 
-@contextmanager
-def slow_engine(ground: Ground) -> Iterator[None]:
+def slow_engine(ground: Ground) -> AbstractContextManager[None]:
     """Each answer of OpenSearch is two seconds late."""
-    with ground.engine_relay.slow(SLOW_S):
-        yield
+    return ground.engine_relay.slow(SLOW_S)
 
 
-@contextmanager
-def refusing_engine(ground: Ground) -> Iterator[None]:
+def refusing_engine(ground: Ground) -> AbstractContextManager[None]:
     """Nothing listens where OpenSearch should."""
-    with ground.engine_relay.refusing():
-        yield
+    return ground.engine_relay.refusing()
 
 
-@contextmanager
-def flooded_engine(ground: Ground) -> Iterator[None]:
+def flooded_engine(ground: Ground) -> AbstractContextManager[None]:
     """The block that OpenSearch puts on what is on a full disk, on the indices and on the cluster."""
-    with _blocked(ground, "index.blocks.read_only_allow_delete", "cluster.blocks.read_only_allow_delete"):
-        yield
+    return _blocked(ground, "index.blocks.read_only_allow_delete", "cluster.blocks.read_only_allow_delete")
 
 
-@contextmanager
-def read_only_engine(ground: Ground) -> Iterator[None]:
+def read_only_engine(ground: Ground) -> AbstractContextManager[None]:
     """Indices and cluster are read-only."""
-    with _blocked(ground, "index.blocks.read_only", "cluster.blocks.read_only"):
-        yield
+    return _blocked(ground, "index.blocks.read_only", "cluster.blocks.read_only")
 
 
 @contextmanager
@@ -109,18 +101,14 @@ def stopped_redis(ground: Ground) -> Iterator[None]:
         ground.redis.process.resume()
 
 
-@contextmanager
-def slow_redis(ground: Ground) -> Iterator[None]:
+def slow_redis(ground: Ground) -> AbstractContextManager[None]:
     """Each answer of Redis is two seconds late."""
-    with ground.redis_relay.slow(SLOW_S):
-        yield
+    return ground.redis_relay.slow(SLOW_S)
 
 
-@contextmanager
-def refusing_redis(ground: Ground) -> Iterator[None]:
+def refusing_redis(ground: Ground) -> AbstractContextManager[None]:
     """Nothing listens where Redis should."""
-    with ground.redis_relay.refusing():
-        yield
+    return ground.redis_relay.refusing()
 
 
 @contextmanager

@@ -4,12 +4,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Final
 
 from tests.processes.load.plan import LoadResult, Plan, decode_result
+from tests.support.real.sources import REPOSITORY
 
-_ROOT: Final = Path(__file__).resolve().parents[3]
 _LONGER_S: Final = 60.0
 
 
@@ -21,7 +20,7 @@ class Load:
         self._bound = plan.seconds + _LONGER_S
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.processes.load.generator"],
-            cwd=_ROOT,
+            cwd=REPOSITORY,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -33,8 +32,8 @@ class Load:
     def finished(self) -> LoadResult:
         """Wait for its end."""
         assert self._process.stdout is not None
-        assert self._process.stdin is not None
         line = self._process.stdout.readline()
+        assert self._process.stdin is not None
         self._process.stdin.close()
         assert self._process.wait(self._bound) == 0
         return decode_result(line)
@@ -43,10 +42,7 @@ class Load:
         """End it."""
         assert self._process.stdin is not None
         self._process.stdin.close()
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        assert self._process.wait(self._bound) == 0
-        return decode_result(line)
+        return self.finished()
 
     def kill(self) -> None:
         """End it whatever it does."""

@@ -19,7 +19,7 @@ from tests.processes.load.conftest import SHOPS
 from tests.processes.load.loads import load
 from tests.processes.load.plan import Plan, Question
 from tests.processes.load.questions import http, mcp, reads, report_code, suggestion, tool, usual
-from tests.processes.load.watching import watching
+from tests.processes.load.watching import Watch
 from tests.processes.stores import in_redis, issue_in_redis
 from tests.support.callers import issue
 from tests.support.rpc import Era
@@ -82,7 +82,7 @@ def soak(location: Location, folder: Path, settings: dict[str, str], issued: Cal
         expected = expected_of(issued(service.tokens))
         questions = tuple(expected)
         with (
-            watching(service, SECONDS / 200).looking() as watch,
+            Watch(service, SECONDS / 200).looking() as watch,
             load(Plan((service.port,), questions, CLIENTS, pause=0.03)) as making,
         ):
             for swap in range(SWAPS):

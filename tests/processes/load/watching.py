@@ -45,8 +45,3 @@ class Watch:
         while not self._stop.is_set():
             self.seen.append(self._service.vitals())
             time.sleep(self._every)
-
-
-def watching(service: Service, every_s: float) -> Watch:
-    """A watch that has not begun."""
-    return Watch(service, every_s)
