@@ -13,8 +13,8 @@ from service.app import create_app
 from service.reports.opening import QueueSettings, open_queue
 from service.reports.protocol import Report
 from service.settings.service import Settings
+from tests.engines.conftest import Engine
 from tests.engines.following.breaking import BreakingEditor
-from tests.engines.following.conftest import Engine
 from tests.engines.following.followed import FollowedIndex
 from tests.engines.following.lamp_world import lamp_world, now
 from tests.engines.following.polling import SUGGEST, Answer, Poller, answers

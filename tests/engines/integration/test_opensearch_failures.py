@@ -23,8 +23,7 @@ from service.search.plan import Plan
 from service.search.planned_backend import snapshot_of
 from service.search.protocol import SearchBackend, Snapshot
 from service.search.related_records import CouponQuery
-from tests.engines.conftest import OpenSearchLocation
-from tests.engines.integration.conftest import Engine
+from tests.engines.conftest import Engine, OpenSearchLocation
 from tests.engines.integration.generations import Documents, projected, publish
 from tests.rules.backends.asking import find, names, suggest
 from tests.support.catalogues import coupon, offer, shipping, shop, trust

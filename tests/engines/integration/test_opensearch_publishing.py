@@ -19,8 +19,7 @@ from indexer.sinks.failures import SinkError
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from service.search.failures import BackendUnavailable
 from service.search.opensearch.engine import OpenSearchBackend
-from tests.engines.conftest import OpenSearchLocation
-from tests.engines.integration.conftest import Engine
+from tests.engines.conftest import Engine, OpenSearchLocation
 from tests.engines.integration.generations import Documents, projected, publish, sealed
 from tests.rules.backends.asking import find, names
 from tests.support.catalogues import build_into, coupon, offer, shop, write_catalogue

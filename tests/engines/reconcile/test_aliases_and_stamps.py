@@ -20,10 +20,9 @@ from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import LeaseHeldError
 from indexer.sinks.memory.sink import MemorySink
-from indexer.sinks.protocol import Sink
 from indexer.state.state import StateError
 from indexer.state.states import States
-from tests.engines.conftest import OpenSearchLocation
+from tests.engines.conftest import Engine, OpenSearchLocation
 from tests.engines.reconcile.world import (
     DOCUMENTS_OF_THE_WORLD,
     PUBLIC,
@@ -76,8 +75,8 @@ class TestOpenSearch:
     """Real indices and aliases."""
 
     @pytest.fixture
-    def world(self, opensearch_sink: Sink, tmp_path: Path) -> World:
-        return built(opensearch_sink, tmp_path)
+    def world(self, opensearch_engine: Engine, tmp_path: Path) -> World:
+        return built(opensearch_engine.sink, tmp_path)
 
     @pytest.mark.rule("G1")
     def test_aliases_that_lead_elsewhere_or_nowhere_are_moved_back(
