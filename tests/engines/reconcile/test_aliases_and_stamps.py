@@ -41,6 +41,14 @@ def _check(world: World, *, repair: bool) -> FaultReport:
     return check_aliases(world.sink, repair=repair, check=lambda: None)
 
 
+def _assert_the_stamp_is_found_and_repaired(world: World) -> None:
+    found = _check(world, repair=False)
+    repaired = _check(world, repair=True)
+
+    assert found == FaultReport((FaultCount(Fault.WRONG_GENERATION, STAMP, 1),))
+    assert repaired == replace(found, repaired=1)
+
+
 def test_a_consistent_index_has_no_faults(world: World) -> None:
     before = world.sink.live()
 
@@ -120,11 +128,7 @@ class TestOpenSearch:
             name=alias_name(opensearch_location.prefix, STAMP),
         )
 
-        found = _check(world, repair=False)
-        repaired = _check(world, repair=True)
-
-        assert found == FaultReport((FaultCount(Fault.WRONG_GENERATION, STAMP, 1),))
-        assert repaired == replace(found, repaired=1)
+        _assert_the_stamp_is_found_and_repaired(world)
         assert world.sink.live() == before
 
     def test_a_stamp_of_another_generation_is_rewritten(
@@ -136,11 +140,7 @@ class TestOpenSearch:
         index = index_name(opensearch_location.prefix, STAMP, before.generation)
         client.index(index=index, id=STAMP_ID, body={"stamp": other.as_wire()})
 
-        found = _check(world, repair=False)
-        repaired = _check(world, repair=True)
-
-        assert found == FaultReport((FaultCount(Fault.WRONG_GENERATION, STAMP, 1),))
-        assert repaired == replace(found, repaired=1)
+        _assert_the_stamp_is_found_and_repaired(world)
         after = world.sink.live()
         assert after is not None
         assert after.sequence > 1_000_000_000

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from indexer.jobs.build import build
 from indexer.jobs.change_applier import ChangeApplier
 from indexer.projection.generation import Projector
 from indexer.projection.offers import project_coupon
@@ -14,11 +13,10 @@ from indexer.reconcile.findings import FaultReport
 from indexer.reconcile.live import Timer, VerifyOptions, verify_live
 from indexer.records.related import CouponRecord
 from indexer.sinks.dead_letters import DeadLetters
-from indexer.sinks.memory.sink import MemorySink
 from indexer.sinks.protocol import GenerationEditor, Sink
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.state import State
-from tests.engines.following.followed import FollowedIndex, Scanned, scanned
+from tests.engines.following.followed import FollowedIndex
 from tests.support.catalogues import Lines, coupon, offer, redirect, shipping, shop, trust
 
 # Ten public shops, one that is under review, one that loses its domain to a better rank.
@@ -87,12 +85,6 @@ class World(FollowedIndex):
 
     def applier(self, state: State, editor: GenerationEditor) -> ChangeApplier:
         return ChangeApplier(state, editor, self.source.changes(), DeadLetters(self.states.dead_letters), lambda: None)
-
-    def rebuilt(self) -> Scanned:
-        """All that a full build of the source makes."""
-        sink = MemorySink()
-        build(self.source, sink)
-        return scanned(sink)
 
 
 def built(sink: Sink, directory: Path) -> World:
