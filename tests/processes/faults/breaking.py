@@ -25,25 +25,14 @@ _EVERY_INDEX: Final = f"{PREFIX}-*"
 _DISK: Final = "cluster.routing.allocation.disk"
 
 
-@contextmanager
-def killed_engine(ground: Ground) -> Iterator[None]:
+def killed_engine(ground: Ground) -> AbstractContextManager[None]:
     """OpenSearch is killed; started again at the end."""
-    ground.node.kill()
-    try:
-        yield
-    finally:
-        ground.node.start()
+    return _during(ground.node.kill, ground.node.start)
 
 
-@contextmanager
-def stopped_engine(ground: Ground) -> Iterator[None]:
+def stopped_engine(ground: Ground) -> AbstractContextManager[None]:
     """OpenSearch takes connections and answers nothing."""
-    ground.node.pause()
-    try:
-        yield
-    finally:
-        ground.node.resume()
-        ground.node.wait_until_green()
+    return _during(ground.node.pause, ground.node.resume, ground.node.wait_until_green)
 
 
 def slow_engine(ground: Ground) -> AbstractContextManager[None]:
@@ -81,24 +70,14 @@ def full_disk_engine(ground: Ground) -> Iterator[None]:
             _set_watermarks(client, None)
 
 
-@contextmanager
-def killed_redis(ground: Ground) -> Iterator[None]:
+def killed_redis(ground: Ground) -> AbstractContextManager[None]:
     """Redis is killed; started again at the end."""
-    ground.redis.kill()
-    try:
-        yield
-    finally:
-        ground.redis.start()
+    return _during(ground.redis.kill, ground.redis.start)
 
 
-@contextmanager
-def stopped_redis(ground: Ground) -> Iterator[None]:
+def stopped_redis(ground: Ground) -> AbstractContextManager[None]:
     """Redis takes connections and answers nothing."""
-    ground.redis.process.pause()
-    try:
-        yield
-    finally:
-        ground.redis.process.resume()
+    return _during(ground.redis.process.pause, ground.redis.process.resume)
 
 
 def slow_redis(ground: Ground) -> AbstractContextManager[None]:
@@ -151,6 +130,16 @@ def read_only_redis(ground: Ground) -> Iterator[None]:
             yield
         finally:
             client.replicaof("NO", "ONE")
+
+
+@contextmanager
+def _during(begin: Callable[[], None], *ends: Callable[[], None]) -> Iterator[None]:
+    begin()
+    try:
+        yield
+    finally:
+        for end in ends:
+            end()
 
 
 @contextmanager

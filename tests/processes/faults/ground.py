@@ -18,8 +18,7 @@ from service.reports.opening import QueueSettings, open_queue
 from service.reports.protocol import Report
 from tests.processes.endurance.worlds import COLOURS, write_world
 from tests.processes.faults.relay import Between, relays_to
-from tests.processes.stores import in_redis, issue_in_redis
-from tests.support.callers import Issued
+from tests.support.callers import Issued, in_redis, issue_in_redis
 from tests.support.catalogues import build_into
 from tests.support.real.node_build import NodeBuild
 from tests.support.real.opensearch import OpenSearchNode, allocate_nodes

@@ -1,13 +1,17 @@
-"""Starts a process that makes load, and reads its result."""
+"""Starts a process that makes load and reads its result, and watches what the service uses meanwhile."""
 
+import statistics
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
 from tests.processes.load.plan import LoadResult, Plan, decode_result
 from tests.support.real.sources import REPOSITORY
+from tests.support.service_process import Service, Vitals
 
 _LONGER_S: Final = 60.0
 
@@ -67,3 +71,34 @@ def loaded(plan: Plan) -> LoadResult:
     """All of a load."""
     with load(plan) as made:
         return made.finished()
+
+
+class Watch:
+    """Looks at a service all the time: what it uses, as a series."""
+
+    def __init__(self, service: Service, every_s: float) -> None:
+        self.seen: list[Vitals] = []
+        self._service = service
+        self._every = every_s
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+
+    @contextmanager
+    def looking(self) -> Iterator["Watch"]:
+        self._thread.start()
+        try:
+            yield self
+        finally:
+            self._stop.set()
+            self._thread.join()
+
+    def growth(self, of: Callable[[Vitals], int]) -> float:
+        """The last fifth's median of something over that of the second one: before that it is warming up."""
+        size = len(self.seen) // 5
+        early, late = self.seen[size : 2 * size], self.seen[-size:]
+        return statistics.median(map(of, late)) / statistics.median(map(of, early))
+
+    def _look(self) -> None:
+        while not self._stop.is_set():
+            self.seen.append(self._service.vitals())
+            time.sleep(self._every)

@@ -13,10 +13,9 @@ import pytest
 
 from service.settings.service import Settings
 from tests.processes.endurance.locations import Location
-from tests.processes.load.loads import loaded
+from tests.processes.load.loads import Watch, loaded
 from tests.processes.load.plan import LoadResult, Plan, Question, quantile
 from tests.processes.load.questions import usual
-from tests.processes.load.watching import Watch
 from tests.support.callers import issue
 from tests.support.service_process import Service, serving
 

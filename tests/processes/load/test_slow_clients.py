@@ -24,11 +24,11 @@ _EVERYTHING: Final = http("POST", "/tool/list_coupons", "{}")
 _NORMAL: Final = (tool("get_shop", {"shop_domain": "s4"}), suggestion("q=lam"))
 
 
-@pytest.fixture
-def service(embedded: Location, tmp_path: Path) -> Iterator[Service]:
+@pytest.fixture(scope="module")
+def service(embedded: Location, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """The service, which works on few requests at once, with bounds of a second."""
     settings = {**embedded.settings(), "MAX_CONCURRENCY": "4"}
-    with serving(tmp_path / "service", settings, module="tests.processes.load.bounded") as service:
+    with serving(tmp_path_factory.mktemp("service"), settings, module="tests.processes.load.bounded") as service:
         yield service
 
 

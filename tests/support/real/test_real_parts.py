@@ -1,12 +1,10 @@
 """The real parts themselves: found where they are, started, ended in every way, and loudly missed."""
 
 import os
-import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 from opensearchpy import OpenSearch
@@ -213,13 +211,6 @@ def test_a_node_that_dies_at_its_start_says_why(opensearch_node: NodeFactory) ->
     assert "Too small maximum heap" in str(death.value)
 
 
-@pytest.mark.opensearch
-def test_the_session_has_one_opensearch(opensearch_url: str) -> None:
-    client = OpenSearch(opensearch_url)
-    assert client.info()["version"]["number"].startswith("3.")
-    client.close()
-
-
 def test_what_was_written_is_waited_for_until_a_replica_has_it(redis_program: str, tmp_path: Path) -> None:
     with SentinelsOfRedis(redis_program, tmp_path) as group, ThreadPoolExecutor(1) as waiting:
         group.replica.process.pause()
@@ -230,11 +221,3 @@ def test_what_was_written_is_waited_for_until_a_replica_has_it(redis_program: st
         group.replica.process.resume()
         replicated.result()
         assert told(group.replica.port, "GET", "k") == "v\n"
-
-
-@pytest.mark.redis
-def test_the_session_has_one_redis(redis_url: str) -> None:
-    address = urlsplit(redis_url)
-    with socket.create_connection((address.hostname, address.port or 6379), timeout=5) as connection:
-        connection.sendall(b"PING\r\n")
-        assert connection.recv(16) == b"+PONG\r\n"
