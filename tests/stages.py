@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 
 _TESTS: Final = Path(__file__).parent
-# What these folders assert depends on how busy the machine is, or makes it busy, or restarts whole clusters.
+# What these assert depends on how busy the machine is, or makes it busy, or restarts whole clusters.
 _ALONE: Final = (
     "people/web",
     "processes/cluster/test_builds_survive_kills.py",
@@ -22,8 +22,9 @@ _ALONE: Final = (
     "processes/endurance/test_swaps_under_load.py",
     "processes/faults/test_fault_matrix.py",
     "processes/load",
-    "rules/indistinguishable",
-    "rules/limits",
+    "rules/indistinguishable/test_timing.py",
+    "rules/limits/test_fallback.py",
+    "rules/limits/test_redis.py",
 )
 _STAGES: Final = ("parallel", "serial")
 _OK: Final = 0

@@ -1,12 +1,23 @@
-"""The parts of the session's OpenSearch that each test has for itself."""
+"""The two real engines, each with a sink and a backend on an index of its own."""
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from opensearchpy import OpenSearch
 
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.opensearch.sink import OpenSearchSink
+from indexer.sinks.protocol import Sink
+from service.search.embedded.engine import TantivyEngine
+from service.search.engine import Engine as PlannedEngine
+from service.search.opensearch.engine import OpenSearchEngine
+from service.search.planned_backend import PlannedBackend
+from service.search.protocol import SearchBackend
+from service.search.typeahead.folder import FolderLocation
+from service.settings.service import Settings
 from tests.support.emptying import delete_indices
 
 
@@ -31,3 +42,50 @@ def client(opensearch_url: str) -> Iterator[OpenSearch]:
     """An operator's own connection."""
     with OpenSearch([opensearch_url], timeout=30) as opened:
         yield opened
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """Both sides of one engine.
+
+    Attributes:
+        sink: where generations are written.
+        settings: of a service that reads them.
+        backend: answers from what is live.
+        reader: what the backend asks, for tests that name the generation themselves.
+    """
+
+    sink: Sink
+    settings: Settings
+    backend: SearchBackend
+    reader: PlannedEngine
+
+
+@pytest.fixture
+async def opensearch_engine(opensearch_location: OpenSearchLocation, tmp_path: Path) -> AsyncIterator[Engine]:
+    """OpenSearch with nothing published."""
+    url, prefix = opensearch_location.url, opensearch_location.prefix
+    sink = OpenSearchSink([url], prefix, letters=tmp_path / "dead-letters.ndjson")
+    settings = Settings(engine="opensearch", opensearch_urls=(url,), index_prefix=prefix, request_timeout=10.0)
+    reader = OpenSearchEngine([url], prefix, timeout=10.0, location=FolderLocation(tmp_path / "fetched"))
+    backend = PlannedBackend(reader)
+    yield Engine(sink, settings, backend, reader)
+    await backend.close()
+    sink.close()
+
+
+@pytest.fixture
+async def embedded_engine(tmp_path: Path) -> AsyncIterator[Engine]:
+    """The embedded engine with nothing published."""
+    reader = TantivyEngine(tmp_path / "index")
+    backend = PlannedBackend(reader)
+    settings = Settings(data_dir=tmp_path / "index", request_timeout=10.0)
+    yield Engine(EmbeddedSink(tmp_path / "index"), settings, backend, reader)
+    await backend.close()
+
+
+@pytest.fixture(params=["embedded_engine", pytest.param("opensearch_engine", marks=pytest.mark.opensearch)])
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """Each engine in its turn."""
+    found: Engine = request.getfixturevalue(request.param)
+    return found

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from service.auth.protocol import Token
+from service.auth.protocol import Token, TokenStore
+from service.auth.redis import RedisTokenStore
 from service.auth.secrets import hash_of, new_token_id, new_token_text
 from service.auth.sqlite import SqliteTokenStore
+from service.redis.access import RedisAccess
 from service.search.protocol import Generations, Snapshot, TypeaheadState
 
 
@@ -21,10 +23,23 @@ class Issued:
 
 def issue(path: Path, *, quota_class: str = "default", expires_at: int | None = None) -> Issued:
     """A new token in a file of tokens."""
+    return _issued(SqliteTokenStore(path), quota_class, expires_at)
+
+
+def issue_in_redis(url: str, prefix: str) -> Issued:
+    """A new token in Redis."""
+    return _issued(RedisTokenStore(RedisAccess(url), prefix))
+
+
+def in_redis(url: str, prefix: str) -> dict[str, str]:
+    """The settings of services, as processes, that share tokens, quotas and reports."""
+    return {"REDIS_URL": url, "REDIS_PREFIX": prefix, "LIMITER": "redis", "TOKEN_STORE": "redis", "REPORTS": "redis"}
+
+
+def _issued(store: TokenStore, quota_class: str = "default", expires_at: int | None = None) -> Issued:
     issued = Issued(new_token_id(), new_token_text())
 
     async def store_it() -> None:
-        store = SqliteTokenStore(path)
         await store.issue(Token(issued.id, "test", quota_class, expires_at), hash_of(issued.text))
         await store.close()
 

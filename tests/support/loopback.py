@@ -1,20 +1,81 @@
-"""A threaded HTTP server of the standard library on a loopback port, for what is not the service."""
+"""Servers on loopback ports, in threads of their own, for what is not the service."""
 
+import asyncio
+import http.client
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
+class Forwarding(BaseHTTPRequestHandler):
+    """Passes each request of JSON on to another server, and its answer back.
+
+    Attributes:
+        node: that server's host and port.
+    """
+
+    node: str
+    protocol_version = "HTTP/1.1"
+    timeout = 30
+    # Head and body of an answer are one packet, which waits for no other.
+    wbufsize = -1
+    disable_nagle_algorithm = True
+
+    def through(self, body: bytes) -> None:
+        """Answer a request; tests spoil some here."""
+        self.reply(*self.forwarded(body))
+
+    def forwarded(self, body: bytes) -> tuple[int, bytes]:
+        """The other server's answer to this request with another body."""
+        with closing(http.client.HTTPConnection(self.node, timeout=30)) as connection:
+            connection.request(self.command, self.path, body, {"content-type": "application/json"})
+            response = connection.getresponse()
+            return response.status, response.read()
+
+    def reply(self, status: int, body: bytes) -> None:
+        """Send an answer."""
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+        self.wfile.flush()
+
+    def _read(self) -> None:
+        self.through(self.rfile.read(int(self.headers.get("content-length", 0))))
+
+    do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = _read  # noqa: N815 - names that the base class looks for
+
+
 @contextmanager
-def listening(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
-    """Serve on a free loopback port without a log; yields the port."""
-    silent = type(handler.__name__, (handler,), {"log_message": lambda *_: None})
-    with ThreadingHTTPServer(("127.0.0.1", 0), silent) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+def listening(
+    handler: type[BaseHTTPRequestHandler],
+    server: type[ThreadingHTTPServer] = ThreadingHTTPServer,
+    **attributes: object,
+) -> Iterator[int]:
+    """Serve on a free loopback port without a log; yields the port. The attributes are those of each handler."""
+    silent = type(handler.__name__, (handler,), {"log_message": lambda *_: None, **attributes})
+    with server(("127.0.0.1", 0), silent) as running:
+        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
-            yield server.server_port
+            yield running.server_port
         finally:
-            server.shutdown()
+            running.shutdown()
             thread.join()
+
+
+@contextmanager
+def loop_in_thread() -> Iterator[asyncio.AbstractEventLoop]:
+    """An event loop that runs in a thread of its own, for servers of asyncio whose callers are in other threads."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        yield loop
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()

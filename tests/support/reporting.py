@@ -44,20 +44,25 @@ class Reporting:
 
     def stored(self) -> tuple[list[Report], int]:
         """The rows, without their times, and how many re-checks wait."""
-
-        async def read() -> tuple[list[Report], int]:
-            queue = open_queue(self.queue)
-            try:
-                return await exported(queue), await queue.depth()
-            finally:
-                await queue.close()
-
-        reports, depth = asyncio.run(read())
+        reports, depth = stored_in(self.queue)
         return [replace(one, reported_at=REPORTED_AT) for one in reports], depth
 
     def row(self, kind: Any, reason: str, code: str | None = None, *, by: Issued | None = None) -> Report:  # noqa: ANN401 - a kind
         """A row about the bookshop."""
         return Report((by or self.token).id, kind, "shop_books", code, reason, REPORTED_AT)
+
+
+def stored_in(settings: QueueSettings) -> tuple[list[Report], int]:
+    """The reports in a queue, and how many re-checks wait."""
+
+    async def read() -> tuple[list[Report], int]:
+        queue = open_queue(settings)
+        try:
+            return await exported(queue), await queue.depth()
+        finally:
+            await queue.close()
+
+    return asyncio.run(read())
 
 
 @contextmanager

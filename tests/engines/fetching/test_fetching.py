@@ -23,7 +23,7 @@ from service.search.failures import GenerationGone, TypeaheadUnavailable
 from service.search.typeahead.fetch_failures import DAMAGED, ENGINE_UNAVAILABLE, FULL, MISSING, READ_ONLY
 from service.search.typeahead.fetching import TypeaheadFetcher
 from tests.engines.fetching.files import GENERATION, Files, written_to
-from tests.support.real.plugin import NodeFactory
+from tests.support.real.opensearch import OpenSearchNode
 
 pytestmark = pytest.mark.opensearch
 
@@ -269,14 +269,15 @@ async def test_a_folder_that_others_can_write_is_not_used(files: Files, tmp_path
 @pytest.mark.slow
 @pytest.mark.rule("E3")
 async def test_a_cluster_that_stops_while_files_are_fetched_is_an_error_until_it_is_back(
-    opensearch_node: NodeFactory, tmp_path: Path
+    spare_node: OpenSearchNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with opensearch_node() as node, written_to(node.url, tmp_path / "written") as files:
+    monkeypatch.setattr("service.search.typeahead.fetching._RETRY_SECONDS", 1.0)
+    with written_to(spare_node.url, tmp_path / "written") as files:
         name = files.manifest((files.segment(LARGE),))
         async with files.fetcher(tmp_path / "folder") as fetcher:
-            node.kill()
+            spare_node.kill()
             assert await _failure(fetcher, name) == ENGINE_UNAVAILABLE
-            node.start()
+            spare_node.start()
             await fetcher.fetch(GENERATION, name)
 
 

@@ -30,8 +30,8 @@ from service.search.protocol import SuggestQuery, TypeaheadState
 from service.search.typeahead.fetch_failures import DAMAGED, MISSING
 from service.search.typeahead.folder import FolderLocation
 from service.settings.service import Settings
+from tests.engines.conftest import OpenSearchLocation
 from tests.support.catalogues import shop, write_catalogue_directory
-from tests.support.emptying import delete_indices
 from tests.support.served import get, post, served, until_ready
 
 pytestmark = pytest.mark.opensearch
@@ -110,19 +110,18 @@ class World:
 
 
 @pytest.fixture
-async def world(request: pytest.FixtureRequest, opensearch_url: str, tmp_path: Path) -> AsyncIterator[World]:
+async def world(
+    request: pytest.FixtureRequest, opensearch_location: OpenSearchLocation, client: OpenSearch, tmp_path: Path
+) -> AsyncIterator[World]:
     """Nothing published; a build waits for as many readers as the parameter says, by default for none."""
-    prefix = f"test-{secrets.token_hex(6)}"
-    with OpenSearch([opensearch_url]) as client:
-        options = TypeaheadOptions(tmp_path / "states" / "typeahead", readers=getattr(request, "param", 0))
-        sink = OpenSearchSink([opensearch_url], prefix, letters=tmp_path / "letters", typeahead=options)
-        location = FolderLocation(tmp_path / "fetched")
-        backend = OpenSearchBackend([opensearch_url], prefix, timeout=10.0, location=location)
-        states = States(tmp_path / "states", sink.location)
-        yield World(client, prefix, sink, states, backend, tmp_path / "fetched", tmp_path)
-        await backend.close()
-        sink.close()
-    delete_indices([opensearch_url], prefix)
+    url, prefix = opensearch_location.url, opensearch_location.prefix
+    options = TypeaheadOptions(tmp_path / "states" / "typeahead", readers=getattr(request, "param", 0))
+    sink = OpenSearchSink([url], prefix, letters=tmp_path / "letters", typeahead=options)
+    backend = OpenSearchBackend([url], prefix, timeout=10.0, location=FolderLocation(tmp_path / "fetched"))
+    states = States(tmp_path / "states", sink.location)
+    yield World(client, prefix, sink, states, backend, tmp_path / "fetched", tmp_path)
+    await backend.close()
+    sink.close()
 
 
 async def test_suggestions_come_from_fetched_files_and_follow_each_publication(world: World) -> None:

@@ -1,4 +1,7 @@
-"""The indexer's side: files become documents, are read back whole, and leave when nothing names them any more."""
+"""The indexer's side: files become documents, are read back whole, and leave when nothing names them any more.
+
+What a cluster forbids is said by a job before it begins, and not by searches later.
+"""
 
 import time
 from pathlib import Path
@@ -9,7 +12,8 @@ from index_mappings.typeahead.chunks import CHUNK_BYTES
 from index_mappings.typeahead.manifest import SUFFIX as MANIFEST
 from index_mappings.typeahead.segment import SUFFIX as SEGMENT
 from index_mappings.typeahead.segment import segment_path
-from indexer.sinks.failures import IndexLostError
+from indexer.sinks.failures import IndexLostError, SinkError
+from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead
 from tests.engines.fetching.files import GENERATION, Files
 
@@ -90,3 +94,17 @@ def test_a_generation_that_is_gone_takes_no_file(files: Files) -> None:
     files.client.indices.delete(index=files.index)
     with pytest.raises(IndexLostError, match="a chunk of the typeahead could not be written"):
         files.segment(1_000)
+
+
+def test_a_cluster_that_refuses_prefix_queries_is_refused(files: Files, tmp_path: Path) -> None:
+    sink = OpenSearchSink([files.url], files.prefix, letters=tmp_path / "letters")
+    assert sink.location.startswith(f"the indices {files.prefix} in cluster ")
+    for level in ("persistent", "transient"):
+        files.client.cluster.put_settings(body={level: {"search.allow_expensive_queries": False}})
+        try:
+            with pytest.raises(SinkError, match=r"set search\.allow_expensive_queries to true, or remove it"):
+                _ = sink.location
+        finally:
+            files.client.cluster.put_settings(body={level: {"search.allow_expensive_queries": None}})
+    assert sink.location.startswith(f"the indices {files.prefix} in cluster ")
+    sink.close()

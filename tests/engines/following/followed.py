@@ -104,6 +104,12 @@ class FollowedIndex:
         finally:
             editor.close()
 
+    def rebuilt(self) -> Scanned:
+        """Every document that a full build of the source makes."""
+        sink = MemorySink()
+        build(NdjsonCatalogue(self.catalogue), sink)
+        return scanned(sink)
+
     def accounts(self) -> tuple[ResourceAccount, ...]:
         """The outside accounts that are reported alongside the live generation."""
         editor = self.sink.edit(self.live.generation)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines.following.conftest import Engine
+from tests.engines.conftest import Engine
 from tests.engines.following.followed import FollowedIndex
 from tests.support.catalogues import shop
 from tests.support.changes import delete, upsert

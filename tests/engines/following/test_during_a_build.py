@@ -15,7 +15,7 @@ from indexer.jobs.build import BuildOptions, BuildSummary, build
 from indexer.records.problems import ProblemLog
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.sources.protocol import AnyRecord, NumberedRecord
-from tests.engines.following.conftest import Engine
+from tests.engines.conftest import Engine
 from tests.engines.following.followed import FollowedIndex, Scanned, right, scanned
 from tests.engines.following.lamp_world import lamp_world, now
 from tests.engines.following.statements import Statement, Story, by_type, how_many

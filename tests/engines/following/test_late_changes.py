@@ -12,8 +12,7 @@ from opensearchpy import OpenSearch
 
 from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import STAMP, index_name
-from tests.engines.conftest import OpenSearchLocation
-from tests.engines.following.conftest import Engine
+from tests.engines.conftest import Engine, OpenSearchLocation
 from tests.engines.following.followed import FollowedIndex
 from tests.support.catalogues import coupon, offer, shop
 from tests.support.changes import delete, upsert
@@ -46,6 +45,11 @@ def _built(engine: Engine, folder: Path) -> FollowedIndex:
     return followed
 
 
+def _assert_a_newer_upsert_brings_it_back(followed: FollowedIndex) -> None:
+    followed.append([upsert("shops", LAMP, 6)])
+    assert (followed.step().applied, _ids(followed)) == (1, BOTH)
+
+
 @pytest.mark.rule("G3")
 def test_an_older_upsert_after_a_delete_changes_nothing_however_much_later_it_comes(
     engine: Engine, tmp_path: Path
@@ -58,16 +62,15 @@ def test_an_older_upsert_after_a_delete_changes_nothing_however_much_later_it_co
         with followed.follower(clock=lambda later=later: datetime.now(UTC) + later) as follower:  # type: ignore[misc]
             done = follower.step()
         assert (done.applied, done.older, _ids(followed)) == (0, 1, MOSS_ALONE)
-    followed.append([upsert("shops", LAMP, 6)])
-    assert (followed.step().applied, _ids(followed)) == (1, BOTH)
+    _assert_a_newer_upsert_brings_it_back(followed)
 
 
 @pytest.mark.opensearch
 @pytest.mark.rule("G3")
 def test_an_index_that_forgot_its_deletes_and_was_closed_does_not_take_an_older_upsert(
-    opensearch: Engine, opensearch_location: OpenSearchLocation, tmp_path: Path
+    opensearch_engine: Engine, opensearch_location: OpenSearchLocation, tmp_path: Path
 ) -> None:
-    followed = _built(opensearch, tmp_path)
+    followed = _built(opensearch_engine, tmp_path)
     names = [index_name(opensearch_location.prefix, kind, followed.live.generation) for kind in (*DOCUMENTS, STAMP)]
     with OpenSearch([opensearch_location.url], timeout=30) as client:
         client.indices.put_settings(index=",".join(names), body={"index.gc_deletes": "0s"})
@@ -79,8 +82,7 @@ def test_an_index_that_forgot_its_deletes_and_was_closed_does_not_take_an_older_
     followed.append([upsert("shops", LAMP, 4)])
     done = followed.step()
     assert (done.applied, done.older, _ids(followed)) == (0, 1, MOSS_ALONE)
-    followed.append([upsert("shops", LAMP, 6)])
-    assert (followed.step().applied, _ids(followed)) == (1, BOTH)
+    _assert_a_newer_upsert_brings_it_back(followed)
 
 
 @pytest.mark.rule("G3")
@@ -98,32 +100,30 @@ def test_a_build_of_an_old_catalogue_does_not_undo_a_delete_even_when_the_change
         assert _ids(followed) == MOSS_ALONE
     followed.append([upsert("shops", LAMP, 4)])
     assert (followed.step().older, _ids(followed)) == (1, MOSS_ALONE)
-    followed.append([upsert("shops", LAMP, 6)])
-    assert (followed.step().applied, _ids(followed)) == (1, BOTH)
+    _assert_a_newer_upsert_brings_it_back(followed)
 
 
 @pytest.mark.rule("G3", "V1")
 @pytest.mark.parametrize("version", [1, 5])
 def test_a_build_of_an_old_catalogue_does_not_show_a_shop_that_a_change_has_hidden(
-    embedded: Engine, tmp_path: Path, version: int
+    embedded_engine: Engine, tmp_path: Path, version: int
 ) -> None:
-    followed = _built(embedded, tmp_path)
+    followed = _built(embedded_engine, tmp_path)
     followed.append([upsert("shops", {**LAMP, "visibility": "under_review"}, version)])
     assert (followed.step().applied, _ids(followed)) == (1, MOSS_ALONE)
     for _ in range(2):
         followed.build()
         assert _ids(followed) == MOSS_ALONE
         followed.changes.unlink(missing_ok=True)
-    followed.append([upsert("shops", LAMP, 6)])
-    assert (followed.step().applied, _ids(followed)) == (1, BOTH)
+    _assert_a_newer_upsert_brings_it_back(followed)
 
 
 @pytest.mark.rule("G3")
 def test_a_shop_that_only_a_change_has_introduced_stays_when_the_same_catalogue_is_built_again(
-    embedded: Engine, tmp_path: Path
+    embedded_engine: Engine, tmp_path: Path
 ) -> None:
     newer = {**CATALOGUE, "shops": [{**MOSS, "version": 9}]}
-    followed = FollowedIndex(tmp_path / "followed", embedded.sink, newer)
+    followed = FollowedIndex(tmp_path / "followed", embedded_engine.sink, newer)
     followed.append([upsert("shops", LAMP, 1)])
     for _ in range(3):
         followed.build()

@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from indexer.sinks.protocol import GenerationEditor
+from tests.engines.conftest import Engine
 from tests.engines.following.breaking import BreakingEditor, CrashedError, CrashPoint, crashing_check
-from tests.engines.following.conftest import Engine
 from tests.engines.following.followed import FollowedIndex, right, scanned
 from tests.engines.following.statements import Story, by_type, how_many
 

@@ -1,6 +1,5 @@
 """A shop goes under review while everybody asks: it is in no answer, count or cache within six seconds (V3, C1)."""
 
-import asyncio
 import time
 from pathlib import Path
 from typing import Final
@@ -10,17 +9,16 @@ import pytest
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.protocol import GenerationEditor
 from service.app import create_app
-from service.reports.opening import QueueSettings, open_queue
-from service.reports.protocol import Report
+from service.reports.opening import QueueSettings
 from service.settings.service import Settings
+from tests.engines.conftest import Engine
 from tests.engines.following.breaking import BreakingEditor
-from tests.engines.following.conftest import Engine
 from tests.engines.following.followed import FollowedIndex
 from tests.engines.following.lamp_world import lamp_world, now
 from tests.engines.following.polling import SUGGEST, Answer, Poller, answers
-from tests.rules.reports.stores import exported
 from tests.support.callers import issue
 from tests.support.catalogues import build_into, write_catalogue_directory
+from tests.support.reporting import stored_in
 from tests.support.served import get, post, served
 
 _BOUND_S: Final = 6.0
@@ -58,13 +56,13 @@ def test_a_shop_under_review_is_in_no_answer_within_six_seconds_and_comes_back_w
     assert [name for name in known if known[name] == never_known[name]] == []
     followed = FollowedIndex(tmp_path / "followed", engine.sink, lamp_world())
     followed.build()
-    reports = tmp_path / "reports.sqlite"
-    settings = engine.settings.model_copy(update={"reports_file": reports})
+    reports = QueueSettings("embedded", tmp_path / "reports.sqlite")
+    settings = engine.settings.model_copy(update={"reports_file": reports.path})
     token = issue(settings.token_file).text
     with served(create_app(settings)) as base:
         code = {"shop_domain": "lamp", "code": "LIGHT", "reason": "invalid"}
         assert post(base, "/tool/report_code", code, x_api_token=token).status == 200
-        stored = _stored(reports)
+        stored = stored_in(reports)
         assert [(row.shop_id, row.code) for row in stored[0]] == [("lamp", "LIGHT")]
 
         with Poller(base, token) as poller:
@@ -73,7 +71,7 @@ def test_a_shop_under_review_is_in_no_answer_within_six_seconds_and_comes_back_w
             followed.append([now("under_review", 2)])
             _assert_all_become(never_known, poller, _step(followed))
             assert get(base, SUGGEST, if_none_match=etag).status == 200
-            assert _stored(reports) == stored
+            assert stored_in(reports) == stored
 
             followed.append([now("public", 3)])
             _assert_all_become(known, poller, _step(followed))
@@ -100,16 +98,3 @@ def _assert_all_become(expected: dict[str, Answer], poller: Poller, shown_at: fl
     last = {observed.name: round(observed.asked_at - shown_at, 2) for observed in wrong}
     assert became, f"not after {_BOUND_S + 4} s: {last}"
     assert max(last.values(), default=0.0) <= _BOUND_S, f"seconds after the refresh: {last}"
-
-
-def _stored(path: Path) -> tuple[list[Report], int]:
-    """The reports in the queue, and how many re-checks wait."""
-
-    async def read() -> tuple[list[Report], int]:
-        queue = open_queue(QueueSettings("embedded", path))
-        try:
-            return await exported(queue), await queue.depth()
-        finally:
-            await queue.close()
-
-    return asyncio.run(read())

@@ -3,18 +3,15 @@
 All other requests go through as they are.
 """
 
-import http.client
 import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-_JSON: Final = {"content-type": "application/json"}
-_TYPES: Final = {429: "rejected_execution_exception", 503: "unavailable_shards_exception"}
+from tests.support.loopback import Forwarding, listening
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,48 +77,25 @@ class Relay:
 @contextmanager
 def relay_to(node: str, spoil: Callable[[int, tuple[str, ...]], Spoil] = lambda _, __: THROUGH) -> Iterator[Relay]:
     """A relay that listens on loopback until the end."""
-
-    class Handler(_Handler):
-        pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.daemon_threads = True
-        relay = Relay(f"http://127.0.0.1:{server.server_address[1]}", spoil)
-        Handler.relay, Handler.node = relay, urlsplit(node).netloc
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield relay
-        finally:
-            server.shutdown()
-            thread.join()
+    relay = Relay("", spoil)
+    with listening(_Handler, relay=relay, node=urlsplit(node).netloc) as port:
+        relay.url = f"http://127.0.0.1:{port}"
+        yield relay
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Forwarding):
     relay: Relay
-    node: str
-    protocol_version = "HTTP/1.1"
-    timeout = 10
 
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-    def _through(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length", 0)))
-        if "/_bulk" in self.path:
-            self._bulk(body)
-        else:
-            self._answer(*self._ask(body))
-
-    do_GET = do_POST = do_PUT = do_DELETE = _through  # noqa: N815 - names that the base class looks for
-
-    def _bulk(self, body: bytes) -> None:
+    def through(self, body: bytes) -> None:
+        if "/_bulk" not in self.path:
+            super().through(body)
+            return
         operations = _operations(body)
         spoil = self.relay.take(tuple(one for one, _ in operations))
         settled = 0
         try:
             if spoil.status is not None:
-                self._answer(spoil.status, json.dumps({"error": {"type": "spoilt"}}).encode())
+                self.reply(spoil.status, json.dumps({"error": {"type": "spoilt"}}).encode())
             elif spoil.drop == "before":
                 self.close_connection = True
             else:
@@ -130,7 +104,7 @@ class _Handler(BaseHTTPRequestHandler):
                 if spoil.drop == "after":
                     self.close_connection = True
                 else:
-                    self._answer(status, answer)
+                    self.reply(status, answer)
         finally:
             self.relay.end(settled)
 
@@ -138,31 +112,15 @@ class _Handler(BaseHTTPRequestHandler):
         passed = [lines for one, lines in operations if one not in reject]
         items: list[Any] = []
         if passed:
-            status, answer = self._ask(b"".join(passed))
+            status, answer = self.forwarded(b"".join(passed))
             if status != 200 or len(passed) == len(operations):
                 return status, answer
             items = json.loads(answer)["items"]
         answered = iter(items)
-        rejected = {"index": {"status": 429, "error": {"type": _TYPES[429]}}}
+        rejected = {"index": {"status": 429, "error": {"type": "rejected_execution_exception"}}}
         return 200, json.dumps(
             {"errors": True, "items": [rejected if one in reject else next(answered) for one, _ in operations]}
         ).encode()
-
-    def _ask(self, body: bytes) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection(self.node, timeout=30)
-        try:
-            connection.request(self.command, self.path, body, {"content-type": "application/json"})
-            response = connection.getresponse()
-            return response.status, response.read()
-        finally:
-            connection.close()
-
-    def _answer(self, status: int, body: bytes) -> None:
-        self.send_response(status)
-        for name, value in {**_JSON, "content-length": str(len(body))}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
 
 
 def _operations(body: bytes) -> list[tuple[str, bytes]]:

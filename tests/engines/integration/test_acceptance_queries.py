@@ -4,7 +4,7 @@ import json
 import logging
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Timer
@@ -20,7 +20,6 @@ from indexer.commands.parts import SAMPLE
 from indexer.jobs.acceptance import AcceptanceFailedError, check_acceptance, read_acceptance
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
-from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.protocol import Sink
 from service.acceptance import GenerationAnswers, open_answers
 from shop_directory.acceptance import (
@@ -30,7 +29,7 @@ from shop_directory.acceptance import (
     IndexLocation,
     OpenSearchLocation,
 )
-from tests.engines import conftest
+from tests.engines.conftest import Engine
 from tests.engines.integration.generations import Documents, projected, publish, sealed
 from tests.support.catalogues import build_into, shop
 from tests.support.real.sources import REPOSITORY
@@ -63,28 +62,18 @@ def documents(tmp_path: Path) -> Documents:
 
 
 @pytest.fixture
-def embedded(tmp_path: Path, documents: Documents) -> Built:
+def built(engine: Engine, documents: Documents) -> Built:
     """An unpublished generation alongside a live one that holds no shop."""
-    sink = EmbeddedSink(tmp_path / "index")
-    publish(sink, Documents(dict.fromkeys(documents.by_kind, ())))
-    return Built(sink, EmbeddedLocation(tmp_path / "index"), sealed(sink, documents)[0])
+    return _built(engine, documents)
 
 
-@pytest.fixture
-def opensearch(opensearch_location: conftest.OpenSearchLocation, documents: Documents) -> Iterator[Built]:
-    """The same in a real OpenSearch."""
-    location = OpenSearchLocation((opensearch_location.url,), opensearch_location.prefix)
-    sink = OpenSearchSink(location.urls, location.prefix)
-    publish(sink, Documents(dict.fromkeys(documents.by_kind, ())))
-    yield Built(sink, location, sealed(sink, documents)[0])
-    sink.close()
-
-
-@pytest.fixture(params=["embedded", pytest.param("opensearch", marks=pytest.mark.opensearch)])
-def built(request: pytest.FixtureRequest) -> Built:
-    """Each engine in its turn."""
-    found: Built = request.getfixturevalue(request.param)
-    return found
+def _built(engine: Engine, documents: Documents) -> Built:
+    given = engine.settings
+    location: IndexLocation = EmbeddedLocation(given.data_dir)
+    if given.engine == "opensearch":
+        location = OpenSearchLocation(given.opensearch_urls, given.index_prefix)
+    publish(engine.sink, Documents(dict.fromkeys(documents.by_kind, ())))
+    return Built(engine.sink, location, sealed(engine.sink, documents)[0])
 
 
 def _read(directory: Path, *lines: Mapping[str, Any]) -> tuple[AcceptanceQuery, ...]:
@@ -209,7 +198,10 @@ def test_a_generation_of_which_the_shops_are_gone_is_an_error_and_passes_nothing
 
 
 @pytest.mark.opensearch
-def test_a_failing_engine_is_asked_again_until_the_retry_limit(opensearch: Built, tmp_path: Path) -> None:
+def test_a_failing_engine_is_asked_again_until_the_retry_limit(
+    opensearch_engine: Engine, documents: Documents, tmp_path: Path
+) -> None:
+    opensearch = _built(opensearch_engine, documents)
     assert isinstance(opensearch.location, OpenSearchLocation)
     index = index_name(opensearch.location.prefix, "shops", opensearch.stamp.generation)
     queries = _read(tmp_path, _find(HIDDEN, absent=["quillomere"]))
@@ -224,15 +216,22 @@ def test_a_failing_engine_is_asked_again_until_the_retry_limit(opensearch: Built
         mended.join()
 
 
-def test_an_unavailable_cluster_is_an_error(embedded: Built, tmp_path: Path) -> None:
-    unavailable = OpenSearchLocation(("http://127.0.0.1:9",), "nobody")
+def test_an_unavailable_cluster_is_an_error(
+    embedded_engine: Engine, documents: Documents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Each attempt is itself made of attempts.
+    monkeypatch.setattr("service.search.typeahead.fetching._RETRY_SECONDS", 0.5)
+    stamp, unavailable = _built(embedded_engine, documents).stamp, OpenSearchLocation(("http://127.0.0.1:9",), "nobody")
     queries = _read(tmp_path, _find(HIDDEN, absent=["quillomere"]))
     with pytest.raises(SinkError, match="the search engine does not answer while its files are fetched"):
-        check_acceptance(queries, GenerationAnswers(unavailable, embedded.stamp, patience=0.5))
+        check_acceptance(queries, GenerationAnswers(unavailable, stamp, patience=0.5))
 
 
 @pytest.mark.rule("G4.schema")
-def test_a_generation_of_another_schema_version_is_not_asked(embedded: Built, tmp_path: Path) -> None:
+def test_a_generation_of_another_schema_version_is_not_asked(
+    embedded_engine: Engine, documents: Documents, tmp_path: Path
+) -> None:
+    embedded = _built(embedded_engine, documents)
     other = replace(embedded.stamp, schema_version=SCHEMA_VERSION + 1)
     queries = _read(tmp_path, _find("lamp", expect=["lamp"]))
     with pytest.raises(SinkError, match=f"it has schema version {SCHEMA_VERSION + 1}, the service reads"):

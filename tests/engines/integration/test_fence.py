@@ -8,8 +8,7 @@ from opensearchpy import OpenSearch
 from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import STAMP, alias_name, index_name, previous_alias
 from indexer.sinks.failures import SinkError
-from tests.engines.conftest import OpenSearchLocation
-from tests.engines.integration.conftest import Engine
+from tests.engines.conftest import Engine, OpenSearchLocation
 from tests.engines.integration.generations import Documents, projected, publish, sealed
 from tests.rules.backends.asking import find, names
 from tests.support.catalogues import shop

@@ -16,8 +16,7 @@ from index_mappings.generations import STAMP, STAMP_ID, Stamp, alias_name, first
 from index_mappings.integrity import to_checked_json
 from service.search.failures import BackendUnavailable, NotReadable
 from service.search.freshness import LiveStamp
-from tests.engines.conftest import OpenSearchLocation
-from tests.engines.integration.conftest import Engine
+from tests.engines.conftest import Engine, OpenSearchLocation
 from tests.engines.integration.generations import projected, publish
 from tests.rules.backends.asking import find, names
 from tests.support.catalogues import shop

@@ -13,8 +13,7 @@ from indexer.__main__ import index
 from indexer.jobs.retention import prune, remove_unfinished
 from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import Generation, Role, Sink
-from tests.engines.conftest import OpenSearchLocation
-from tests.engines.integration.conftest import Engine
+from tests.engines.conftest import Engine, OpenSearchLocation
 from tests.engines.integration.generations import Documents, projected, sealed
 from tests.support.catalogues import shop
 

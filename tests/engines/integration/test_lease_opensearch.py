@@ -16,7 +16,7 @@ from indexer.sinks.opensearch.lease import OpenSearchLease
 from indexer.sinks.opensearch.lease_document import LeaseDocument, LeaseStore
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from tests.engines.integration.leases import LeaseLocation, held_by_us, opensearch_lease, reply_to
-from tests.support.real.plugin import NodeFactory
+from tests.support.real.opensearch import OpenSearchNode
 from tests.support.real.process import free_ports
 
 TTL_S: Final = 1.5
@@ -191,10 +191,8 @@ def test_an_engine_that_is_not_there_is_an_error_in_time_and_without_its_address
 @pytest.mark.slow
 @pytest.mark.opensearch
 @pytest.mark.rule("G4")
-def test_a_short_silence_of_the_engine_is_survived_and_a_long_one_loses_the_lease(opensearch_node: NodeFactory) -> None:
-    ttl = 3.0  # a node that has just started is slow
-    node = opensearch_node()
-    node.start()
+def test_a_short_silence_of_the_engine_is_survived_and_a_long_one_loses_the_lease(spare_node: OpenSearchNode) -> None:
+    ttl, node = 3.0, spare_node  # one that has just started is slow
     with OpenSearch([node.url]) as client:
         lease, other = OpenSearchLease(client, "test", ttl), OpenSearchLease(client, "test", ttl)
         lease.acquire("build", 0)

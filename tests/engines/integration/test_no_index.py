@@ -4,25 +4,20 @@ import json
 import logging
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 import pytest
 
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.embedded import stamp_path
 from indexer.sinks.embedded.sink import EmbeddedSink
-from indexer.sinks.opensearch.sink import OpenSearchSink
-from indexer.sinks.protocol import Sink
 from service.app import create_app
 from service.settings.service import Settings
+from tests.engines.conftest import Engine
 from tests.support.catalogues import build_into, shop, write_catalogue
 from tests.support.served import get, post, served
-
-if TYPE_CHECKING:
-    from tests.engines.conftest import OpenSearchLocation
 
 NO_INDEX: Final = (
     "No index is published here yet, so nothing can be answered. The operator publishes one with shop-directory index "
@@ -34,51 +29,26 @@ READY: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Empty:
-    """A location without an index: the service's settings for it, what its log calls it, and how to write there."""
-
-    settings: Settings
-    looked_in: str
-    sink: Callable[[], Sink]
-
-
-@pytest.fixture(params=["embedded", pytest.param("opensearch", marks=pytest.mark.opensearch)])
-def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Empty:
-    """One of each engine."""
-    stores: dict[str, Any] = {"token_file": tmp_path / "tokens.sqlite", "reports_file": tmp_path / "reports.sqlite"}
-    stores["request_timeout"] = 10.0
-    if request.param == "embedded":
-        folder = tmp_path / "no index here"
-        return Empty(Settings(data_dir=folder, **stores), str(folder), lambda: EmbeddedSink(folder))
-    location: OpenSearchLocation = request.getfixturevalue("opensearch_location")
-    urls, folder = (location.url,), tmp_path / "typeahead"
-    settings = Settings(
-        engine="opensearch", opensearch_urls=urls, index_prefix=location.prefix, typeahead_dir=folder, **stores
-    )
-    return Empty(settings, f"{location.prefix}-stamp", lambda: OpenSearchSink([location.url], location.prefix))
-
-
 @pytest.mark.rule("O1", "G4.schema", "E5", "I73")
 def test_without_an_index_calls_are_not_ready_and_an_index_published_later_is_served(
-    empty: Empty, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    engine: Engine, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with served(create_app(empty.settings)) as base:
+    given = engine.settings
+    looked_in = str(given.data_dir) if given.engine == "embedded" else f"{given.index_prefix}-stamp"
+    with served(create_app(given)) as base:
         replies = [post(base, "/tool/find_shop", {"query": "lamp"}), get(base, "/suggest?q=lamp")]
         ready = get(base, "/ready")
-        sink = empty.sink()
-        build_into(sink, write_catalogue(tmp_path / "shops.ndjson", [shop("Lamp")]))
-        sink.close()
+        build_into(engine.sink, write_catalogue(tmp_path / "shops.ndjson", [shop("Lamp")]))
         found = post(base, "/tool/find_shop", {"query": "lamp"})
     assert [(reply.status, reply.json["code"], reply.json["detail"]) for reply in replies] == [
         (503, "not_ready", NO_INDEX)
     ] * 2
     assert (ready.status, ready.json["code"], ready.json["detail"]) == (503, "not_ready", READY)
-    assert not [reply for reply in (*replies, ready) if empty.looked_in in reply.body.decode()]
+    assert not [reply for reply in (*replies, ready) if looked_in in reply.body.decode()]
     assert (found.status, [one["name"] for one in found.json["results"]]) == (200, ["Lamp"])
     at_start = [record.getMessage() for record in caplog.records if record.getMessage().startswith("there is no index")]
     assert len(at_start) == 1
-    assert empty.looked_in in at_start[0]
+    assert looked_in in at_start[0]
     assert "shop-directory index build" in at_start[0]
 
 

@@ -1,12 +1,9 @@
 """A build leaves one segment a kind in a real OpenSearch; a merge that goes wrong is logged and fails nothing (G1)."""
 
-import http.client
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -25,6 +22,7 @@ from indexer.sinks.opensearch.writing import OpenSearchWriter
 from indexer.sources.ndjson import NdjsonCatalogue
 from tests.engines.conftest import OpenSearchLocation
 from tests.support.catalogues import coupon, shop, write_catalogue_directory
+from tests.support.loopback import Forwarding, listening
 
 SHOPS: Final = 120
 SEVERAL: Final = 5
@@ -69,40 +67,12 @@ def _segments(location: OpenSearchLocation, generation: str) -> dict[str, list[i
 def _spoiled(node: str, part: str, answer: tuple[int, bytes]) -> Iterator[str]:
     """The URL of a relay to a node that itself answers every request with this in its path."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        timeout = 10
+    class Spoiling(Forwarding):
+        def through(self, body: bytes) -> None:
+            self.reply(*(answer if part in self.path else self.forwarded(body)))
 
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-        def _pass(self) -> None:
-            body = self.rfile.read(int(self.headers.get("content-length", 0)))
-            status, said = answer
-            if part not in self.path:
-                asking = http.client.HTTPConnection(urlsplit(node).netloc)
-                asking.request(self.command, self.path, body, {"content-type": "application/json"})
-                reply = asking.getresponse()
-                status, said = reply.status, reply.read()
-                asking.close()
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(said)))
-            self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(said)
-
-        do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = _pass  # noqa: N815 - names that the base class looks for
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.daemon_threads = True
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with listening(Spoiling, node=urlsplit(node).netloc) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 def _built(url: str, location: OpenSearchLocation, catalogue: NdjsonCatalogue, tmp_path: Path) -> str:

@@ -19,14 +19,12 @@ from indexer.sinks.failures import SinkError
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from service.search.failures import BackendUnavailable
 from service.search.opensearch.engine import OpenSearchBackend
-from tests.engines.conftest import OpenSearchLocation
-from tests.engines.integration.conftest import Engine
+from tests.engines.conftest import Engine, OpenSearchLocation
 from tests.engines.integration.generations import Documents, projected, publish, sealed
 from tests.rules.backends.asking import find, names
 from tests.support.catalogues import build_into, coupon, offer, shop, write_catalogue
-from tests.support.real.opensearch import OpenSearchCluster
-from tests.support.real.plugin import NodeFactory
-from tests.support.real.sources import LocalNodes, find_local_nodes
+from tests.support.real.node_build import NodeBuild
+from tests.support.real.opensearch import OpenSearchCluster, OpenSearchNode
 
 _KINDS: Final = (*DOCUMENTS, STAMP)
 
@@ -142,11 +140,9 @@ def _rows(client: OpenSearch, prefix: str) -> dict[str, tuple[str, str]]:
 @pytest.mark.slow
 @pytest.mark.rule("G1.replica", "E3")
 async def test_a_cluster_holds_each_generation_twice_and_a_lost_shard_is_a_failure(
-    opensearch_node: NodeFactory, documents: Documents, tmp_path: Path
+    node_build: NodeBuild, documents: Documents, tmp_path: Path
 ) -> None:
-    nodes = find_local_nodes()
-    assert isinstance(nodes, LocalNodes)
-    cluster = OpenSearchCluster(nodes.build(), tmp_path / "cluster", size=2)
+    cluster = OpenSearchCluster(node_build, tmp_path / "cluster", size=2)
     await asyncio.to_thread(cluster.start)
     try:
         with OpenSearch([cluster.urls[0]]) as client:
@@ -175,11 +171,9 @@ async def test_a_cluster_holds_each_generation_twice_and_a_lost_shard_is_a_failu
 
 @pytest.mark.slow
 @pytest.mark.rule("G1.replica")
-async def test_a_lone_node_holds_each_generation_once(opensearch_node: NodeFactory, documents: Documents) -> None:
-    node = opensearch_node()
-    await asyncio.to_thread(node.start)
-    with OpenSearch([node.url]) as client:
-        sink = OpenSearchSink([node.url], "alone")
+async def test_a_lone_node_holds_each_generation_once(spare_node: OpenSearchNode, documents: Documents) -> None:
+    with OpenSearch([spare_node.url]) as client:
+        sink = OpenSearchSink([spare_node.url], "alone")
         stamp = publish(sink, documents)
         sink.close()
         assert _rows(client, "alone") == dict.fromkeys(_indices("alone", stamp), ("green", "0"))

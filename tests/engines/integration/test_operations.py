@@ -24,10 +24,9 @@ from indexer.sources.ndjson import NdjsonCatalogue
 from service.search.failures import BackendUnavailable, NothingPublished, OtherSchema
 from service.search.opensearch.engine import OpenSearchBackend
 from service.search.protocol import Generations
-from tests.engines.conftest import OpenSearchLocation
+from tests.engines.conftest import Engine, OpenSearchLocation
 from tests.engines.following.breaking import BreakingEditor, CrashedError, CrashPoint, crashing_check
 from tests.engines.following.followed import FollowedIndex
-from tests.engines.integration.conftest import Engine
 from tests.engines.integration.generations import projected, publish, sealed
 from tests.support.catalogues import shop
 from tests.support.changes import delete, upsert

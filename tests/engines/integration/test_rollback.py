@@ -15,8 +15,8 @@ from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import Role, Sink
 from indexer.sources.changes.file import ChangeFile
 from indexer.state.state import StateError
+from tests.engines.conftest import Engine
 from tests.engines.following.followed import FollowedIndex
-from tests.engines.integration.conftest import Engine
 from tests.rules.backends.asking import find, names
 from tests.support.catalogues import coupon, offer, shop
 from tests.support.changes import delete, upsert

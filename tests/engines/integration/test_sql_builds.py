@@ -17,7 +17,7 @@ from indexer.sources.protocol import ChangeSource, Source
 from indexer.sources.sql.catalogue import SqlCatalogue
 from indexer.sources.sql.mapping import load_mapping
 from indexer.state.states import States
-from tests.engines.integration.conftest import Engine
+from tests.engines.conftest import Engine
 from tests.engines.integration.test_sql_source import SAMPLE, load
 from tests.support.sql_databases import Database
 

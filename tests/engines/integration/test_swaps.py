@@ -16,7 +16,7 @@ from service.search.engine import SearchRequest
 from service.search.failures import GenerationGone
 from service.search.plan import Plan
 from service.search.protocol import SearchBackend, Snapshot
-from tests.engines.integration.conftest import Engine
+from tests.engines.conftest import Engine
 from tests.engines.integration.generations import Documents, projected, publish, replace_live, sealed
 from tests.rules.backends.asking import find, suggest
 from tests.support.catalogues import shop

@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +22,6 @@ from tests.support.real.plugin import NodeFactory
 
 pytestmark = pytest.mark.opensearch
 
-_PREFIX: Final = "damaged"
 # What is answered from the index whose shard is damaged.
 _FAILING: Final = {"coupons", "all coupons"}
 _BOUND_S: Final = 60.0
@@ -36,9 +36,8 @@ def _cut(path: Path) -> None:
     Damage(path, path.stat().st_size // 2, None).do()
 
 
-def _shard_file(node: OpenSearchNode, client: OpenSearch, kind: str, generation: str) -> Path:
+def _shard_file(node: OpenSearchNode, client: OpenSearch, index: str) -> Path:
     """The largest file of a shard that holds documents."""
-    index = index_name(_PREFIX, kind, generation)
     uuid = client.indices.get_settings(index=index)[index]["settings"]["index"]["uuid"]
     files = (node.place.folder / "data").glob(f"**/indices/{uuid}/*/index/*")
     return max(files, key=lambda path: path.stat().st_size)
@@ -59,30 +58,49 @@ async def _settled(client: OpenSearch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.rule("E3")
-@pytest.mark.parametrize("damage", [_flip, _cut, Path.unlink])
 async def test_a_node_that_starts_on_damaged_shard_files_gives_no_wrong_answer(
-    opensearch_node: NodeFactory, tmp_path: Path, damage: Callable[[Path], None]
+    opensearch_node: NodeFactory, tmp_path: Path
 ) -> None:
     node = opensearch_node()
     await asyncio.to_thread(node.start)
-    sink = OpenSearchSink([node.url], _PREFIX, shards=2)
-    summary = await asyncio.to_thread(
-        build, catalogue(tmp_path, 60), sink, States(tmp_path / "states", sink.location), BuildOptions()
-    )
+    with OpenSearch([node.url]) as client:
+        worlds = [await _built(node, client, tmp_path, damage) for damage in (_flip, _cut, Path.unlink)]
+        await asyncio.to_thread(node.stop)
+        for world in worlds:
+            world.damage(world.path)
+        node.launch()
+        await _settled(client)
+    for world in worlds:
+        await world.assert_no_wrong_answer()
+
+
+@dataclass(frozen=True, slots=True)
+class _World:
+    """A published generation: its prefix, its backend and right answers, the file that is damaged, and how."""
+
+    prefix: str
+    backend: OpenSearchBackend
+    right: dict[str, str]
+    path: Path
+    damage: Callable[[Path], None]
+
+    async def assert_no_wrong_answer(self) -> None:
+        expected = {name: UNAVAILABLE if name in _FAILING else answer for name, answer in self.right.items()}
+        async with asyncio.timeout(_BOUND_S):
+            # A node that has just started may not answer in time.
+            while (found := await answers(self.backend)) != expected:
+                assert all(answer in {self.right[name], UNAVAILABLE} for name, answer in found.items()), self.prefix
+        await self.backend.close()
+
+
+async def _built(node: OpenSearchNode, client: OpenSearch, folder: Path, damage: Callable[[Path], None]) -> _World:
+    prefix = f"damaged-{damage.__name__.strip('_')}"
+    sink = OpenSearchSink([node.url], prefix, shards=2)
+    states = States(folder / prefix, sink.location)
+    summary = await asyncio.to_thread(build, catalogue(folder, 60), sink, states, BuildOptions())
     sink.close()
-    backend, client = OpenSearchBackend([node.url], _PREFIX), OpenSearch([node.url])
+    backend = OpenSearchBackend([node.url], prefix)
     right = await answers(backend)
     assert UNAVAILABLE not in right.values()
-    path = _shard_file(node, client, "coupons", summary.stamp.generation)
-    await asyncio.to_thread(node.stop)
-    damage(path)
-    node.launch()
-    await _settled(client)
-    expected = {name: UNAVAILABLE if name in _FAILING else answer for name, answer in right.items()}
-    async with asyncio.timeout(_BOUND_S):
-        # A node that has just started may not answer in time.
-        while (found := await answers(backend)) != expected:
-            assert all(answer in {right[name], UNAVAILABLE} for name, answer in found.items())
-    client.close()
-    await backend.close()
-    await asyncio.to_thread(node.stop)
+    index = index_name(prefix, "coupons", summary.stamp.generation)
+    return _World(prefix, backend, right, _shard_file(node, client, index), damage)

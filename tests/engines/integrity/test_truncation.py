@@ -8,26 +8,27 @@ import logging
 import os
 import signal
 import time
+from http.client import HTTPException
 from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
 
-import httpx2
 import pytest
 
 from index_mappings.integrity import COMMITTED
 from tests.engines.integrity.test_damage import damages
 from tests.engines.integrity.world import DamagedWorld
+from tests.support.served import get, post
 from tests.support.service_process import Service
 
 TRUNCATIONS: Final = int(os.environ.get("SHOP_DIRECTORY_TRUNCATIONS", "4"))
-_READS: Final[tuple[tuple[str, str, dict[str, Any] | None], ...]] = (
-    ("GET", "/suggest?q=l", None),
-    ("POST", "/tool/find_shop", {"query": "lamps"}),
-    ("POST", "/tool/find_shop", {"query": ""}),
-    ("POST", "/tool/list_categories", {}),
-    ("POST", "/tool/get_shop", {"shop_domain": "d1.internal"}),
-    ("POST", "/tool/get_shipping_policy", {"shop_domain": "d2.internal"}),
+_READS: Final[tuple[tuple[str, dict[str, Any] | None], ...]] = (
+    ("/suggest?q=l", None),
+    ("/tool/find_shop", {"query": "lamps"}),
+    ("/tool/find_shop", {"query": ""}),
+    ("/tool/list_categories", {}),
+    ("/tool/get_shop", {"shop_domain": "d1.internal"}),
+    ("/tool/get_shipping_policy", {"shop_domain": "d2.internal"}),
 )
 _LOG: Final = logging.getLogger(__name__)
 # Stamp and cached answers are trusted for two seconds, and all files of this small generation are read in two.
@@ -35,26 +36,25 @@ _FOUND_BOUND_S: Final = 10.0
 
 
 class _Reading:
-    """The service as a process of its own, and a client that asks it."""
+    """The service as a process of its own."""
 
     def __init__(self, root: Path, folder: Path) -> None:
         self.service = Service(folder / "service", {"DATA_DIR": str(root), "STATE_DIR": str(folder / "state")})
-        self._client = httpx2.Client(base_url=self.service.base, timeout=10.0)
         self.service.start()
 
     def answers(self) -> list[Any] | None:
         """The answer of each read, None instead of a 503; None if the process ended."""
         found = []
-        for method, path, body in _READS:
+        for path, body in _READS:
             try:
-                answer = self._client.request(method, path, json=body)
-            except httpx2.TransportError:
+                answer = get(self.service.base, path) if body is None else post(self.service.base, path, body)
+            except (OSError, HTTPException):
                 return None
-            if answer.status_code == 503:
-                assert answer.json()["code"] == "backend_unavailable"
+            if answer.status == 503:
+                assert answer.json["code"] == "backend_unavailable"
             else:
-                assert answer.status_code == 200, (path, answer.text)
-            found.append(None if answer.status_code == 503 else answer.json())
+                assert answer.status == 200, (path, answer.body)
+            found.append(None if answer.status == 503 else answer.json)
         return found
 
     def until_found(self) -> bool:
@@ -66,13 +66,9 @@ class _Reading:
 
     def _readiness(self) -> str:
         try:
-            return self._client.get("/ready").text
-        except httpx2.TransportError:
+            return get(self.service.base, "/ready").body.decode()
+        except (OSError, HTTPException):
             return ""
-
-    def stop(self) -> None:
-        self._client.close()
-        self.service.stop()
 
 
 @pytest.mark.slow
@@ -94,14 +90,13 @@ def test_no_file_that_is_cut_short_while_serving_gives_a_wrong_answer(tmp_path: 
             assert reading.service.ended() == -signal.SIGBUS
             assert damage.path in mapped, damage
             lost += 1
-            reading.stop()
             reading = _Reading(world.root, tmp_path)
             continue
         assert right is not None
         assert all(answer in (expected, None) for answer, expected in zip(found, right, strict=True)), damage
         refused += None in found
         reading.service.wait_until_ready()
-    reading.stop()
+    reading.service.stop()
     world.sink.close()
     _LOG.info("%d files cut short: %d times no answers, %d processes lost", TRUNCATIONS, refused, lost)
     assert refused + lost == TRUNCATIONS

@@ -20,10 +20,9 @@ from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import LeaseHeldError
 from indexer.sinks.memory.sink import MemorySink
-from indexer.sinks.protocol import Sink
 from indexer.state.state import StateError
 from indexer.state.states import States
-from tests.engines.conftest import OpenSearchLocation
+from tests.engines.conftest import Engine, OpenSearchLocation
 from tests.engines.reconcile.world import (
     DOCUMENTS_OF_THE_WORLD,
     PUBLIC,
@@ -40,6 +39,14 @@ _REPAIR = VerifyOptions(repair=True)
 
 def _check(world: World, *, repair: bool) -> FaultReport:
     return check_aliases(world.sink, repair=repair, check=lambda: None)
+
+
+def _assert_the_stamp_is_found_and_repaired(world: World) -> None:
+    found = _check(world, repair=False)
+    repaired = _check(world, repair=True)
+
+    assert found == FaultReport((FaultCount(Fault.WRONG_GENERATION, STAMP, 1),))
+    assert repaired == replace(found, repaired=1)
 
 
 def test_a_consistent_index_has_no_faults(world: World) -> None:
@@ -76,8 +83,8 @@ class TestOpenSearch:
     """Real indices and aliases."""
 
     @pytest.fixture
-    def world(self, opensearch_sink: Sink, tmp_path: Path) -> World:
-        return built(opensearch_sink, tmp_path)
+    def world(self, opensearch_engine: Engine, tmp_path: Path) -> World:
+        return built(opensearch_engine.sink, tmp_path)
 
     @pytest.mark.rule("G1")
     def test_aliases_that_lead_elsewhere_or_nowhere_are_moved_back(
@@ -121,11 +128,7 @@ class TestOpenSearch:
             name=alias_name(opensearch_location.prefix, STAMP),
         )
 
-        found = _check(world, repair=False)
-        repaired = _check(world, repair=True)
-
-        assert found == FaultReport((FaultCount(Fault.WRONG_GENERATION, STAMP, 1),))
-        assert repaired == replace(found, repaired=1)
+        _assert_the_stamp_is_found_and_repaired(world)
         assert world.sink.live() == before
 
     def test_a_stamp_of_another_generation_is_rewritten(
@@ -137,11 +140,7 @@ class TestOpenSearch:
         index = index_name(opensearch_location.prefix, STAMP, before.generation)
         client.index(index=index, id=STAMP_ID, body={"stamp": other.as_wire()})
 
-        found = _check(world, repair=False)
-        repaired = _check(world, repair=True)
-
-        assert found == FaultReport((FaultCount(Fault.WRONG_GENERATION, STAMP, 1),))
-        assert repaired == replace(found, repaired=1)
+        _assert_the_stamp_is_found_and_repaired(world)
         after = world.sink.live()
         assert after is not None
         assert after.sequence > 1_000_000_000

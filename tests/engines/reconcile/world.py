@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from indexer.jobs.build import build
 from indexer.jobs.change_applier import ChangeApplier
 from indexer.projection.generation import Projector
 from indexer.projection.offers import project_coupon
@@ -14,11 +13,10 @@ from indexer.reconcile.findings import FaultReport
 from indexer.reconcile.live import Timer, VerifyOptions, verify_live
 from indexer.records.related import CouponRecord
 from indexer.sinks.dead_letters import DeadLetters
-from indexer.sinks.memory.sink import MemorySink
 from indexer.sinks.protocol import GenerationEditor, Sink
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.state import State
-from tests.engines.following.followed import FollowedIndex, Scanned, scanned
+from tests.engines.following.followed import FollowedIndex
 from tests.support.catalogues import Lines, coupon, offer, redirect, shipping, shop, trust
 
 # Ten public shops, one that is under review, one that loses its domain to a better rank.
@@ -88,12 +86,6 @@ class World(FollowedIndex):
     def applier(self, state: State, editor: GenerationEditor) -> ChangeApplier:
         return ChangeApplier(state, editor, self.source.changes(), DeadLetters(self.states.dead_letters), lambda: None)
 
-    def rebuilt(self) -> Scanned:
-        """All that a full build of the source makes."""
-        sink = MemorySink()
-        build(self.source, sink)
-        return scanned(sink)
-
 
 def built(sink: Sink, directory: Path) -> World:
     """The world, built into a sink."""
@@ -108,17 +100,12 @@ def lose(kind: str, document_id: str) -> Callable[[State, GenerationEditor], Non
 
 
 def change(kind: str, document_id: str, like: str) -> Callable[[State, GenerationEditor], None]:
-    """Give a document the contents of another one, under its own id."""
+    """Give a document the contents of another one, under its own id: one of which no record knows, too."""
 
     def spoil(state: State, editor: GenerationEditor) -> None:
         _wrote(editor.write(kind, [_renamed(Projector(state).document(kind, like), document_id)], []))
 
     return spoil
-
-
-def add_foreign(kind: str, document_id: str, like: str) -> Callable[[State, GenerationEditor], None]:
-    """Add a document of which no record knows."""
-    return change(kind, document_id, like)
 
 
 def add_shop(shop_id: str) -> Callable[[State, GenerationEditor], None]:

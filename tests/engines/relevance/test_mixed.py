@@ -1,11 +1,16 @@
-"""The floors under the quality of typing where the development shops are among many others (M9.quality)."""
+"""The floors under the quality of typing where the development shops are mixed into invented ones (M9.quality)."""
 
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from tests.engines.relevance.mixed import measure_mixed, mixed_engine
+from bench.typeahead.corpus import write_corpus
+from bench.typeahead.quality import judged_later
+from indexer.sinks.embedded.sink import EmbeddedSink
+from service.search.embedded.engine import EmbeddedBackend
+from service.search.protocol import SuggestQuery
+from tests.support.catalogues import build_into
 
 _INVENTED: Final = 20_000
 # A little under what is measured today; docs/relevance.md has the figures, and those among 100,000.
@@ -45,8 +50,15 @@ _KEYSTROKES: Final = 3.3
 async def test_among_20_000_others_the_sought_shop_is_among_eight_in_the_share_that_each_class_sets(
     dev_data: Path, tmp_path: Path
 ) -> None:
-    async with mixed_engine(dev_data, tmp_path, _INVENTED) as backend:
-        judged = await measure_mixed(backend, dev_data)
+    build_into(EmbeddedSink(tmp_path / "index"), write_corpus(tmp_path / "mixed.ndjson", dev_data, _INVENTED))
+    backend = EmbeddedBackend(tmp_path / "index")
+    snapshot = await backend.snapshot()
+
+    async def ask(q: str, country: str | None, limit: int) -> list[str]:
+        return [found.shop.id for found in snapshot.suggest(SuggestQuery(q, country, limit)).shops]
+
+    judged = await judged_later(ask, dev_data)
+    await backend.close()
     assert set(judged.classes) == set(_SUCCESS_8)
     assert {kind: judged.classes[kind].success_8 for kind, floor in _SUCCESS_8.items()
             if judged.classes[kind].success_8 < floor} == {}  # fmt: skip

@@ -1,7 +1,7 @@
-"""The containers' own commands, run in clean folders against a real OpenSearch and a real Redis.
+"""The installed wheel: the containers' own commands with real parts, and the command on its own.
 
-In the order of the composition: secrets, Redis, the index job, the follower, the service. Those that go on are stopped
-as Docker does it.
+The containers' commands run in clean folders, in the order of the composition: secrets, Redis, the index job, the
+follower, the service. Those that go on are stopped as Docker does it.
 """
 
 import json
@@ -16,9 +16,11 @@ from typing import Any, Final
 
 import pytest
 
-from tests.people.containers.building import build_wheel, compile_typeahead, copy_sources, install
+from tests.people.containers.building import Installed, build_wheel, compile_typeahead, copy_sources, install
 from tests.people.containers.composition import composition
+from tests.people.containers.image import stages
 from tests.people.containers.running import BOUND_S, Machine, Running
+from tests.people.publishing.try_wheel import try_command
 from tests.support.emptying import delete_indices
 from tests.support.real.process import free_ports
 from tests.support.sample import SAMPLE
@@ -29,12 +31,21 @@ BUILT_AT: Final = "2026-11-21T09:30:00Z"
 BUILT: Final = {"COMMIT": COMMIT, "BUILT_AT": BUILT_AT}
 
 
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The image's programs, with the machine code that its last step compiles in half a minute."""
+    folder = tmp_path_factory.mktemp("image")
+    build_wheel(copy_sources(folder), folder / "wheels")
+    programs = install(folder / "wheels", folder / "opt")
+    compile_typeahead(programs)
+    return programs
+
+
 @pytest.fixture
-def machine(tmp_path: Path, opensearch_url: str) -> Iterator[Machine]:
+def machine(installed: Installed, tmp_path: Path, opensearch_url: str) -> Iterator[Machine]:
     """The image's programs and the composition, with a prefix and ports of its own."""
     prefix = f"test-{secrets.token_hex(6)}"
     redis, port = free_ports(2)
-    build_wheel(copy_sources(tmp_path), tmp_path / "wheels")
     stands_for = {
         "/var/lib/shop-directory": str(tmp_path / "state"),
         "/run/shop-directory": str(tmp_path / "run"),
@@ -51,8 +62,6 @@ def machine(tmp_path: Path, opensearch_url: str) -> Iterator[Machine]:
         (tmp_path / name).mkdir(mode=0o750)
     shutil.copytree(SAMPLE, tmp_path / "catalogue", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     services = composition(INDEX_PREFIX=prefix)["services"]
-    installed = install(tmp_path / "wheels", tmp_path / "opt")
-    compile_typeahead(installed)
     yield Machine(installed, services, stands_for, tmp_path)
     delete_indices([opensearch_url], prefix)
 
@@ -100,6 +109,19 @@ def test_the_commands_of_the_containers_do_what_they_should_in_clean_folders(mac
         with machine.started("follower", machine.command("follower"), machine.environment("follower")) as follower:
             serve_and_stop(machine, secret_files)
             assert (follower.stop(), follower.said.splitlines()[-1][:12]) == (0, "Followed for")
+
+
+def test_the_installed_wheel_indexes_its_sample_serves_it_and_answers_over_stdio(
+    installed: Installed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Code for another processor would not be used.
+    monkeypatch.setenv("NUMBA_CPU_NAME", stages()[0].environment()["NUMBA_CPU_NAME"])
+    tried = try_command(installed.programs / "shop-directory", tmp_path)
+    suggested = [shop["name"] for shop in tried["suggest"]["shops"]]
+    found = [shop["name"] for shop in tried["found"]["results"]]
+    assert suggested
+    assert all("lum" in name.lower() for name in suggested)
+    assert set(suggested) <= set(found)
 
 
 def asked(base: str, tool: str, body: dict[str, Any], **headers: str) -> Reply:

@@ -12,7 +12,7 @@ from typing import Any, Final, get_args
 
 import pytest
 
-import tests.engines.integration.conftest
+import tests.engines.conftest
 import tests.rules.auth.conftest
 import tests.rules.backends.conftest
 import tests.rules.limits.conftest
@@ -35,7 +35,7 @@ SETTINGS: Final = ("engine", "token_store", "reports", "limiter")
 # the embedded engine while it has no texts for suggest requests open.
 SUITES: Final[Mapping[str, tuple[Any, str, frozenset[str]]]] = {
     "engine": (tests.rules.backends.conftest.opener, "{}", frozenset({"reference", "kernel"})),
-    "engine with its sink": (tests.engines.integration.conftest.engine, "{}_engine", frozenset()),
+    "engine with its sink": (tests.engines.conftest.engine, "{}_engine", frozenset()),
     "token_store": (tests.rules.auth.conftest.location, "{}", frozenset({"cluster"})),
     "reports": (tests.rules.reports.conftest.store, "{}_store", frozenset({"cluster_store"})),
     "limiter": (tests.rules.limits.conftest.make_limiter, "{}", frozenset()),

@@ -1,1 +1,1 @@
-"""What is published: workflows, manifests, metadata, and the wheel on its own."""
+"""What is published: workflows, manifests and metadata, and a command that tries the wheel."""

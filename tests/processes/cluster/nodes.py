@@ -1,29 +1,14 @@
 """What tests ask of a cluster as a whole: who manages it, and that all of it is there again."""
 
-import json
 from collections.abc import Sequence
-from http.client import HTTPConnection, HTTPException
-from typing import Any, Final
-from urllib.parse import urlsplit
 
-from tests.support.real.opensearch import START_BOUND_S, OpenSearchCluster, OpenSearchNode
-
-_ANSWER_BOUND_S: Final = 20.0
-
-
-def asked(node: OpenSearchNode, path: str) -> Any:  # noqa: ANN401 - any JSON value
-    """What a node answers to a GET."""
-    connection = HTTPConnection(urlsplit(node.url).netloc, timeout=_ANSWER_BOUND_S)
-    try:
-        connection.request("GET", path)
-        return json.loads(connection.getresponse().read())
-    finally:
-        connection.close()
+from tests.support.real.opensearch import OpenSearchCluster, OpenSearchNode
+from tests.support.served import get
 
 
 def manager(cluster: OpenSearchCluster) -> OpenSearchNode:
     """The node that the others have elected."""
-    ((row),) = asked(cluster.nodes[0], "/_cat/cluster_manager?format=json")
+    ((row),) = get(cluster.nodes[0].url, "/_cat/cluster_manager?format=json").json
     (found,) = (node for node in cluster.nodes if node.place.name == row["node"])
     return found
 
@@ -39,13 +24,4 @@ def make_whole(cluster: OpenSearchCluster) -> None:
         if not node.process.running:
             node.launch()
     for node in cluster.nodes:
-        node.wait_until_green(nodes=len(cluster.nodes), bound_s=START_BOUND_S)
-
-
-def known_nodes(node: OpenSearchNode) -> int:
-    """How many nodes the cluster has in the eyes of one; 0 when it does not know."""
-    try:
-        health = asked(node, "/_cluster/health?timeout=1s")
-    except (OSError, HTTPException, ValueError):
-        return 0
-    return int(health.get("number_of_nodes", 0))
+        node.wait_until_green(nodes=len(cluster.nodes))

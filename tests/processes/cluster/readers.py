@@ -1,20 +1,17 @@
 """Clients that read all the time and know every right answer: what they get, and for how long they are refused."""
 
-import json
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPException
 from itertools import cycle, islice
 from typing import Any, Final
-from urllib.parse import urlsplit
 
-from tests.support.served import ask
+from tests.support.served import Reply, get, post
 
 _PAUSE_S: Final = 0.02
-_BOUND_S: Final = 10.0
 
 QUESTIONS: Final[tuple[tuple[str, dict[str, Any] | None], ...]] = (
     ("/suggest?q=lumen+4", None),
@@ -40,7 +37,7 @@ Answers = tuple[tuple[int, bytes], ...]
 
 def answers(base: str, token: str) -> Answers:
     """Status and body of the answer to each question."""
-    content = (ask(base, *_request(path, body), _headers(token)) for path, body in QUESTIONS)
+    content = (_ask(base, path, body, token) for path, body in QUESTIONS)
     return tuple((reply.status, reply.body) for reply in content)
 
 
@@ -107,43 +104,31 @@ def _read(base: str, token: str, known: Answers, record: Record, first: int, sto
         if stop.wait(_PAUSE_S):
             return
         started = time.monotonic()
-        status, headers, content = _ask(base, path, body, token)
-        if (status, content) == right:
+        reply = _ask(base, path, body, token)
+        if (reply.status, reply.body) == right:
             record.right += 1
             if refused_since is not None:
                 record.longest = max(record.longest, time.monotonic() - refused_since)
                 refused_since = None
-        elif _is_our_failure(status, headers, content):
+        elif _is_our_failure(reply):
             record.refused += 1
             refused_since = started if refused_since is None else refused_since
             # What never ends has to count as well.
             record.longest = max(record.longest, time.monotonic() - refused_since)
         else:
-            record.wrong.append((path, status, content[:500]))
+            record.wrong.append((path, reply.status, reply.body[:500]))
 
 
-def _ask(base: str, path: str, body: dict[str, Any] | None, token: str) -> tuple[int, Mapping[str, str], bytes]:
-    connection = HTTPConnection(urlsplit(base).netloc, timeout=_BOUND_S)
-    method, target, content = _request(path, body)
+def _ask(base: str, path: str, body: dict[str, Any] | None, token: str) -> Reply:
     try:
-        connection.request(method, target, content, _headers(token))
-        answer = connection.getresponse()
-        return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+        if body is None:
+            return get(base, path, x_api_token=token)
+        return post(base, path, body, x_api_token=token)
     except (OSError, HTTPException) as error:
-        return 0, {}, type(error).__name__.encode()
-    finally:
-        connection.close()
+        return Reply(0, {}, type(error).__name__.encode())
 
 
-def _is_our_failure(status: int, headers: Mapping[str, str], content: bytes) -> bool:
-    if status != 503 or headers.get("content-type") != "application/problem+json":
+def _is_our_failure(reply: Reply) -> bool:
+    if reply.status != 503 or reply.headers.get("content-type") != "application/problem+json":
         return False
-    return json.loads(content)["code"] == "backend_unavailable" and headers["retry-after"].isdecimal()
-
-
-def _request(path: str, body: dict[str, Any] | None) -> tuple[str, str, bytes | None]:
-    return ("GET", path, None) if body is None else ("POST", path, json.dumps(body).encode())
-
-
-def _headers(token: str) -> dict[str, str]:
-    return {"content-type": "application/json", "x-api-token": token}
+    return reply.json["code"] == "backend_unavailable" and reply.headers["retry-after"].isdecimal()

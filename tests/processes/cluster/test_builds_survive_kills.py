@@ -4,34 +4,33 @@ A following job that is struck goes on as well, and what it took is there. The s
 elected manager first; SHOP_DIRECTORY_NODE_KILLS=all kills each of them at every point.
 """
 
-import json
 import logging
 import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from index_mappings.documents import DOCUMENTS, stored_part
+from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import index_name
-from indexer.jobs.build import BuildSummary, build
-from indexer.jobs.change_applier import ChangeApplier
-from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.lease import holding
-from indexer.sinks.memory.sink import MemorySink
 from indexer.sinks.opensearch.bulk_sender import BulkSender
 from indexer.sinks.opensearch.editing import OpenSearchEditor
 from indexer.sinks.opensearch.reading import OpenSearchReader
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.opensearch.writing import OpenSearchWriter
-from indexer.sources.ndjson import NdjsonCatalogue
-from indexer.state.states import States
-from tests.processes.cluster.nodes import asked, make_whole, manager, others
+from tests.engines.following.followed import FollowedIndex
+from tests.processes.cluster.conftest import some_shops
+from tests.processes.cluster.nodes import make_whole, manager, others
+from tests.support.catalogues import shop
+from tests.support.changes import upsert
 from tests.support.real.opensearch import OpenSearchCluster, OpenSearchNode
+from tests.support.served import get
 
 # A point is the n-th call of a method: the node dies while it runs.
 KillPoint = tuple[type, str, int]
@@ -62,16 +61,14 @@ BUILDS: Final = [(node, point) for point in BUILDING for node in range(_NODES)] 
 STEPS: Final = [(node, point) for point in FOLLOWING for node in range(_NODES)] if _ALL else [(0, "showing")]
 _LIMIT_S: Final = 3_600 if _ALL else 600
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("opensearch_node")]
-
-Wire = dict[str, dict[str, dict[str, Any]]]
+pytestmark = pytest.mark.slow
 
 
 @contextmanager
 def struck(point: KillPoint, strike: Callable[[], None]) -> Iterator[threading.Event]:
     """Strike while a method runs; yields what says that it has happened."""
     owner, name, wanted = point
-    real, calls, done = getattr(owner, name), iter(range(1, 1_000_000)), threading.Event()
+    real, calls, done = getattr(owner, name), count(1), threading.Event()
 
     @wraps(real)
     def running(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the method
@@ -85,69 +82,32 @@ def struck(point: KillPoint, strike: Callable[[], None]) -> Iterator[threading.E
         yield done
 
 
-class Directory:
+class Directory(FollowedIndex):
     """A catalogue and what is built of it."""
 
-    def __init__(self, cluster: OpenSearchCluster, catalogue: Path, folder: Path) -> None:
+    def __init__(self, cluster: OpenSearchCluster, folder: Path) -> None:
+        super().__init__(folder, OpenSearchSink(cluster.urls, "struck"), some_shops())
         self.cluster = cluster
-        self.source = NdjsonCatalogue(catalogue)
-        self.sink = OpenSearchSink(cluster.urls, "struck")
-        self.states = States(folder / "states", self.sink.location)
-        self._changes = catalogue / "changes.ndjson"
-        self._versions = iter(range(1, 1_000_000))
-
-    def build(self) -> BuildSummary:
-        """A full build."""
-        return build(self.source, self.sink, self.states)
+        self._versions = count(1)
 
     def change(self, shop_id: str, visibility: str) -> None:
         """Say that a shop's visibility has changed."""
         number = shop_id.removeprefix("s")
-        record = {
-            "id": shop_id, "name": f"Lumen {number}", "domain": f"l{number}.internal", "visibility": visibility,
-            "categories": [{"slug": "light-0", "name": "Light 0"}], "countries": [], "popularity": None,
-            "aliases": [], "source": "test",
-        }  # fmt: skip
-        line = {"op": "upsert", "type": "shops", "record": record, "version": next(self._versions)}
-        with self._changes.open("a", encoding="utf-8") as changes:
-            changes.write(f"{json.dumps(line)}\n")
+        record = shop(
+            f"Lumen {number}", f"l{number}.internal", id=shop_id, categories=["light-0"], visibility=visibility
+        )
+        self.append([upsert("shops", record, next(self._versions))])
 
     def follow(self) -> None:
         """Take what has changed into the live generation."""
         lease = self.sink.lease()
-        with holding(lease, "follow", 20.0):
-            live = self.sink.live()
-            assert live is not None
-            state, changes = self.states.open(live.generation), self.source.changes()
-            editor = self.sink.edit(live.generation)
-            try:
-                ChangeApplier(state, editor, changes, DeadLetters(self.states.dead_letters), lease.check).drain()
-            finally:
-                editor.close()
-                state.close()
-
-    def held(self) -> Wire:
-        """All documents of the live generation."""
-        live = self.sink.live()
-        assert live is not None
-        editor = self.sink.edit(live.generation)
-        return {kind: dict(editor.scan(kind)) for kind in DOCUMENTS}
-
-    def wanted(self) -> Wire:
-        """All documents that it must hold."""
-        memory = MemorySink()
-        build(self.source, memory)
-        return {
-            kind: {document.id: json.loads(json.dumps(stored_part(document))) for document in memory.documents[kind]}
-            for kind in DOCUMENTS
-        }
+        with holding(lease, "follow", 20.0), self.follower(check=lease.check) as follower:
+            follower.drain()
 
     def replicas(self, node: OpenSearchNode) -> set[str]:
         """How many copies the live generation's indices are to have."""
-        live = self.sink.live()
-        assert live is not None
-        names = ",".join(index_name("struck", kind, live.generation) for kind in DOCUMENTS)
-        found = asked(node, f"/{names}/_settings")
+        names = ",".join(index_name("struck", kind, self.live.generation) for kind in DOCUMENTS)
+        found = get(node.url, f"/{names}/_settings").json
         return {index["settings"]["index"]["number_of_replicas"] for index in found.values()}
 
 
@@ -158,9 +118,9 @@ def in_turn(cluster: OpenSearchCluster) -> list[OpenSearchNode]:
 
 
 @pytest.fixture
-def directory(cluster: OpenSearchCluster, catalogue: Path, tmp_path: Path) -> Iterator[Directory]:
+def directory(cluster: OpenSearchCluster, tmp_path: Path) -> Iterator[Directory]:
     """A catalogue of which nothing is built yet."""
-    made = Directory(cluster, catalogue, tmp_path)
+    made = Directory(cluster, tmp_path)
     yield made
     make_whole(cluster)
     made.sink.prune(keep=())
@@ -170,7 +130,7 @@ def directory(cluster: OpenSearchCluster, catalogue: Path, tmp_path: Path) -> It
 @pytest.mark.timeout(_LIMIT_S)
 @pytest.mark.rule("G1", "G1.verified", "G1.replica", "G2")
 def test_a_build_finishes_although_a_node_is_killed(directory: Directory) -> None:
-    wanted = directory.wanted()
+    wanted = directory.rebuilt()
     before = directory.build().stamp.generation
     turns = in_turn(directory.cluster)
     for number, point in BUILDS:
@@ -180,15 +140,14 @@ def test_a_build_finishes_although_a_node_is_killed(directory: Directory) -> Non
         LOG.info("killed %s while %s: %.1f s, restarts: %d", node.place.name, point, summary.seconds, summary.restarts)
         assert happened.is_set(), point
         assert not node.process.running, point
-        live = directory.sink.live()
-        assert live is not None
+        live = directory.live
         assert (live.generation, live.generation == before) == (summary.stamp.generation, False), point
         (alive, _) = others(directory.cluster, [node])
         assert directory.replicas(alive) == {"1"}, point
-        assert directory.held() == wanted, point
+        assert directory.scan() == wanted, point
         before = live.generation
         make_whole(directory.cluster)
-        assert directory.held() == wanted, point
+        assert directory.scan() == wanted, point
 
 
 @pytest.mark.timeout(_LIMIT_S)
@@ -202,14 +161,14 @@ def test_a_change_that_is_taken_while_a_node_dies_is_there_afterwards(directory:
         with struck(FOLLOWING[point], node.kill) as happened:
             directory.follow()
         assert happened.is_set(), point
-        held = directory.held()
+        held = directory.scan()
         assert shop_id not in held["shops"], point
-        assert held == directory.wanted(), point
+        assert held == directory.rebuilt(), point
         # The next ones come while it is still away.
         directory.change(shop_id, "public")
         directory.follow()
-        held = directory.held()
+        held = directory.scan()
         assert shop_id in held["shops"], point
-        assert held == directory.wanted(), point
+        assert held == directory.rebuilt(), point
         make_whole(directory.cluster)
-        assert directory.held() == held, point
+        assert directory.scan() == held, point

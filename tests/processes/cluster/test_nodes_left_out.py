@@ -5,8 +5,7 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from http.server import BaseHTTPRequestHandler
 from typing import Final
 
 import pytest
@@ -14,6 +13,7 @@ from opensearchpy.exceptions import ConnectionError as NoConnection
 from opensearchpy.exceptions import ConnectionTimeout, TransportError
 
 from service.search.opensearch.nodes import connect
+from tests.support.loopback import listening
 from tests.support.real.process import free_ports
 
 TIMEOUT_S: Final = 0.5
@@ -32,17 +32,8 @@ def node(status: int = 200) -> Iterator[tuple[str, list[str]]]:
             self.end_headers()
             self.wfile.write(json.dumps({"status": status}).encode())
 
-        def log_message(self, *_: object) -> None:
-            """Nothing is printed."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}", asked
-        finally:
-            server.shutdown()
-            thread.join()
+    with listening(Handler) as port:
+        yield f"http://127.0.0.1:{port}", asked
 
 
 @pytest.fixture

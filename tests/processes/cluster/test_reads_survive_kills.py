@@ -18,10 +18,11 @@ from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from service.app import create_app
 from service.settings.service import Settings
+from tests.processes.cluster.conftest import some_shops
 from tests.processes.cluster.nodes import make_whole, manager, others
 from tests.processes.cluster.readers import Answers, Readers, answers, reading
 from tests.support.callers import issue
-from tests.support.catalogues import build_into
+from tests.support.catalogues import build_into, write_catalogue_directory
 from tests.support.real.opensearch import OpenSearchCluster, OpenSearchNode
 from tests.support.served import served
 from tests.support.service_process import serving
@@ -35,7 +36,7 @@ _HANGS_S: Final = 10.0
 _HANGING: Final = 3 if os.environ.get("SHOP_DIRECTORY_NODE_KILLS") == "all" else 1
 LOG: Final = logging.getLogger(__name__)
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("opensearch_node")]
+pytestmark = pytest.mark.slow
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +55,9 @@ class Service:
 
 
 @pytest.fixture
-def service(cluster: OpenSearchCluster, catalogue: Path, tmp_path: Path) -> Iterator[Service]:
+def service(cluster: OpenSearchCluster, tmp_path: Path) -> Iterator[Service]:
     """A published catalogue, served; and the same from the embedded engine, asked once."""
+    catalogue = write_catalogue_directory(tmp_path / "catalogue", **some_shops())
     tokens = tmp_path / "service" / "tokens.sqlite"
     tokens.parent.mkdir()
     token = issue(tokens).text

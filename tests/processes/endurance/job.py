@@ -1,8 +1,8 @@
 """A job of the indexer that can be killed.
 
 `python -m tests.processes.endurance.job build|follow KIND TARGET PREFIX FOLDER CATALOGUE` prints `begun` before it
-asks for the lease, and `publishing` right before it publishes. A build ends by itself and waits for the lease;
-following continues until it is killed.
+asks for the lease, and `publishing` when all is verified and it is to publish. A build waits for the lease and ends by
+itself; following continues until it is killed.
 """
 
 import os
@@ -14,11 +14,8 @@ from typing import Final
 
 from indexer.jobs.build import BuildOptions, build
 from indexer.jobs.following import Following, FollowOptions
-from indexer.sinks.embedded.sink import EmbeddedSink
-from indexer.sinks.opensearch.sink import OpenSearchSink
-from indexer.sinks.protocol import Sink
 from indexer.sources.ndjson import NdjsonCatalogue
-from tests.processes.endurance.locations import EMBEDDED, Location
+from tests.processes.endurance.locations import Location
 from tests.support.real.sources import REPOSITORY
 
 _WAIT_S: Final = 60.0
@@ -43,38 +40,20 @@ def wait_for(job: subprocess.Popen[str], line: str) -> None:
     assert said == f"{line}\n", f"the job said {said!r} in the place of {line!r}"
 
 
-class _SpeakingEmbedded(EmbeddedSink):
-    def publish(self, generation: str, replaced: str | None) -> None:
-        _say("publishing")
-        super().publish(generation, replaced)
-
-
-class _SpeakingOpenSearch(OpenSearchSink):
-    def publish(self, generation: str, replaced: str | None) -> None:
-        _say("publishing")
-        super().publish(generation, replaced)
-
-
-def _speaking(location: Location) -> Sink:
-    if location.kind == EMBEDDED:
-        return _SpeakingEmbedded(Path(location.target))
-    letters = location.folder / "letters"
-    return _SpeakingOpenSearch([location.target], location.prefix, letters=letters, typeahead=location.typeahead)
-
-
 def _say(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
 def _run(what: str, location: Location, catalogue: NdjsonCatalogue) -> None:
-    sink = _speaking(location)
+    sink = location.sink()
     _say("begun")
     if what == "build":
-        build(catalogue, sink, location.states(), BuildOptions(wait=_WAIT_S))
+        options = BuildOptions(wait=_WAIT_S, acceptance=lambda _: _say("publishing"))
+        build(catalogue, sink, location.states(), options)
     else:
-        options = FollowOptions(interval=_INTERVAL_S, micro_batch=_MICRO_BATCH)
-        Following(sink, location.states(), catalogue.changes(), options).run(threading.Event())
+        pace = FollowOptions(interval=_INTERVAL_S, micro_batch=_MICRO_BATCH)
+        Following(sink, location.states(), catalogue.changes(), pace).run(threading.Event())
     sink.close()
 
 

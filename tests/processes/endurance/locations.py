@@ -5,7 +5,7 @@ import re
 import secrets
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -33,6 +33,7 @@ from indexer.state.states import States
 from service.search.embedded.engine import EmbeddedBackend
 from service.search.opensearch.engine import OpenSearchBackend
 from service.search.protocol import SearchBackend
+from tests.support.emptying import delete_indices
 
 EMBEDDED: Final = "embedded"
 OPENSEARCH: Final = "opensearch"
@@ -68,13 +69,16 @@ class Location:
             return EmbeddedSink(Path(self.target))
         return OpenSearchSink([self.target], self.prefix, letters=self.folder / "letters", typeahead=self.typeahead)
 
+    @contextmanager
+    def opened(self) -> Iterator[Sink]:
+        """A sink of one's own, closed at the end."""
+        with closing(self.sink()) as sink:
+            yield sink
+
     def build(self, catalogue: Path, wait: float = 0.0) -> BuildSummary:
         """Build and publish a catalogue as a job does, which waits so many seconds for the lease."""
-        sink = self.sink()
-        try:
+        with self.opened() as sink:
             summary = build(NdjsonCatalogue(catalogue), sink, self.states(), BuildOptions(wait=wait))
-        finally:
-            sink.close()
         assert summary.published
         return summary
 
@@ -105,14 +109,11 @@ class Location:
 
     def remains(self) -> list[str]:
         """What is here apart from the live generation, the one before and their states, once the grace is over."""
-        sink = self.sink()
-        try:
+        with self.opened() as sink:
             prune(sink, self.states(), datetime.now(UTC) + timedelta(hours=1))
             found = sink.generations()
-            wanted_generations = [one.name for one in found if one.role in {Role.LIVE, Role.PREVIOUS}]
-            others = [one.name for one in found if one.name not in wanted_generations]
-        finally:
-            sink.close()
+        wanted_generations = [one.name for one in found if one.role in {Role.LIVE, Role.PREVIOUS}]
+        others = [one.name for one in found if one.name not in wanted_generations]
         states = {"place", *(f"{name}.sqlite" for name in wanted_generations)}
         if self.kind == OPENSEARCH:
             states.add("typeahead")
@@ -190,7 +191,4 @@ def opensearch_location(url: str, folder: Path) -> Iterator[Location]:
     location = Location(OPENSEARCH, url, f"test-{secrets.token_hex(6)}", folder / "location")
     location.temporary.mkdir(parents=True)
     yield location
-    with OpenSearch([url]) as client:
-        names = list(client.indices.get(index=f"{location.prefix}-*", params={"expand_wildcards": "all"}))
-        if names:
-            client.indices.delete(index=",".join(names))
+    delete_indices([url], location.prefix)

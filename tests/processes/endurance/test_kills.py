@@ -7,7 +7,7 @@ import asyncio
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from random import Random
 from subprocess import Popen
@@ -54,16 +54,11 @@ def ended(job: Popen[str]) -> Iterator[Popen[str]]:
 
 def live_documents(location: Location) -> tuple[str, Documents]:
     """The live generation, and all that is in it."""
-    sink = location.sink()
-    try:
+    with location.opened() as sink:
         live = sink.live()
         assert live is not None
-        editor = sink.edit(live.generation)
-        found = documents_of(editor)
-        editor.close()
-        return live.generation, found
-    finally:
-        sink.close()
+        with closing(sink.edit(live.generation)) as editor:
+            return live.generation, documents_of(editor)
 
 
 async def answered(location: Location) -> tuple[str, set[str], set[str], int]:
@@ -176,12 +171,9 @@ class Appending:
 
 def follow_once(location: Location, catalogue: Path) -> None:
     """Follow to the end of what is there."""
-    sink = location.sink()
-    try:
+    with location.opened() as sink:
         changes = NdjsonCatalogue(catalogue).changes()
         Following(sink, location.states(), changes, FollowOptions(once=True)).run(Event())
-    finally:
-        sink.close()
 
 
 @pytest.mark.rule("G3", "G4", "C1")
@@ -211,9 +203,8 @@ def test_killed_following_loses_no_change_and_shows_no_half_of_one(location: Loc
 
 def rising(location: Location, before: int) -> int:
     """The live sequence, which is above the one before."""
-    sink = location.sink()
-    live = sink.live()
-    sink.close()
+    with location.opened() as sink:
+        live = sink.live()
     assert live is not None
     assert live.sequence > before
     return live.sequence

@@ -1,6 +1,7 @@
 """An index that goes while a build writes it: the build begins once more by itself, and no more than once (G1, G2)."""
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -10,9 +11,10 @@ from opensearchpy import OpenSearch
 from index_mappings.generations import STAMP, Stamp, index_name
 from index_mappings.operations import Operations
 from index_mappings.typeahead.chunks import TYPEAHEAD
-from indexer.jobs.build import BuildOptions, build
+from indexer.jobs.build import BuildOptions, BuildSummary, build
 from indexer.sinks.failures import IndexLostError
-from indexer.sinks.opensearch.index_watch import LOST_AFTER_S
+from indexer.sinks.opensearch import writing
+from indexer.sinks.opensearch.index_watch import IndexWatch
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.protocol import GenerationWriter
 from indexer.sources.ndjson import NdjsonCatalogue
@@ -21,6 +23,8 @@ from tests.processes.endurance.test_kills import live_documents
 from tests.processes.endurance.worlds import expected_documents, write_world
 
 SHOPS: Final = 50
+# A cluster is given ten seconds to promote a copy.
+LOST_AFTER_S: Final = 1.0
 # When the offers' index goes, and what is said of that: {} is its name.
 LOSS_POINTS: Final = {
     "while it is written": "the index {} is gone",
@@ -111,15 +115,11 @@ class RedSink(LosingSink):
 
 @pytest.mark.rule("G1", "G2")
 @pytest.mark.parametrize("kind", ["shops", STAMP, TYPEAHEAD])
-def test_a_build_restarts_soon_when_an_index_has_no_copy_left(opensearch: Location, tmp_path: Path, kind: str) -> None:
-    catalogue = write_world(tmp_path / "amber", "amber", SHOPS)
-    sink = RedSink(opensearch, kind)
-    summary = build(NdjsonCatalogue(catalogue), sink, opensearch.states(), BuildOptions(wait=0))
-    sink.close()
-    assert (summary.published, summary.restarts) == (True, 1)
-    assert summary.seconds < LOST_AFTER_S + 20
-    assert live_documents(opensearch) == (sink.begun[1], expected_documents(catalogue))
-    assert opensearch.remains() == []
+def test_a_build_restarts_soon_when_an_index_has_no_copy_left(
+    opensearch: Location, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(writing, "IndexWatch", partial(IndexWatch, lost_after=LOST_AFTER_S))
+    assert restarted(RedSink(opensearch, kind), opensearch, tmp_path).seconds < LOST_AFTER_S + 20
 
 
 @pytest.mark.rule("G1", "G2")
@@ -127,14 +127,19 @@ def test_a_build_restarts_soon_when_an_index_has_no_copy_left(opensearch: Locati
 def test_a_build_that_loses_an_index_restarts_once_and_publishes(
     opensearch: Location, tmp_path: Path, point: str
 ) -> None:
-    catalogue = write_world(tmp_path / "amber", "amber", SHOPS)
-    sink = LosingSink(opensearch, point, times=1)
-    summary = build(NdjsonCatalogue(catalogue), sink, opensearch.states(), BuildOptions(wait=0))
+    restarted(LosingSink(opensearch, point, times=1), opensearch, tmp_path)
+
+
+def restarted(sink: LosingSink, location: Location, folder: Path) -> BuildSummary:
+    """A build that loses an index once, restarts and publishes."""
+    catalogue = write_world(folder / "amber", "amber", SHOPS)
+    summary = build(NdjsonCatalogue(catalogue), sink, location.states(), BuildOptions(wait=0))
     sink.close()
     assert (summary.published, summary.restarts, len(sink.begun)) == (True, 1, 2)
     assert summary.stamp.generation == sink.begun[1]
-    assert live_documents(opensearch) == (sink.begun[1], expected_documents(catalogue))
-    assert opensearch.remains() == []
+    assert live_documents(location) == (sink.begun[1], expected_documents(catalogue))
+    assert location.remains() == []
+    return summary
 
 
 @pytest.mark.rule("G1", "G2")

@@ -7,7 +7,7 @@ import resource
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 
 import pytest
@@ -25,53 +25,34 @@ _EVERY_INDEX: Final = f"{PREFIX}-*"
 _DISK: Final = "cluster.routing.allocation.disk"
 
 
-@contextmanager
-def killed_engine(ground: Ground) -> Iterator[None]:
+def killed_engine(ground: Ground) -> AbstractContextManager[None]:
     """OpenSearch is killed; started again at the end."""
-    ground.node.kill()
-    try:
-        yield
-    finally:
-        ground.node.start()
+    return _during(ground.node.kill, ground.node.start)
 
 
-@contextmanager
-def stopped_engine(ground: Ground) -> Iterator[None]:
+def stopped_engine(ground: Ground) -> AbstractContextManager[None]:
     """OpenSearch takes connections and answers nothing."""
-    ground.node.pause()
-    try:
-        yield
-    finally:
-        ground.node.resume()
-        ground.node.wait_until_green()
+    return _during(ground.node.pause, ground.node.resume, ground.node.wait_until_green)
 
 
-@contextmanager
-def slow_engine(ground: Ground) -> Iterator[None]:
+def slow_engine(ground: Ground) -> AbstractContextManager[None]:
     """Each answer of OpenSearch is two seconds late."""
-    with ground.engine_relay.slow(SLOW_S):
-        yield
+    return ground.engine_relay.slow(SLOW_S)
 
 
-@contextmanager
-def refusing_engine(ground: Ground) -> Iterator[None]:
+def refusing_engine(ground: Ground) -> AbstractContextManager[None]:
     """Nothing listens where OpenSearch should."""
-    with ground.engine_relay.refusing():
-        yield
+    return ground.engine_relay.refusing()
 
 
-@contextmanager
-def flooded_engine(ground: Ground) -> Iterator[None]:
+def flooded_engine(ground: Ground) -> AbstractContextManager[None]:
     """The block that OpenSearch puts on what is on a full disk, on the indices and on the cluster."""
-    with _blocked(ground, "index.blocks.read_only_allow_delete", "cluster.blocks.read_only_allow_delete"):
-        yield
+    return _blocked(ground, "index.blocks.read_only_allow_delete", "cluster.blocks.read_only_allow_delete")
 
 
-@contextmanager
-def read_only_engine(ground: Ground) -> Iterator[None]:
+def read_only_engine(ground: Ground) -> AbstractContextManager[None]:
     """Indices and cluster are read-only."""
-    with _blocked(ground, "index.blocks.read_only", "cluster.blocks.read_only"):
-        yield
+    return _blocked(ground, "index.blocks.read_only", "cluster.blocks.read_only")
 
 
 @contextmanager
@@ -89,38 +70,24 @@ def full_disk_engine(ground: Ground) -> Iterator[None]:
             _set_watermarks(client, None)
 
 
-@contextmanager
-def killed_redis(ground: Ground) -> Iterator[None]:
+def killed_redis(ground: Ground) -> AbstractContextManager[None]:
     """Redis is killed; started again at the end."""
-    ground.redis.kill()
-    try:
-        yield
-    finally:
-        ground.redis.start()
+    return _during(ground.redis.kill, ground.redis.start)
 
 
-@contextmanager
-def stopped_redis(ground: Ground) -> Iterator[None]:
+def stopped_redis(ground: Ground) -> AbstractContextManager[None]:
     """Redis takes connections and answers nothing."""
-    ground.redis.process.pause()
-    try:
-        yield
-    finally:
-        ground.redis.process.resume()
+    return _during(ground.redis.process.pause, ground.redis.process.resume)
 
 
-@contextmanager
-def slow_redis(ground: Ground) -> Iterator[None]:
+def slow_redis(ground: Ground) -> AbstractContextManager[None]:
     """Each answer of Redis is two seconds late."""
-    with ground.redis_relay.slow(SLOW_S):
-        yield
+    return ground.redis_relay.slow(SLOW_S)
 
 
-@contextmanager
-def refusing_redis(ground: Ground) -> Iterator[None]:
+def refusing_redis(ground: Ground) -> AbstractContextManager[None]:
     """Nothing listens where Redis should."""
-    with ground.redis_relay.refusing():
-        yield
+    return ground.redis_relay.refusing()
 
 
 @contextmanager
@@ -163,6 +130,16 @@ def read_only_redis(ground: Ground) -> Iterator[None]:
             yield
         finally:
             client.replicaof("NO", "ONE")
+
+
+@contextmanager
+def _during(begin: Callable[[], None], *ends: Callable[[], None]) -> Iterator[None]:
+    begin()
+    try:
+        yield
+    finally:
+        for end in ends:
+            end()
 
 
 @contextmanager

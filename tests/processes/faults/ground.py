@@ -5,7 +5,6 @@ that is killed looks to it as killed parts look.
 """
 
 import asyncio
-import shutil
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -13,20 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import pytest
-
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from service.redis.access import RedisAccess
 from service.reports.opening import QueueSettings, open_queue
 from service.reports.protocol import Report
 from tests.processes.endurance.worlds import COLOURS, write_world
 from tests.processes.faults.relay import Between, relays_to
-from tests.processes.stores import in_redis, issue_in_redis
-from tests.support.callers import Issued
+from tests.support.callers import Issued, in_redis, issue_in_redis
 from tests.support.catalogues import build_into
+from tests.support.real.node_build import NodeBuild
 from tests.support.real.opensearch import OpenSearchNode, allocate_nodes
 from tests.support.real.redis import RedisServer
-from tests.support.real.sources import LocalNodes, find_local_nodes
 from tests.support.service_process import Service
 
 PREFIX: Final = "faults"
@@ -80,13 +76,13 @@ def _key_of(report: Report) -> ReportKey:
 
 
 @contextmanager
-def ground_in(folder: Path) -> Iterator[Ground]:
+def ground_in(folder: Path, build: NodeBuild, redis_program: str) -> Iterator[Ground]:
     """Start everything in a folder; yields it when both services are ready."""
     with ExitStack() as stack:
-        node = _node(folder)
+        node = _node(folder, build)
         stack.callback(node.stop)
         node.launch()
-        redis = stack.enter_context(_redis(folder / "redis"))
+        redis = stack.enter_context(_redis(folder / "redis", redis_program))
         node.wait_until_green()
         sink = OpenSearchSink([node.url], PREFIX, letters=folder / "letters")
         build_into(sink, write_world(folder / "catalogue", COLOURS[0], SHOPS))
@@ -102,19 +98,14 @@ def ground_in(folder: Path) -> Iterator[Ground]:
         yield Ground(node, redis, services[0].base, services[1].base, *relays)
 
 
-def _node(folder: Path) -> OpenSearchNode:
-    local = find_local_nodes()
-    assert isinstance(local, LocalNodes)
+def _node(folder: Path, build: NodeBuild) -> OpenSearchNode:
     (place,) = allocate_nodes(folder / "opensearch", 1)
     # The shortest time that OpenSearch allows between two looks at its disk.
-    return OpenSearchNode(local.build(), place, settings={"cluster.info.update.interval": "10s"}, quick_start=True)
+    return OpenSearchNode(build, place, settings={"cluster.info.update.interval": "10s"}, quick_start=True)
 
 
-def _redis(folder: Path) -> RedisServer:
+def _redis(folder: Path, program: str) -> RedisServer:
     """Redis, which a file that may not grow does not kill but fails a write of, as a full disk would."""
-    program = shutil.which("redis-server")
-    if program is None:
-        pytest.fail("a test that stops and kills Redis needs redis-server on the PATH")
     folder.mkdir()
     wrapped = folder / "redis-server-on-a-bounded-disk"
     wrapped.write_text(

@@ -4,13 +4,13 @@ The bytes are not changed; what is late is late by as much on each of the two wa
 """
 
 import asyncio
-import threading
 from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from tests.rules.limits.relay import Relay
+from tests.support.loopback import loop_in_thread
 
 _BOUND_S: Final = 10.0
 
@@ -70,17 +70,8 @@ class Between:
 @contextmanager
 def relays_to(*urls: str) -> Iterator[tuple[Between, ...]]:
     """A relay to each server, all in one thread; cut at the end."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    try:
+    with loop_in_thread() as loop, ExitStack() as stack:
         relays = tuple(Between(url, loop) for url in urls)
-        try:
-            yield relays
-        finally:
-            for relay in relays:
-                relay.close()
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+        for relay in relays:
+            stack.callback(relay.close)
+        yield relays

@@ -18,13 +18,14 @@ from tests.processes.faults.asking import QUESTIONS, Asker
 from tests.processes.faults.cell import Cell
 from tests.processes.faults.ground import Ground, ground_in
 from tests.support.callers import Issued
+from tests.support.real.node_build import NodeBuild
 
 ALL: Final = os.environ.get("SHOP_DIRECTORY_FAULTS") == "all"
 TIMES: Final = 3 if ALL else 1
 # For so many seconds may be answered from what was confirmed before (C1).
 NOTICED_S: Final = 2.0
 
-pytestmark = [pytest.mark.opensearch, pytest.mark.usefixtures("opensearch_node"), pytest.mark.redis, pytest.mark.slow]
+pytestmark = [pytest.mark.opensearch, pytest.mark.redis, pytest.mark.slow]
 
 # What is answered while a fault lasts:
 #   same       the very answer of before the fault, byte for byte, and for a report that it was taken
@@ -143,9 +144,9 @@ def cells(matrix: str, faults: Mapping[str, Breaks], part: str) -> Iterator[obje
 
 
 @pytest.fixture(scope="module")
-def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
+def ground(tmp_path_factory: pytest.TempPathFactory, node_build: NodeBuild, redis_program: str) -> Iterator[Ground]:
     """One of each for the whole matrix; a cell leaves it as it found it."""
-    with ground_in(tmp_path_factory.mktemp("faults")) as ground:
+    with ground_in(tmp_path_factory.mktemp("faults"), node_build, redis_program) as ground:
         yield ground
 
 

@@ -1,4 +1,4 @@
-"""A published catalogue in each engine, and services over them."""
+"""A published catalogue in each engine, which services read and nothing writes to."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,23 +12,23 @@ from tests.processes.endurance.worlds import COLOURS, write_world
 SHOPS: Final = 200
 
 
-@pytest.fixture
-def catalogue(tmp_path: Path) -> Path:
+@pytest.fixture(scope="package")
+def catalogue(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A catalogue that is published in each location."""
-    return write_world(tmp_path / "catalogue", COLOURS[0], SHOPS)
+    return write_world(tmp_path_factory.mktemp("world") / "catalogue", COLOURS[0], SHOPS)
 
 
-@pytest.fixture
-def embedded(tmp_path: Path, catalogue: Path) -> Iterator[Location]:
+@pytest.fixture(scope="package")
+def embedded(tmp_path_factory: pytest.TempPathFactory, catalogue: Path) -> Iterator[Location]:
     """The embedded engine's location, with the catalogue."""
-    with embedded_location(tmp_path) as location:
+    with embedded_location(tmp_path_factory.mktemp("embedded")) as location:
         location.build(catalogue)
         yield location
 
 
-@pytest.fixture
-def opensearch(opensearch_url: str, tmp_path: Path, catalogue: Path) -> Iterator[Location]:
+@pytest.fixture(scope="package")
+def opensearch(opensearch_url: str, tmp_path_factory: pytest.TempPathFactory, catalogue: Path) -> Iterator[Location]:
     """A location in the session's OpenSearch, with the catalogue."""
-    with opensearch_location(opensearch_url, tmp_path) as location:
+    with opensearch_location(opensearch_url, tmp_path_factory.mktemp("opensearch")) as location:
         location.build(catalogue)
         yield location

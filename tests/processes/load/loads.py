@@ -1,15 +1,18 @@
-"""Starts a process that makes load, and reads its result."""
+"""Starts a process that makes load and reads its result, and watches what the service uses meanwhile."""
 
+import statistics
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Final
 
 from tests.processes.load.plan import LoadResult, Plan, decode_result
+from tests.support.real.sources import REPOSITORY
+from tests.support.service_process import Service, Vitals
 
-_ROOT: Final = Path(__file__).resolve().parents[3]
 _LONGER_S: Final = 60.0
 
 
@@ -21,7 +24,7 @@ class Load:
         self._bound = plan.seconds + _LONGER_S
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.processes.load.generator"],
-            cwd=_ROOT,
+            cwd=REPOSITORY,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -33,8 +36,8 @@ class Load:
     def finished(self) -> LoadResult:
         """Wait for its end."""
         assert self._process.stdout is not None
-        assert self._process.stdin is not None
         line = self._process.stdout.readline()
+        assert self._process.stdin is not None
         self._process.stdin.close()
         assert self._process.wait(self._bound) == 0
         return decode_result(line)
@@ -43,10 +46,7 @@ class Load:
         """End it."""
         assert self._process.stdin is not None
         self._process.stdin.close()
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        assert self._process.wait(self._bound) == 0
-        return decode_result(line)
+        return self.finished()
 
     def kill(self) -> None:
         """End it whatever it does."""
@@ -71,3 +71,34 @@ def loaded(plan: Plan) -> LoadResult:
     """All of a load."""
     with load(plan) as made:
         return made.finished()
+
+
+class Watch:
+    """Looks at a service all the time: what it uses, as a series."""
+
+    def __init__(self, service: Service, every_s: float) -> None:
+        self.seen: list[Vitals] = []
+        self._service = service
+        self._every = every_s
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+
+    @contextmanager
+    def looking(self) -> Iterator["Watch"]:
+        self._thread.start()
+        try:
+            yield self
+        finally:
+            self._stop.set()
+            self._thread.join()
+
+    def growth(self, of: Callable[[Vitals], int]) -> float:
+        """The last fifth's median of something over that of the second one: before that it is warming up."""
+        size = len(self.seen) // 5
+        early, late = self.seen[size : 2 * size], self.seen[-size:]
+        return statistics.median(map(of, late)) / statistics.median(map(of, early))
+
+    def _look(self) -> None:
+        while not self._stop.is_set():
+            self.seen.append(self._service.vitals())
+            time.sleep(self._every)

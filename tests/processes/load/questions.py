@@ -2,16 +2,11 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from tests.processes.load.plan import NUMBER, Question
+from tests.support.both_ways import ABOUT
 from tests.support.rpc import Era
-
-_ABOUT: Final = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientCapabilities": {},
-    "io.modelcontextprotocol/clientInfo": {"name": "load", "version": "1"},
-}
 
 
 def http(method: str, path: str, body: str | None = None, headers: Mapping[str, str] | None = None) -> str:
@@ -48,7 +43,7 @@ def mcp(era: Era, tool: str, arguments: Mapping[str, Any], token: str | None = N
     params: dict[str, Any] = {"name": tool, "arguments": arguments}
     headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": str(era), **_headers(token)}
     if era is Era.STATELESS:
-        params["_meta"] = _ABOUT
+        params["_meta"] = ABOUT
         headers |= {"mcp-method": "tools/call", "mcp-name": tool}
     body = json.dumps({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params})
     name = f"mcp {era} {tool} {json.dumps(arguments)}"

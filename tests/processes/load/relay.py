@@ -1,11 +1,12 @@
 """A relay to an HTTP server that counts what it is asked, is late with the answers, and notes who does not wait."""
 
 import asyncio
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
+
+from tests.support.loopback import loop_in_thread
 
 
 class Exchanges:
@@ -88,15 +89,10 @@ class CountingRelay:
 @contextmanager
 def counting_relay(url: str) -> Iterator[CountingRelay]:
     """A relay in a thread of its own."""
-    loop = asyncio.new_event_loop()
     relay = CountingRelay(url)
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    try:
-        asyncio.run_coroutine_threadsafe(relay.listen(), loop).result(10.0)
-        yield relay
-    finally:
-        asyncio.run_coroutine_threadsafe(relay.close(), loop).result(10.0)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+    with loop_in_thread() as loop:
+        try:
+            asyncio.run_coroutine_threadsafe(relay.listen(), loop).result(10.0)
+            yield relay
+        finally:
+            asyncio.run_coroutine_threadsafe(relay.close(), loop).result(10.0)

@@ -19,13 +19,13 @@ import pytest
 from tests.processes.endurance.locations import Location
 from tests.processes.load.plan import quantile
 from tests.processes.load.questions import http
+from tests.support.real.sources import REPOSITORY
 from tests.support.service_process import Service, serving
 
 CONNECTIONS: Final = int(os.environ.get("SHOP_DIRECTORY_CONNECTIONS", "1100"))
 P99_S: Final = 0.05
 # Other work of the machine only ever adds: one round of these in which the bound holds shows that it can.
 ROUNDS: Final = 3
-_ROOT: Final = Path(__file__).resolve().parents[3]
 _HEALTH: Final = http("GET", "/health").encode()
 _SUGGEST: Final = http("GET", "/suggest?q=lam").encode()
 _OTHER: Final = "127.0.0.2"
@@ -52,7 +52,7 @@ def status_of(caller: socket.socket, request: bytes = _HEALTH) -> int:
 def silent(port: int, count: int) -> Iterator[None]:
     """So many connections of 127.0.0.1, made by another process, that say nothing."""
     command = [sys.executable, "-m", "tests.processes.load.silent", str(port), str(count)]
-    with subprocess.Popen(command, cwd=_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None
             yield

@@ -13,10 +13,9 @@ import pytest
 
 from service.settings.service import Settings
 from tests.processes.endurance.locations import Location
-from tests.processes.load.loads import loaded
+from tests.processes.load.loads import Watch, loaded
 from tests.processes.load.plan import LoadResult, Plan, Question, quantile
 from tests.processes.load.questions import usual
-from tests.processes.load.watching import watching
 from tests.support.callers import issue
 from tests.support.service_process import Service, serving
 
@@ -69,7 +68,7 @@ def test_under_three_times_the_load_some_are_served_in_time_and_the_others_refus
             assert {row.status for row in full.rows} == {200}
             assert wrong(full, questions, marks) == []
             rate = TIMES * full.per_second
-            with watching(service, 0.2).looking() as watch:
+            with Watch(service, 0.2).looking() as watch:
                 over = loaded(Plan((service.port,), questions, CONNECTIONS, rate=rate, seconds=SECONDS))
             assert wrong(over, questions, marks) == []
             refused = [row for row in over.rows if row.status == 503]

@@ -19,7 +19,7 @@ from tests.processes.load.loads import load
 from tests.processes.load.plan import Plan, Question
 from tests.processes.load.questions import reads, report_code, suggestion
 from tests.processes.load.test_stopping import wait_for_workers
-from tests.processes.stores import in_redis, issue_in_redis
+from tests.support.callers import in_redis, issue_in_redis
 from tests.support.real.redis import RedisServer
 from tests.support.served import get
 from tests.support.service_process import Service, serving

@@ -13,15 +13,13 @@ from typing import Final
 
 import pytest
 
-from tests.processes.endurance.locations import Location
+from tests.processes.endurance.locations import Location, embedded_location, opensearch_location
 from tests.processes.endurance.worlds import COLOURS, write_world
 from tests.processes.load.conftest import SHOPS
-from tests.processes.load.loads import load
+from tests.processes.load.loads import Watch, load
 from tests.processes.load.plan import Plan, Question
 from tests.processes.load.questions import http, mcp, reads, report_code, suggestion, tool, usual
-from tests.processes.load.watching import watching
-from tests.processes.stores import in_redis, issue_in_redis
-from tests.support.callers import issue
+from tests.support.callers import in_redis, issue, issue_in_redis
 from tests.support.rpc import Era
 from tests.support.service_process import serving
 
@@ -77,12 +75,14 @@ _OPERATIONS: Final = ("/api/ops/state", "/metrics/resources", "/metrics")
 
 def soak(location: Location, folder: Path, settings: dict[str, str], issued: Callable[[Path], str]) -> None:
     """Ask all the time, publish now and then, and look at the process."""
-    catalogues = [write_world(folder / f"next-{colour}", colour, SHOPS) for colour in reversed(COLOURS)]
+    first, second = (write_world(folder / colour, colour, SHOPS) for colour in COLOURS)
+    catalogues = (second, first)
+    location.build(first)
     with serving(folder / "service", {**location.settings(), **settings, "OPS_KEY": _OPS_KEY}) as service:
         expected = expected_of(issued(service.tokens))
         questions = tuple(expected)
         with (
-            watching(service, SECONDS / 200).looking() as watch,
+            Watch(service, SECONDS / 200).looking() as watch,
             load(Plan((service.port,), questions, CLIENTS, pause=0.03)) as making,
         ):
             for swap in range(SWAPS):
@@ -112,8 +112,9 @@ def soak(location: Location, folder: Path, settings: dict[str, str], issued: Cal
 
 @pytest.mark.slow
 @pytest.mark.timeout(120 + 2 * SECONDS)
-def test_nothing_fails_and_nothing_grows_over_the_embedded_engine(embedded: Location, tmp_path: Path) -> None:
-    soak(embedded, tmp_path, {}, lambda tokens: issue(tokens).text)
+def test_nothing_fails_and_nothing_grows_over_the_embedded_engine(tmp_path: Path) -> None:
+    with embedded_location(tmp_path) as location:
+        soak(location, tmp_path, {}, lambda tokens: issue(tokens).text)
 
 
 @pytest.mark.slow
@@ -121,8 +122,9 @@ def test_nothing_fails_and_nothing_grows_over_the_embedded_engine(embedded: Loca
 @pytest.mark.redis
 @pytest.mark.timeout(120 + 2 * SECONDS)
 def test_nothing_fails_and_nothing_grows_over_opensearch_and_redis(
-    opensearch: Location, tmp_path: Path, redis_url: str
+    opensearch_url: str, tmp_path: Path, redis_url: str
 ) -> None:
     prefix = f"soak-{time.monotonic_ns()}"
     settings = in_redis(redis_url, prefix)
-    soak(opensearch, tmp_path, settings, lambda _: issue_in_redis(redis_url, prefix).text)
+    with opensearch_location(opensearch_url, tmp_path) as location:
+        soak(location, tmp_path, settings, lambda _: issue_in_redis(redis_url, prefix).text)

@@ -3,7 +3,6 @@
 Two stops; SHOP_DIRECTORY_STOPS=20 is the long form.
 """
 
-import asyncio
 import json
 import os
 import signal
@@ -18,13 +17,13 @@ from typing import Final
 import pytest
 
 from service.redis.access import RedisAccess
-from service.reports.opening import QueueSettings, open_queue
+from service.reports.opening import QueueSettings
 from tests.processes.endurance.locations import Location
 from tests.processes.load.loads import Load, load
 from tests.processes.load.plan import LoadResult, Plan, Question
-from tests.processes.load.questions import report_code, usual
-from tests.processes.stores import in_redis, issue_in_redis
-from tests.support.callers import issue
+from tests.processes.load.questions import http, report_code, usual
+from tests.support.callers import in_redis, issue, issue_in_redis
+from tests.support.reporting import stored_in
 from tests.support.service_process import Service, serving
 
 STOPS: Final = int(os.environ.get("SHOP_DIRECTORY_STOPS", "2"))
@@ -37,14 +36,7 @@ _SETTLED_S: Final = 0.7
 
 def stored_codes(settings: QueueSettings) -> Counter[str]:
     """How often a report about each code is stored."""
-
-    async def read() -> Counter[str]:
-        queue = open_queue(settings)
-        codes = Counter([report.code or "" async for report in queue.export()])
-        await queue.close()
-        return codes
-
-    return asyncio.run(read())
+    return Counter(report.code or "" for report in stored_in(settings)[0])
 
 
 def acknowledged(result: LoadResult, questions: tuple[Question, ...]) -> set[str]:
@@ -96,15 +88,13 @@ def test_no_request_is_cut_when_services_are_stopped_in_turn_under_load(embedded
 def a_report_on_its_way(service: Service, token: str, code: str) -> Iterator[socket.socket]:
     """The head of a report and half of its body are sent; the rest is for the test to send."""
     body = json.dumps({"shop_domain": "s3", "code": code, "reason": "invalid"})
-    head = (
-        "POST /tool/report_code HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
-        f"x-api-token: {token}\r\ncontent-length: {len(body)}\r\n\r\n"
-    )
+    request = http("POST", "/tool/report_code", body, {"x-api-token": token}).encode()
+    rest = len(body) - 10
     with socket.create_connection(("127.0.0.1", service.port), timeout=END_S) as caller:
-        caller.sendall(head.encode() + body[:10].encode())
+        caller.sendall(request[:-rest])
         time.sleep(0.2)
         yield caller
-        caller.sendall(body[10:].encode())
+        caller.sendall(request[-rest:])
         came = b""
         while some := caller.recv(65_536):
             came += some

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.support.real.node_build import NodeBuild
-from tests.support.real.process import ServerProcess, Startable, free_ports
+from tests.support.real.process import Server, ServerProcess, Startable, free_ports
 
 START_BOUND_S: Final = 120.0
 _ANSWER_BOUND_S: Final = 5.0
@@ -54,7 +54,7 @@ def allocate_nodes(folder: Path, count: int) -> tuple[NodeAllocation, ...]:
     )
 
 
-class OpenSearchNode(Startable):
+class OpenSearchNode(Server):
     """One node; as a context it is started, green, and stopped at the end."""
 
     def __init__(
@@ -100,18 +100,9 @@ class OpenSearchNode(Startable):
         (self.place.folder / "config").mkdir(parents=True, exist_ok=True)
         self.process.launch()
 
-    def start(self, bound_s: float = START_BOUND_S) -> None:
-        """Starts it and waits until it is green; also after `stop` or `kill`, then with its old ports and data.
-
-        Raises:
-            ProcessError: it died, or was not green within `bound_s` seconds; the message shows its log's end.
-        """
+    def _begin(self) -> None:
         self.launch()
-        try:
-            self.wait_until_green(bound_s=bound_s)
-        except BaseException:
-            self.stop()
-            raise
+        self.wait_until_green()
 
     def wait_until_green(self, *, nodes: int = 1, bound_s: float = START_BOUND_S) -> None:
         """Waits until its cluster is green and has at least that many nodes.
@@ -123,14 +114,6 @@ class OpenSearchNode(Startable):
         """
         self.process.wait_for(lambda: self._is_green(nodes), f"green with {nodes} node(s)", bound_s)
 
-    def stop(self) -> None:
-        """Closes the node and waits for its end; does nothing when it does not run."""
-        self.process.stop()
-
-    def kill(self) -> None:
-        """Kills it (SIGKILL)."""
-        self.process.kill()
-
     def pause(self) -> None:
         """Freezes it (SIGSTOP): connections are taken, nothing is answered."""
         self.process.pause()
@@ -140,11 +123,7 @@ class OpenSearchNode(Startable):
         self.process.resume()
 
     def restart(self) -> None:
-        """Stops it, and starts it on the same ports with the same data.
-
-        Raises:
-            ProcessError: as `start`.
-        """
+        """Stops it, and starts it on the same ports with the same data."""
         self.stop()
         self.start()
 
@@ -173,20 +152,11 @@ class OpenSearchCluster(Startable):
     def urls(self) -> tuple[str, ...]:
         return tuple(node.url for node in self.nodes)
 
-    def start(self, bound_s: float = START_BOUND_S) -> None:
-        """Starts all nodes together and waits until each of them sees a green cluster of all.
-
-        Raises:
-            ProcessError: a node died, or was not there within `bound_s` seconds.
-        """
-        try:
-            for node in self.nodes:
-                node.launch()
-            for node in self.nodes:
-                node.wait_until_green(nodes=len(self.nodes), bound_s=bound_s)
-        except BaseException:
-            self.stop()
-            raise
+    def _begin(self) -> None:
+        for node in self.nodes:
+            node.launch()
+        for node in self.nodes:
+            node.wait_until_green(nodes=len(self.nodes))
 
     def stop(self) -> None:
         """Closes all nodes; does nothing about those that do not run."""

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 import pytest
 
-from tests.support.real.node_build import BuildError
+from tests.support.real.node_build import BuildError, NodeBuild
 from tests.support.real.opensearch import OpenSearchNode, allocate_nodes
 from tests.support.real.redis_groups import ClusterOfRedis
 from tests.support.real.sources import (
@@ -55,7 +55,7 @@ class Part:
 
 PARTS: Final = (
     Part("a real OpenSearch", "opensearch", "opensearch_url", find_opensearch),
-    Part("OpenSearch nodes of their own", "opensearch_node", "opensearch_node", find_local_nodes),
+    Part("OpenSearch nodes of their own", "node_build", "node_build", find_local_nodes),
     Part("a real Redis", "redis", "redis_url", find_redis),
     Part("a Redis Cluster of their own", "redis_cluster", "redis_cluster", find_redis_program),
     Part("Redis servers of their own", "redis_program", "redis_program", find_redis_program),
@@ -183,15 +183,42 @@ def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def node_build() -> NodeBuild:
+    """What starts OpenSearch nodes on this machine."""
+    return _had(find_local_nodes()).build()
+
+
+@pytest.fixture(scope="session")
+def spare_node_of_session(node_build: NodeBuild, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenSearchNode]:
+    """Not for tests: they ask for `spare_node`."""
+    (place,) = allocate_nodes(tmp_path_factory.mktemp("spare"), 1)
+    # Its clock for time limits ticks every 200 ms otherwise.
+    settings = {"thread_pool.estimated_time_interval": "0"}
+    with OpenSearchNode(node_build, place, settings=settings, quick_start=True) as node:
+        yield node
+
+
 @pytest.fixture
-def opensearch_node(tmp_path: Path) -> Iterator[NodeFactory]:
+def spare_node(spare_node_of_session: OpenSearchNode) -> OpenSearchNode:
+    """A node that runs, to be stopped, killed and paused; the next test finds it running again, with its indices."""
+    node = spare_node_of_session
+    if node.process.running:
+        node.resume()
+        node.wait_until_green()
+    else:
+        node.start()
+    return node
+
+
+@pytest.fixture
+def opensearch_node(node_build: NodeBuild, tmp_path: Path) -> Iterator[NodeFactory]:
     """Makes nodes that a test starts, stops and kills as it likes; they end with the test."""
-    build = _had(find_local_nodes()).build()
     with ExitStack() as made:
 
         def make(*, heap: str = "512m", settings: Mapping[str, str] | None = None) -> OpenSearchNode:
             (place,) = allocate_nodes(Path(tempfile.mkdtemp(prefix="opensearch-", dir=tmp_path)), 1)
-            node = OpenSearchNode(build, place, heap=heap, settings=settings, quick_start=True)
+            node = OpenSearchNode(node_build, place, heap=heap, settings=settings, quick_start=True)
             made.callback(node.stop)
             return node
 

@@ -15,15 +15,12 @@ from typing import Final
 
 import psycopg
 
-from tests.support.real.process import ProcessError, ServerProcess, Startable, free_ports
+from tests.support.real.process import ProcessError, ServerProcess, Startable, ending_with_input, free_ports
 
 START_BOUND_S: Final = 30.0
 _ANSWER_BOUND_S: Final = 2
 _LOOPBACK: Final = "127.0.0.1"
 _DEBIAN_PLACES: Final = Path("/usr/lib/postgresql")
-# PostgreSQL takes no notice of its standard input: the shell leaves a watcher of it behind and becomes PostgreSQL.
-# An interrupt makes it end without waiting for its clients.
-_END_WITH_INPUT: Final = 'exec 3<&0; (trap "" HUP; read -r _ <&3; kill -INT $$ 2>/dev/null) & exec "$@" 3<&- </dev/null'
 _QUICK: Final = {
     "listen_addresses": _LOOPBACK,
     "unix_socket_directories": "",
@@ -61,26 +58,18 @@ class PostgresServer(Startable):
         stated = {**_QUICK, "port": str(self.port)}
         options = [word for name, value in stated.items() for word in ("-c", f"{name}={value}")]
         server = [str(programs / "postgres"), "-D", str(self._data), *options]
-        command = [*_as_unprivileged(), "sh", "-c", _END_WITH_INPUT, "sh", *server]
+        # An interrupt makes it end without waiting for its clients.
+        command = [*_as_unprivileged(), *ending_with_input(server, signal.SIGINT)]
         self.process = ServerProcess(f"PostgreSQL at port {self.port}", command, self.folder / "postgres.log")
 
     @property
     def _data(self) -> Path:
         return self.folder / "data"
 
-    def start(self) -> None:
-        """Makes its cluster, starts it and waits until it answers.
-
-        Raises:
-            ProcessError: `initdb` failed, or the server died or did not answer within `START_BOUND_S`.
-        """
-        try:
-            self._make_cluster()
-            self.process.launch()
-            self.process.wait_for(self.answers, "answering", START_BOUND_S)
-        except BaseException:
-            self.stop()
-            raise
+    def _begin(self) -> None:
+        self._make_cluster()
+        self.process.launch()
+        self.process.wait_for(self.answers, "answering", START_BOUND_S)
 
     def stop(self) -> None:
         """Ends it without waiting for its clients, and removes its folder."""

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Final, Self
 
 STOP_BOUND_S: Final = 30.0
-_POLL_S: Final = 0.1
+_POLL_S: Final = 0.02
 _LOG_TAIL: Final = 25
 
 
@@ -36,13 +36,21 @@ def free_ports(count: int) -> tuple[int, ...]:
 class Startable(ABC):
     """What runs from `start` to `stop`; as a context it runs within, and is stopped at the end."""
 
-    @abstractmethod
     def start(self) -> None:
-        """Starts it and waits until it is usable.
+        """Starts it and waits until it is usable; also after it was stopped or killed, then at its old address.
 
         Raises:
-            ProcessError: it is not.
+            ProcessError: it died, or was not usable within its bound; the message shows its log's end.
         """
+        try:
+            self._begin()
+        except BaseException:
+            self.stop()
+            raise
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """Starts it and waits; what has begun is stopped where this fails."""
 
     @abstractmethod
     def stop(self) -> None:
@@ -54,6 +62,20 @@ class Startable(ABC):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.stop()
+
+
+class Server(Startable):
+    """What is one process."""
+
+    process: "ServerProcess"
+
+    def stop(self) -> None:
+        """Closes it in good order and waits for its end; does nothing when it does not run."""
+        self.process.stop()
+
+    def kill(self) -> None:
+        """Kills it (SIGKILL)."""
+        self.process.kill()
 
 
 class ServerProcess:
@@ -107,7 +129,7 @@ class ServerProcess:
             )
 
     def wait_for(self, ready: Callable[[], bool], what: str, bound_s: float) -> None:
-        """Waits until `ready()`, asked ten times a second.
+        """Waits until `ready()`, asked fifty times a second.
 
         Raises:
             ProcessError: the process died, or `bound_s` seconds passed; `what` says what was waited for.
@@ -177,3 +199,17 @@ class ServerProcess:
             if self._child.stdin is not None:
                 self._child.stdin.close()
             self._child = None
+
+
+def ending_with_input(command: Sequence[str], number: signal.Signals = signal.SIGTERM) -> list[str]:
+    """A command of a server that takes no notice of its standard input, as one that ends with it.
+
+    The shell leaves a watcher of the input behind and becomes the server. The watcher must outlive the hang-up that a
+    paused server and it get when we die.
+
+    Args:
+        command: of the server.
+        number: the signal that ends it.
+    """
+    watch = f'trap "" HUP; read -r _ <&3; kill -{number.value} $$ 2>/dev/null'
+    return ["sh", "-c", f'exec 3<&0; ({watch}) & exec "$@" 3<&- </dev/null', "sh", *command]

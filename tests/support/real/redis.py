@@ -8,22 +8,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from tests.support.real.process import ServerProcess, Startable, free_ports
+from tests.support.real.process import Server, ServerProcess, ending_with_input, free_ports
 
 START_BOUND_S: Final = 20.0
 _ANSWER_BOUND_S: Final = 2.0
 _LOOPBACK: Final = "127.0.0.1"
-# Redis takes no notice of its standard input: the shell leaves a watcher of it behind and becomes Redis. The watcher
-# must outlive the hang-up that a paused Redis and it get when we die.
-_END_WITH_INPUT: Final = 'exec 3<&0; (trap "" HUP; read -r _ <&3; kill $$ 2>/dev/null) & exec "$@" 3<&- </dev/null'
 
 
 def redis_process(title: str, command: Sequence[str], folder: Path) -> ServerProcess:
     """A process of Redis, not started yet, that ends when its standard input does."""
-    return ServerProcess(title, ["sh", "-c", _END_WITH_INPUT, "sh", *command], folder / "redis.log")
+    return ServerProcess(title, ending_with_input(command), folder / "redis.log")
 
 
-class RedisServer(Startable):
+class RedisServer(Server):
     """One Redis; as a context it is started, answers, and is stopped at the end."""
 
     def __init__(self, program: str, folder: Path, *, appendonly: bool = False, options: Sequence[str] = ()) -> None:
@@ -48,26 +45,9 @@ class RedisServer(Startable):
         words = [word for option in stated.items() for word in option]
         self.process = redis_process(f"Redis at {self.url}", [program, *words, *options], folder)
 
-    def start(self) -> None:
-        """Starts it and waits until it answers; also after `stop` or `kill`, then on its old port.
-
-        Raises:
-            ProcessError: it died, or did not answer within `START_BOUND_S`.
-        """
+    def _begin(self) -> None:
         self.process.launch()
-        try:
-            self.process.wait_for(self.answers, "answering", START_BOUND_S)
-        except BaseException:
-            self.stop()
-            raise
-
-    def stop(self) -> None:
-        """Closes it in good order; does nothing when it does not run."""
-        self.process.stop()
-
-    def kill(self) -> None:
-        """Kills it (SIGKILL)."""
-        self.process.kill()
+        self.process.wait_for(self.answers, "answering", START_BOUND_S)
 
     def answers(self) -> bool:
         """Returns whether it answers a PING."""

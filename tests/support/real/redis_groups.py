@@ -6,7 +6,6 @@ They fail over within a second or two, where servers of an operator would wait l
 import re
 import subprocess
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +16,8 @@ MASTER_NAME: Final = "shops"
 
 _LOOPBACK: Final = "127.0.0.1"
 _NOTICED_AFTER_MS: Final = 600
+# A master waits five seconds otherwise for more replicas to begin with.
+_QUICK_SYNC: Final = ("--repl-diskless-sync-delay", "0")
 _AGREED_BOUND_S: Final = 20.0
 _MASTER_OFFSET: Final = re.compile(r"^master_repl_offset:(\d+)", re.MULTILINE)
 _REPLICA_OFFSET: Final = re.compile(r"^slave\d+:.*\boffset=(\d+)", re.MULTILINE)
@@ -82,76 +83,73 @@ class SentinelServer(RedisServer):
         self.process = redis_process(f"the sentinel at port {self.port}", command, folder)
 
 
-class SentinelsOfRedis(Startable):
+class _Group(Startable):
+    servers: tuple[RedisServer, ...]
+
+    def stop(self) -> None:
+        for server in reversed(self.servers):
+            server.stop()
+
+
+class SentinelsOfRedis(_Group):
     """A master, a replica that follows it, and three sentinels; as a context they run, and know each other."""
 
     def __init__(self, program: str, folder: Path) -> None:
         """Chooses ports; nothing runs yet."""
-        self.master = RedisServer(program, folder / "master", appendonly=True)
-        following = ("--replicaof", f"{_LOOPBACK} {self.master.port}", "--repl-diskless-sync-delay", "0")
+        self.master = RedisServer(program, folder / "master", appendonly=True, options=_QUICK_SYNC)
+        following = ("--replicaof", f"{_LOOPBACK} {self.master.port}", *_QUICK_SYNC)
         self.replica = RedisServer(program, folder / "replica", appendonly=True, options=following)
         for server in (self.master, self.replica):
             server.folder.mkdir(parents=True)
         self.sentinels = tuple(SentinelServer(program, folder / f"sentinel-{n}", self.master, 2) for n in range(3))
+        self.servers = (self.master, self.replica, *self.sentinels)
         self.addresses = tuple(f"{_LOOPBACK}:{sentinel.port}" for sentinel in self.sentinels)
-        self._running = ExitStack()
 
-    def start(self) -> None:
-        with ExitStack() as starting:
-            for server in (self.master, self.replica, *self.sentinels):
-                starting.enter_context(server)
-            wait_until(self.master, ("INFO", "replication"), "state=online")
-            for sentinel in self.sentinels:
-                wait_until(sentinel, ("SENTINEL", "MASTER", MASTER_NAME), "num-other-sentinels\n2")
-                wait_until(sentinel, ("SENTINEL", "MASTER", MASTER_NAME), "num-slaves\n1")
-            self._running = starting.pop_all()
-
-    def stop(self) -> None:
-        self._running.close()
+    def _begin(self) -> None:
+        for server in self.servers:
+            server.start()
+        wait_until(self.master, ("INFO", "replication"), "state=online")
+        for sentinel in self.sentinels:
+            wait_until(sentinel, ("SENTINEL", "MASTER", MASTER_NAME), "num-other-sentinels\n2")
+            wait_until(sentinel, ("SENTINEL", "MASTER", MASTER_NAME), "num-slaves\n1")
 
 
-class ClusterOfRedis(Startable):
+class ClusterOfRedis(_Group):
     """Three masters that share the slots, each with a replica or without; as a context they run, and agree."""
 
-    def __init__(self, program: str, folder: Path, *, replicas: int = 0, options: Sequence[str] = ()) -> None:
+    def __init__(self, program: str, folder: Path, *, replicas: int = 0) -> None:
         """Chooses ports; nothing runs yet."""
         count = 3 * (1 + replicas)
         self._replicas = replicas
         self._program = program
-        self.nodes = tuple(self._node(folder / f"node-{n}", bus, options) for n, bus in enumerate(free_ports(count)))
-        self.addresses = tuple(f"{_LOOPBACK}:{node.port}" for node in self.nodes)
-        self._running = ExitStack()
+        self.servers = tuple(self._node(folder / f"node-{n}", bus) for n, bus in enumerate(free_ports(count)))
+        self.addresses = tuple(f"{_LOOPBACK}:{node.port}" for node in self.servers)
 
     def master_of(self, key: str) -> RedisServer:
         """The node that owns a key's slot."""
-        slot = int(told(self.nodes[0].port, "CLUSTER", "KEYSLOT", key))
-        for line in told(self.nodes[0].port, "CLUSTER", "NODES").splitlines():
+        slot = int(told(self.servers[0].port, "CLUSTER", "KEYSLOT", key))
+        for line in told(self.servers[0].port, "CLUSTER", "NODES").splitlines():
             address, flags, ranges = line.split()[1], line.split()[2], line.split()[8:]
             spans = [tuple(map(int, (one if "-" in one else f"{one}-{one}").split("-"))) for one in ranges]
             if "master" in flags and any(first <= slot <= last for first, last in spans):
                 port = int(address.split("@")[0].rpartition(":")[2])
-                return next(node for node in self.nodes if node.port == port)
+                return next(node for node in self.servers if node.port == port)
         raise ProcessError(f"no server owns slot {slot}")
 
-    def start(self) -> None:
-        with ExitStack() as starting:
-            for node in self.nodes:
-                starting.enter_context(node)
-            made = ["--cluster", "create", *self.addresses, "--cluster-replicas", str(self._replicas), "--cluster-yes"]
-            told(self.nodes[0].port, *made)
-            for node in self.nodes:
-                wait_until(node, ("CLUSTER", "INFO"), "cluster_state:ok")
-                follows = told(node.port, "ROLE").startswith("slave")
-                if self._replicas:
-                    sign = "master_link_status:up" if follows else "state=online"
-                    wait_until(node, ("INFO", "replication"), sign)
-            self._running = starting.pop_all()
+    def _begin(self) -> None:
+        for node in self.servers:
+            node.start()
+        made = ["--cluster", "create", *self.addresses, "--cluster-replicas", str(self._replicas), "--cluster-yes"]
+        told(self.servers[0].port, *made)
+        for node in self.servers:
+            wait_until(node, ("CLUSTER", "INFO"), "cluster_state:ok")
+            follows = told(node.port, "ROLE").startswith("slave")
+            if self._replicas:
+                sign = "master_link_status:up" if follows else "state=online"
+                wait_until(node, ("INFO", "replication"), sign)
 
-    def stop(self) -> None:
-        self._running.close()
-
-    def _node(self, folder: Path, bus: int, options: Sequence[str]) -> RedisServer:
+    def _node(self, folder: Path, bus: int) -> RedisServer:
         folder.mkdir(parents=True)
         stated = ("--cluster-enabled", "yes", "--cluster-port", str(bus))
-        quick = ("--cluster-node-timeout", str(_NOTICED_AFTER_MS), "--repl-diskless-sync-delay", "0")
-        return RedisServer(self._program, folder, appendonly=True, options=(*stated, *quick, *options))
+        quick = ("--cluster-node-timeout", str(_NOTICED_AFTER_MS), *_QUICK_SYNC)
+        return RedisServer(self._program, folder, appendonly=True, options=(*stated, *quick))

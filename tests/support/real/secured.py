@@ -5,20 +5,18 @@ It knows no roles: what a user may do is for the test to judge from what was ask
 
 import base64
 import binascii
-import http.client
 import ssl
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from tests.support.loopback import Forwarding, listening
 from tests.support.real.certificates import Certificate
 
 _BOUND_S: Final = 30.0
-_PASSED_ON: Final = ("content-type", "accept")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +78,14 @@ def secured(node: str, certificate: Certificate, **passwords: str) -> Iterator[S
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate.file, certificate.key_file)
 
-    class Handler(_Handler):
+    class Server(_Server):
         pass
 
-    with _Server(("127.0.0.1", 0), Handler) as server:
-        transport = SecuredNode(server.server_address[1], passwords)
-        server.context = context
-        Handler.transport, Handler.node = transport, urlsplit(node).netloc
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield transport
-        finally:
-            server.shutdown()
-            thread.join()
+    Server.context = context
+    transport = SecuredNode(0, passwords)
+    with listening(_Handler, Server, transport=transport, node=urlsplit(node).netloc) as port:
+        transport.port = port
+        yield transport
 
 
 class _Server(ThreadingHTTPServer):
@@ -111,42 +103,14 @@ class _Server(ThreadingHTTPServer):
         """Say nothing: a client that does not trust the certificate hangs up in the middle."""
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Forwarding):
     transport: SecuredNode
-    node: str
-    protocol_version = "HTTP/1.1"
-    timeout = _BOUND_S
-    wbufsize = -1
-    disable_nagle_algorithm = True
 
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-    def _through(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+    def through(self, body: bytes) -> None:
         user = self.transport.takes(self.headers.get("authorization"))
         if user is None:
             self.transport.refused += 1
-            self._answer(401, "text/plain; charset=UTF-8", b"Unauthorized", ("www-authenticate", "Basic realm=proxy"))
+            self.reply(401, b"Unauthorized")
             return
         self.transport.asked.append(Asked(user, self.command, self.path, body))
-        connection = http.client.HTTPConnection(self.node, timeout=_BOUND_S)
-        headers = {name: self.headers[name] for name in _PASSED_ON if name in self.headers}
-        try:
-            connection.request(self.command, self.path, body, headers)
-            response = connection.getresponse()
-            self._answer(response.status, response.headers.get("content-type", ""), response.read())
-        finally:
-            connection.close()
-
-    do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = _through  # noqa: N815 - names that the base class looks for
-
-    def _answer(self, status: int, kind: str, body: bytes, *more: tuple[str, str]) -> None:
-        self.send_response(status)
-        headers: tuple[Any, ...] = (("content-type", kind), ("content-length", str(len(body))), *more)
-        for name, value in headers:
-            self.send_header(name, value)
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-        self.wfile.flush()
+        super().through(body)

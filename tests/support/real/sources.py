@@ -56,12 +56,10 @@ class LocalNodes:
         """
         return build_node(self.jdk)
 
-    @contextmanager
-    def one_node(self, folder: Path) -> Iterator[str]:
+    def one_node(self, folder: Path) -> AbstractContextManager[str]:
         """Yields the URL of a node of its own in `folder`, and stops it at the end."""
         (place,) = allocate_nodes(folder, 1)
-        with OpenSearchNode(self.build(), place) as node:
-            yield node.url
+        return _url_of(OpenSearchNode(self.build(), place))
 
 
 def find_local_nodes(environment: Mapping[str, str] = os.environ) -> LocalNodes | Missing:
@@ -103,7 +101,7 @@ def find_redis(environment: Mapping[str, str] = os.environ) -> Source | Missing:
     program = shutil.which("redis-server", path=environment.get("PATH"))
     if program is None:
         return Missing(f"REDIS_URL is not set; {no_engine}; no redis-server on the PATH")
-    return Source("a local redis-server", lambda folder: _redis_url(program, folder))
+    return Source("a local redis-server", lambda folder: _url_of(RedisServer(program, folder)))
 
 
 def find_redis_program(environment: Mapping[str, str] = os.environ) -> Path | Missing:
@@ -119,7 +117,7 @@ def find_postgres(environment: Mapping[str, str] = os.environ) -> Source | Missi
     programs = find_postgres_programs(environment)
     if programs is None:
         return Missing("POSTGRES_URL is not set; no initdb on the PATH or in /usr/lib/postgresql")
-    return Source("a local PostgreSQL", lambda _: _postgres_url(programs))
+    return Source("a local PostgreSQL", lambda _: _url_of(PostgresServer(programs)))
 
 
 def find_chromium(environment: Mapping[str, str] = os.environ) -> Path | Missing:
@@ -138,12 +136,6 @@ def find_dev_data(environment: Mapping[str, str] = os.environ) -> Path | Missing
 
 
 @contextmanager
-def _redis_url(program: str, folder: Path) -> Iterator[str]:
-    with RedisServer(program, folder) as server:
-        yield server.url
-
-
-@contextmanager
-def _postgres_url(programs: Path) -> Iterator[str]:
-    with PostgresServer(programs) as server:
+def _url_of(server: OpenSearchNode | RedisServer | PostgresServer) -> Iterator[str]:
+    with server:
         yield server.url

@@ -1,17 +1,16 @@
 """The real parts themselves: found where they are, started, ended in every way, and loudly missed."""
 
 import os
-import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 from opensearchpy import OpenSearch
 
 from tests.support.real.jdk import Jdk, JdkMissingError, find_jdk
+from tests.support.real.opensearch import OpenSearchNode
 from tests.support.real.plugin import NodeFactory
 from tests.support.real.process import ProcessError
 from tests.support.real.redis_groups import SentinelsOfRedis, told, wait_until_replicated
@@ -169,39 +168,33 @@ def test_require_real_asks_only_for_what_the_selected_tests_need(tmp_path: Path)
 
 @pytest.mark.slow
 @pytest.mark.opensearch
-def test_a_node_has_the_same_address_and_data_after_it_was_stopped_or_killed(opensearch_node: NodeFactory) -> None:
-    node = opensearch_node()
-    node.start()
-    client = OpenSearch(node.url, timeout=5, max_retries=0)
-    assert client.info()["version"]["number"].startswith("3.")
-    client.indices.create(index="shops", body={"settings": {"number_of_replicas": 0}})
+def test_a_node_has_the_same_address_and_data_after_it_was_stopped_or_killed(spare_node: OpenSearchNode) -> None:
+    with OpenSearch(spare_node.url, timeout=5, max_retries=0) as client:
+        assert client.info()["version"]["number"].startswith("3.")
+        client.indices.create(index="kiosks", body={"settings": {"number_of_replicas": 0}})
 
-    client.index(index="shops", body={"name": "Kiosk"}, id="1")
-    node.restart()
-    assert client.get(index="shops", id="1")["_source"] == {"name": "Kiosk"}
+        client.index(index="kiosks", body={"name": "Kiosk"}, id="1")
+        spare_node.restart()
+        assert client.get(index="kiosks", id="1")["_source"] == {"name": "Kiosk"}
 
-    client.index(index="shops", body={"name": "Stall"}, id="2")
-    node.kill()
-    node.start()
-    assert client.get(index="shops", id="2")["_source"] == {"name": "Stall"}
-
-    client.close()
+        client.index(index="kiosks", body={"name": "Stall"}, id="2")
+        spare_node.kill()
+        spare_node.start()
+        assert client.get(index="kiosks", id="2")["_source"] == {"name": "Stall"}
 
 
 @pytest.mark.slow
 @pytest.mark.opensearch
-def test_a_paused_node_is_silent_and_one_whose_owner_dies_follows(opensearch_node: NodeFactory) -> None:
-    node = opensearch_node()
-    node.start()
-    node.pause()
+def test_a_paused_node_is_silent_and_one_whose_owner_dies_follows(spare_node: OpenSearchNode) -> None:
+    spare_node.pause()
     with pytest.raises(ProcessError, match="was not green"):
-        node.wait_until_green(bound_s=1)
-    node.resume()
-    node.wait_until_green(bound_s=20)
+        spare_node.wait_until_green(bound_s=1)
+    spare_node.resume()
+    spare_node.wait_until_green(bound_s=20)
 
-    node.process.close_stdin()
+    spare_node.process.close_stdin()
 
-    assert not node.process.running
+    assert not spare_node.process.running
 
 
 @pytest.mark.opensearch
@@ -218,13 +211,6 @@ def test_a_node_that_dies_at_its_start_says_why(opensearch_node: NodeFactory) ->
     assert "Too small maximum heap" in str(death.value)
 
 
-@pytest.mark.opensearch
-def test_the_session_has_one_opensearch(opensearch_url: str) -> None:
-    client = OpenSearch(opensearch_url)
-    assert client.info()["version"]["number"].startswith("3.")
-    client.close()
-
-
 def test_what_was_written_is_waited_for_until_a_replica_has_it(redis_program: str, tmp_path: Path) -> None:
     with SentinelsOfRedis(redis_program, tmp_path) as group, ThreadPoolExecutor(1) as waiting:
         group.replica.process.pause()
@@ -235,11 +221,3 @@ def test_what_was_written_is_waited_for_until_a_replica_has_it(redis_program: st
         group.replica.process.resume()
         replicated.result()
         assert told(group.replica.port, "GET", "k") == "v\n"
-
-
-@pytest.mark.redis
-def test_the_session_has_one_redis(redis_url: str) -> None:
-    address = urlsplit(redis_url)
-    with socket.create_connection((address.hostname, address.port or 6379), timeout=5) as connection:
-        connection.sendall(b"PING\r\n")
-        assert connection.recv(16) == b"+PONG\r\n"
