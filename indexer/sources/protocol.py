@@ -132,10 +132,6 @@ class ChangeSource(Protocol):
     """A source of changes. A change may be delivered twice, and in any order: versions decide."""
 
     @property
-    def name(self) -> str:
-        """Its name in reports."""
-
-    @property
     def kind(self) -> str:
         """Its kind, as operators see it: `file`, `stdin` or `sql`."""
 
