@@ -67,7 +67,7 @@ class Projector:
                 raise ValueError(f"there are no documents of the kind {kind}")
 
     def _all_shops(self) -> Iterator[ShopDocument]:
-        for shop, has_offers, has_redirects in self._shops.winners_with_links():
+        for shop, has_offers, has_redirects in self._shops.winners():
             offers, total = self._related.newest_offers(shop.id, HEAD_OFFERS) if has_offers else ((), 0)
             yield project_shop(shop, offers, total, self._related.redirects(shop.domain) if has_redirects else ())
 
@@ -79,7 +79,7 @@ class Projector:
         return project_shop(shop, offers, total, self._related.redirects(shop.domain))
 
     def _facts(self, shop: ShopRecord) -> FactsDocument:
-        return project_facts(shop, self._related.shipping(shop.id), self._related.trust(shop.id))
+        return project_facts(shop.id, shop.domain, self._related.shipping(shop.id), self._related.trust(shop.id))
 
     def _coupons(self) -> Iterator[CouponDocument]:
         return (project_coupon(coupon, shop) for coupon, shop in self._related.coupons())
