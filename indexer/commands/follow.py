@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -106,11 +106,8 @@ def follow_command(
         following = Following(
             workspace.sink, workspace.states, source, options, reconciling=reconciler, on_batch=_log_batch
         )
-        try:
-            with _stopped_by_signals() as stop_event:
-                summary = following.run(stop_event)
-        finally:
-            source.close()
+        with closing(source), _stopped_by_signals() as stop_event:
+            summary = following.run(stop_event)
     found = FaultReport() if reconciler is None else reconciler.total
     print(json.dumps(_as_wire(summary, found)) if as_json else _as_text(summary, found))
     if once and summary.changes.refused:

@@ -1,6 +1,7 @@
 """`shop-directory index status`, `rollback` and `prune`: the generations of an index."""
 
 import json
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -81,17 +82,15 @@ def rollback_command(
     failed or there is no previous generation, 4 another job is running.
     """
     from indexer.jobs.rollback import roll_back
+    from indexer.sources.protocol import changes_of
 
     settings = settings_of(engine, data_dir, state_dir)
-    with exit_on_failure("Nothing was rolled back"), opened(settings) as workspace:
+    with exit_on_failure("Nothing was rolled back"), opened(settings) as workspace, ExitStack() as stack:
         since: ChangeSource | None = None
         if catalogue is not None or sql or changes is not None:
-            since = source_of(settings, catalogue, sql=sql, mapping=mapping, changes=changes).changes()
-        try:
-            done = roll_back(workspace.sink, workspace.states, since, wait=wait, dry_run=dry_run)
-        finally:
-            if since is not None:
-                since.close()
+            source = source_of(settings, catalogue, sql=sql, mapping=mapping, changes=changes)
+            since = stack.enter_context(changes_of(source))
+        done = roll_back(workspace.sink, workspace.states, since, wait=wait, dry_run=dry_run)
     wire = {
         "generation": done.stamp.generation,
         "published": not dry_run,

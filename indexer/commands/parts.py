@@ -1,7 +1,7 @@
 """The options that commands share, and the sink, states and sources that options and environment name."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -167,10 +167,8 @@ def opened(settings: "IndexerSettings", *, make_states: bool = True) -> Iterator
         index = OpenSearchLocation(
             settings.opensearch_urls, settings.index_prefix, settings.cluster_access, settings.typeaheads
         )
-    try:
+    with closing(sink):
         yield Workspace(sink, States(settings.states, sink.location, make=make_states), index)
-    finally:
-        sink.close()
 
 
 def source_of(

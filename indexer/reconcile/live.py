@@ -5,7 +5,7 @@ The lease is held for one page at a time, and not during the pauses of the rate,
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -19,7 +19,7 @@ from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import holding
 from indexer.sinks.protocol import GenerationEditor, Sink
-from indexer.sources.protocol import Source
+from indexer.sources.protocol import Source, changes_of
 from indexer.state.state import State, StateError
 from indexer.state.states import States
 
@@ -129,18 +129,15 @@ class _Job:
         return live.generation
 
     def _with_source(self, source: Source, generation: str, state: State) -> FaultReport:
-        changes, letters = source.changes(), DeadLetters(self._states.dead_letters)
-        snapshot = read_source(
-            source, state.path, skip_invalid=self._options.skip_invalid, tick=lambda: self._tick(0)
-        )  # fmt: skip
-        try:
-            with snapshot as fresh, self._editing(generation) as editor:
-                applier = ChangeApplier(state, editor, changes, letters, self._lease.check, self._clock)
-                return compare_source(fresh, applier, repair=self._options.repair)
-        finally:
-            letters.close()
-            if changes is not None:
-                changes.close()
+        snapshot = read_source(source, state.path, skip_invalid=self._options.skip_invalid, tick=lambda: self._tick(0))
+        with (
+            changes_of(source) as changes,
+            closing(DeadLetters(self._states.dead_letters)) as letters,
+            snapshot as fresh,
+            self._editing(generation) as editor,
+        ):
+            applier = ChangeApplier(state, editor, changes, letters, self._lease.check, self._clock)
+            return compare_source(fresh, applier, repair=self._options.repair)
 
     def _with_state(self, generation: str, state: State) -> FaultReport:
         rate, started = self._options.rate, self._timer.now()
@@ -163,8 +160,5 @@ class _Job:
         with holding(self._lease, "verify", self._options.wait):
             if self._live() != generation:
                 raise SinkError("another generation was published meanwhile; its build has verified it")
-            editor = self._sink.edit(generation)
-            try:
+            with closing(self._sink.edit(generation)) as editor:
                 yield editor
-            finally:
-                editor.close()

@@ -98,9 +98,6 @@ class GenerationWriter(GenerationReader, Protocol):
     def publish(self) -> None:
         """Make this generation the live one, all its indices in one step."""
 
-    def discard(self) -> None:
-        """Remove the generation."""
-
 
 class GenerationEditor(GenerationReader, Protocol):
     """Changes a sealed generation in place. Every method may raise SinkError.
@@ -213,9 +210,6 @@ class Sink(Protocol):
 
     def drop(self, generation: str) -> None:
         """Remove a generation that is not live, if it exists."""
-
-    def prune(self, keep: Collection[str]) -> tuple[str, ...]:
-        """Remove all generations except these; returns the removed ones."""
 
     def lease(self) -> Lease:
         """A new handle on the lease of this location (G4)."""

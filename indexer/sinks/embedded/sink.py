@@ -4,7 +4,6 @@ Readers keep their generation open while it is replaced. Of two publishers the l
 """
 
 import shutil
-from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -77,7 +76,6 @@ class EmbeddedSink:
             self._root,
             generation,
             publish=lambda: self.publish(generation, replaced),
-            discard=lambda: self.drop(generation),
             band_width=self._band_width,
         )
 
@@ -123,13 +121,6 @@ class EmbeddedSink:
     def drop(self, generation: str) -> None:
         """Remove the directory."""
         shutil.rmtree(generation_directory(self._root, generation), ignore_errors=True)
-
-    def prune(self, keep: Collection[str]) -> tuple[str, ...]:
-        """Remove the directories of other generations."""
-        others = tuple(name for name in self._names() if name not in keep)
-        for generation in others:
-            self.drop(generation)
-        return others
 
     def lease(self) -> EmbeddedLease:
         """The lock of the directory."""

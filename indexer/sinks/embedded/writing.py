@@ -50,12 +50,10 @@ class EmbeddedWriter(_WritableGeneration):
         root: Path,
         generation: str,
         publish: Callable[[], None],
-        discard: Callable[[], None],
         band_width: int = BAND_WIDTH,
     ) -> None:
         super().__init__(root, generation)
         self.publish = publish
-        self.discard = discard
         self._band_width = band_width
         self._typeahead = TypeaheadBuild(generation_store(root, generation))
 

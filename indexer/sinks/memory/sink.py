@@ -78,11 +78,6 @@ class MemorySink:
         """Drop a generation that was not published."""
         self._unpublished.pop(generation, None)
 
-    def prune(self, keep: Collection[str]) -> tuple[str, ...]:
-        """Do nothing: a replaced generation is removed already."""
-        del keep
-        return ()
-
     def lease(self) -> MemoryLease:
         """A handle within this process."""
         return MemoryLease(self._lock)
@@ -163,11 +158,6 @@ class MemoryWriter(MemoryReader):
     def publish(self) -> None:
         """Replace the live generation."""
         self._sink.publish(self._generation, self._replaced)
-
-    def discard(self) -> None:
-        """Drop the documents."""
-        self._sink.drop(self._generation)
-        self.documents = {}
 
 
 class MemoryEditor(MemoryReader):

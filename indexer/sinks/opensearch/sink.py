@@ -3,7 +3,7 @@
 The replaced aliases must still exist (`must_exist`), so of two publishers the later one fails.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -109,9 +109,12 @@ class OpenSearchSink:
             self._loader,
             self._typeaheads.of(generation),
             publish=lambda: self.publish(generation, replaced),
-            discard=lambda: self.drop(generation),
         )
-        writer.create(Shape(self._shards, replicas=self._copies()))
+        try:
+            writer.create(Shape(self._shards, replicas=self._copies()))
+        except SinkError:
+            self.drop(generation)
+            raise
         return writer
 
     def edit(self, generation: str) -> OpenSearchEditor:
@@ -188,13 +191,6 @@ class OpenSearchSink:
         for kind in KINDS:
             self._delete(index_name(self._prefix, kind, generation), generation)
         self._typeaheads.drop(generation)
-
-    def prune(self, keep: Collection[str]) -> tuple[str, ...]:
-        """Delete the indices of other generations."""
-        others = tuple(sorted(set(self._indices()) - set(keep)))
-        for generation in others:
-            self.drop(generation)
-        return others
 
     def lease(self) -> OpenSearchLease:
         """A handle on the prefix's lease."""

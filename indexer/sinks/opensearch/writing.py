@@ -79,7 +79,6 @@ class OpenSearchWriter(WritableGeneration):
         store: OpenSearchTypeahead,
         *,
         publish: Callable[[], None],
-        discard: Callable[[], None],
     ) -> None:
         super().__init__(client, prefix, generation)
         self._loader = loader
@@ -87,16 +86,11 @@ class OpenSearchWriter(WritableGeneration):
         self._names = ",".join(self._index(kind) for kind in KINDS)
         self._watch = IndexWatch(client, self._names)
         self.publish = publish
-        self.discard = discard
 
     def create(self, shape: Shape) -> None:
-        """Create the indices, or none of them after a failure."""
-        try:
-            for kind in KINDS:
-                self._create(kind, shape)
-        except SinkError:
-            self.discard()
-            raise
+        """Create the indices; after a failure some of them may exist."""
+        for kind in KINDS:
+            self._create(kind, shape)
 
     def add(self, kind: str, documents: Iterable[object]) -> int:
         """Load the documents; those that are refused for good go to the dead-letter file."""

@@ -163,7 +163,8 @@ def directory(cluster: OpenSearchCluster, catalogue: Path, tmp_path: Path) -> It
     made = Directory(cluster, catalogue, tmp_path)
     yield made
     make_whole(cluster)
-    made.sink.prune(keep=())
+    for found in made.sink.generations():
+        made.sink.drop(found.name)
     made.sink.close()
 
 

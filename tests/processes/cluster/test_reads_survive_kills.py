@@ -68,7 +68,8 @@ def service(cluster: OpenSearchCluster, catalogue: Path, tmp_path: Path) -> Iter
     with serving(tokens.parent, settings) as running:
         yield Service(running.base, token, known)
     make_whole(cluster)
-    sink.prune(keep=())
+    for found in sink.generations():
+        sink.drop(found.name)
     sink.close()
 
 
