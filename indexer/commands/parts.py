@@ -151,7 +151,7 @@ def opened(settings: "IndexerSettings", *, make_states: bool = True) -> Iterator
         index = EmbeddedLocation(settings.data_dir)
     else:
         from indexer.sinks.opensearch.sink import OpenSearchSink
-        from indexer.sinks.opensearch.announcing import TypeaheadOptions
+        from indexer.sinks.opensearch.typeahead import TypeaheadOptions
 
         letters = settings.states / "dead-letters.ndjson"
         sink = OpenSearchSink(

@@ -26,8 +26,7 @@ from indexer.sinks.embedded.lease import EmbeddedLease
 from indexer.sinks.embedded.reading import EmbeddedReader
 from indexer.sinks.embedded.writing import EmbeddedEditor, EmbeddedWriter, generation_store
 from indexer.sinks.failures import SinkError
-from indexer.sinks.generations import renewed, role_of
-from indexer.sinks.protocol import Generation
+from indexer.sinks.protocol import Generation, renewed, role_of
 from indexer.sinks.typeahead.build import rebuild_typeahead
 from indexer.sinks.typeahead.editor import SMALL_SHOPS
 from indexer.sinks.typeahead.folding import Folding

@@ -66,7 +66,7 @@ class EmbeddedWriter(_WritableGeneration):
             directory.mkdir()
             # One thread preserves the order of the documents.
             writer = tantivy.Index(schema(kind), path=str(directory)).writer(heap_size=_HEAP_BYTES, num_threads=1)
-            for document in with_typeahead(self._typeahead, kind, documents):
+            for document in with_typeahead(self._typeahead, documents):
                 writer.add_document(finished(kind, document, bands.assign))
                 count += 1
             writer.commit()
@@ -142,7 +142,7 @@ class EmbeddedEditor(_WritableGeneration):
             for document in documents:
                 writer.delete_documents_by_term("id", document.id)  # type: ignore[attr-defined]  # all have one
                 writer.add_document(finished(kind, document, bands.of))
-                self._typeahead.put(kind, document)
+                self._typeahead.put(document)
         except (OSError, ValueError) as error:
             raise SinkError(f"the {kind} could not be changed: {error}") from error
         return 0

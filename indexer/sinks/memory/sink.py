@@ -1,17 +1,71 @@
 """Generations in memory: the documents themselves, for the reference backend."""
 
+import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
 from index_mappings.documents import stored_part
 from index_mappings.generations import Stamp
 from index_mappings.operations import Operations
 from index_mappings.typeahead.segment import Shown, shown_part
 from indexer.sinks.failures import SinkError
-from indexer.sinks.memory.lease import MemoryLease, MemoryLock
+from indexer.sinks.lease import LeaseHeldError, LeaseLostError, acquire_until
+from indexer.sinks.lease_holder import LeaseHolder
 from indexer.sinks.protocol import Generation, Role
+
+_PAUSE_S: Final = 0.01
+
+
+class MemoryLock:
+    """The lock that the leases of one sink share, within this process.
+
+    Attributes:
+        owner: the lease that holds it.
+    """
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self.owner: object | None = None
+        self._holder: LeaseHolder | None = None
+
+    def acquire(self, owner: object, job: str) -> None:
+        """Acquire it for an owner.
+
+        Raises:
+            LeaseHeldError: it is held, perhaps by the same owner.
+        """
+        with self._guard:
+            if self.owner is not None:
+                raise LeaseHeldError(f"another job has the lease: {self._holder}")
+            self.owner, self._holder = owner, LeaseHolder.here(job)
+
+    def release(self, owner: object) -> None:
+        """Release it; does nothing if the owner does not hold it."""
+        with self._guard:
+            if self.owner is owner:
+                self.owner = self._holder = None
+
+
+class MemoryLease:
+    """A handle on the lock of a sink."""
+
+    def __init__(self, lock: MemoryLock) -> None:
+        self._lock = lock
+
+    def acquire(self, job: str, wait: float) -> None:
+        """Acquire the lock, with attempts for `wait` seconds."""
+        acquire_until(lambda: self._lock.acquire(self, job), wait, _PAUSE_S)
+
+    def check(self) -> None:
+        """Verify that this handle holds the lock."""
+        if self._lock.owner is not self:
+            raise LeaseLostError("the lease is not held")
+
+    def release(self) -> None:
+        """Release the lock."""
+        self._lock.release(self)
 
 
 class MemorySink:

@@ -94,7 +94,7 @@ class OpenSearchWriter(WritableGeneration):
 
     def add(self, kind: str, documents: Iterable[object]) -> int:
         """Load the documents; those that are refused for good go to the dead-letter file."""
-        return self._loader.load(self._index(kind), with_typeahead(self._typeahead, kind, documents)).written
+        return self._loader.load(self._index(kind), with_typeahead(self._typeahead, documents)).written
 
     def write_operations(self, operations: Operations, *, wait_for_engine: bool = True) -> None:
         """Write the document next to the stamp; raises IndexLostError if a shard of the generation has no copy left."""

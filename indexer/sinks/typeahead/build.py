@@ -50,25 +50,24 @@ class TypeaheadBuild:
     ) -> None:
         self._drop_runs()
 
-    def add_shop(self, shop: ShopDocument) -> None:
-        """Add a public shop.
+    def add(self, document: object) -> None:
+        """Add a document, if it is a shop or a category.
 
         Raises:
             OSError: the shops so far can't be written.
         """
-        self.add(segment_shop(shop))
+        if isinstance(document, ShopDocument):
+            self.add_shop(segment_shop(document))
+        elif isinstance(document, CategoryDocument):
+            self.add_category(CategoryEntry.of(document))
 
-    def add(self, shop: SegmentShop) -> None:
-        """Add a shop with its texts. Errors as of `add_shop`."""
+    def add_shop(self, shop: SegmentShop) -> None:
+        """Add a shop with its texts. Errors as of `add`."""
         self._run.add(shop)
         if len(self._run) >= self._run_shops or self._run.letters >= _RUN_LETTERS:
             self._end_run()
 
-    def add_category(self, category: CategoryDocument) -> None:
-        """Add a category."""
-        self.add_entry(CategoryEntry.of(category))
-
-    def add_entry(self, category: CategoryEntry) -> None:
+    def add_category(self, category: CategoryEntry) -> None:
         """Add a category as an engine returns it."""
         self._categories.append(category)
 
@@ -132,7 +131,7 @@ def rebuild_typeahead(reader: GenerationReader, store: TypeaheadStore) -> str:
     """
     with TypeaheadBuild(store) as build:
         for _, stored in reader.scan("shops"):
-            build.add(stored_segment_shop(stored))
+            build.add_shop(stored_segment_shop(stored))
         for _, stored in reader.scan("categories"):
-            build.add_entry(category_from_stored(stored))
+            build.add_category(category_from_stored(stored))
         return build.finish()

@@ -63,21 +63,19 @@ class TypeaheadEditor:
         self._opened = self._name = manifest_name
         self._manifest, self._segments = None, {}
 
-    def put_shop(self, shop: ShopDocument) -> None:
-        """Add or replace a shop."""
-        self._shops[shop.id] = segment_shop(shop)
+    def put(self, document: object) -> None:
+        """Add or replace a document, if it is a shop or a category."""
+        if isinstance(document, ShopDocument):
+            self._shops[document.id] = segment_shop(document)
+        elif isinstance(document, CategoryDocument):
+            self._categories[document.id] = CategoryEntry.of(document)
 
-    def remove_shop(self, shop_id: str) -> None:
-        """Remove a shop, if it exists."""
-        self._shops[shop_id] = None
-
-    def put_category(self, category: CategoryDocument) -> None:
-        """Add or replace a category."""
-        self._categories[category.id] = CategoryEntry.of(category)
-
-    def remove_category(self, slug: str) -> None:
-        """Remove a category, if it exists."""
-        self._categories[slug] = None
+    def remove(self, kind: str, document_id: str) -> None:
+        """Remove a document, if it exists, and is a shop or a category."""
+        if kind == "shops":
+            self._shops[document_id] = None
+        elif kind == "categories":
+            self._categories[document_id] = None
 
     def commit(self) -> str:
         """Write and store the files for readers of the next stamp.

@@ -18,8 +18,8 @@ from indexer.jobs.rollback import roll_back
 from indexer.reconcile.live import VerifyOptions, verify_live
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
-from indexer.sinks.opensearch.announcing import LOOK_S, MAX_WAIT_S, TypeaheadOptions
 from indexer.sinks.opensearch.sink import OpenSearchSink
+from indexer.sinks.opensearch.typeahead import LOOK_S, MAX_WAIT_S, TypeaheadOptions
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.states import States
 from service.app import create_app

@@ -114,11 +114,11 @@ def test_categories_follow_without_any_segment(tmp_path: Path) -> None:
     segments = world.manifest.coverings
     editor = world.editor()
     for slug, count in (("birds", 3), ("owls", 7), ("wrens", 3)):
-        editor.put_category(category(slug, count))
+        editor.put(category(slug, count))
     editor.commit()
-    editor.put_category(category("birds", 9))
-    editor.remove_category("owls")
-    editor.remove_category("never")
+    editor.put(category("birds", 9))
+    editor.remove("categories", "owls")
+    editor.remove("categories", "never")
     world.name = editor.commit()
     birds, wrens = CategoryEntry("birds", "Birds", 9, ("birds",)), CategoryEntry("wrens", "Wrens", 3, ("wrens",))
     assert world.manifest == TypeaheadManifest(segments, (birds, wrens))
@@ -129,7 +129,7 @@ def test_what_was_put_stays_when_an_editor_goes_on_from_another_manifest(tmp_pat
     first = world.name
     world.change([named("n1", "Wren")])
     editor = world.editor()
-    editor.put_shop(named("n2", "Kite"))
+    editor.put(named("n2", "Kite"))
     editor.restart(first)
     world.name = editor.commit()
     assert set(editor.shown("n", None)) == {"n2"}
@@ -171,7 +171,7 @@ def test_what_a_stamp_may_still_name_stays_however_often_its_successor_fails(tmp
     before = manifest_path(world.directory, world.name)
     editor = world.editor()
     for number in range(5):
-        editor.put_shop(named(f"n{number}", "Wren"))
+        editor.put(named(f"n{number}", "Wren"))
         editor.commit()
         _age(world)
     assert before.exists()

@@ -133,11 +133,11 @@ def test_a_build_refuses_more_shops_or_texts_than_can_be_numbered_and_leaves_not
     for most, over in ((2, "2 shops"), (texts - 1, f"{texts - 1} texts")):
         with TypeaheadBuild(LocalStore(tmp_path), run_shops=1, most=most) as build:
             for shop in shops:
-                build.add_shop(shop)
+                build.add(shop)
             with pytest.raises(SinkError, match=f"more than {over}, .* leave aliases out .* or divide it"):
                 build.finish()
         assert list(tmp_path.iterdir()) == []
     with TypeaheadBuild(LocalStore(tmp_path), run_shops=1, most=texts) as build:
         for shop in shops:
-            build.add_shop(shop)
+            build.add(shop)
         assert build.finish()

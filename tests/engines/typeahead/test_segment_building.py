@@ -73,7 +73,7 @@ def test_neither_the_order_of_the_shops_nor_the_size_of_the_runs_makes_a_differe
         store = LocalStore(Path(directory) / "typeahead")
         with TypeaheadBuild(store, run_shops) as building:
             for shop in data.draw(st.permutations(shops)):
-                building.add_shop(shop)
+                building.add(shop)
             name = building.finish()
         assert _manifest(store, name).coverings == ((expected,),)
         assert _files(store) == {f"{expected.name}.segment", f"{name}.manifest"}
@@ -83,7 +83,7 @@ def test_a_manifest_has_all_categories_in_order(tmp_path: Path) -> None:
     store = LocalStore(tmp_path)
     with TypeaheadBuild(store) as building:
         for slug, count in (("b", 2), ("c", 7), ("a", 2)):
-            building.add_category(category(slug, count))
+            building.add(category(slug, count))
         name = building.finish()
     found = _manifest(store, name)
     ordered = (("c", 7), ("a", 2), ("b", 2))
@@ -125,7 +125,7 @@ def test_a_full_disk_fails_a_build_and_leaves_nothing(
     store = LocalStore(tmp_path)
     with TypeaheadBuild(store, run_shops=-(-len(_BIRDS) // runs)) as building:
         for shop in _BIRDS[:-1]:
-            building.add_shop(shop)
+            building.add(shop)
         monkeypatch.setattr(os, "fsync", full)
         with pytest.raises(OSError, match="No space"):
             building.finish()
@@ -136,7 +136,7 @@ def test_a_build_that_is_given_up_leaves_nothing(tmp_path: Path) -> None:
     store = LocalStore(tmp_path)
     with TypeaheadBuild(store, run_shops=2) as building:
         for shop in _BIRDS:
-            building.add_shop(shop)
+            building.add(shop)
     assert _files(store) == set()
 
 
