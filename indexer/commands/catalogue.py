@@ -91,7 +91,7 @@ def validate_command(
     """
     from indexer.catalogue.validation import validate
 
-    report = _JsonProblems() if as_json else _print_problem
+    report = _JsonProblems() if as_json else print
     with exit_on_failure("Nothing was validated"):
         done = validate(path, report, changes=changes, lenient=lenient)
     if isinstance(report, _JsonProblems):
@@ -195,10 +195,6 @@ def _write_shops(shops: "CsvShops", directory: Path, *, skip_invalid: bool) -> t
         if not written:
             raise CatalogueError("the file has no row that is a shop")
     return written, problems.records
-
-
-def _print_problem(problem: "Problem") -> None:
-    print(problem)
 
 
 class _JsonProblems:
