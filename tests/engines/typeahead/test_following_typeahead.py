@@ -21,7 +21,7 @@ from index_mappings.typeahead.manifest import (
     manifest_path,
 )
 from index_mappings.typeahead.segment import segment_path
-from indexer.sinks.typeahead.folding import Fold, Folding, foldable
+from indexer.sinks.typeahead.folding import Folding, foldable
 from indexer.sinks.typeahead.merging import Input, merge
 from indexer.sinks.typeahead.reading import damaged_files, open_segment
 from indexer.sinks.typeahead.store import GRACE_S
@@ -285,14 +285,14 @@ class _Inline(Folding):
     def __init__(self, late: Iterator[bool]) -> None:
         super().__init__()
         self._late = late
-        self._fold: tuple[Path, Fold] | None = None
+        self._fold: tuple[Path, tuple[Covering, SegmentUse]] | None = None
 
     def start(self, directory: Path, inputs: Covering) -> None:
         if inputs and self._fold is None:
             merged = [Input(open_segment(segment_path(directory, use.name)), use.removed) for use in inputs]
-            self._fold = directory, Fold(inputs, merge(directory, merged))
+            self._fold = directory, (inputs, merge(directory, merged))
 
-    def finished(self, directory: Path) -> Fold | None:
+    def finished(self, directory: Path) -> tuple[Covering, SegmentUse] | None:
         if self._fold is None or next(self._late):
             return None
         (where, fold), self._fold = self._fold, None
@@ -330,7 +330,7 @@ def test_a_fold_of_what_is_not_current_any_more_is_dropped(tmp_path: Path, event
             world.name, world.shops = built, {shop.id: shop for shop in _BASE}
         case "tidied":
             assert folding._fold is not None
-            segment_path(world.directory, folding._fold[1].result.name).unlink()
+            segment_path(world.directory, folding._fold[1][1].name).unlink()
         case _:
             assert folding._fold is not None
             folding._fold = (tmp_path / "elsewhere", folding._fold[1])
