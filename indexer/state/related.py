@@ -11,8 +11,6 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Final
 
-from index_mappings.rank import newest_first_key
-from index_mappings.timestamps import microseconds
 from indexer.records.related import (
     RELATED_RECORDS,
     AffiliateProgramRecord,
@@ -83,7 +81,7 @@ class RelatedRow:
     def of(cls, kind: str, record: Record, order: Order, origin: Origin, line: int) -> "RelatedRow":
         """The row of a record."""
         owner, other = _ends(record)
-        rank = newest_first_key(_stated_at(record), record.key) if isinstance(record, OfferRecord) else None
+        rank = record.rank if isinstance(record, OfferRecord) else None
         text = record.model_dump_json()
         return cls(kind, record.key, order, origin, line, Presence.THERE, owner, other, rank, text)
 
@@ -248,7 +246,3 @@ def _ends(record: Record) -> tuple[str | None, str | None]:
         return None, None
     owner: str = record.shop_id  # type: ignore[attr-defined]  # of all the others
     return owner, None
-
-
-def _stated_at(offer: OfferRecord) -> int | None:
-    return None if offer.updated_at is None else microseconds(offer.updated_at)

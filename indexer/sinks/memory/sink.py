@@ -146,26 +146,22 @@ class MemoryReader:
     def __init__(self, generation: "MemorySink | MemoryWriter") -> None:
         self._source = generation
 
-    @property
-    def _by_kind(self) -> dict[str, list[Any]]:
-        return self._source.documents
-
     def count(self, kind: str) -> int:
         """The number of documents of a kind."""
-        return len(self._by_kind.get(kind, ()))
+        return len(self._source.documents.get(kind, ()))
 
     def read(self, kind: str, ids: Collection[str]) -> Mapping[str, dict[str, Any]]:
         """Stored parts by id."""
         wanted = set(ids)
-        return {found.id: stored_part(found) for found in self._by_kind.get(kind, ()) if found.id in wanted}
+        return {found.id: stored_part(found) for found in self._source.documents.get(kind, ()) if found.id in wanted}
 
     def count_ids(self, kind: str, ids: Collection[str]) -> int:
         """The number of these ids."""
-        return len(set(ids).intersection(found.id for found in self._by_kind.get(kind, ())))
+        return len(set(ids).intersection(found.id for found in self._source.documents.get(kind, ())))
 
     def scan(self, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """In the order of the ids."""
-        for found in sorted(self._by_kind.get(kind, ()), key=lambda document: document.id):
+        for found in sorted(self._source.documents.get(kind, ()), key=lambda document: document.id):
             yield found.id, stored_part(found)
 
     def page(self, kind: str, after: str, limit: int) -> list[tuple[str, dict[str, Any]]]:
@@ -232,7 +228,7 @@ class MemoryEditor(MemoryReader):
 
     def typeahead_shown(self, after: str, end: str | None) -> dict[str, Shown]:
         """The shown parts of the documents, as there are no files."""
-        shops = (found for found in self._by_kind.get("shops", ()) if found.id > after)
+        shops = (found for found in self._source.documents.get("shops", ()) if found.id > after)
         return {found.id: shown_part(found) for found in shops if end is None or found.id <= end}
 
     def typeahead_damaged(self) -> tuple[str, ...]:

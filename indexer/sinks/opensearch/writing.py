@@ -5,7 +5,7 @@ Automatic refreshes are off, so that readers see all documents of a micro-batch 
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -109,7 +109,7 @@ class OpenSearchWriter(WritableGeneration):
     def seal(self, stamp: Stamp) -> Stamp:
         """Write the typeahead, then the stamp that names it, refresh, and wait for all copies."""
         with self._lost_if_red():
-            with typeahead_errors(), self._typeahead as typeahead:
+            with typeahead_errors(), closing(self._typeahead) as typeahead:
                 stamp = replace(stamp, typeahead=typeahead.finish())
             retry_transient(
                 lambda: self._client.index(

@@ -1,8 +1,8 @@
 """Builds the typeahead of a generation from all its shops and categories, which may come in any order."""
 
+from contextlib import closing
 from hashlib import sha256
-from types import TracebackType
-from typing import IO, Final, Self
+from typing import IO, Final
 
 from index_mappings.documents import (
     CategoryDocument,
@@ -27,7 +27,7 @@ _RUN_LETTERS: Final = 10_000_000
 
 
 class TypeaheadBuild:
-    """A typeahead that is being built; the context removes the files of an unfinished one."""
+    """A typeahead that is being built; `close` removes the files of an unfinished one."""
 
     def __init__(self, store: TypeaheadStore, run_shops: int = _RUN_SHOPS, most: int = MAX_NUMBERED) -> None:
         """Start without shops.
@@ -41,14 +41,6 @@ class TypeaheadBuild:
         self._run = Run()
         self._runs: dict[str, SegmentUse] = {}
         self._categories: list[CategoryEntry] = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._drop_runs()
 
     def add(self, document: object) -> None:
         """Add a document, if it is a shop or a category.
@@ -88,7 +80,7 @@ class TypeaheadBuild:
         else:
             paths = [segment.segment_path(self._store.directory, name) for name in self._runs]
             base = merge(self._store.directory, [Input(open_segment(path)) for path in paths], self._most)
-            self._drop_runs()
+            self.close()
         self._store.put(segment.segment_path(self._store.directory, base.name))
         return put_manifest(self._store, TypeaheadManifest(((base,),), in_category_order(self._categories)))
 
@@ -97,7 +89,8 @@ class TypeaheadBuild:
         use = write_segment(self._store.directory, *run.contents())
         self._runs[use.name] = use
 
-    def _drop_runs(self) -> None:
+    def close(self) -> None:
+        """Remove the files of the runs."""
         for name in self._runs:
             segment.segment_path(self._store.directory, name).unlink(missing_ok=True)
         self._runs = {}
@@ -129,7 +122,7 @@ def rebuild_typeahead(reader: GenerationReader, store: TypeaheadStore) -> str:
     Raises:
         OSError, SinkError: the engine failed, or the files can't be written.
     """
-    with TypeaheadBuild(store) as build:
+    with closing(TypeaheadBuild(store)) as build:
         for _, stored in reader.scan("shops"):
             build.add_shop(stored_segment_shop(stored))
         for _, stored in reader.scan("categories"):

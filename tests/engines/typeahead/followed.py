@@ -1,6 +1,7 @@
 """A typeahead without a generation: built, changed by commit after commit, and compared with what it must hold."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ class Followed:
         self.small_shops, self.folding = small_shops, folding
         self.shops = {shop.id: shop for shop in shops}
         self.categories: dict[str, CategoryEntry] = {}
-        with TypeaheadBuild(self.store) as build:
+        with closing(TypeaheadBuild(self.store)) as build:
             for shop in shops:
                 build.add(shop)
             self.name = build.finish()
