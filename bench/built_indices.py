@@ -5,10 +5,6 @@ measured.
 """
 
 import json
-import os
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -17,6 +13,7 @@ from typing import Any, Final
 
 from opensearchpy import OpenSearch
 
+from bench.commands import run
 from bench.invented import invented_shops, write_invented
 from bench.letters import plain_totals
 from bench.opensearch_node import opensearch_node
@@ -114,8 +111,9 @@ class Shops:
         def build() -> dict[str, float]:
             # Each index has its own state: the state of another index is refused.
             state = {"state_dir": str(self.state(name))}
-            seconds, peak_mb = _run_indexer(self.catalogue(), {**settings, **state})
-            return asdict(BuildStats(seconds, peak_mb, size()))
+            command = ["shop_directory", "index", "build", "--catalogue", str(self.catalogue()), "--json"]
+            done = run(command, environment_of({**settings, **state}))
+            return asdict(BuildStats(done.seconds, done.peak_mib * 1024**2 / _MEGABYTE, size()))
 
         return BuildStats(**_stored(self._folder / f"{name}.json", build))
 
@@ -123,18 +121,6 @@ class Shops:
 def environment_of(settings: Mapping[str, str]) -> dict[str, str]:
     """Settings as environment variables."""
     return {f"SHOP_DIRECTORY_{name.upper()}": value for name, value in settings.items()}
-
-
-def _run_indexer(catalogue: Path, settings: Mapping[str, str]) -> tuple[float, float]:
-    """Run the operator's command to its end: seconds, and the most memory in megabytes."""
-    command = [sys.executable, "-m", "shop_directory", "index", "build", "--catalogue", str(catalogue)]
-    started = time.perf_counter()
-    process = subprocess.Popen(command, env=os.environ | environment_of(settings), stdout=subprocess.DEVNULL)  # noqa: S603 - our own
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise RuntimeError("the index could not be built")
-    return time.perf_counter() - started, usage.ru_maxrss * 1024 / _MEGABYTE
 
 
 def _stored(path: Path, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -154,9 +140,6 @@ def size_mb(folder: Path) -> float:
 
 
 def _stored_mb(url: str) -> float:
-    client = OpenSearch([url])
-    try:
+    with OpenSearch([url]) as client:
         stored: int = client.indices.stats(index=f"{_PREFIX}-*")["_all"]["total"]["store"]["size_in_bytes"]
         return stored / _MEGABYTE
-    finally:
-        client.close()

@@ -78,12 +78,14 @@ def _watch(pid: int) -> tuple[float, float]:
     own = mapped = 0.0
     # WNOWAIT leaves the process a zombie, so that wait4 can still return its resource usage.
     while not os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG):
-        status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text("utf-8").splitlines())
-        own = max(own, _mebibytes(status.get("RssAnon", "0 kB")))
-        mapped = max(mapped, _mebibytes(status.get("RssFile", "0 kB")))
+        now_own, now_mapped = memory_mib(pid)
+        own, mapped = max(own, now_own), max(mapped, now_mapped)
         time.sleep(_SAMPLE_S)
     return own, mapped
 
 
-def _mebibytes(stated: str) -> float:
-    return int(stated.split(maxsplit=1)[0]) / 1024
+def memory_mib(pid: int) -> tuple[float, float]:
+    """The anonymous memory of a process, and its mapped files, in MiB; zeros for one that has ended."""
+    status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text("utf-8").splitlines())
+    own, mapped = (int(status.get(name, "0 kB").split(maxsplit=1)[0]) / 1024 for name in ("RssAnon", "RssFile"))
+    return own, mapped

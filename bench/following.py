@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.built_indices import BuiltIndex, Shops
-from bench.commands import processor_seconds
+from bench.commands import memory_mib, processor_seconds
 from bench.invented import invented_shops
 from bench.transports import NO_QUOTA, service
 from bench.typeahead.paced import percentile
@@ -140,12 +140,6 @@ def follower(built_index: BuiltIndex, state: Path, changes: Path, *options: str)
         process.wait(timeout=120)
 
 
-def peak_mib(pid: int) -> float:
-    """The memory of a running process that is not mapped files, in MiB."""
-    lines = Path(f"/proc/{pid}/status").read_text("utf-8").splitlines()
-    return int(dict(line.split(":", 1) for line in lines)["RssAnon"].split()[0]) / 1024
-
-
 def measure(
     built_index: BuiltIndex, state: Path, shops: list[dict[str, Any]], share: float, scratch: Path
 ) -> tuple[Table, str]:
@@ -217,7 +211,7 @@ def append(
                 delays.append(time.monotonic() - sampled.pop(0)[0])
             if sampled and time.monotonic() > sampled[0][0] + _SHOWN_WITHIN_S:
                 raise TimeoutError(f"{sampled[0][1]} is not shown after {_SHOWN_WITHIN_S:g} s")
-            memory = max(memory, peak_mib(pid))
+            memory = max(memory, memory_mib(pid)[0])
             time.sleep(0.05)
     return sorted(delays), memory, processor_seconds(pid)
 

@@ -95,7 +95,9 @@ class _BuildTarget:
         for directory in (self._index, self._state, self._raw):
             shutil.rmtree(directory, ignore_errors=True)
         if self.node is not None:
-            with _client(self.node.url) as client:
+            from opensearchpy import OpenSearch  # noqa: PLC0415 - a child process inherits the peak memory
+
+            with OpenSearch([self.node.url], timeout=60) as client:
                 client.indices.delete(index=f"{_PREFIX}-*", params={"expand_wildcards": "all"})
 
 
@@ -147,17 +149,6 @@ def _build_target(engine: str, directory: Path) -> Iterator[_BuildTarget]:
             yield _BuildTarget(engine, directory, node)
     except EngineMissingError as missing:
         raise SystemExit(str(missing)) from missing
-
-
-@contextmanager
-def _client(url: str) -> Iterator[Any]:
-    from opensearchpy import OpenSearch  # noqa: PLC0415 - a child process inherits the peak memory
-
-    client = OpenSearch([url], timeout=60)
-    try:
-        yield client
-    finally:
-        client.close()
 
 
 def speed_table(found: Iterable[Indexing]) -> Table:

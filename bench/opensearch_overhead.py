@@ -10,7 +10,7 @@ import json
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -191,7 +191,7 @@ def _to(url: str) -> HTTPConnection:
 def table(overhead: Overhead) -> Table:
     """The figures as a table."""
     shown = Table("request", "engine alone, ms", "through the service, ms", "added, ms", "round trips")
-    for title, pair in _titled(overhead):
+    for title, pair in (("find_shop, a page of 10", overhead.find), ("find_shop, a page of 100", overhead.long_page)):
         shown.add_row(
             title,
             f"{pair.engine_ms:.2f}",
@@ -201,11 +201,6 @@ def table(overhead: Overhead) -> Table:
         )
     shown.caption = f"a page of 100 takes {overhead.of_pages:.2f} times as long as a page of 10"
     return shown
-
-
-def _titled(overhead: Overhead) -> Iterator[tuple[str, Comparison]]:
-    yield "find_shop, a page of 10", overhead.find
-    yield "find_shop, a page of 100", overhead.long_page
 
 
 def main() -> None:

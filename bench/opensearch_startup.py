@@ -8,9 +8,7 @@ with status 1.
 
 import argparse
 import asyncio
-import http.client
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -25,12 +23,15 @@ from opensearchpy import AsyncOpenSearch
 from rich.console import Console
 
 from bench.built_indices import BuiltIndex, Shops
-from bench.transports import NO_QUOTA
+from bench.transports import NO_QUOTA, answers, running
 from bench.typeahead.paced import percentile
+from bench.typeahead.process_usage import memory
+from bench.typeahead.system import RunningServer
 from service.parts import open_search
 from service.search.protocol import FindQuery, SearchBackend
 from service.search.typeahead.fetching import TypeaheadFetcher
 from service.settings.service import Settings
+from tests.support.real.process import free_ports
 
 _READY_WITHIN_S: Final = 120.0
 _MOST_BYTES: Final = 8 * 1024**3
@@ -39,53 +40,20 @@ _QUIET_S: Final = 10.0
 
 
 @contextmanager
-def started(
-    built_index: BuiltIndex, folder: Path, number: int, scratch: Path
-) -> Iterator[tuple[float, subprocess.Popen[bytes]]]:
+def started(built_index: BuiltIndex, folder: Path, scratch: Path) -> Iterator[tuple[float, RunningServer]]:
     """A service: the seconds from its start until it was ready, and its process.
 
     Raises:
-        TimeoutError: it did not become ready.
+        RuntimeError: it did not become ready.
     """
-    port = 18_000 + os.getpid() % 1_000 + number
+    (port,) = free_ports(1)
     files = {f"SHOP_DIRECTORY_{name.upper()}": str(scratch / name) for name in ("token_file", "reports_file")}
     environment = {**os.environ, **built_index.environment, **NO_QUOTA, **files, "SHOP_DIRECTORY_LOG_LEVEL": "warning"}
     environment["SHOP_DIRECTORY_TYPEAHEAD_DIR"] = str(folder)
     command = [sys.executable, "-m", "shop_directory", "serve", "--port", str(port)]
     began = time.monotonic()
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)  # noqa: S603 - our own command
-    try:
-        while not _ready(port):
-            if process.poll() is not None or time.monotonic() > began + _READY_WITHIN_S:
-                raise TimeoutError("the service did not become ready")
-            time.sleep(0.05)
-        yield time.monotonic() - began, process
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
-
-
-def memory_mb(process: subprocess.Popen[bytes]) -> float:
-    """What a process and its children hold, shared pages counted once (PSS), in megabytes."""
-    pids = [process.pid]
-    for pid in pids:
-        pids += [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()]
-    rollups = (Path(f"/proc/{pid}/smaps_rollup").read_text("ascii") for pid in pids)
-    return sum(int(line.split()[1]) for text in rollups for line in text.splitlines() if line.startswith("Pss:")) / 1000
-
-
-def _ready(port: int) -> bool:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
-    try:
-        connection.request("GET", "/ready")
-        response = connection.getresponse()
-        response.read()
-    except OSError:
-        return False
-    else:
-        return response.status == http.client.OK
-    finally:
-        connection.close()
+    with running(command, environment, lambda: answers(port, "/ready"), _READY_WITHIN_S) as process:
+        yield time.monotonic() - began, RunningServer(port, (process.pid,))
 
 
 async def read_until(backend: SearchBackend, done: asyncio.Event) -> list[float]:
@@ -166,12 +134,12 @@ def main() -> int:
         scratch = Path(name)
         folder = scratch / "files"
         with Shops(given.directory or scratch, given.shops).opensearch(given.heap) as built_index:
-            with started(built_index, folder, 0, scratch) as (seconds, process):
-                console.print(f"an empty folder: ready in {seconds:.1f} s, {memory_mb(process):,.0f} MB")
-            with started(built_index, folder, 0, scratch) as (seconds, process):
-                console.print(f"the files in the folder: ready in {seconds:.1f} s, {memory_mb(process):,.0f} MB")
-                with started(built_index, folder, 1, scratch) as (_, other):
-                    both = memory_mb(process) + memory_mb(other)
+            with started(built_index, folder, scratch) as (seconds, process):
+                console.print(f"an empty folder: ready in {seconds:.1f} s, {memory(process).pss_mb:,.0f} MB")
+            with started(built_index, folder, scratch) as (seconds, process):
+                console.print(f"the files in the folder: ready in {seconds:.1f} s, {memory(process).pss_mb:,.0f} MB")
+                with started(built_index, folder, scratch) as (_, other):
+                    both = memory(process).pss_mb + memory(other).pss_mb
                     console.print(f"with a second process: {both:,.0f} MB together")
             size = sum(path.stat().st_size for path in folder.iterdir())
             console.print(f"files of the typeahead: {size / 1e6:,.0f} MB in {len(list(folder.iterdir()))} files")

@@ -6,7 +6,6 @@ The service runs in its own process on loopback, as a user would run it.
 import http.client
 import json
 import os
-import socket
 import statistics
 import subprocess
 import sys
@@ -16,6 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from tests.support.real.process import free_ports
 
 _WARM_UP: Final = 200
 _START_SECONDS: Final = 30.0
@@ -95,40 +96,48 @@ def service(index: Path, settings: Mapping[str, str] | None = None) -> Iterator[
         index: the embedded index that it serves, unless the settings name another engine.
         settings: environment variables.
     """
-    port = _free_port()
+    (port,) = free_ports(1)
     command = [sys.executable, "-m", "shop_directory", "serve", "--port", str(port)]
     environment = {**os.environ, "SHOP_DIRECTORY_DATA_DIR": str(index), "SHOP_DIRECTORY_LOG_LEVEL": "warning"}
     environment |= settings or {}
-    with _process(command, environment, lambda: _answers(port, "/ready")):
+    with running(command, environment, lambda: answers(port, "/ready")):
         yield port
 
 
 @contextmanager
 def bare_asgi() -> Iterator[int]:
     """An application that does nothing but answer a kilobyte; yields its port."""
-    port = _free_port()
+    (port,) = free_ports(1)
     command = [sys.executable, "-m", "uvicorn", "bench.bare:app", "--port", str(port), "--no-access-log"]
     command += ["--log-level", "warning"]
-    with _process(command, dict(os.environ), lambda: _answers(port, "/")):
+    with running(command, dict(os.environ), lambda: answers(port, "/")):
         yield port
 
 
 @contextmanager
-def _process(command: list[str], environment: dict[str, str], ready: Callable[[], bool]) -> Iterator[None]:
+def running(
+    command: list[str], environment: dict[str, str], ready: Callable[[], bool], within: float = _START_SECONDS
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A server that is ready, and ended afterwards.
+
+    Raises:
+        RuntimeError: it was not ready within so many seconds.
+    """
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)  # noqa: S603 - our own command
     try:
-        deadline = time.monotonic() + _START_SECONDS
+        deadline = time.monotonic() + within
         while not ready():
             if process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"{command[2]} did not start")
             time.sleep(0.05)
-        yield
+        yield process
     finally:
         process.terminate()
-        process.wait(timeout=10)
+        process.wait(timeout=30)
 
 
-def _answers(port: int, path: str) -> bool:
+def answers(port: int, path: str) -> bool:
+    """Whether a server answers a request with 200."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=1)
     try:
         connection.request("GET", path)
@@ -137,9 +146,3 @@ def _answers(port: int, path: str) -> bool:
         return False
     finally:
         connection.close()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

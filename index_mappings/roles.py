@@ -57,11 +57,6 @@ class DeclaredField:
     roles: Role
     form: Form
 
-    @property
-    def is_field(self) -> bool:
-        """Whether the engines have a field of this name, with the whole values; prefix queries scan these."""
-        return bool(self.roles & (Role.STORED | Role.EXACT | Role.PREFIX | Role.SORT | Role.RANGE | Role.WALK))
-
 
 @cache
 def declared_fields(document: type) -> tuple[DeclaredField, ...]:
@@ -78,7 +73,8 @@ def engine_fields(document: type) -> tuple[EngineField, ...]:
     """
     found: list[EngineField] = []
     for field in declared_fields(document):
-        if field.is_field:
+        # With the whole values; prefix queries scan these.
+        if field.roles & (Role.STORED | Role.EXACT | Role.PREFIX | Role.SORT | Role.RANGE | Role.WALK):
             indexed = bool(field.roles & (Role.EXACT | Role.PREFIX | Role.RANGE))
             sortable = bool(field.roles & (Role.SORT | Role.WALK))
             found.append(EngineField(field.name, field.form, indexed=indexed, sortable=sortable))

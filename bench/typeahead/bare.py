@@ -5,13 +5,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
 
 from bench.bare import DEFAULT_BYTES, SIZE_VARIABLE
+from bench.typeahead.peers.starting import running
 from bench.typeahead.system import BuildStats, Role, RunningServer, System
-from tests.support.real.process import ServerProcess, free_ports
-
-_START_BOUND_S: Final = 30.0
+from tests.support.real.process import free_ports
 
 
 class BareAsgi(System):
@@ -49,11 +47,5 @@ class BareAsgi(System):
         command = [sys.executable, "-m", "uvicorn", "bench.bare:app", "--port", str(port)]
         command += ["--app-dir", str(Path(__file__).parents[2]), "--no-access-log", "--loop", "uvloop"]
         command = ["env", f"{SIZE_VARIABLE}={self._body_bytes}", *command, "--http", "httptools"]
-        process = ServerProcess("the bare answer", command, folder / "bare.log")
-        process.log.unlink(missing_ok=True)
-        process.launch()
-        try:
-            process.wait_for(lambda: b"running on" in process.log.read_bytes(), "listening", _START_BOUND_S)
+        with running("the bare answer", command, port, folder / "bare.log") as process:
             yield RunningServer(port, (process.pid,))
-        finally:
-            process.stop()

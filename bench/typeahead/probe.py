@@ -5,9 +5,9 @@ The load generators only count, so the responses are validated here before the l
 
 import http.client
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from bench.typeahead.load import LoadError
 from bench.typeahead.system import System
@@ -30,7 +30,7 @@ class Sizes:
 
 
 class Caller:
-    """One connection; as a context it is closed at the end."""
+    """One connection."""
 
     def __init__(self, port: int) -> None:
         """Nothing is sent yet."""
@@ -59,12 +59,6 @@ class Caller:
         """Hang up."""
         self._connection.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
-
 
 def probe(system: System, port: int, targets: Sequence[str]) -> Sizes:
     """Ask for some of the targets and read the answers.
@@ -79,7 +73,7 @@ def probe(system: System, port: int, targets: Sequence[str]) -> Sizes:
     """
     whole: list[int] = []
     bodies: list[int] = []
-    with Caller(port) as caller:
+    with closing(Caller(port)) as caller:
         for target in targets[:: max(1, len(targets) // _SAMPLE)]:
             body, size = caller.ask(target)
             try:

@@ -6,7 +6,7 @@ reported with the reason and without figures; nothing is retried.
 
 import shutil
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -147,7 +147,7 @@ class Comparison:
             held = memory(entry.served)
             if self._procedure.quality and dev_data is not None and system.role is not Role.BARE:
                 self._procedure.say(f"{system.name}: quality")
-                with Caller(entry.served.port) as caller:
+                with closing(Caller(entry.served.port)) as caller:
                     quality = judged(partial(caller.shops, system), dev_data)
             version = system.version()
         except _FAILURES as failure:

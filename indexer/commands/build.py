@@ -1,27 +1,14 @@
 """`shop-directory index build`."""
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from indexer.commands.exit_status import exit_on_failure, list_problems, print_note
-from indexer.commands.parts import (
-    CatalogueOption,
-    ChangesOption,
-    DataDirOption,
-    EngineOption,
-    JsonOption,
-    LenientOption,
-    MappingOption,
-    SqlOption,
-    StateDirOption,
-    WaitOption,
-    opened,
-    settings_of,
-    source_of,
-)
+from indexer.commands import parts
+from indexer.commands.exit_status import exit_on_failure, list_problems
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,15 +23,15 @@ _SAMPLE_NOTE: Final = "The sample's shops are invented: their links end in .inte
 
 
 def build_command(
-    catalogue: CatalogueOption = None,
-    engine: EngineOption = None,
-    data_dir: DataDirOption = None,
-    state_dir: StateDirOption = None,
+    catalogue: parts.CatalogueOption = None,
+    engine: parts.EngineOption = None,
+    data_dir: parts.DataDirOption = None,
+    state_dir: parts.StateDirOption = None,
     *,
-    sql: SqlOption = False,
-    mapping: MappingOption = None,
-    changes: ChangesOption = None,
-    lenient: LenientOption = False,
+    sql: parts.SqlOption = False,
+    mapping: parts.MappingOption = None,
+    changes: parts.ChangesOption = None,
+    lenient: parts.LenientOption = False,
     skip_invalid: Annotated[
         bool, typer.Option("--skip-invalid", help="Build without bad records.", rich_help_panel=_SAFETY)
     ] = False,
@@ -84,8 +71,8 @@ def build_command(
             rich_help_panel=_WHAT,
         ),
     ] = False,
-    wait: WaitOption = 60.0,
-    as_json: JsonOption = False,
+    wait: parts.WaitOption = 60.0,
+    as_json: parts.JsonOption = False,
 ) -> None:
     """Build a new generation from the whole catalogue, verify it, and publish it in one step.
 
@@ -104,10 +91,10 @@ def build_command(
     """
     from indexer.jobs.build import BuildOptions, build
 
-    settings = settings_of(engine, data_dir, state_dir)
-    with exit_on_failure("Nothing was published"), opened(settings, make_states=not dry_run) as workspace:
+    settings = parts.settings_of(engine, data_dir, state_dir)
+    with exit_on_failure("Nothing was published"), parts.opened(settings, make_states=not dry_run) as workspace:
         queries = acceptance or golden
-        source = source_of(settings, catalogue, sql=sql, mapping=mapping, changes=changes, lenient=lenient)
+        source = parts.source_of(settings, catalogue, sql=sql, mapping=mapping, changes=changes, lenient=lenient)
         options = BuildOptions(
             skip_invalid=skip_invalid,
             allow_empty=allow_empty,
@@ -122,7 +109,7 @@ def build_command(
         summary = build(source, workspace.sink, workspace.states, options)
     list_problems(summary.problems)
     if not (sql or catalogue):
-        print_note(_SAMPLE_NOTE)
+        print(_SAMPLE_NOTE, file=sys.stderr)
     print(json.dumps(as_wire(summary)) if as_json else as_text(summary))
 
 

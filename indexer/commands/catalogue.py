@@ -94,7 +94,7 @@ def validate_command(
     """
     from indexer.catalogue.validation import validate
 
-    report = _JsonProblems() if as_json else _print_problem
+    report = _JsonProblems() if as_json else print
     with exit_on_failure("Nothing was validated"):
         done = validate(path, report, changes=changes, lenient=lenient)
     if isinstance(report, _JsonProblems):
@@ -215,10 +215,6 @@ def _write_shops(shops: "CsvShops", file: Path, directory: Path, *, skip_invalid
 
 def _print_next(directory: Path) -> None:
     print(f"  shop-directory catalogue validate {directory}\n  shop-directory index build --catalogue {directory}")
-
-
-def _print_problem(problem: "Problem") -> None:
-    print(problem)
 
 
 class _JsonProblems:

@@ -49,11 +49,6 @@ def stop(exit_code: ExitCode, message: str) -> NoReturn:
     raise typer.Exit(exit_code)
 
 
-def print_note(line: str) -> None:
-    """Print a line that is not part of the output to standard error."""
-    print(line, file=sys.stderr)
-
-
 def list_problems(problems: "ProblemLog") -> None:
     """Print the problems of records to standard error."""
     from indexer.records.problems import LISTED

@@ -6,26 +6,14 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from indexer.commands import parts
 from indexer.commands.exit_status import exit_on_failure, stop
-from indexer.commands.parts import (
-    CatalogueOption,
-    DataDirOption,
-    EngineOption,
-    JsonOption,
-    LenientOption,
-    MappingOption,
-    SqlOption,
-    StateDirOption,
-    opened,
-    settings_of,
-    source_of,
-)
 from indexer.jobs.pace import MICRO_BATCH, RECONCILE_RATE
 from shop_directory.settings.exit_codes import ExitCode
 
@@ -40,20 +28,20 @@ _PACE: Final = "Its pace"
 
 
 def follow_command(
-    catalogue: CatalogueOption = None,
-    engine: EngineOption = None,
-    data_dir: DataDirOption = None,
-    state_dir: StateDirOption = None,
+    catalogue: parts.CatalogueOption = None,
+    engine: parts.EngineOption = None,
+    data_dir: parts.DataDirOption = None,
+    state_dir: parts.StateDirOption = None,
     *,
-    sql: SqlOption = False,
-    mapping: MappingOption = None,
+    sql: parts.SqlOption = False,
+    mapping: parts.MappingOption = None,
     changes: Annotated[
         str | None,
         typer.Option(
             "--changes", help="A file of changes, or - for standard input.", rich_help_panel="What is indexed"
         ),
     ] = None,
-    lenient: LenientOption = False,
+    lenient: parts.LenientOption = False,
     interval: Annotated[
         float, typer.Option("--interval", min=0.05, help="Seconds between two reads of changes.", rich_help_panel=_PACE)
     ] = 1.0,
@@ -77,7 +65,7 @@ def follow_command(
         ),
     ] = RECONCILE_RATE,
     once: Annotated[bool, typer.Option("--once", help="End when no more changes are available.")] = False,
-    as_json: JsonOption = False,
+    as_json: parts.JsonOption = False,
 ) -> None:
     """Apply changes to the live generation as they arrive, until it is stopped.
 
@@ -98,19 +86,16 @@ def follow_command(
     from indexer.reconcile.slices import Reconciler
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
-    settings = settings_of(engine, data_dir, state_dir)
-    with exit_on_failure("Following ended"), opened(settings) as workspace:
+    settings = parts.settings_of(engine, data_dir, state_dir)
+    with exit_on_failure("Following ended"), parts.opened(settings) as workspace:
         source = _changes(settings, catalogue, mapping, changes, sql=sql, lenient=lenient)
         options = FollowOptions(interval=interval, once=once, micro_batch=micro_batch)
         reconciler = Reconciler(workspace.sink, rate=reconcile) if reconcile and not once else None
         following = Following(
             workspace.sink, workspace.states, source, options, reconciling=reconciler, on_batch=_log_batch
         )
-        try:
-            with _stopped_by_signals() as stop_event:
-                summary = following.run(stop_event)
-        finally:
-            source.close()
+        with closing(source), _stopped_by_signals() as stop_event:
+            summary = following.run(stop_event)
     found = FaultReport() if reconciler is None else reconciler.total
     print(json.dumps(_as_wire(summary, found)) if as_json else _as_text(summary, found))
     if once and summary.changes.refused:
@@ -139,7 +124,7 @@ def _changes(
     if changes is None and catalogue is None and not sql:
         raise typer.BadParameter("name the changes: by --changes, or by the --catalogue or --sql that they belong to")
     path = None if changes is None else Path(changes)
-    source = source_of(settings, catalogue, sql=sql, mapping=mapping, changes=path, lenient=lenient).changes()
+    source = parts.source_of(settings, catalogue, sql=sql, mapping=mapping, changes=path, lenient=lenient).changes()
     if source is None:
         raise typer.BadParameter("this catalogue has no changes: name a file by --changes, or map a version column")
     return source

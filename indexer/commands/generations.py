@@ -1,27 +1,14 @@
 """`shop-directory index status`, `rollback` and `prune`: the generations of an index."""
 
 import json
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from indexer.commands import parts
 from indexer.commands.exit_status import exit_on_failure
-from indexer.commands.parts import (
-    CatalogueOption,
-    ChangesOption,
-    DataDirOption,
-    EngineOption,
-    JsonOption,
-    MappingOption,
-    SqlOption,
-    StateDirOption,
-    WaitOption,
-    Workspace,
-    opened,
-    settings_of,
-    source_of,
-)
 from shop_directory.settings.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -30,11 +17,11 @@ if TYPE_CHECKING:
 
 
 def status_command(
-    engine: EngineOption = None,
-    data_dir: DataDirOption = None,
-    state_dir: StateDirOption = None,
+    engine: parts.EngineOption = None,
+    data_dir: parts.DataDirOption = None,
+    state_dir: parts.StateDirOption = None,
     *,
-    as_json: JsonOption = False,
+    as_json: parts.JsonOption = False,
 ) -> None:
     """List the generations, what they hold, and whether they can be followed.
 
@@ -46,8 +33,8 @@ def status_command(
     """
     from indexer.sinks.protocol import Role
 
-    settings = settings_of(engine, data_dir, state_dir)
-    with exit_on_failure("The generations could not be listed"), opened(settings) as workspace:
+    settings = parts.settings_of(engine, data_dir, state_dir)
+    with exit_on_failure("The generations could not be listed"), parts.opened(settings) as workspace:
         location = workspace.sink.location
         listed = [_as_wire(found, workspace) for found in workspace.sink.generations()]
     print(json.dumps({"location": location, "generations": listed}) if as_json else _as_text(listed))
@@ -56,17 +43,17 @@ def status_command(
 
 
 def rollback_command(
-    catalogue: CatalogueOption = None,
-    engine: EngineOption = None,
-    data_dir: DataDirOption = None,
-    state_dir: StateDirOption = None,
+    catalogue: parts.CatalogueOption = None,
+    engine: parts.EngineOption = None,
+    data_dir: parts.DataDirOption = None,
+    state_dir: parts.StateDirOption = None,
     *,
-    sql: SqlOption = False,
-    mapping: MappingOption = None,
-    changes: ChangesOption = None,
+    sql: parts.SqlOption = False,
+    mapping: parts.MappingOption = None,
+    changes: parts.ChangesOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be live.")] = False,
-    wait: WaitOption = 60.0,
-    as_json: JsonOption = False,
+    wait: parts.WaitOption = 60.0,
+    as_json: parts.JsonOption = False,
 ) -> None:
     """Publish the previous generation again, without what has been hidden since.
 
@@ -81,17 +68,15 @@ def rollback_command(
     failed or there is no previous generation, 4 another job is running.
     """
     from indexer.jobs.rollback import roll_back
+    from indexer.sources.protocol import changes_of
 
-    settings = settings_of(engine, data_dir, state_dir)
-    with exit_on_failure("Nothing was rolled back"), opened(settings) as workspace:
+    settings = parts.settings_of(engine, data_dir, state_dir)
+    with exit_on_failure("Nothing was rolled back"), parts.opened(settings) as workspace, ExitStack() as stack:
         since: ChangeSource | None = None
         if catalogue is not None or sql or changes is not None:
-            since = source_of(settings, catalogue, sql=sql, mapping=mapping, changes=changes).changes()
-        try:
-            done = roll_back(workspace.sink, workspace.states, since, wait=wait, dry_run=dry_run)
-        finally:
-            if since is not None:
-                since.close()
+            source = parts.source_of(settings, catalogue, sql=sql, mapping=mapping, changes=changes)
+            since = stack.enter_context(changes_of(source))
+        done = roll_back(workspace.sink, workspace.states, since, wait=wait, dry_run=dry_run)
     wire = {
         "generation": done.stamp.generation,
         "published": not dry_run,
@@ -113,16 +98,16 @@ def rollback_command(
 
 
 def prune_command(
-    engine: EngineOption = None,
-    data_dir: DataDirOption = None,
-    state_dir: StateDirOption = None,
+    engine: parts.EngineOption = None,
+    data_dir: parts.DataDirOption = None,
+    state_dir: parts.StateDirOption = None,
     *,
     previous: Annotated[
         bool, typer.Option("--previous", help="Remove the previous one too, which makes a rollback impossible.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be removed.")] = False,
-    wait: WaitOption = 60.0,
-    as_json: JsonOption = False,
+    wait: parts.WaitOption = 60.0,
+    as_json: parts.JsonOption = False,
 ) -> None:
     """Remove generations that were retired at least a minute ago.
 
@@ -139,8 +124,8 @@ def prune_command(
     from indexer.sinks.lease import holding
 
     now = datetime.now(UTC)
-    settings = settings_of(engine, data_dir, state_dir)
-    with exit_on_failure("Nothing was removed"), opened(settings) as workspace:
+    settings = parts.settings_of(engine, data_dir, state_dir)
+    with exit_on_failure("Nothing was removed"), parts.opened(settings) as workspace:
         sink = workspace.sink
         if dry_run:
             removed = tuple(
@@ -154,7 +139,7 @@ def prune_command(
     print(json.dumps({"removed_generations": list(removed), "dry_run": dry_run}) if as_json else text)
 
 
-def _as_wire(found: "Generation", workspace: Workspace) -> dict[str, Any]:
+def _as_wire(found: "Generation", workspace: parts.Workspace) -> dict[str, Any]:
     stamp = found.stamp
     return {
         "generation": found.name,

@@ -1,14 +1,15 @@
 """The options that commands share, and the sink, states and sources that options and environment name."""
 
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from indexer.commands.exit_status import print_note, stop
+from indexer.commands.exit_status import stop
 from shop_directory.settings.exit_codes import ExitCode, problems_as_json
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def settings_of(engine: str | None, data_dir: Path | None, state_dir: Path | Non
     except SettingsError as error:
         stop(ExitCode.USAGE, str(error))
     for line in (*unknown_variables(IndexerSettings), *settings.cautions()):
-        print_note(line)
+        print(line, file=sys.stderr)
     return settings
 
 
@@ -149,8 +150,8 @@ def opened(settings: "IndexerSettings", *, make_states: bool = True) -> Iterator
         sink: Sink = EmbeddedSink(settings.data_dir)
         index = EmbeddedLocation(settings.data_dir)
     else:
-        from indexer.sinks.opensearch.announcing import TypeaheadOptions
         from indexer.sinks.opensearch.sink import OpenSearchSink
+        from indexer.sinks.opensearch.typeahead import TypeaheadOptions
 
         letters = settings.states / "dead-letters.ndjson"
         sink = OpenSearchSink(
@@ -167,10 +168,8 @@ def opened(settings: "IndexerSettings", *, make_states: bool = True) -> Iterator
         index = OpenSearchLocation(
             settings.opensearch_urls, settings.index_prefix, settings.cluster_access, settings.typeaheads
         )
-    try:
+    with closing(sink):
         yield Workspace(sink, States(settings.states, sink.location, make=make_states), index)
-    finally:
-        sink.close()
 
 
 def source_of(

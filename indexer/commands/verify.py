@@ -7,22 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from indexer.commands import parts
 from indexer.commands.exit_status import exit_on_failure
-from indexer.commands.parts import (
-    CatalogueOption,
-    ChangesOption,
-    DataDirOption,
-    EngineOption,
-    JsonOption,
-    LenientOption,
-    MappingOption,
-    SqlOption,
-    StateDirOption,
-    WaitOption,
-    opened,
-    settings_of,
-    source_of,
-)
 from indexer.jobs.pace import VERIFY_RATE
 from shop_directory.settings.exit_codes import ExitCode
 
@@ -32,20 +18,20 @@ if TYPE_CHECKING:
 
 
 def verify_command(
-    catalogue: CatalogueOption = None,
-    engine: EngineOption = None,
-    data_dir: DataDirOption = None,
-    state_dir: StateDirOption = None,
+    catalogue: parts.CatalogueOption = None,
+    engine: parts.EngineOption = None,
+    data_dir: parts.DataDirOption = None,
+    state_dir: parts.StateDirOption = None,
     *,
-    sql: SqlOption = False,
-    mapping: MappingOption = None,
-    changes: ChangesOption = None,
-    lenient: LenientOption = False,
+    sql: parts.SqlOption = False,
+    mapping: parts.MappingOption = None,
+    changes: parts.ChangesOption = None,
+    lenient: parts.LenientOption = False,
     skip_invalid: Annotated[bool, typer.Option("--skip-invalid", help="Skip bad records of the source.")] = False,
     repair: Annotated[bool, typer.Option("--repair", help="Repair what differs.")] = False,
     rate: Annotated[float, typer.Option("--rate", min=1, help="Documents a second, at most.")] = VERIFY_RATE,
-    wait: WaitOption = 60.0,
-    as_json: JsonOption = False,
+    wait: parts.WaitOption = 60.0,
+    as_json: parts.JsonOption = False,
 ) -> None:
     """Compare the live index with the indexer's state, and with the source where one is named.
 
@@ -61,11 +47,11 @@ def verify_command(
     from indexer.reconcile.live import VerifyOptions, verify_live
 
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr)
-    settings = settings_of(engine, data_dir, state_dir)
-    with exit_on_failure("The verification is incomplete"), opened(settings) as workspace:
+    settings = parts.settings_of(engine, data_dir, state_dir)
+    with exit_on_failure("The verification is incomplete"), parts.opened(settings) as workspace:
         source: Source | None = None
         if catalogue is not None or sql:
-            source = source_of(settings, catalogue, sql=sql, mapping=mapping, changes=changes, lenient=lenient)
+            source = parts.source_of(settings, catalogue, sql=sql, mapping=mapping, changes=changes, lenient=lenient)
         options = VerifyOptions(repair=repair, rate=rate, skip_invalid=skip_invalid, wait=wait)
         live = workspace.sink.live()
         total = 0 if live is None else sum(live.counts.values())

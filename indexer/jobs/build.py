@@ -6,13 +6,11 @@ The live generation is served and follows its changes until the last step; a bui
 
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import TracebackType
-from typing import Self
 
 from index_mappings.generations import Stamp, new_generation
 from indexer.jobs.build_summary import (
@@ -38,7 +36,7 @@ from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import IndexLostError, SinkError
 from indexer.sinks.lease import Lease, holding
 from indexer.sinks.protocol import GenerationWriter, Sink
-from indexer.sources.protocol import Source
+from indexer.sources.protocol import Source, changes_of
 from indexer.state.states import States
 
 __all__ = ["MOST_SHRINK", "BuildOptions", "BuildSummary", "ShrinkError", "build"]
@@ -81,8 +79,7 @@ def build(
         target = states
         if target is None or options.dry_run:
             target = States(Path(stack.enter_context(TemporaryDirectory(prefix="shop-directory-"))) / "state", "none")
-        job = _Build(source, sink, _Records(states or target, target, digest), options, lease, clock)
-        return stack.enter_context(job).run()
+        return _Build(source, sink, _Records(states or target, target, digest), options, lease, clock, stack).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +108,7 @@ class _Build:
         options: BuildOptions,
         lease: Lease,
         clock: Callable[[], datetime],
+        stack: ExitStack,
     ) -> None:
         self._source, self._sink, self._records, self._options = source, sink, records, options
         self._states = records.states
@@ -118,29 +116,18 @@ class _Build:
         self._started = time.monotonic()
         self._restarts = 0
         self._published = False
-
-    def __enter__(self) -> Self:
-        dry_run = self._options.dry_run
-        self._unfinished = () if dry_run else remove_unfinished(self._sink, self._states, self._clock())
-        self._previous = self._sink.live()
-        self._generation = new_generation(self._clock())
-        self._letters = DeadLetters(self._states.dead_letters)
-        self._changes = self._source.changes()
-        self._state = self._states.create(self._generation)
-        live_changes = None if dry_run else self._source.changes()
-        self._live = LiveFollower(self._sink, self._states, self._letters, self._lease.check, live_changes)
-        self._writing = GenerationWriting(
-            self._sink, self._state, self._lease.check, self._live.tick, self._clock, self._options.acceptance
+        self._unfinished = () if options.dry_run else remove_unfinished(sink, self._states, clock())
+        self._previous = sink.live()
+        self._generation = new_generation(clock())
+        stack.callback(lambda: None if self._published else self._states.drop(self._generation))
+        self._letters = stack.enter_context(closing(DeadLetters(self._states.dead_letters)))
+        self._changes = stack.enter_context(changes_of(source))
+        live_changes = None if options.dry_run else stack.enter_context(changes_of(source))
+        self._state = stack.enter_context(self._states.create(self._generation))
+        self._live = stack.enter_context(
+            closing(LiveFollower(sink, self._states, self._letters, lease.check, live_changes))
         )
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        for close in (self._live.close, self._state.close, self._letters.close):
-            close()
-        if self._changes is not None:
-            self._changes.close()
-        if not self._published:
-            self._states.drop(self._generation)
+        self._writing = GenerationWriting(sink, self._state, lease.check, self._live.tick, clock, options.acceptance)
 
     def run(self) -> BuildSummary:
         """Run all steps of the build.
@@ -159,7 +146,7 @@ class _Build:
                 stamp, applied = self._apply_changes()
                 self._publish(writer, stamp)
         except BaseException:
-            self._discard_unless_live(writer)
+            self._drop_unless_live()
             raise
         removed, notes = self._prune()
         return self._summary(stamp, counts, problems, counts.changes + applied, removed=removed, notes=notes)
@@ -185,8 +172,7 @@ class _Build:
         """Bring the verified generation up to the last change; returns its stamp, and the counts of the changes."""
         # Announced before the last changes: what they add is small, and readers fetch it when it is live.
         announce(self._sink, self._generation, self._lease.check, self._live)
-        editor = self._sink.edit(self._generation)
-        try:
+        with closing(self._sink.edit(self._generation)) as editor:
             applier = ChangeApplier(self._state, editor, self._changes, self._letters, self._lease.check, self._clock)
             self._live.tick()
             applied = applier.drain()
@@ -195,8 +181,6 @@ class _Build:
             if self._previous is not None:
                 carry_over_status(self._sink, self._previous.generation, self._state, editor)
             return editor.stamp, applied
-        finally:
-            editor.close()
 
     def _publish(self, writer: GenerationWriter, stamp: Stamp) -> None:
         self._record_source(stamp)
@@ -218,13 +202,13 @@ class _Build:
             if now == digest:
                 record_source(self._state, digest, stamp)
 
-    def _discard_unless_live(self, writer: GenerationWriter) -> None:
+    def _drop_unless_live(self) -> None:
         """Remove what was written, unless it is live: a publication may succeed although its answer was lost."""
         live = self._sink.live()
         if live is not None and live.generation == self._generation:
             self._published = True
         else:
-            writer.discard()
+            self._sink.drop(self._generation)
 
     def _refuse_losses(self, public: int) -> None:
         """Refuse what is more often a mistake than intended: far fewer public shops than before, or none at all."""

@@ -69,4 +69,4 @@ def _apply_batch(state: State, changes: ChangeSource, letters: DeadLetters, most
             letters.add_change(refused)
         applied = apply_changes(state, batch.changes)
         state.position = batch.position
-    return ChangeCounts(applied.applied, applied.older, len(batch.refused), more=batch.more)
+    return ChangeCounts(applied, len(batch.changes) - applied, len(batch.refused), more=batch.more)

@@ -7,6 +7,7 @@ log line holds any text of an account.
 import logging
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
@@ -45,11 +46,8 @@ def carry_over_status(sink: Sink, former: str, state: State, editor: GenerationE
     The follower writes its status itself soon after, so a failure is only logged.
     """
     try:
-        source = sink.edit(former)
-        try:
+        with closing(sink.edit(former)) as source:
             known = source.operations()
-        finally:
-            source.close()
         if known is not None and known.follower is not None:
             editor.write_operations(Operations(accounts_of(state), known.follower), wait_for_engine=False)
     except SinkError as error:

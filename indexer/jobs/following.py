@@ -8,6 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -167,15 +168,12 @@ class Following:
         if not live.readable:
             raise StateError(f"the live generation has schema version {live.schema_version}: build again")
         state = self._state_of(live.generation)
-        editor = self._sink.edit(live.generation)
-        try:
+        with closing(self._sink.edit(live.generation)) as editor:
             applier = ChangeApplier(state, editor, self._changes, self._letters, self._lease.check)
             done = applier.step(self._options.micro_batch)
             self._status.write(state, editor, self._lease.check, busy=done != NOTHING, behind=done.more)
             if self._reconciling is not None:
                 self._reconciling.slice(state, editor, self._lease.check)
-        finally:
-            editor.close()
         if done != NOTHING:
             self._on_batch(done)
         return done

@@ -63,7 +63,7 @@ class GenerationWriting:
             if self.acceptance is not None:
                 self.acceptance(stamp)
         except BaseException:
-            writer.discard()
+            self.sink.drop(generation)
             raise
         return writer
 

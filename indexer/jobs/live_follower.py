@@ -6,6 +6,7 @@ A shop that goes under review during a long build must not stay visible until th
 import logging
 import time
 from collections.abc import Callable
+from contextlib import closing
 from typing import Final
 
 from indexer.disk_space import DiskFullError, full_disk_as_error
@@ -39,8 +40,6 @@ class LiveFollower:
         letters: DeadLetters,
         check: Callable[[], None],
         changes: ChangeSource | None,
-        *,
-        shared: bool = False,
     ) -> None:
         """Open the state of the live generation.
 
@@ -49,10 +48,9 @@ class LiveFollower:
             states: where its state is.
             letters: takes changes that can't be applied.
             check: raises when the lease is lost.
-            changes: the source of changes.
-            shared: whether the caller uses the changes afterwards, and closes them.
+            changes: the source of changes; the caller closes it.
         """
-        self._sink, self._letters, self._check, self._changes, self._shared = sink, letters, check, changes, shared
+        self._sink, self._letters, self._check, self._changes = sink, letters, check, changes
         self._status = StatusWriter(changes, only_known=True)
         self._state: State | None = None
         self._next = 0.0
@@ -85,19 +83,14 @@ class LiveFollower:
 
     def _step(self, state: State) -> None:
         # Opened for each micro-batch: the embedded engine has memory for one writer at a time.
-        editor = self._sink.edit(self._generation)
-        try:
+        with closing(self._sink.edit(self._generation)) as editor:
             done = ChangeApplier(state, editor, self._changes, self._letters, self._check).step()
             self._status.write(state, editor, self._check, busy=done != NOTHING, behind=done.more)
-        finally:
-            editor.close()
 
     def close(self) -> None:
-        """Close the state, and the changes unless they are shared."""
+        """Close the state."""
         if self._state is not None:
             self._state.close()
-        if self._changes is not None and not self._shared:
-            self._changes.close()
 
 
 def announce(sink: Sink, generation: str, check: Callable[[], None], live: LiveFollower) -> None:

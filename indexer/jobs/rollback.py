@@ -5,7 +5,7 @@ then is it published. Records that only the live generation's build brought are 
 """
 
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -88,25 +88,16 @@ def roll_back(
         live, previous, stamp = _live_and_previous(sink)
         if dry_run:
             return RollbackSummary(stamp, live.name, NOTHING, 0)
-        letters = DeadLetters(states.dead_letters)
         states.open(live.name).close()  # raises if the state, which records what has been hidden, is lost
-        follower = LiveFollower(sink, states, letters, lease.check, changes, shared=True)
-        try:
-            announce(sink, previous.name, lease.check, follower)
-        finally:
-            follower.close()
-        state = states.open(previous.name)
-        editor = sink.edit(previous.name)
-        try:
-            applied = ChangeApplier(state, editor, changes, letters, lease.check, clock).drain()
-            carried_over = _carry_over(state, states, live.name)
-            update(state, editor, lease.check, clock)
-            carry_over_status(sink, live.name, state, editor)
-            stamp = editor.stamp
-        finally:
-            editor.close()
-            state.close()
-            letters.close()
+        with closing(DeadLetters(states.dead_letters)) as letters:
+            with closing(LiveFollower(sink, states, letters, lease.check, changes)) as follower:
+                announce(sink, previous.name, lease.check, follower)
+            with states.open(previous.name) as state, closing(sink.edit(previous.name)) as editor:
+                applied = ChangeApplier(state, editor, changes, letters, lease.check, clock).drain()
+                carried_over = _carry_over(state, states, live.name)
+                update(state, editor, lease.check, clock)
+                carry_over_status(sink, live.name, state, editor)
+                stamp = editor.stamp
         lease.check()
         sink.publish(previous.name, live.name)
         # A failure here does not undo the publication; the next job retires the generation.

@@ -6,6 +6,7 @@ digested, a generation that has followed changes since, a file of the index that
 
 import json
 import sys
+from contextlib import closing
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import distributions
@@ -59,13 +60,9 @@ def find_unchanged(sink: Sink, states: States, digest: str) -> Stamp | None:
 
 
 def _is_complete(sink: Sink, stamp: Stamp) -> bool:
-    editor = sink.edit(stamp.generation)
-    try:
-        return (
-            all(editor.count(kind) == count for kind, count in stamp.counts.items()) and not editor.typeahead_damaged()
-        )
-    finally:
-        editor.close()
+    with closing(sink.edit(stamp.generation)) as editor:
+        counted = all(editor.count(kind) == count for kind, count in stamp.counts.items())
+        return counted and not editor.typeahead_damaged()
 
 
 @cache

@@ -1,38 +1,26 @@
 """Projection of shipping and trust: one document a public shop, stating what is known and what is not (A7, A8)."""
 
-from typing import Any, Protocol
+from typing import Any
 
 from index_mappings.documents import TRUST_KINDS, FactsDocument
 from index_mappings.timestamps import optional_timestamp
 from indexer.records.related import ShippingRecord, TrustRecord
 
 
-class ShopReference(Protocol):
-    """The part of a public shop's record that its facts name."""
-
-    @property
-    def id(self) -> str:
-        """Its id."""
-
-    @property
-    def domain(self) -> str:
-        """Its reduced domain."""
-
-
 def project_facts(
-    shop: ShopReference, shipping: ShippingRecord | None, trust: tuple[TrustRecord, ...]
+    shop_id: str, domain: str, shipping: ShippingRecord | None, trust: tuple[TrustRecord, ...]
 ) -> FactsDocument:
-    """The facts of a public shop."""
+    """The facts of a public shop, with its id and its reduced domain."""
     rows = {row.kind: row for row in trust}
     signals = tuple(_signal(rows[kind]) for kind in TRUST_KINDS if kind in rows and rows[kind].is_present)
-    refs = (shop.id, shop.domain)
+    refs = (shop_id, domain)
     return FactsDocument(
-        id=shop.id,
-        rank=shop.id,
+        id=shop_id,
+        rank=shop_id,
         refs=refs,
         # Without a present signal the shop has no reference here, and the answer is that for an unknown shop (A8).
         trusted_refs=refs if signals else (),
-        shop={"id": shop.id, "domain": shop.domain},
+        shop={"id": shop_id, "domain": domain},
         shipping=None if shipping is None else _shipping(shipping),
         signals=signals,
         pipeline_gaps=tuple(

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from index_mappings.coupon_codes import folded_code
 from index_mappings.documents import CouponDocument, OfferDocument
-from index_mappings.rank import coupon_rank_key, newest_first_key
+from index_mappings.rank import coupon_rank_key
 from index_mappings.timestamps import FAR_AHEAD, LONG_AGO, microseconds, optional_timestamp
 from indexer.records.checkout_urls import affiliate_url, checkout_url
 from indexer.records.related import AffiliateProgramRecord, CouponRecord, OfferRecord
@@ -43,7 +43,7 @@ def project_offer(offer: OfferRecord, shop: ShopRecord, program: AffiliateProgra
     url = checkout_url(offer.url, shop.domain, shop.checkout_hosts)
     return OfferDocument(
         id=offer.id,
-        rank=_offer_rank(offer),
+        rank=offer.rank,
         shop_refs=(shop.id, shop.domain),
         view=offer_view(offer),
         shop={"id": shop.id, "domain": shop.domain},
@@ -102,7 +102,3 @@ def _affiliate(program: AffiliateProgramRecord, url: str) -> dict[str, Any] | No
 
 def _money(amount: MoneyPart | None) -> dict[str, str] | None:
     return None if amount is None else {"amount": amount.amount, "currency": amount.currency}
-
-
-def _offer_rank(offer: OfferRecord) -> str:
-    return newest_first_key(None if offer.updated_at is None else microseconds(offer.updated_at), offer.id)

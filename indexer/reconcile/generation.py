@@ -14,9 +14,9 @@ from index_mappings.documents import DOCUMENTS
 from indexer.jobs.update import update
 from indexer.jobs.verification import batches
 from indexer.projection.generation import Projector
-from indexer.reconcile.findings import Fault, FaultCount, FaultReport
+from indexer.reconcile.findings import Fault, FaultReport
 from indexer.reconcile.pages import Finding, compare_page
-from indexer.reconcile.state import StateFaults, check_state, clear_doubtful, rebuild_derived_tables
+from indexer.reconcile.state import check_state, clear_doubtful, rebuild_derived_tables
 from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import GenerationEditor, Sink
 from indexer.state.pending import REMOVED_SHOPS
@@ -90,13 +90,11 @@ class Comparison:
     def _compare_derived(self) -> FaultReport:
         """Check the typeahead's files, the state's derived tables, and the stamp's counts."""
         damaged = self._check_typeahead()
+        found = FaultReport()
         if self.derived_tables_match:
-            faults = StateFaults(0, 0)
             clear_doubtful(self.state)
         else:
-            faults = check_state(self.state)
-        counts = ((Fault.STATE, "shops", faults.shops), (Fault.STATE, "categories", faults.categories))
-        found = FaultReport(tuple(FaultCount(*count) for count in counts if count[2]))
+            found = check_state(self.state)
         if self.repair:
             if found.total:
                 rebuild_derived_tables(self.state)

@@ -5,7 +5,7 @@ The lease is held for one page at a time, and not during the pauses of the rate,
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -17,9 +17,9 @@ from indexer.reconcile.generation import PAGE, Comparison, Cursor, check_aliases
 from indexer.reconcile.source import compare_source, read_source
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
-from indexer.sinks.lease import holding
+from indexer.sinks.lease import Lease, holding
 from indexer.sinks.protocol import GenerationEditor, Sink
-from indexer.sources.protocol import Source
+from indexer.sources.protocol import Source, changes_of
 from indexer.state.state import State, StateError
 from indexer.state.states import States
 
@@ -90,81 +90,69 @@ def verify_live(
         CatalogueError: the source can't be read.
         SinkError: the engine failed, another job had the lease for too long, or another generation was published.
     """
-    job = _Job(sink, states, options or VerifyOptions(), tick=tick, clock=clock, timer=timer or Timer())
-    return job.run(source)
+    return _Job(sink, states, options or VerifyOptions(), sink.lease(), tick, clock, timer or Timer()).run(source)
 
 
+@dataclass(frozen=True, slots=True)
 class _Job:
-    def __init__(
-        self,
-        sink: Sink,
-        states: States,
-        options: VerifyOptions,
-        *,
-        tick: Callable[[int], None],
-        clock: Callable[[], datetime],
-        timer: Timer,
-    ) -> None:
-        self._sink, self._states, self._options = sink, states, options
-        self._tick, self._clock, self._timer = tick, clock, timer
-        self._lease = sink.lease()
+    sink: Sink
+    states: States
+    options: VerifyOptions
+    lease: Lease
+    tick: Callable[[int], None]
+    clock: Callable[[], datetime]
+    timer: Timer
 
     def run(self, source: Source | None) -> Verified:
-        started = self._timer.now()
-        with holding(self._lease, "verify", self._options.wait):
-            found = check_aliases(self._sink, repair=self._options.repair, check=self._lease.check)
-            if found.remaining and STAMP in self._sink.alias_drift():
+        started = self.timer.now()
+        with holding(self.lease, "verify", self.options.wait):
+            found = check_aliases(self.sink, repair=self.options.repair, check=self.lease.check)
+            if found.remaining and STAMP in self.sink.alias_drift():
                 return Verified(None, found)
             generation = self._live()
-        with self._states.open(generation) as state:
+        with self.states.open(generation) as state:
             if source is not None:
                 found += self._with_source(source, generation, state)
             found += self._with_state(generation, state)
-        return Verified(generation, replace(found, seconds=self._timer.now() - started))
+        return Verified(generation, replace(found, seconds=self.timer.now() - started))
 
     def _live(self) -> str:
-        live = self._sink.live()
+        live = self.sink.live()
         if live is None:
             raise StateError("no generation is live: build one first, by shop-directory index build")
         return live.generation
 
     def _with_source(self, source: Source, generation: str, state: State) -> FaultReport:
-        changes, letters = source.changes(), DeadLetters(self._states.dead_letters)
-        snapshot = read_source(
-            source, state.path, skip_invalid=self._options.skip_invalid, tick=lambda: self._tick(0)
-        )  # fmt: skip
-        try:
-            with snapshot as fresh, self._editing(generation) as editor:
-                applier = ChangeApplier(state, editor, changes, letters, self._lease.check, self._clock)
-                return compare_source(fresh, applier, repair=self._options.repair)
-        finally:
-            letters.close()
-            if changes is not None:
-                changes.close()
+        snapshot = read_source(source, state.path, skip_invalid=self.options.skip_invalid, tick=lambda: self.tick(0))
+        with (
+            changes_of(source) as changes,
+            closing(DeadLetters(self.states.dead_letters)) as letters,
+            snapshot as fresh,
+            self._editing(generation) as editor,
+        ):
+            applier = ChangeApplier(state, editor, changes, letters, self.lease.check, self.clock)
+            return compare_source(fresh, applier, repair=self.options.repair)
 
     def _with_state(self, generation: str, state: State) -> FaultReport:
-        rate, started = self._options.rate, self._timer.now()
+        rate, started = self.options.rate, self.timer.now()
         most = PAGE if rate is None else max(1, min(PAGE, int(rate)))
         total = FaultReport()
         cursor: Cursor | None = Cursor()
         while cursor is not None:
             with self._editing(generation) as editor:
-                comparison = Comparison(state, editor, self._options.repair, self._lease.check, self._clock)
+                comparison = Comparison(state, editor, self.options.repair, self.lease.check, self.clock)
                 found, cursor = comparison.step(cursor, most)
             total += found
-            self._tick(found.checked)
-            if rate is not None and (early := started + total.checked / rate - self._timer.now()) > 0:
-                self._timer.sleep(early)
+            self.tick(found.checked)
+            if rate is not None and (early := started + total.checked / rate - self.timer.now()) > 0:
+                self.timer.sleep(early)
         return total
 
     @contextmanager
     def _editing(self, generation: str) -> Iterator[GenerationEditor]:
         """The editor of the generation, under the lease, while that is still the live one."""
-        with holding(self._lease, "verify", self._options.wait):
+        with holding(self.lease, "verify", self.options.wait):
             if self._live() != generation:
                 raise SinkError("another generation was published meanwhile; its build has verified it")
-            editor = self._sink.edit(generation)
-            try:
+            with closing(self.sink.edit(generation)) as editor:
                 yield editor
-            finally:
-                editor.close()

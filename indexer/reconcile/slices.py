@@ -31,7 +31,6 @@ class Reconciler:
         self,
         sink: Sink,
         *,
-        repair: bool = True,
         rate: float = RECONCILE_RATE,
         rest: float = _ROUND_INTERVAL_S,
         on_round: Callable[[FaultReport], None] = lambda _: None,
@@ -42,14 +41,13 @@ class Reconciler:
 
         Args:
             sink: where the generations are.
-            repair: whether faults are repaired.
             rate: the largest number of documents a second.
             rest: the least seconds from the start of one round to the start of the next.
             on_round: called with the findings of each finished round.
             clock: for stamps.
             now: a monotonic clock, in seconds.
         """
-        self._sink, self._repair, self._rate, self._rest = sink, repair, rate, rest
+        self._sink, self._rate, self._rest = sink, rate, rest
         self._on_round, self._clock, self._now = on_round, clock, now
         self._state: State | None = None
         self._cursor: Cursor | None = Cursor()
@@ -82,13 +80,13 @@ class Reconciler:
         if is_new_round and not self._is_state_checked(state):
             return
         if is_new_round and self._allowed >= 1:
-            drift = check_aliases(self._sink, repair=self._repair, check=check)
+            drift = check_aliases(self._sink, repair=True, check=check)
             self._count(drift)
             if drift.repaired:
                 return  # the editor may have the former stamp: the next slice opens another one
         # If the check in the background found a fault in its snapshot, the comparison checks the current tables.
         comparison = Comparison(
-            state, editor, self._repair, check, self._clock, derived_tables_match=self._sums_hold is True
+            state, editor, repair=True, check=check, clock=self._clock, derived_tables_match=self._sums_hold is True
         )
         while self._cursor is not None and self._allowed >= 1:
             found, self._cursor = comparison.step(self._cursor, min(PAGE, int(self._allowed)))

@@ -5,7 +5,7 @@ arrived meanwhile, so a change that is only delayed is no fault: what still diff
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,7 +18,7 @@ from indexer.jobs.verification import batches
 from indexer.reconcile.findings import Fault, FaultCount, FaultReport
 from indexer.records.problems import ProblemLog
 from indexer.sinks.dead_letters import DeadLetters
-from indexer.sources.protocol import Source
+from indexer.sources.protocol import Source, changes_of
 from indexer.state.changing import write_related, write_shop
 from indexer.state.related import RelatedRow
 from indexer.state.schema import Origin, Presence
@@ -89,16 +89,10 @@ def read_source(
     # Alongside the state, as it holds the same secrets; the next job removes what a killed job leaves.
     with TemporaryDirectory(prefix=REREAD_PREFIX, dir=known.parent) as directory:
         letters = DeadLetters(Path(directory) / "dead-letters.ndjson")  # the follower has its own
-        changes = source.changes()
-        state = State.create(Path(directory) / "state.sqlite")
-        try:
+        fresh = State.create(Path(directory) / "state.sqlite")
+        with changes_of(source) as changes, closing(letters), fresh as state:
             read_catalogue(Reading(source, changes, known, letters, skip_invalid), state, ProblemLog(), tick)
             yield state
-        finally:
-            state.close()
-            letters.close()
-            if changes is not None:
-                changes.close()
 
 
 def compare_source(snapshot: State, applier: ChangeApplier, *, repair: bool) -> FaultReport:

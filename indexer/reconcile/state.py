@@ -3,9 +3,9 @@
 Documents that follow from wrong rows are doubtful: a difference in the index is no fault, as the index may be right.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
+from indexer.reconcile.findings import Fault, FaultCount, FaultReport
 from indexer.state.shops import COUNTED_CATEGORIES, DOMAIN_WINNERS
 from indexer.state.state import State
 
@@ -54,17 +54,13 @@ _DOUBTFUL: Final = (
     ) SELECT 'shops', id FROM linked JOIN winners USING (domain)
     """,
 )
+_COUNTS: Final = """
+SELECT 'shops', COUNT(*) FROM temp.differing_shops
+UNION ALL SELECT 'categories', COUNT(*) FROM temp.differing_categories
+"""
 _REMOVED_SHOPS: Final = """
 INSERT OR IGNORE INTO pending SELECT 'unseated', id FROM temp.differing_shops WHERE id NOT IN (SELECT id FROM winners)
 """
-
-
-@dataclass(frozen=True, slots=True)
-class StateFaults:
-    """The number of shops whose domain or rank is wrong or missing, and of categories with a wrong count."""
-
-    shops: int
-    categories: int
 
 
 def clear_doubtful(state: State) -> None:
@@ -73,22 +69,23 @@ def clear_doubtful(state: State) -> None:
         state.connection.execute(statement)
 
 
-def check_state(state: State) -> StateFaults:
-    """Compare the derived tables with a recount; documents of wrong rows are doubtful, for this connection."""
+def check_state(state: State) -> FaultReport:
+    """Compare the derived tables with a recount; documents of wrong rows are doubtful, for this connection.
+
+    The faults are shops whose domain or rank is wrong or missing, and categories with a wrong count.
+    """
     db = state.connection
     clear_doubtful(state)
     for statement in _DIFFERING:
         db.execute(statement)
     for statement in _DOUBTFUL:
         db.execute(f"INSERT OR IGNORE INTO temp.doubtful {statement}")
-    (shops,) = db.execute("SELECT COUNT(*) FROM temp.differing_shops").fetchone()
-    (categories,) = db.execute("SELECT COUNT(*) FROM temp.differing_categories").fetchone()
-    return StateFaults(shops, categories)
+    return FaultReport(tuple(FaultCount(Fault.STATE, kind, number) for kind, number in db.execute(_COUNTS) if number))
 
 
 def derived_tables_match(state: State) -> bool:
     """Whether the derived tables equal a recount."""
-    return check_state(state) == StateFaults(0, 0)
+    return not check_state(state).total
 
 
 def rebuild_derived_tables(state: State) -> None:

@@ -7,6 +7,8 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, Field, create_model, model_validator
 
+from index_mappings.rank import newest_first_key
+from index_mappings.timestamps import microseconds
 from indexer.records.checkout_urls import template_fault
 from indexer.records.shop import CountryCodes, Host, Name, Record, RecordId, ShopRecord, Slug, Source, Timestamp, clean
 from indexer.records.values import (
@@ -61,6 +63,11 @@ class OfferRecord(Record):
     url: Annotated[str, Field(max_length=2_048), AfterValidator(clean)] | None = None
     price: MoneyPart | None = None
     availability: Literal["in_stock", "out_of_stock", "preorder", "discontinued"] | None = None
+
+    @property
+    def rank(self) -> str:
+        """The sortable key of M11: the newest first."""
+        return newest_first_key(None if self.updated_at is None else microseconds(self.updated_at), self.id)
 
 
 class ShippingRecord(Record):

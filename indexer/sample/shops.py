@@ -3,8 +3,6 @@
 No two public shops have one domain, so a build of the sample has no notes.
 """
 
-from collections.abc import Iterator
-
 import idna
 
 from indexer.sample.categories import category
@@ -37,7 +35,7 @@ def _read(line: str, visibility: str = "public") -> Outline:
         domain=domain,
         categories=tuple(categories.split()),
         countries=() if countries == "-" else tuple(countries.split()),
-        aliases=tuple(_split_aliases(aliases)),
+        aliases=tuple(alias.strip() for alias in aliases.split(";") if alias.strip()),
         checkout_hosts=tuple(hosts.split()),
         visibility=visibility,
     )
@@ -46,10 +44,6 @@ def _read(line: str, visibility: str = "public") -> Outline:
 def _read_hidden(line: str) -> Outline:
     visibility, _, rest = line.partition("|")
     return _read(rest, visibility.strip())
-
-
-def _split_aliases(aliases: str) -> Iterator[str]:
-    return (alias.strip() for alias in aliases.split(";") if alias.strip())
 
 
 def _shop(outline: Outline) -> Shop:

@@ -53,12 +53,6 @@ class DeadLetters:
         self._now = now
         self._lock = Lock()
         self._file: int | None = None
-        self._count = 0
-
-    @property
-    def count(self) -> int:
-        """The number of letters that this object added."""
-        return self._count
 
     def add(self, letter: Letter) -> None:
         """Append a document that was refused.
@@ -94,7 +88,6 @@ class DeadLetters:
                 if self._file is None:
                     self._file = _open_private(self.path)
                 _write_whole(self._file, line)
-                self._count += 1
         except OSError as error:
             raise SinkError(f"the dead-letter file {self.path} cannot be written: {error.strerror}") from error
 

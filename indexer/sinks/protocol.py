@@ -1,7 +1,11 @@
-"""The protocols of a sink, which holds generations: to write, publish, change and read them (G1, G3)."""
+"""The protocols of a sink, which holds generations: to write, publish, change and read them (G1, G3).
 
+Also what both engines derive of a generation: its role, and a stamp that replaces another generation's.
+"""
+
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 from typing import Any, Protocol
@@ -36,6 +40,32 @@ class Generation:
     role: Role
     stamp: Stamp | None
     retired_at: datetime | None
+
+
+def role_of(name: str, live: str | None, previous: str | None, retired_at: datetime | None) -> Role:
+    """The role of a generation, from the pointers to the live and the previous one, and its mark of retirement."""
+    if name == live:
+        return Role.LIVE
+    if name == previous:
+        return Role.PREVIOUS
+    return Role.UNFINISHED if retired_at is None else Role.RETIRED
+
+
+def renewed(found: Stamp, generation: str, counts: Mapping[str, int], typeahead: str) -> Stamp:
+    """A stamp for a generation whose stamp names another one; caches must see it as new (C1).
+
+    The former sequence number is lost. The seconds since 1970 are above any: a micro-batch a second since then.
+
+    Args:
+        found: the stamp that names another generation; its schema version and its date are kept.
+        generation: the generation of the new stamp.
+        counts: documents by kind.
+        typeahead: the name of its typeahead's manifest.
+    """
+    sequence = max(found.sequence, int(time.time())) + 1
+    return replace(found, generation=generation, sequence=sequence, source_position=None, typeahead=typeahead).counted(
+        counts
+    )
 
 
 class GenerationReader(Protocol):
@@ -97,9 +127,6 @@ class GenerationWriter(GenerationReader, Protocol):
 
     def publish(self) -> None:
         """Make this generation the live one, all its indices in one step."""
-
-    def discard(self) -> None:
-        """Remove the generation."""
 
 
 class GenerationEditor(GenerationReader, Protocol):
@@ -213,9 +240,6 @@ class Sink(Protocol):
 
     def drop(self, generation: str) -> None:
         """Remove a generation that is not live, if it exists."""
-
-    def prune(self, keep: Collection[str]) -> tuple[str, ...]:
-        """Remove all generations except these; returns the removed ones."""
 
     def lease(self) -> Lease:
         """A new handle on the lease of this location (G4)."""

@@ -3,7 +3,8 @@
 A source states the location of each record, so that a problem can be reported without a value (V1).
 """
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
@@ -132,10 +133,6 @@ class ChangeSource(Protocol):
     """A source of changes. A change may be delivered twice, and in any order: versions decide."""
 
     @property
-    def name(self) -> str:
-        """Its name in reports."""
-
-    @property
     def kind(self) -> str:
         """Its kind, as operators see it: `file`, `stdin` or `sql`."""
 
@@ -207,3 +204,14 @@ class Source(Protocol):
 
     def changes(self) -> ChangeSource | None:
         """The source of this catalogue's changes; None if it has none."""
+
+
+@contextmanager
+def changes_of(source: Source) -> Iterator[ChangeSource | None]:
+    """The source of a catalogue's changes during a `with` block, after which it is closed; None if there is none."""
+    changes = source.changes()
+    try:
+        yield changes
+    finally:
+        if changes is not None:
+            changes.close()

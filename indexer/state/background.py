@@ -10,7 +10,11 @@ from indexer.state.state import State
 
 
 class BackgroundQuery:
-    """A query of a state that takes long: a minute for a million shops."""
+    """A query of a state that takes long: a minute for a million shops.
+
+    Attributes:
+        answer: the result; None while the query runs, and after it failed or was interrupted.
+    """
 
     def __init__(self, path: Path, query: Callable[[State], bool]) -> None:
         """Start the thread.
@@ -22,18 +26,13 @@ class BackgroundQuery:
         self._state = State.open(path)
         self._query = query
         self._answered = Event()
-        self._answer: bool | None = None
+        self.answer: bool | None = None
         self._thread = Thread(target=self._run, name="state", daemon=True)
         self._thread.start()
 
     def answered(self, seconds: float) -> bool:
         """Whether the thread has ended; waits at most this many seconds."""
         return self._answered.wait(seconds)
-
-    @property
-    def answer(self) -> bool | None:
-        """The result; None while the query runs, and after it failed or was interrupted."""
-        return self._answer
 
     def close(self) -> None:
         """Interrupt the query if it still runs, and close the state."""
@@ -48,7 +47,7 @@ class BackgroundQuery:
             # The caller repeats a failed query on its own connection, and reports the error.
             with suppress(sqlite3.Error):
                 db.execute("BEGIN")
-                self._answer = self._query(self._state)
+                self.answer = self._query(self._state)
                 db.execute("COMMIT")
         finally:
             self._answered.set()

@@ -5,38 +5,23 @@ records, of the shop that gains or loses its domain, of the other ends of redire
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from indexer.records.shop import ShopRecord
-from indexer.sources.protocol import Change
+from indexer.sources.protocol import Change, Order
 from indexer.state.pending import ACCOUNTS, REMOVED_SHOPS
 from indexer.state.related import RelatedRow
-from indexer.state.schema import Origin, Precedence, Presence
+from indexer.state.schema import Origin, Presence
 from indexer.state.shops import ShopRow
 from indexer.state.state import State
 
 _OWNED_KINDS: Final = ("coupons", "offers")
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """The outcome of some changes.
-
-    Attributes:
-        applied: the number of changes that were newer than the state's record.
-        older: the number of the others, including repeated ones.
-    """
-
-    applied: int
-    older: int
-
-
-def apply_changes(state: State, changes: Iterable[Change]) -> Applied:
-    """Apply changes within the caller's transaction."""
+def apply_changes(state: State, changes: Iterable[Change]) -> int:
+    """Apply changes within the caller's transaction; returns how many were newer than the state's records."""
     changing = _Changing(state)
-    outcomes = [changing.apply(change) for change in changes]
-    return Applied(sum(outcomes), len(outcomes) - sum(outcomes))
+    return sum([changing.apply(change) for change in changes])
 
 
 def write_shop(state: State, row: ShopRow) -> None:
@@ -163,11 +148,16 @@ class _Changing:
         self._db.execute("DELETE FROM category_names WHERE shops <= 0")
 
 
-def _precedence(row: ShopRow | RelatedRow, *, hides: bool) -> Precedence:
+def _precedence(row: ShopRow | RelatedRow, *, hides: bool) -> tuple[Order, int, str]:
+    """The precedence among the records of a key, the greatest of which wins.
+
+    Of different records with the same version, the one that hides more wins, then the one with the greater text, so
+    that the result does not depend on the order of arrival.
+    """
     if row.presence is Presence.THERE:
-        return Precedence(row.order, int(hides), row.text or "")
+        return row.order, int(hides), row.text or ""
     if row.presence is Presence.MISSING:
         # A key's absence from a catalogue is weaker than a change of the same version: a build that reads the same
         # catalogue and changes again must have the same result.
-        return Precedence(row.order, -1, "")
-    return Precedence(row.order, 2, "")
+        return row.order, -1, ""
+    return row.order, 2, ""

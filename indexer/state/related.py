@@ -11,8 +11,6 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Final
 
-from index_mappings.rank import newest_first_key
-from index_mappings.timestamps import microseconds
 from indexer.records.related import (
     RELATED_RECORDS,
     AffiliateProgramRecord,
@@ -26,7 +24,7 @@ from indexer.records.related import (
 )
 from indexer.records.shop import Record, ShopRecord
 from indexer.sources.protocol import Order, order_of
-from indexer.state.schema import Origin, Presence, is_newer, order_from
+from indexer.state.schema import Origin, Presence, is_newer
 
 _OWNED: Final = "SELECT record FROM belongings WHERE type = ? AND owner = ? ORDER BY rank, key"
 _PUBLIC: Final = "FROM belongings JOIN winners ON winners.id = owner WHERE type = ?"
@@ -51,14 +49,6 @@ ORDER BY winners.rank, type, belongings.rank, key
 """
 _PUT: Final = "INSERT INTO belongings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 _WRITE: Final = "INSERT OR REPLACE INTO belongings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-
-
-@dataclass(frozen=True, slots=True)
-class ShopKey:
-    """The id and the domain of a public shop."""
-
-    id: str
-    domain: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +81,7 @@ class RelatedRow:
     def of(cls, kind: str, record: Record, order: Order, origin: Origin, line: int) -> "RelatedRow":
         """The row of a record."""
         owner, other = _ends(record)
-        rank = newest_first_key(_stated_at(record), record.key) if isinstance(record, OfferRecord) else None
+        rank = record.rank if isinstance(record, OfferRecord) else None
         text = record.model_dump_json()
         return cls(kind, record.key, order, origin, line, Presence.THERE, owner, other, rank, text)
 
@@ -134,7 +124,7 @@ class StateRelatedRecords:
         if found is None:
             return None
         _, _, order_kind, number, origin, line, presence, owner, other, rank, text = found
-        order = order_from(order_kind, number)
+        order = Order(order_kind, number)
         return RelatedRow(kind, key, order, Origin(origin), line, Presence(presence), owner, other, rank, text)
 
     def count(self, kind: str) -> int:
@@ -181,8 +171,8 @@ class StateRelatedRecords:
             offer = OfferRecord.model_validate_json(record)
             yield offer, _shop(shop), self.program(offer.shop_id)
 
-    def facts(self) -> Iterator[tuple[ShopKey, ShippingRecord | None, tuple[TrustRecord, ...]]]:
-        """All public shops in the order of their rank, with their shipping statements and trust rows."""
+    def facts(self) -> Iterator[tuple[str, str, ShippingRecord | None, tuple[TrustRecord, ...]]]:
+        """Id, domain, shipping statement and trust rows of all public shops, in the order of their rank."""
         for (shop_id, domain), rows in groupby(self._db.execute(_FACTS), key=itemgetter(0, 1)):
             shipping: ShippingRecord | None = None
             trust: list[TrustRecord] = []
@@ -191,7 +181,7 @@ class StateRelatedRecords:
                     shipping = ShippingRecord.model_validate_json(record)
                 elif kind == "trust":
                     trust.append(TrustRecord.model_validate_json(record))
-            yield ShopKey(shop_id, domain), shipping, tuple(trust)
+            yield shop_id, domain, shipping, tuple(trust)
 
     def newest_offers(self, shop_id: str, limit: int) -> tuple[tuple[OfferRecord, ...], int]:
         """A shop's newest offers, and the number of all its offers."""
@@ -256,7 +246,3 @@ def _ends(record: Record) -> tuple[str | None, str | None]:
         return None, None
     owner: str = record.shop_id  # type: ignore[attr-defined]  # of all the others
     return owner, None
-
-
-def _stated_at(offer: OfferRecord) -> int | None:
-    return None if offer.updated_at is None else microseconds(offer.updated_at)

@@ -1,7 +1,7 @@
 """The tables of the state, and how the records of a key are compared (G3)."""
 
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Final
 
 from indexer.sources.protocol import NO_ORDER, Order
 
@@ -48,28 +48,6 @@ class Presence(IntEnum):
     MISSING = 2  # from a later catalogue
 
 
-class Precedence(NamedTuple):
-    """The precedence among the records of a key: the greatest one wins.
-
-    Of different records with the same version, the one that hides more wins, then the one with the greater text, so
-    that the result does not depend on the order of arrival.
-
-    Attributes:
-        order: the order that the record states.
-        hides: -1 missing from a later catalogue, 0 public, 1 not public, 2 deleted.
-        text: the record as JSON.
-    """
-
-    order: Order
-    hides: int
-    text: str
-
-
-def order_from(kind: int, number: int) -> Order:
-    """The order of a row."""
-    return Order(kind, number) if kind else NO_ORDER
-
-
 class DuplicateKeyError(Exception):
     """A catalogue has two records of a key, and no versions that order them."""
 
@@ -83,7 +61,7 @@ def is_newer(order: Order, kind: int, number: int, first_line: int) -> bool:
     Raises:
         DuplicateKeyError: no version orders the two.
     """
-    known = order_from(kind, number)
+    known = Order(kind, number)
     if known == order or NO_ORDER in (known, order):
         raise DuplicateKeyError(first_line)
     return order > known

@@ -14,7 +14,7 @@ from index_mappings.rank import rank_key
 from indexer.records.related import CategoryNamesRecord
 from indexer.records.shop import ShopRecord, is_public
 from indexer.sources.protocol import Order, order_of
-from indexer.state.schema import DuplicateKeyError, Origin, Presence, is_newer, order_from
+from indexer.state.schema import DuplicateKeyError, Origin, Presence, is_newer
 
 # Rank order is popularity descending, then id, which also decides between claims on a domain.
 DOMAIN_WINNERS: Final = """
@@ -157,22 +157,16 @@ class StateShops:
         if found is None:
             return None
         key, kind, number, origin, line, presence, shown, rank, domain, text = found
-        return ShopRow(
-            key, order_from(kind, number), Origin(origin), line, Presence(presence), bool(shown), rank, domain, text
-        )
+        order = Order(kind, number)
+        return ShopRow(key, order, Origin(origin), line, Presence(presence), bool(shown), rank, domain, text)
 
     def public(self, shop_id: str) -> ShopRecord | None:
         """A shop's record, if it is public."""
         row = self._db.execute("SELECT record FROM winners JOIN shops USING (id) WHERE id = ?", (shop_id,)).fetchone()
         return None if row is None else ShopRecord.model_validate_json(row[0])
 
-    def winners(self) -> Iterator[ShopRecord]:
-        """The public shops in the order of their rank (M1)."""
-        rows = self._db.execute("SELECT record FROM winners JOIN shops USING (id) ORDER BY winners.rank")
-        return (ShopRecord.model_validate_json(record) for (record,) in rows)
-
-    def winners_with_links(self) -> Iterator[tuple[ShopRecord, bool, bool]]:
-        """The same shops, each with whether it has offers and whether its domain has redirects."""
+    def winners(self) -> Iterator[tuple[ShopRecord, bool, bool]]:
+        """The public shops in the order of their rank (M1), and whether each has offers and its domain redirects."""
         for record, offers, redirects in self._db.execute(_WITH_TIES):
             yield ShopRecord.model_validate_json(record), bool(offers), bool(redirects)
 

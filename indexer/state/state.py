@@ -34,11 +34,15 @@ class StateError(CatalogueError):
 
 
 class State:
-    """The records of one generation."""
+    """The records of one generation.
+
+    Attributes:
+        connection: the database, for statements on several tables.
+    """
 
     def __init__(self, path: Path, db: sqlite3.Connection) -> None:
         self.path = path
-        self._db = db
+        self.connection = db
         self.shops = StateShops(db)
         self.related_records = StateRelatedRecords(db)
         self.pending = Pending(db)
@@ -109,33 +113,28 @@ class State:
 
     def index(self) -> None:
         """Create the indexes, after a whole catalogue was stored."""
-        self._db.executescript(INDEXES)
-
-    @property
-    def connection(self) -> sqlite3.Connection:
-        """The database, for statements on several tables."""
-        return self._db
+        self.connection.executescript(INDEXES)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Run the block in a transaction, which an error rolls back."""
-        self._db.execute("BEGIN IMMEDIATE")
+        self.connection.execute("BEGIN IMMEDIATE")
         try:
             yield
         except BaseException:
-            if self._db.in_transaction:  # SQLite has rolled back already when the disk is full
-                self._db.execute("ROLLBACK")
+            if self.connection.in_transaction:  # SQLite has rolled back already when the disk is full
+                self.connection.execute("ROLLBACK")
             raise
-        self._db.execute("COMMIT")
+        self.connection.execute("COMMIT")
 
     def get(self, name: str) -> str | None:
         """A property of the state as a whole; None if it is not set."""
-        row = self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        row = self.connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return None if row is None else row[0]
 
     def set(self, name: str, value: str | None) -> None:
         """Set a property of the state as a whole."""
-        self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+        self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
 
     @property
     def position(self) -> str | None:
@@ -148,7 +147,7 @@ class State:
 
     def close(self) -> None:
         """Close the file."""
-        self._db.close()
+        self.connection.close()
 
     def __enter__(self) -> Self:
         return self

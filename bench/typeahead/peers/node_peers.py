@@ -16,7 +16,7 @@ from typing import ClassVar, Final
 from bench.typeahead.peers.shops import public_shops
 from bench.typeahead.peers.starting import running
 from bench.typeahead.system import BuildStats, RunningServer, System
-from tests.support.real.process import ServerProcess, free_ports
+from tests.support.real.process import free_ports
 
 PACKAGE: Final = Path(__file__).with_name("node")
 _SHOPS: Final = "shops.ndjson"
@@ -62,16 +62,11 @@ class _NodePeer(System):
     @contextmanager
     def serving(self, folder: Path) -> Iterator[RunningServer]:
         """Build the index in memory, and serve it."""
-        with self._running(folder) as (port, process):
-            yield RunningServer(port, (process.pid,))
-
-    @contextmanager
-    def _running(self, folder: Path) -> Iterator[tuple[int, ServerProcess]]:
         (port,) = free_ports(1)
         program = [_node(), f"--max-old-space-size={_HEAP_MB}", str(PACKAGE / self.program)]
         command = [*program, str((folder / _SHOPS).resolve()), str(port)]
         with running(self.package, command, port, folder / "server.log") as process:
-            yield port, process
+            yield RunningServer(port, (process.pid,))
 
 
 class MiniSearch(_NodePeer):

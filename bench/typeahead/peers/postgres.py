@@ -84,11 +84,8 @@ class PostgresTrigram(System):
         """Serve the cluster: the processes are the application and all of PostgreSQL's."""
         with running_cluster(_programs(), folder / "data", folder / "postgres.log") as (address, server):
             (folder / ADDRESS_FILE).write_text(address, encoding="ascii")
-            with python_transport("bench.typeahead.peers.postgres_transport", folder, folder / "server.log") as (
-                port,
-                process,
-            ):
-                yield RunningServer(port, (process.pid, server.pid))
+            with python_transport("bench.typeahead.peers.postgres_transport", folder, server) as running:
+                yield running
 
 
 def _copy(connection: psycopg.Connection, shops: list[Shop]) -> None:

@@ -19,14 +19,13 @@ import orjson
 
 from bench.built_indices import size_mb
 from bench.typeahead.peers.shops import Shop, public_shops
-from bench.typeahead.peers.starting import python_transport, uvicorn_version
+from bench.typeahead.peers.starting import python_transport, running, uvicorn_version
 from bench.typeahead.system import BuildStats, RunningServer, System
 from tests.support.real.process import ProcessError, ServerProcess, free_ports
 
 CRATE: Final = "sonic-server"
 PORT_FILE: Final = "port"
 SHOPS_FILE: Final = "shops.ndjson"
-_START_BOUND_S: Final = 60.0
 _PUSH_BOUND_S: Final = 600.0
 # Characters of one push: the server's buffer is 20,000 bytes.
 _TEXT_MAX: Final = 4_000
@@ -109,11 +108,8 @@ class Sonic(System):
         """Serve both."""
         with _running(folder) as (sonic_port, server):
             (folder / PORT_FILE).write_text(str(sonic_port), encoding="ascii")
-            with python_transport("bench.typeahead.peers.sonic_transport", folder, folder / "server.log") as (
-                port,
-                process,
-            ):
-                yield RunningServer(port, (process.pid, server.pid))
+            with python_transport("bench.typeahead.peers.sonic_transport", folder, server) as both:
+                yield both
 
 
 def sonic_program() -> str | None:
@@ -165,13 +161,8 @@ def _running(folder: Path) -> Iterator[tuple[int, ServerProcess]]:
     configuration = directory / "sonic.toml"
     configuration.write_text(_CONFIGURATION.format(port=port, folder=directory), encoding="utf-8")
     command = [_program(), "-c", str(configuration)]
-    process = ServerProcess(f"Sonic at port {port}", command, directory / "sonic.log")
-    process.launch()
-    try:
-        process.wait_for(lambda: _answers(port), "answering", _START_BOUND_S)
+    with running("Sonic", command, port, directory / "sonic.log", _answers) as process:
         yield port, process
-    finally:
-        process.stop()
 
 
 def _answers(port: int) -> bool:

@@ -8,8 +8,7 @@ are the most popular and a scan ends early.
 
 import sqlite3
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Final
 
@@ -66,14 +65,9 @@ class SqliteTrigram(System):
             connection.executescript("ANALYZE; VACUUM;")
         return BuildStats(time.perf_counter() - started, size_mb(folder))
 
-    @contextmanager
-    def serving(self, folder: Path) -> Iterator[RunningServer]:
+    def serving(self, folder: Path) -> AbstractContextManager[RunningServer]:
         """Serve the file."""
-        with python_transport("bench.typeahead.peers.sqlite_transport", folder, folder / "server.log") as (
-            port,
-            process,
-        ):
-            yield RunningServer(port, (process.pid,))
+        return python_transport("bench.typeahead.peers.sqlite_transport", folder)
 
 
 def _add(connection: sqlite3.Connection, shop: Shop) -> None:

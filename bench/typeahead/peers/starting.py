@@ -2,12 +2,13 @@
 
 import http.client
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
+from bench.typeahead.system import RunningServer
 from tests.support.real.process import ServerProcess, free_ports
 
 # A million shops are read into memory by some.
@@ -15,8 +16,17 @@ _START_BOUND_S: Final = 600.0
 
 
 @contextmanager
-def running(title: str, command: Sequence[str], port: int, log: Path) -> Iterator[ServerProcess]:
-    """A server that answers `/suggest`, and that has ended when the context ends.
+def running(
+    title: str, command: Sequence[str], port: int, log: Path, ready: Callable[[int], bool] | None = None
+) -> Iterator[ServerProcess]:
+    """A server that answers, and that has ended when the context ends.
+
+    Args:
+        title: its name.
+        command: starts it.
+        port: its port.
+        log: the file of its output.
+        ready: whether the server at a port answers; without one, whether `/suggest` does.
 
     Raises:
         ProcessError: it died, or did not answer in time.
@@ -24,19 +34,19 @@ def running(title: str, command: Sequence[str], port: int, log: Path) -> Iterato
     process = ServerProcess(f"{title} at port {port}", command, log)
     process.launch()
     try:
-        process.wait_for(lambda: _answers(port), "answering", _START_BOUND_S)
+        process.wait_for(lambda: (ready or _answers)(port), "answering", _START_BOUND_S)
         yield process
     finally:
         process.stop()
 
 
 @contextmanager
-def python_transport(module: str, folder: Path, log: Path) -> Iterator[tuple[int, ServerProcess]]:
-    """Run a module that calls `transport.main` on the folder of its index; yields port and process."""
+def python_transport(module: str, folder: Path, *others: ServerProcess) -> Iterator[RunningServer]:
+    """Run a module that calls `transport.main` on the folder of its index, over other processes if there are any."""
     (port,) = free_ports(1)
     command = [sys.executable, "-m", module, str(folder.resolve()), str(port)]
-    with running(module, command, port, log) as process:
-        yield port, process
+    with running(module, command, port, folder / "server.log") as process:
+        yield RunningServer(port, (process.pid, *(other.pid for other in others)))
 
 
 def uvicorn_version() -> str:

@@ -5,8 +5,7 @@ used, so the difference between this and the embedded engine is what those are w
 """
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -69,14 +68,9 @@ class TantivyRaw(System):
         writer.wait_merging_threads()
         return BuildStats(time.perf_counter() - started, size_mb(directory))
 
-    @contextmanager
-    def serving(self, folder: Path) -> Iterator[RunningServer]:
+    def serving(self, folder: Path) -> AbstractContextManager[RunningServer]:
         """Serve the index."""
-        with python_transport("bench.typeahead.peers.tantivy_transport", folder, folder / "server.log") as (
-            port,
-            process,
-        ):
-            yield RunningServer(port, (process.pid,))
+        return python_transport("bench.typeahead.peers.tantivy_transport", folder)
 
 
 def words_analyzer() -> tantivy.TextAnalyzer:

@@ -26,8 +26,9 @@ from index_mappings.integrity import (
     committed_directory,
     files_manifest_path,
 )
-from indexer.sinks.embedded.files import FRESH, sync_directory, write_bytes_whole
+from indexer.sinks.embedded.files import FRESH, write_bytes_whole
 from indexer.sinks.failures import SinkError
+from indexer.sinks.typeahead.store import sync_directory
 
 # Readers open the files of a stamp within two seconds, unless they have to verify many.
 GRACE_S: Final = 30.0

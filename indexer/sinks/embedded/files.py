@@ -14,6 +14,7 @@ from index_mappings.embedded import pointed_to, pointer_path, stamp_path
 from index_mappings.generations import Stamp
 from index_mappings.integrity import from_stamp_json, to_stamp_json
 from indexer.sinks.failures import SinkError
+from indexer.sinks.typeahead.store import sync_directory
 
 # The suffix of a file until it is complete.
 FRESH: Final = ".new"
@@ -110,15 +111,6 @@ def write_bytes_whole(path: Path, data: bytes) -> None:
         os.fsync(file.fileno())
     fresh.replace(path)
     sync_directory(path.parent)
-
-
-def sync_directory(path: Path) -> None:
-    """Make the names in a directory survive a power failure."""
-    directory = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
 
 
 def has_orphaned_segments(directory: Path) -> bool:

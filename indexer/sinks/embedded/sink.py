@@ -4,7 +4,6 @@ Readers keep their generation open while it is replaced. Of two publishers the l
 """
 
 import shutil
-from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -27,8 +26,7 @@ from indexer.sinks.embedded.lease import EmbeddedLease
 from indexer.sinks.embedded.reading import EmbeddedReader
 from indexer.sinks.embedded.writing import EmbeddedEditor, EmbeddedWriter, generation_store
 from indexer.sinks.failures import SinkError
-from indexer.sinks.generations import renewed, role_of
-from indexer.sinks.protocol import Generation
+from indexer.sinks.protocol import Generation, renewed, role_of
 from indexer.sinks.typeahead.build import rebuild_typeahead
 from indexer.sinks.typeahead.editor import SMALL_SHOPS
 from indexer.sinks.typeahead.folding import Folding
@@ -77,7 +75,6 @@ class EmbeddedSink:
             self._root,
             generation,
             publish=lambda: self.publish(generation, replaced),
-            discard=lambda: self.drop(generation),
             band_width=self._band_width,
         )
 
@@ -123,13 +120,6 @@ class EmbeddedSink:
     def drop(self, generation: str) -> None:
         """Remove the directory."""
         shutil.rmtree(generation_directory(self._root, generation), ignore_errors=True)
-
-    def prune(self, keep: Collection[str]) -> tuple[str, ...]:
-        """Remove the directories of other generations."""
-        others = tuple(name for name in self._names() if name not in keep)
-        for generation in others:
-            self.drop(generation)
-        return others
 
     def lease(self) -> EmbeddedLease:
         """The lock of the directory."""

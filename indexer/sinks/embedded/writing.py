@@ -9,18 +9,28 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+import orjson
 import tantivy
 
-from index_mappings.documents import DOCUMENTS
-from index_mappings.embedded import anchors_path, generation_directory, index_directory, operations_path
+from index_mappings.documents import DOCUMENTS, stored_part
+from index_mappings.embedded import (
+    BAND_COLUMN,
+    STORED_COLUMN,
+    anchors_path,
+    column_values,
+    columns,
+    generation_directory,
+    index_directory,
+    operations_path,
+)
 from index_mappings.generations import Stamp
 from index_mappings.integrity import to_checked_json
+from index_mappings.opensearch import sort_field
 from index_mappings.operations import Operations
 from index_mappings.typeahead.manifest import typeahead_directory
 from index_mappings.typeahead.segment import Shown
 from indexer.sinks.embedded.bands import BAND_WIDTH, Bands
 from indexer.sinks.embedded.committing import CommittedFiles
-from indexer.sinks.embedded.documents import finished, schema
 from indexer.sinks.embedded.files import has_orphaned_segments, read_stamp, remove_torn, write_stamp, write_whole
 from indexer.sinks.embedded.reading import EmbeddedReader
 from indexer.sinks.failures import SinkError
@@ -50,12 +60,10 @@ class EmbeddedWriter(_WritableGeneration):
         root: Path,
         generation: str,
         publish: Callable[[], None],
-        discard: Callable[[], None],
         band_width: int = BAND_WIDTH,
     ) -> None:
         super().__init__(root, generation)
         self.publish = publish
-        self.discard = discard
         self._band_width = band_width
         self._typeahead = TypeaheadBuild(generation_store(root, generation))
 
@@ -68,7 +76,7 @@ class EmbeddedWriter(_WritableGeneration):
             directory.mkdir()
             # One thread preserves the order of the documents.
             writer = tantivy.Index(schema(kind), path=str(directory)).writer(heap_size=_HEAP_BYTES, num_threads=1)
-            for document in with_typeahead(self._typeahead, kind, documents):
+            for document in with_typeahead(self._typeahead, documents):
                 writer.add_document(finished(kind, document, bands.assign))
                 count += 1
             writer.commit()
@@ -144,7 +152,7 @@ class EmbeddedEditor(_WritableGeneration):
             for document in documents:
                 writer.delete_documents_by_term("id", document.id)  # type: ignore[attr-defined]  # all have one
                 writer.add_document(finished(kind, document, bands.of))
-                self._typeahead.put(kind, document)
+                self._typeahead.put(document)
         except (OSError, ValueError) as error:
             raise SinkError(f"the {kind} could not be changed: {error}") from error
         return 0
@@ -201,3 +209,36 @@ class EmbeddedEditor(_WritableGeneration):
 def generation_store(root: Path, generation: str) -> LocalStore:
     """The store of a generation's typeahead."""
     return LocalStore(typeahead_directory(generation_directory(root, generation)))
+
+
+def schema(kind: str) -> tantivy.Schema:
+    """The schema of one kind's index."""
+    builder = tantivy.SchemaBuilder()
+    rank = sort_field(kind)
+    for column in columns(kind):
+        if column.whole:
+            builder.add_integer_field(column.name, indexed=not column.sortable, fast=column.sortable)
+            continue
+        builder.add_text_field(
+            column.name,
+            stored=column.name == rank,
+            fast=column.sortable,
+            tokenizer_name="raw",
+            index_option="position" if column.ordered else "basic",
+        )
+    builder.add_bytes_field(STORED_COLUMN, stored=True)
+    return builder.build()
+
+
+def finished(kind: str, document: object, band_of: Callable[[str], int]) -> tantivy.Document:
+    """The document in the engine's form.
+
+    Args:
+        kind: its kind.
+        document: a document of the contract.
+        band_of: returns the band of a rank.
+    """
+    values = column_values(kind, document)
+    values[BAND_COLUMN] = band_of(values[sort_field(kind)])
+    values[STORED_COLUMN] = orjson.dumps(stored_part(document))
+    return tantivy.Document(**values)

@@ -1,17 +1,71 @@
 """Generations in memory: the documents themselves, for the reference backend."""
 
+import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
 from index_mappings.documents import stored_part
 from index_mappings.generations import Stamp
 from index_mappings.operations import Operations
 from index_mappings.typeahead.segment import Shown, shown_part
 from indexer.sinks.failures import SinkError
-from indexer.sinks.memory.lease import MemoryLease, MemoryLock
+from indexer.sinks.lease import LeaseHeldError, LeaseLostError, acquire_until
+from indexer.sinks.lease_holder import LeaseHolder
 from indexer.sinks.protocol import Generation, Role
+
+_PAUSE_S: Final = 0.01
+
+
+class MemoryLock:
+    """The lock that the leases of one sink share, within this process.
+
+    Attributes:
+        owner: the lease that holds it.
+    """
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self.owner: object | None = None
+        self._holder: LeaseHolder | None = None
+
+    def acquire(self, owner: object, job: str) -> None:
+        """Acquire it for an owner.
+
+        Raises:
+            LeaseHeldError: it is held, perhaps by the same owner.
+        """
+        with self._guard:
+            if self.owner is not None:
+                raise LeaseHeldError(f"another job has the lease: {self._holder}")
+            self.owner, self._holder = owner, LeaseHolder.here(job)
+
+    def release(self, owner: object) -> None:
+        """Release it; does nothing if the owner does not hold it."""
+        with self._guard:
+            if self.owner is owner:
+                self.owner = self._holder = None
+
+
+class MemoryLease:
+    """A handle on the lock of a sink."""
+
+    def __init__(self, lock: MemoryLock) -> None:
+        self._lock = lock
+
+    def acquire(self, job: str, wait: float) -> None:
+        """Acquire the lock, with attempts for `wait` seconds."""
+        acquire_until(lambda: self._lock.acquire(self, job), wait, _PAUSE_S)
+
+    def check(self) -> None:
+        """Verify that this handle holds the lock."""
+        if self._lock.owner is not self:
+            raise LeaseLostError("the lease is not held")
+
+    def release(self) -> None:
+        """Release the lock."""
+        self._lock.release(self)
 
 
 class MemorySink:
@@ -78,11 +132,6 @@ class MemorySink:
         """Drop a generation that was not published."""
         self._unpublished.pop(generation, None)
 
-    def prune(self, keep: Collection[str]) -> tuple[str, ...]:
-        """Do nothing: a replaced generation is removed already."""
-        del keep
-        return ()
-
     def lease(self) -> MemoryLease:
         """A handle within this process."""
         return MemoryLease(self._lock)
@@ -97,26 +146,22 @@ class MemoryReader:
     def __init__(self, generation: "MemorySink | MemoryWriter") -> None:
         self._source = generation
 
-    @property
-    def _by_kind(self) -> dict[str, list[Any]]:
-        return self._source.documents
-
     def count(self, kind: str) -> int:
         """The number of documents of a kind."""
-        return len(self._by_kind.get(kind, ()))
+        return len(self._source.documents.get(kind, ()))
 
     def read(self, kind: str, ids: Collection[str]) -> Mapping[str, dict[str, Any]]:
         """Stored parts by id."""
         wanted = set(ids)
-        return {found.id: stored_part(found) for found in self._by_kind.get(kind, ()) if found.id in wanted}
+        return {found.id: stored_part(found) for found in self._source.documents.get(kind, ()) if found.id in wanted}
 
     def count_ids(self, kind: str, ids: Collection[str]) -> int:
         """The number of these ids."""
-        return len(set(ids).intersection(found.id for found in self._by_kind.get(kind, ())))
+        return len(set(ids).intersection(found.id for found in self._source.documents.get(kind, ())))
 
     def scan(self, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """In the order of the ids."""
-        for found in sorted(self._by_kind.get(kind, ()), key=lambda document: document.id):
+        for found in sorted(self._source.documents.get(kind, ()), key=lambda document: document.id):
             yield found.id, stored_part(found)
 
     def page(self, kind: str, after: str, limit: int) -> list[tuple[str, dict[str, Any]]]:
@@ -164,11 +209,6 @@ class MemoryWriter(MemoryReader):
         """Replace the live generation."""
         self._sink.publish(self._generation, self._replaced)
 
-    def discard(self) -> None:
-        """Drop the documents."""
-        self._sink.drop(self._generation)
-        self.documents = {}
-
 
 class MemoryEditor(MemoryReader):
     """Changes a generation; readers in the same process see the changes after `show`."""
@@ -188,7 +228,7 @@ class MemoryEditor(MemoryReader):
 
     def typeahead_shown(self, after: str, end: str | None) -> dict[str, Shown]:
         """The shown parts of the documents, as there are no files."""
-        shops = (found for found in self._by_kind.get("shops", ()) if found.id > after)
+        shops = (found for found in self._source.documents.get("shops", ()) if found.id > after)
         return {found.id: shown_part(found) for found in shops if end is None or found.id <= end}
 
     def typeahead_damaged(self) -> tuple[str, ...]:

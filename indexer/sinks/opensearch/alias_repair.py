@@ -14,8 +14,8 @@ from opensearchpy.exceptions import NotFoundError, OpenSearchException
 from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import STAMP, STAMP_ID, Stamp, alias_name, index_name, is_generation
 from indexer.sinks.failures import SinkError
-from indexer.sinks.generations import renewed
 from indexer.sinks.opensearch.reading import OpenSearchReader
+from indexer.sinks.protocol import renewed
 from indexer.sinks.typeahead.build import rebuild_typeahead
 from indexer.sinks.typeahead.store import TypeaheadStore
 from indexer.sinks.typeahead.sync import typeahead_errors

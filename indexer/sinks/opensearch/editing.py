@@ -72,7 +72,7 @@ class OpenSearchEditor(WritableGeneration):
         for document_id in removed:
             self._typeahead.remove(kind, document_id)
         for document in listed:
-            self._typeahead.put(kind, document)
+            self._typeahead.put(document)
         return refused
 
     def remove_of_shops(self, kind: str, shop_ids: Collection[str]) -> None:

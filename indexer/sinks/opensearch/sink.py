@@ -3,8 +3,9 @@
 The replaced aliases must still exist (`must_exist`), so of two publishers the later one fails.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,20 +19,18 @@ from index_mappings.generations import (
     is_generation,
     previous_alias,
 )
-from index_mappings.typeahead.announcement import Announcement
+from index_mappings.typeahead.announcement import ANNOUNCED_ID, Announcement
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
-from indexer.sinks.generations import role_of
 from indexer.sinks.opensearch.alias_repair import alias_drift, repair_aliases
-from indexer.sinks.opensearch.announcing import TypeaheadOptions, remove_announcement, write_announcement
 from indexer.sinks.opensearch.bulk_loading import BulkLoader, Pace
 from indexer.sinks.opensearch.cluster import check_cluster, open_client
 from indexer.sinks.opensearch.editing import OpenSearchEditor
 from indexer.sinks.opensearch.lease import OpenSearchLease
 from indexer.sinks.opensearch.retries import none_if_missing, retry_transient
-from indexer.sinks.opensearch.typeahead import TypeaheadStores
+from indexer.sinks.opensearch.typeahead import TypeaheadOptions, TypeaheadStores
 from indexer.sinks.opensearch.writing import ALIASED, KINDS, OpenSearchWriter, Shape
-from indexer.sinks.protocol import Generation
+from indexer.sinks.protocol import Generation, role_of
 from indexer.sinks.typeahead.folding import Folding
 from indexer.sinks.typeahead.reading import fetch_manifest
 from shop_directory.settings.cluster_access import OPEN_ACCESS, ClusterAccess
@@ -109,9 +108,12 @@ class OpenSearchSink:
             self._loader,
             self._typeaheads.of(generation),
             publish=lambda: self.publish(generation, replaced),
-            discard=lambda: self.drop(generation),
         )
-        writer.create(Shape(self._shards, replicas=self._copies()))
+        try:
+            writer.create(Shape(self._shards, replicas=self._copies()))
+        except SinkError:
+            self.drop(generation)
+            raise
         return writer
 
     def edit(self, generation: str) -> OpenSearchEditor:
@@ -152,18 +154,27 @@ class OpenSearchSink:
             live = self.live()
             if live is None or live.generation != generation:
                 raise
-        none_if_missing(
-            lambda: self._client.delete(index=index_name(self._prefix, STAMP, generation), id=RETIRED_ID),
-            f"generation {generation} is live, but the mark of its retirement could not be removed",
-        )
-        remove_announcement(self._client, self._prefix, generation)
+        # Of an earlier time at which this generation was live.
+        for document, what in ((RETIRED_ID, "the mark of its retirement"), (ANNOUNCED_ID, "an old announcement")):
+            none_if_missing(
+                partial(self._client.delete, index=index_name(self._prefix, STAMP, generation), id=document),
+                f"generation {generation} is live, but {what} could not be removed",
+            )
 
     def announce(self, generation: str) -> float:
         """Name the generation next to the live one's stamp."""
         stamp, live = self._stamp(index_name(self._prefix, STAMP, generation)), self.live()
         if stamp is None or live is None or live.generation == generation:
             return 0.0
-        write_announcement(self._client, self._prefix, live.generation, Announcement(generation, stamp.typeahead))
+        index, body = (
+            index_name(self._prefix, STAMP, live.generation),
+            Announcement(generation, stamp.typeahead).to_wire(),
+        )
+        # Without a refresh: it is read by its id.
+        retry_transient(
+            lambda: self._client.index(index=index, id=ANNOUNCED_ID, body=body),
+            "the next generation could not be announced",
+        )
         files = fetch_manifest(self._typeaheads.of(generation), stamp.typeahead).files()
         return self._options.seconds(sum(files.values()))
 
@@ -188,13 +199,6 @@ class OpenSearchSink:
         for kind in KINDS:
             self._delete(index_name(self._prefix, kind, generation), generation)
         self._typeaheads.drop(generation)
-
-    def prune(self, keep: Collection[str]) -> tuple[str, ...]:
-        """Delete the indices of other generations."""
-        others = tuple(sorted(set(self._indices()) - set(keep)))
-        for generation in others:
-            self.drop(generation)
-        return others
 
     def lease(self) -> OpenSearchLease:
         """A handle on the prefix's lease."""

@@ -6,7 +6,11 @@ from threading import Condition
 
 
 class Throttle:
-    """A semaphore with a variable limit of at least one."""
+    """A semaphore with a variable limit of at least one.
+
+    Attributes:
+        limit: the current limit.
+    """
 
     def __init__(self, highest: int) -> None:
         """Begin with the highest limit.
@@ -15,22 +19,17 @@ class Throttle:
             highest: the highest limit.
         """
         self._highest = highest
-        self._limit = highest
+        self.limit = highest
         self._occupied = 0
         self._round = 0
         self._successes = 0
         self._changed = Condition()
 
-    @property
-    def limit(self) -> int:
-        """The current limit."""
-        return self._limit
-
     @contextmanager
     def slot(self) -> Iterator[int]:
         """Wait for a slot and occupy it; yields the number of its round, for `narrow`."""
         with self._changed:
-            self._changed.wait_for(lambda: self._occupied < self._limit)
+            self._changed.wait_for(lambda: self._occupied < self.limit)
             self._occupied += 1
             round_number = self._round
         try:
@@ -45,14 +44,14 @@ class Throttle:
         with self._changed:
             if round_number == self._round:
                 self._round += 1
-                self._limit = max(1, self._limit // 2)
+                self.limit = max(1, self.limit // 2)
                 self._successes = 0
 
     def widen(self) -> None:
         """Record a success; a few in a row for each slot raise the limit by one."""
         with self._changed:
             self._successes += 1
-            if self._limit < self._highest and self._successes >= 4 * self._limit:
-                self._limit += 1
+            if self.limit < self._highest and self._successes >= 4 * self.limit:
+                self.limit += 1
                 self._successes = 0
                 self._changed.notify_all()

@@ -10,7 +10,6 @@ import time
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from hashlib import file_digest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -31,8 +30,14 @@ from index_mappings.typeahead.chunks import (
 from index_mappings.typeahead.manifest import TypeaheadManifest
 from indexer.sinks.failures import SinkError
 from indexer.sinks.opensearch.retries import delete_matching, none_if_missing, retry_transient, whole
+from indexer.sinks.typeahead.reading import check_file, file_hash
 from indexer.sinks.typeahead.store import GRACE_S, PART_SUFFIX, remove_files, write_named
 
+# A service reads the stamp once a second, and begins within another second.
+LOOK_S: Final = 2.0
+# Whatever the number of services; those that need longer fetch the remainder when the generation is live.
+MAX_WAIT_S: Final = 120.0
+_RATE: Final = 50 * 1024.0**2
 # One chunk is encoded while another one is sent.
 _CHUNKS_AT_A_TIME: Final = 2
 # Each micro-batch may leave unneeded files, but finding them costs a search.
@@ -42,12 +47,22 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class _Verified:
-    """A verified file: while inode, size and time are the same, so are its bytes."""
+class TypeaheadOptions:
+    """How typeaheads are written, and how long publishing waits for readers to fetch them.
 
-    inode: int
-    size: int
-    changed_ns: int
+    Attributes:
+        folder: the local folder for the files of all generations; None for a temporary one.
+        readers: the number of machines with services, each of which fetches the files once; 0 waits for none.
+        rate: bytes a second that the cluster sends to all of them together.
+    """
+
+    folder: Path | None = None
+    readers: int = 0
+    rate: float = _RATE
+
+    def seconds(self, size: int) -> float:
+        """How many seconds readers get to fetch files of so many bytes."""
+        return min(MAX_WAIT_S, LOOK_S + size * self.readers / self.rate) if self.readers else 0.0
 
 
 class OpenSearchTypeahead:
@@ -70,7 +85,6 @@ class OpenSearchTypeahead:
         self._client = client
         self._index = index_name(prefix, TYPEAHEAD, generation)
         self._grace = grace
-        self._verified: dict[Path, _Verified] = {}
         self._next_tidy = 0.0
         # When a file in the cluster was first seen to be unneeded, in seconds of the monotonic clock.
         self._unneeded: dict[str, float] = {}
@@ -151,15 +165,9 @@ class OpenSearchTypeahead:
 
     def _is_whole(self, path: Path) -> bool:
         try:
-            status = path.stat()
-            identity = _Verified(status.st_ino, status.st_size, status.st_mtime_ns)
-            if self._verified.get(path) == identity:
-                return True
-            if _sum(path) != path.stem:
-                return False
-        except FileNotFoundError:
+            check_file(path)
+        except (FileNotFoundError, ValueError):
             return False
-        self._verified[path] = identity
         return True
 
     def _read(self, path: Path) -> None:
@@ -179,7 +187,7 @@ class OpenSearchTypeahead:
                 file.write(chunk_of(document if number == 0 else self._chunk(name, number), name, number, size))
             file.flush()
             os.fsync(file.fileno())
-        if _sum(part) != name:
+        if file_hash(part) != name:
             raise ValueError("a file of the typeahead is damaged")
 
     def _chunk(self, name: str, number: int) -> dict[str, Any]:
@@ -241,8 +249,3 @@ class TypeaheadStores:
         """Remove a temporary folder."""
         if self._temporary is not None:
             self._temporary.cleanup()
-
-
-def _sum(path: Path) -> str:
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()

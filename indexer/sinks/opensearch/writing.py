@@ -5,7 +5,7 @@ Automatic refreshes are off, so that readers see all documents of a micro-batch 
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -79,7 +79,6 @@ class OpenSearchWriter(WritableGeneration):
         store: OpenSearchTypeahead,
         *,
         publish: Callable[[], None],
-        discard: Callable[[], None],
     ) -> None:
         super().__init__(client, prefix, generation)
         self._loader = loader
@@ -87,20 +86,15 @@ class OpenSearchWriter(WritableGeneration):
         self._names = ",".join(self._index(kind) for kind in KINDS)
         self._watch = IndexWatch(client, self._names)
         self.publish = publish
-        self.discard = discard
 
     def create(self, shape: Shape) -> None:
-        """Create the indices, or none of them after a failure."""
-        try:
-            for kind in KINDS:
-                self._create(kind, shape)
-        except SinkError:
-            self.discard()
-            raise
+        """Create the indices; after a failure some of them may exist."""
+        for kind in KINDS:
+            self._create(kind, shape)
 
     def add(self, kind: str, documents: Iterable[object]) -> int:
         """Load the documents; those that are refused for good go to the dead-letter file."""
-        return self._loader.load(self._index(kind), with_typeahead(self._typeahead, kind, documents)).written
+        return self._loader.load(self._index(kind), with_typeahead(self._typeahead, documents)).written
 
     def write_operations(self, operations: Operations, *, wait_for_engine: bool = True) -> None:
         """Write the document next to the stamp; raises IndexLostError if a shard of the generation has no copy left."""
@@ -115,7 +109,7 @@ class OpenSearchWriter(WritableGeneration):
     def seal(self, stamp: Stamp) -> Stamp:
         """Write the typeahead, then the stamp that names it, refresh, and wait for all copies."""
         with self._lost_if_red():
-            with typeahead_errors(), self._typeahead as typeahead:
+            with typeahead_errors(), closing(self._typeahead) as typeahead:
                 stamp = replace(stamp, typeahead=typeahead.finish())
             retry_transient(
                 lambda: self._client.index(

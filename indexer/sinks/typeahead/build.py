@@ -1,8 +1,8 @@
 """Builds the typeahead of a generation from all its shops and categories, which may come in any order."""
 
+from contextlib import closing
 from hashlib import sha256
-from types import TracebackType
-from typing import IO, Final, Self
+from typing import IO, Final
 
 from index_mappings.documents import (
     CategoryDocument,
@@ -27,7 +27,7 @@ _RUN_LETTERS: Final = 10_000_000
 
 
 class TypeaheadBuild:
-    """A typeahead that is being built; the context removes the files of an unfinished one."""
+    """A typeahead that is being built; `close` removes the files of an unfinished one."""
 
     def __init__(self, store: TypeaheadStore, run_shops: int = _RUN_SHOPS, most: int = MAX_NUMBERED) -> None:
         """Start without shops.
@@ -42,33 +42,24 @@ class TypeaheadBuild:
         self._runs: dict[str, SegmentUse] = {}
         self._categories: list[CategoryEntry] = []
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._drop_runs()
-
-    def add_shop(self, shop: ShopDocument) -> None:
-        """Add a public shop.
+    def add(self, document: object) -> None:
+        """Add a document, if it is a shop or a category.
 
         Raises:
             OSError: the shops so far can't be written.
         """
-        self.add(segment_shop(shop))
+        if isinstance(document, ShopDocument):
+            self.add_shop(segment_shop(document))
+        elif isinstance(document, CategoryDocument):
+            self.add_category(CategoryEntry.of(document))
 
-    def add(self, shop: SegmentShop) -> None:
-        """Add a shop with its texts. Errors as of `add_shop`."""
+    def add_shop(self, shop: SegmentShop) -> None:
+        """Add a shop with its texts. Errors as of `add`."""
         self._run.add(shop)
         if len(self._run) >= self._run_shops or self._run.letters >= _RUN_LETTERS:
             self._end_run()
 
-    def add_category(self, category: CategoryDocument) -> None:
-        """Add a category."""
-        self.add_entry(CategoryEntry.of(category))
-
-    def add_entry(self, category: CategoryEntry) -> None:
+    def add_category(self, category: CategoryEntry) -> None:
         """Add a category as an engine returns it."""
         self._categories.append(category)
 
@@ -89,7 +80,7 @@ class TypeaheadBuild:
         else:
             paths = [segment.segment_path(self._store.directory, name) for name in self._runs]
             base = merge(self._store.directory, [Input(open_segment(path)) for path in paths], self._most)
-            self._drop_runs()
+            self.close()
         self._store.put(segment.segment_path(self._store.directory, base.name))
         return put_manifest(self._store, TypeaheadManifest(((base,),), in_category_order(self._categories)))
 
@@ -98,7 +89,8 @@ class TypeaheadBuild:
         use = write_segment(self._store.directory, *run.contents())
         self._runs[use.name] = use
 
-    def _drop_runs(self) -> None:
+    def close(self) -> None:
+        """Remove the files of the runs."""
         for name in self._runs:
             segment.segment_path(self._store.directory, name).unlink(missing_ok=True)
         self._runs = {}
@@ -130,9 +122,9 @@ def rebuild_typeahead(reader: GenerationReader, store: TypeaheadStore) -> str:
     Raises:
         OSError, SinkError: the engine failed, or the files can't be written.
     """
-    with TypeaheadBuild(store) as build:
+    with closing(TypeaheadBuild(store)) as build:
         for _, stored in reader.scan("shops"):
-            build.add(stored_segment_shop(stored))
+            build.add_shop(stored_segment_shop(stored))
         for _, stored in reader.scan("categories"):
-            build.add_entry(category_from_stored(stored))
+            build.add_category(category_from_stored(stored))
         return build.finish()

@@ -19,7 +19,7 @@ from index_mappings.typeahead import manifest
 from index_mappings.typeahead.manifest import MAX_SEGMENTS, Covering, SegmentUse, TypeaheadManifest, bitmap_of
 from index_mappings.typeahead.segment import SUFFIX, Shown, segment_path
 from indexer.sinks.typeahead.build import put_manifest
-from indexer.sinks.typeahead.folding import Fold, Folding, foldable
+from indexer.sinks.typeahead.folding import Folding, foldable
 from indexer.sinks.typeahead.merging import Input, merge
 from indexer.sinks.typeahead.reading import Segment, fetch_manifest, open_segment
 from indexer.sinks.typeahead.run import Run
@@ -63,21 +63,19 @@ class TypeaheadEditor:
         self._opened = self._name = manifest_name
         self._manifest, self._segments = None, {}
 
-    def put_shop(self, shop: ShopDocument) -> None:
-        """Add or replace a shop."""
-        self._shops[shop.id] = segment_shop(shop)
+    def put(self, document: object) -> None:
+        """Add or replace a document, if it is a shop or a category."""
+        if isinstance(document, ShopDocument):
+            self._shops[document.id] = segment_shop(document)
+        elif isinstance(document, CategoryDocument):
+            self._categories[document.id] = CategoryEntry.of(document)
 
-    def remove_shop(self, shop_id: str) -> None:
-        """Remove a shop, if it exists."""
-        self._shops[shop_id] = None
-
-    def put_category(self, category: CategoryDocument) -> None:
-        """Add or replace a category."""
-        self._categories[category.id] = CategoryEntry.of(category)
-
-    def remove_category(self, slug: str) -> None:
-        """Remove a category, if it exists."""
-        self._categories[slug] = None
+    def remove(self, kind: str, document_id: str) -> None:
+        """Remove a document, if it exists, and is a shop or a category."""
+        if kind == "shops":
+            self._shops[document_id] = None
+        elif kind == "categories":
+            self._categories[document_id] = None
 
     def commit(self) -> str:
         """Write and store the files for readers of the next stamp.
@@ -135,34 +133,35 @@ class TypeaheadEditor:
 
     def _folded(self, coverings: tuple[Covering, ...]) -> tuple[Covering, ...]:
         """The coverings after the result of a finished merge was adopted, or its inputs were dropped."""
-        fold = None if self._folding is None else self._folding.finished(self._store.directory)
+        merged = None if self._folding is None else self._folding.finished(self._store.directory)
         if len(coverings) > 1:
             others = {use.name for use in coverings[1]}
             # A result's modification time is when it was adopted; readers have a minute to fetch it.
             folded = [self._store.fetch(use.name, SUFFIX) for use in coverings[0] if use.name not in others]
             is_recent = any(time.time() - path.stat().st_mtime < GRACE_S for path in folded)
             return coverings if is_recent else coverings[:1]
-        if fold is None or (start := _position(fold.inputs, coverings[0])) is None:
+        if merged is None or (start := _position(merged[0], coverings[0])) is None:
             return coverings
-        path = segment_path(self._store.directory, fold.result.name)
+        inputs, result = merged
+        path = segment_path(self._store.directory, result.name)
         try:
             os.utime(path)
         except FileNotFoundError:
             return coverings  # another job has removed the file as unneeded
-        return self._adopted(fold, coverings[0], start)
+        return self._adopted(inputs, result, coverings[0], start)
 
-    def _adopted(self, fold: Fold, covering: Covering, start: int) -> tuple[Covering, ...]:
+    def _adopted(self, inputs: Covering, result: SegmentUse, covering: Covering, start: int) -> tuple[Covering, ...]:
         """The coverings with the result of a merge and with its inputs, which begin at `start` of a covering."""
-        end = start + len(fold.inputs)
+        end = start + len(inputs)
         removed = [
             shop_id
-            for before, now in zip(fold.inputs, covering[start:end], strict=True)
+            for before, now in zip(inputs, covering[start:end], strict=True)
             for shop_id in self._segment(now.name).ids(_added(before.removed, now.removed))
         ]
-        name = fold.result.name
+        name = result.name
         self._store.put(segment_path(self._store.directory, name))
         others = [use for use in (*covering[:start], *covering[end:]) if use.name != name]
-        folded = (*others[:start], self._without(fold.result, removed), *others[start:])
+        folded = (*others[:start], self._without(result, removed), *others[start:])
         # If the result is one of its inputs, because all shops of the others were removed, every reader has it.
         return (folded,) if any(use.name == name for use in covering) else (folded, covering)
 

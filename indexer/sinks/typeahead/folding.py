@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Final, NamedTuple
+from typing import Final
 
 from index_mappings.typeahead.manifest import MAX_SEGMENTS, Covering, SegmentUse, TypeaheadManifest
 from index_mappings.typeahead.segment import segment_path
@@ -27,18 +27,6 @@ _END_S: Final = 5.0
 # The process must import the same code as this one, whatever its working directory.
 _ROOT: Final = str(Path(__file__).parents[3])
 _LOG: Final = logging.getLogger(__name__)
-
-
-class Fold(NamedTuple):
-    """A finished merge.
-
-    Attributes:
-        inputs: the merged segments, as they were at the start.
-        result: the segment of their shops.
-    """
-
-    inputs: Covering
-    result: SegmentUse
 
 
 class Folding:
@@ -81,8 +69,12 @@ class Folding:
                 return
         self._directory, self._inputs = directory, inputs
 
-    def finished(self, directory: Path) -> Fold | None:
-        """The merge that has finished since the last call; None if there is none, or its folder is another one."""
+    def finished(self, directory: Path) -> tuple[Covering, SegmentUse] | None:
+        """The merge that has finished since the last call; None if there is none, or its folder is another one.
+
+        Returns:
+            The merged segments, as they were at the start, and the segment of their shops.
+        """
         process = self._process
         if process is None or process.poll() is None:
             return None
@@ -91,7 +83,7 @@ class Folding:
         if process.returncode:
             _LOG.warning("merging segments of the typeahead ended with code %d and is retried", process.returncode)
             return None
-        return Fold(self._inputs, SegmentUse(*json.loads(answer))) if directory == self._directory else None
+        return (self._inputs, SegmentUse(*json.loads(answer))) if directory == self._directory else None
 
     def close(self) -> None:
         """Terminate the process, if there is one."""

@@ -5,7 +5,7 @@ all texts. Blocks are concatenated and sorted, which is a merge, because Python'
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from itertools import compress, islice
 from operator import ne
 from pathlib import Path
@@ -67,7 +67,7 @@ def merge(directory: Path, inputs: Sequence[Input], most: int = MAX_NUMBERED) ->
     with ExitStack() as stack:
 
         def spill(name: str) -> Spill:
-            return stack.enter_context(Spill(directory, ARRAYS[name]))
+            return stack.enter_context(closing(Spill(directory, ARRAYS[name])))
 
         contents = [entry.segment.contents for entry in inputs]
         shops = MergedShops(contents, [live_shops(entry.segment.contents.shops, entry.removed) for entry in inputs])

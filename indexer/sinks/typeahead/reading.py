@@ -74,9 +74,8 @@ def open_segment(path: Path) -> Segment:
         OSError, ValueError: it is missing or damaged.
     """
     with path.open("rb") as file:
-        found = path.stat()
         data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    _check(path, found.st_ino, found.st_size, found.st_mtime_ns)
+    check_file(path)
     header = read_header(data)
     arrays: Mapping[str, Items] = {
         name: np.frombuffer(data, np.dtype(dtype), header.parts[name].size, header.parts[name].start)
@@ -105,13 +104,19 @@ def live_shops(shops: int, removed: bytes) -> Bools:
     return ~unpack_bits(np.frombuffer(removed, np.uint8), shops)
 
 
-@lru_cache(maxsize=_CHECKED)
-def _check(path: Path, inode: int, size: int, changed_ns: int) -> None:
-    """Compare a file's hash with its name; the other arguments make the cache miss for a changed file.
+def check_file(path: Path) -> None:
+    """Compare a file's hash with its name; while inode, size and time are the same, so are its bytes.
 
     Raises:
         OSError, ValueError: it can't be read, or is damaged.
     """
+    found = path.stat()
+    _check(path, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+@lru_cache(maxsize=_CHECKED)
+def _check(path: Path, inode: int, size: int, changed_ns: int) -> None:
+    """As `check_file`; the other arguments make the cache miss for a changed file."""
     del inode, size, changed_ns
     if file_hash(path) != path.stem:
         raise ValueError("a segment of the typeahead is damaged")

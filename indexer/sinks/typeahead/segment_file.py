@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryFile
-from types import TracebackType
-from typing import IO, Final, NamedTuple, Self
+from typing import IO, Final, NamedTuple
 
 import numpy as np
 
@@ -18,7 +17,7 @@ _COPY_BYTES: Final = 1 << 20
 
 
 class Spill:
-    """An array that grows in an unnamed temporary file instead of in memory; the context closes the file."""
+    """An array that grows in an unnamed temporary file instead of in memory."""
 
     def __init__(self, directory: Path, dtype: str) -> None:
         """Start with an empty array.
@@ -28,15 +27,11 @@ class Spill:
             dtype: numpy's name of the items' type.
         """
         self._dtype = np.dtype(dtype)
-        self._file: IO[bytes] = TemporaryFile(dir=directory)  # noqa: SIM115 - closed by the context
+        self._file: IO[bytes] = TemporaryFile(dir=directory)  # noqa: SIM115 - closed by `close`
         self._bytes = 0
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Remove the file."""
         self._file.close()
 
     def __len__(self) -> int:

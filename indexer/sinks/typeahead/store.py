@@ -119,9 +119,14 @@ def write_named(directory: Path, part: Path, name: str, suffix: str) -> Path:
     """
     path = directory / f"{name}{suffix}"
     part.replace(path)
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_directory(directory)
     return path
+
+
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory survive a power failure."""
+    directory = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

@@ -1,9 +1,9 @@
 """Keeps the typeahead of a generation in step with the shops and categories that are written to it."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 from index_mappings.typeahead.segment import Shown
 from indexer.sinks.failures import SinkError, TypeaheadDamagedError
@@ -16,8 +16,8 @@ from indexer.sinks.typeahead.store import TypeaheadStore
 _LOG: Final = logging.getLogger(__name__)
 
 
-class TypeaheadSync:
-    """The typeahead of a sealed generation that is edited; only under the lease."""
+class TypeaheadSync(TypeaheadEditor):
+    """The typeahead of a sealed generation that is edited; only under the lease. Damaged files are written again."""
 
     def __init__(
         self,
@@ -36,23 +36,8 @@ class TypeaheadSync:
             folding: as of `TypeaheadEditor`.
             small_shops: as of `TypeaheadEditor`.
         """
-        self._generation, self._store = generation, store
-        self._editor = TypeaheadEditor(store, manifest_name, folding, small_shops)
-        self._put: dict[str, Callable[[Any], None]] = {
-            "shops": self._editor.put_shop,
-            "categories": self._editor.put_category,
-        }
-        self._remove = {"shops": self._editor.remove_shop, "categories": self._editor.remove_category}
-
-    def put(self, kind: str, document: object) -> None:
-        """Add or replace a document, if the typeahead holds its kind."""
-        if put := self._put.get(kind):
-            put(document)
-
-    def remove(self, kind: str, document_id: str) -> None:
-        """Remove a document, if the typeahead holds its kind."""
-        if remove := self._remove.get(kind):
-            remove(document_id)
+        super().__init__(store, manifest_name, folding, small_shops)
+        self._generation = generation
 
     def shown(self, after: str, end: str | None) -> dict[str, Shown]:
         """What suggestions show, as of `GenerationEditor.typeahead_shown`.
@@ -61,7 +46,7 @@ class TypeaheadSync:
             TypeaheadDamagedError: a file is missing or damaged.
         """
         try:
-            return self._editor.shown(after, end)
+            return super().shown(after, end)
         except (OSError, ValueError) as error:
             raise TypeaheadDamagedError(f"the typeahead cannot be read: {error}") from error
 
@@ -72,7 +57,7 @@ class TypeaheadSync:
             SinkError: the engine failed, or a file can't be written.
         """
         with typeahead_errors():
-            self._editor.restart(rebuild_typeahead(self._generation, self._store))
+            self.restart(rebuild_typeahead(self._generation, self._store))
 
     def commit(self) -> str:
         """Write the changes, or all files again if one of them can't be read.
@@ -85,27 +70,22 @@ class TypeaheadSync:
         """
         with typeahead_errors():
             try:
-                return self._editor.commit()
+                return super().commit()
             except (FileNotFoundError, ValueError) as error:
                 # A shop that is under review now must not stay visible until somebody repairs the typeahead.
                 _LOG.warning("the typeahead is built again from the index: %s", error)
                 self.rebuild()
-                return self._editor.commit()
+                return super().commit()
 
 
-def with_typeahead(build: TypeaheadBuild, kind: str, documents: Iterable[object]) -> Iterable[object]:
-    """The same documents; each is added to the typeahead as it passes, if the typeahead holds its kind.
+def with_typeahead(build: TypeaheadBuild, documents: Iterable[object]) -> Iterator[object]:
+    """The same documents; shops and categories are added to the typeahead as they pass.
 
     Iterating raises SinkError if a file of the typeahead can't be written.
     """
-    adding: dict[str, Callable[[Any], None]] = {"shops": build.add_shop, "categories": build.add_category}
-    return _added(adding[kind], documents) if kind in adding else documents
-
-
-def _added(add: Callable[[object], None], documents: Iterable[object]) -> Iterator[object]:
     for document in documents:
         try:
-            add(document)
+            build.add(document)
         except (OSError, ValueError) as error:
             raise _not_written(error) from error
         yield document

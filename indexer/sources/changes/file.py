@@ -63,19 +63,9 @@ class ChangeFile:
     def __init__(self, path: Path, *, lenient: bool = False) -> None:
         if path.name.endswith(".gz"):
             raise CatalogueError(f"{path.name} is gzipped and cannot be followed: write the changes as plain NDJSON")
-        self._path = path
+        self.path = path
         self._lenient = lenient
         self._warned_of: str | None = None
-
-    @property
-    def name(self) -> str:
-        """The file's name."""
-        return self._path.name
-
-    @property
-    def path(self) -> Path:
-        """The file."""
-        return self._path
 
     def read(self, position: str | None, limit: int) -> ChangeBatch:
         """The next changes; none while the file does not exist.
@@ -85,14 +75,14 @@ class ChangeFile:
         """
         try:
             # Checked before opening, which would block on a pipe.
-            if not stat.S_ISREG(self._path.stat().st_mode):
-                raise CatalogueError(f"{self._path} is no regular file: follow a pipe by standard input")
-            with self._path.open("rb") as file:
+            if not stat.S_ISREG(self.path.stat().st_mode):
+                raise CatalogueError(f"{self.path} is no regular file: follow a pipe by standard input")
+            with self.path.open("rb") as file:
                 return self._read(file, position, limit)
         except FileNotFoundError:
             return ChangeBatch((), (), position, more=False)
         except OSError as error:
-            raise CatalogueError(f"{self._path} cannot be read: {error.strerror}") from error
+            raise CatalogueError(f"{self.path} cannot be read: {error.strerror}") from error
 
     def describe_position(self, position: str | None) -> str | None:
         """The lines and bytes before it."""
@@ -104,7 +94,7 @@ class ChangeFile:
         found = None if position is None else _parsed(position)
         lines, remaining = 0, _BACKLOG_BYTES
         try:
-            with self._path.open("rb") as file:
+            with self.path.open("rb") as file:
                 file.seek(0 if found is None else found.offset)
                 while remaining > 0 and (block := file.read(min(remaining, _BLOCK))):
                     lines += block.count(b"\n")
@@ -112,7 +102,7 @@ class ChangeFile:
         except FileNotFoundError:
             return 0
         except OSError as error:
-            raise CatalogueError(f"{self._path} cannot be read: {error.strerror}") from error
+            raise CatalogueError(f"{self.path} cannot be read: {error.strerror}") from error
         return lines
 
     def close(self) -> None:
@@ -124,7 +114,7 @@ class ChangeFile:
         file.seek(start.offset)
         block = file.read(_BLOCK)
         cutter.feed(block)
-        changes, refused = gather(cutter, lambda: False, self.name, limit, lenient=self._lenient)
+        changes, refused = gather(cutter, lambda: False, self.path.name, limit, lenient=self._lenient)
         if not cutter.more and len(block) == _BLOCK:
             cutter.feed(file.read(MAX_LINE + 1))
         # The mark is made of the bytes that were read: those in the file may have been replaced meanwhile.
@@ -149,7 +139,7 @@ class ChangeFile:
                 if _mark(first, last) == found.mark:
                     return found, first, last
             if position != self._warned_of:
-                _LOG.warning("%s is not the file that was read before: it is read from its beginning", self.name)
+                _LOG.warning("%s is not the file that was read before: it is read from its beginning", self.path.name)
             self._warned_of = position
         return _Position(offset=0, line=0, skipping=False, mark=_mark(b"", b"")), b"", b""
 

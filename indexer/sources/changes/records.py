@@ -4,18 +4,20 @@ No reason repeats a value, as the shop may not be public (V1).
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, Field, ValidationError
 
 from index_mappings.strict_json import NotStrictJsonError, strict_loads
 from index_mappings.timestamps import microseconds
-from indexer.records.related import RECORDS
+from indexer.records.related import KEYS, RECORDS
 from indexer.records.shop import Record, StrictModel, Timestamp, reasons
-from indexer.sources.changes.keys import MAX_KEY, reduced_key
 from indexer.sources.lines import Line, LineCutter
 from indexer.sources.protocol import NO_ORDER, UPDATED_AT, VERSION, Change, Order, RefusedChange, order_of
 
+# Two hosts, which people may paste as URLs.
+MAX_KEY: Final = 2 * 2_048 + 1
 _MAX_BATCH_BYTES: Final = 4 * 1024 * 1024
 
 
@@ -150,10 +152,24 @@ def _record(kind: str, value: dict[str, Any], *, lenient: bool) -> Record:
 
 
 def _key(kind: str, key: str) -> str:
-    try:
-        return reduced_key(kind, key)
-    except ValueError as error:
-        raise _InvalidChangeError(("key", str(error))) from None
+    """The key that a delete names, in the form of a record of this type, with reduced hosts.
+
+    A key of another form would delete nothing and leave the record visible, so it is refused.
+    """
+    model = KEYS[kind]
+    for parts in _splits(kind, key, len(model.key_fields)):
+        with suppress(ValidationError):
+            return model.model_validate(dict(zip(model.key_fields, parts, strict=True))).key
+    raise _InvalidChangeError(("key", f"must be {'/'.join(model.key_fields)} as in a record"))
+
+
+def _splits(kind: str, key: str, parts: int) -> list[tuple[str, ...]]:
+    """The ways to split a key into parts: a name may hold a slash, so each slash may be the separator."""
+    if parts == 1:
+        return [(key,)]
+    if kind == "redirects" and key.count("/") > 1:
+        return []  # a record may state a host as a URL, a key may not
+    return [(key[:at], key[at + 1 :]) for at, character in enumerate(key) if character == "/"]
 
 
 def _order(stated: StatedChange, record: Record | None) -> Order:

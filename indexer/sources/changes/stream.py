@@ -46,11 +46,6 @@ class ChangeStream:
         self._reader.start()
 
     @property
-    def name(self) -> str:
-        """The name in reports."""
-        return self._name
-
-    @property
     def ended(self) -> bool:
         """Whether the stream was closed and read to its end."""
         return self._eof and not self._cutter.more

@@ -37,6 +37,7 @@ class SqlChanges:
     """
 
     kind: Final = "sql"
+    ended: Final = False
 
     def __init__(self, address: str, tables: Iterable[SqlTable]) -> None:
         self._tables = tuple(table for table in tables if table.version is not None)
@@ -46,16 +47,6 @@ class SqlChanges:
         self._current: str | None = None
         self._is_lost = True
         self._delivered = 0
-
-    @property
-    def name(self) -> str:
-        """The name in reports: the followed tables."""
-        return f"SQL ({', '.join(table.name for table in self._tables)})"
-
-    @property
-    def ended(self) -> bool:
-        """Never: a table may always change."""
-        return False
 
     def read(self, position: str | None, limit: int) -> ChangeBatch:
         """The next changes. They count as applied only when their position is passed to the next call.

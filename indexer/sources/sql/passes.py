@@ -50,6 +50,9 @@ class TablePasses:
 
     Each pass reads the rows of the overlap again. Up to REMEMBERED delivered rows are remembered by key, and not
     delivered again by this object.
+
+    Attributes:
+        position: the current position.
     """
 
     def __init__(self, table: SqlTable, version: VersionColumn, position: TablePosition | None = None) -> None:
@@ -57,34 +60,29 @@ class TablePasses:
         self.table = table
         self._version = version
         by = _table_and_column(table, version)
-        self._position = position if position is not None and position.by == by else TablePosition(by=by)
+        self.position = position if position is not None and position.by == by else TablePosition(by=by)
         self._after: tuple[Any, ...] | None = None
         self._delivered: dict[tuple[Any, ...], _Delivered] = {}
 
     @property
-    def position(self) -> TablePosition:
-        """The current position."""
-        return self._position
-
-    @property
     def is_within(self) -> bool:
         """Whether a pass has begun and not ended."""
-        return self._position.top is not None
+        return self.position.top is not None
 
     def begin(self, connection: Connection) -> None:
         """Begin a pass, unless the table is empty."""
         newest = connection.scalar(self.table.newest(self._version))
         if newest is not None:
             top = self._version.number(newest)
-            self._position = TablePosition(
-                by=self._position.by, low=self._position.low, top=top, next=self._version.floor(top)
+            self.position = TablePosition(
+                by=self.position.by, low=self.position.low, top=top, next=self._version.floor(top)
             )
             self._after = None
 
     def rows(self, connection: Connection, limit: int) -> list[AnyRow]:
         """The next rows that were not delivered yet, at limit `limit`; fewer only at the end of the pass."""
         fresh: list[AnyRow] = []
-        while (top := self._position.top) is not None and len(fresh) < limit:
+        while (top := self.position.top) is not None and len(fresh) < limit:
             page = connection.execute(self.table.page(self._version, self._low, top, self._after, limit)).all()
             consumed = self._add_fresh(page, fresh, limit)
             if consumed == len(page) < limit:
@@ -92,7 +90,7 @@ class TablePasses:
             else:
                 last = page[consumed - 1]
                 self._after = (last[-1], *self._key(last))
-                self._position = self._position.model_copy(update={"at": self._version.number(last[-1])})
+                self.position = self.position.model_copy(update={"at": self._version.number(last[-1])})
         return fresh
 
     def _add_fresh(self, page: Sequence[AnyRow], fresh: list[AnyRow], limit: int) -> int:
@@ -107,7 +105,7 @@ class TablePasses:
     @property
     def _low(self) -> int | None:
         # A pass that another process began continues with the last version that was read.
-        return self._position.low if self._position.at is None else self._position.at
+        return self.position.low if self.position.at is None else self.position.at
 
     def _is_fresh(self, row: AnyRow) -> bool:
         key = self._key(row)
@@ -124,8 +122,8 @@ class TablePasses:
         return tuple(row[index] for index in self.table.key_indexes)
 
     def _end(self) -> None:
-        low = self._position.next
-        self._position = TablePosition(by=self._position.by, low=low)
+        low = self.position.next
+        self.position = TablePosition(by=self.position.by, low=low)
         self._after = None
         if low is not None:
             self._delivered = {key: row for key, row in self._delivered.items() if row.number >= low}

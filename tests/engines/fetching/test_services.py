@@ -18,8 +18,8 @@ from indexer.jobs.rollback import roll_back
 from indexer.reconcile.live import VerifyOptions, verify_live
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
-from indexer.sinks.opensearch.announcing import LOOK_S, MAX_WAIT_S, TypeaheadOptions
 from indexer.sinks.opensearch.sink import OpenSearchSink
+from indexer.sinks.opensearch.typeahead import LOOK_S, MAX_WAIT_S, TypeaheadOptions
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.states import States
 from service.app import create_app
@@ -150,7 +150,7 @@ async def test_the_index_of_files_has_no_alias_and_leaves_with_its_generation(wo
     aliases = {row["alias"] for row in world.client.cat.aliases(name=f"{world.prefix}-*", params={"format": "json"})}
     assert alias_name(world.prefix, STAMP) in aliases
     assert alias_name(world.prefix, TYPEAHEAD) not in aliases
-    world.sink.prune({second.generation})
+    world.sink.drop(first.generation)
     names = world.client.indices.get(index=f"{world.prefix}-*", params={"expand_wildcards": "all"})
     assert [name for name in names if first.generation in name] == []
     assert index_name(world.prefix, TYPEAHEAD, second.generation) in names

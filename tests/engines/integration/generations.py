@@ -1,6 +1,6 @@
 """Generations made by hand, through the real sinks: many of them fast, or one of a wrong version."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,7 +47,14 @@ def replace_live(sink: Sink, stamp: Stamp, writer: GenerationWriter, *, keep_pre
     """Publish a sealed generation; as a build does, keep it and the one before it, unless that is to go at once."""
     previous = sink.live() if keep_previous else None
     writer.publish()
-    sink.prune({stamp.generation} | ({previous.generation} if previous else set()))
+    drop_others(sink, {stamp.generation} | ({previous.generation} if previous else set()))
+
+
+def drop_others(sink: Sink, keep: Collection[str]) -> None:
+    """Remove all generations except these."""
+    for found in sink.generations():
+        if found.name not in keep:
+            sink.drop(found.name)
 
 
 def publish(sink: Sink, documents: Documents, *, schema_version: int = SCHEMA_VERSION) -> Stamp:

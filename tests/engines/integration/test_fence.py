@@ -24,17 +24,17 @@ def documents(tmp_path: Path) -> Documents:
 async def test_a_publisher_whose_predecessor_was_replaced_fails_and_the_winner_stays(
     engine: Engine, documents: Documents
 ) -> None:
-    publish(engine.sink, documents)
-    _, slow = sealed(engine.sink, documents)
+    first = publish(engine.sink, documents)
+    overtaken, slow = sealed(engine.sink, documents)
     _, slower = sealed(engine.sink, documents)
     winner, quick = sealed(engine.sink, documents)
     quick.publish()
 
     with pytest.raises(SinkError, match="could not be published"):
         slow.publish()
-    slow.discard()
+    engine.sink.drop(overtaken.generation)
     # By now the predecessor itself may have been removed.
-    engine.sink.prune({winner.generation})
+    engine.sink.drop(first.generation)
     with pytest.raises(SinkError, match="could not be published"):
         slower.publish()
 

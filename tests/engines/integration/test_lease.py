@@ -17,7 +17,7 @@ import pytest
 from indexer.sinks.embedded.lease import EmbeddedLease
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import Lease, LeaseHeldError, LeaseLostError, holding
-from indexer.sinks.memory.lease import MemoryLease, MemoryLock
+from indexer.sinks.memory.sink import MemoryLease, MemoryLock
 from tests.engines.integration.leases import LeaseLocation, held_by_us, opensearch_lease, race, reply_to
 
 TURNS: Final = int(os.environ.get("SHOP_DIRECTORY_LEASE_TURNS", "4"))

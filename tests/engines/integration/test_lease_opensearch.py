@@ -4,11 +4,13 @@ import signal
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import pytest
 from opensearchpy import OpenSearch
 
+from indexer.jobs.retention import prune
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import LeaseHeldError, LeaseLostError, LeaseUnansweredError, holding
 from indexer.sinks.lease_holder import LeaseHolder
@@ -157,7 +159,7 @@ def test_the_index_of_the_lease_is_hidden_and_outlives_a_prune(
         assert client.cat.indices(index=f"{prefix}-*", format="json") == []
         assert client.search(index=f"{prefix}-*")["hits"]["hits"] == []
         sink = OpenSearchSink([location.target], prefix)
-        assert sink.prune(keep=()) == ()
+        assert prune(sink, None, datetime.now(UTC)) == ()
         sink.close()
         lease.check()
         (found,) = client.indices.get(index=f"{prefix}-lease").values()

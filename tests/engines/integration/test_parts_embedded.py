@@ -14,7 +14,7 @@ from index_mappings.text import is_ideographic
 from index_mappings.tiers import is_part_evidence
 from indexer.projection.shops import project_shop
 from indexer.records.shop import ShopRecord
-from indexer.sinks.embedded.documents import finished, schema
+from indexer.sinks.embedded.writing import finished, schema
 from service.search.clauses import Infix
 from service.search.embedded.queries import OpenIndex, query_of
 from tests.support.catalogues import shop

@@ -56,11 +56,11 @@ def hidden(state: State, shop_id: str) -> ShopDocument:
 
 
 def everything_wrong(state: State, typeahead: TypeaheadEditor) -> None:
-    typeahead.put_shop(hidden(state, "hidden"))
-    typeahead.put_shop(replace(public(state, "s1"), id="nobody"))
-    typeahead.remove_shop("s0")
-    typeahead.remove_shop("s9")
-    typeahead.put_shop(replace(public(state, "s4"), name="Another"))
+    typeahead.put(hidden(state, "hidden"))
+    typeahead.put(replace(public(state, "s1"), id="nobody"))
+    typeahead.remove("shops", "s0")
+    typeahead.remove("shops", "s9")
+    typeahead.put(replace(public(state, "s4"), name="Another"))
 
 
 def shown(world: World) -> dict[str, Shown]:
@@ -101,14 +101,14 @@ def test_what_is_wrong_there_only_is_found_by_class_and_repaired(
 
 
 def test_a_document_that_is_wrong_on_both_sides_counts_once(embedded: World, root: Path) -> None:
-    spoil(embedded, root, lambda _, typeahead: typeahead.remove_shop("s0"))
+    spoil(embedded, root, lambda _, typeahead: typeahead.remove("shops", "s0"))
     plant(embedded, lose("shops", "s0"))
     assert embedded.reconcile(repair=True).faults == (FaultCount(Fault.MISSING, "shops", 1),)
     assert embedded.reconcile(repair=False).faults == ()
 
 
 def test_what_is_pending_is_no_fault(embedded: World, root: Path) -> None:
-    spoil(embedded, root, lambda _, typeahead: typeahead.remove_shop("s0"))
+    spoil(embedded, root, lambda _, typeahead: typeahead.remove("shops", "s0"))
     with embedded.editing() as (state, _), state.transaction():
         state.pending.add("shops", "s0")
     assert embedded.reconcile(repair=False).faults == ()

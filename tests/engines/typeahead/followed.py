@@ -1,6 +1,7 @@
 """A typeahead without a generation: built, changed by commit after commit, and compared with what it must hold."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -65,9 +66,9 @@ class Followed:
         self.small_shops, self.folding = small_shops, folding
         self.shops = {shop.id: shop for shop in shops}
         self.categories: dict[str, CategoryEntry] = {}
-        with TypeaheadBuild(self.store) as build:
+        with closing(TypeaheadBuild(self.store)) as build:
             for shop in shops:
-                build.add_shop(shop)
+                build.add(shop)
             self.name = build.finish()
 
     @property
@@ -93,10 +94,10 @@ class Followed:
         """Commit a micro-batch, and see that all of it can be found and nothing else."""
         editor = self.editor()
         for shop_id in removed:
-            editor.remove_shop(shop_id)
+            editor.remove("shops", shop_id)
             self.shops.pop(shop_id, None)
         for shop in shops:
-            editor.put_shop(shop)
+            editor.put(shop)
             self.shops[shop.id] = shop
         self.name = editor.commit()
         assert editor.shown("", None) == self.shown

@@ -21,7 +21,7 @@ from index_mappings.typeahead.manifest import (
     manifest_path,
 )
 from index_mappings.typeahead.segment import segment_path
-from indexer.sinks.typeahead.folding import Fold, Folding, foldable
+from indexer.sinks.typeahead.folding import Folding, foldable
 from indexer.sinks.typeahead.merging import Input, merge
 from indexer.sinks.typeahead.reading import damaged_files, open_segment
 from indexer.sinks.typeahead.store import GRACE_S
@@ -114,11 +114,11 @@ def test_categories_follow_without_any_segment(tmp_path: Path) -> None:
     segments = world.manifest.coverings
     editor = world.editor()
     for slug, count in (("birds", 3), ("owls", 7), ("wrens", 3)):
-        editor.put_category(category(slug, count))
+        editor.put(category(slug, count))
     editor.commit()
-    editor.put_category(category("birds", 9))
-    editor.remove_category("owls")
-    editor.remove_category("never")
+    editor.put(category("birds", 9))
+    editor.remove("categories", "owls")
+    editor.remove("categories", "never")
     world.name = editor.commit()
     birds, wrens = CategoryEntry("birds", "Birds", 9, ("birds",)), CategoryEntry("wrens", "Wrens", 3, ("wrens",))
     assert world.manifest == TypeaheadManifest(segments, (birds, wrens))
@@ -129,7 +129,7 @@ def test_what_was_put_stays_when_an_editor_goes_on_from_another_manifest(tmp_pat
     first = world.name
     world.change([named("n1", "Wren")])
     editor = world.editor()
-    editor.put_shop(named("n2", "Kite"))
+    editor.put(named("n2", "Kite"))
     editor.restart(first)
     world.name = editor.commit()
     assert set(editor.shown("n", None)) == {"n2"}
@@ -171,7 +171,7 @@ def test_what_a_stamp_may_still_name_stays_however_often_its_successor_fails(tmp
     before = manifest_path(world.directory, world.name)
     editor = world.editor()
     for number in range(5):
-        editor.put_shop(named(f"n{number}", "Wren"))
+        editor.put(named(f"n{number}", "Wren"))
         editor.commit()
         _age(world)
     assert before.exists()
@@ -285,14 +285,14 @@ class _Inline(Folding):
     def __init__(self, late: Iterator[bool]) -> None:
         super().__init__()
         self._late = late
-        self._fold: tuple[Path, Fold] | None = None
+        self._fold: tuple[Path, tuple[Covering, SegmentUse]] | None = None
 
     def start(self, directory: Path, inputs: Covering) -> None:
         if inputs and self._fold is None:
             merged = [Input(open_segment(segment_path(directory, use.name)), use.removed) for use in inputs]
-            self._fold = directory, Fold(inputs, merge(directory, merged))
+            self._fold = directory, (inputs, merge(directory, merged))
 
-    def finished(self, directory: Path) -> Fold | None:
+    def finished(self, directory: Path) -> tuple[Covering, SegmentUse] | None:
         if self._fold is None or next(self._late):
             return None
         (where, fold), self._fold = self._fold, None
@@ -330,7 +330,7 @@ def test_a_fold_of_what_is_not_current_any_more_is_dropped(tmp_path: Path, event
             world.name, world.shops = built, {shop.id: shop for shop in _BASE}
         case "tidied":
             assert folding._fold is not None
-            segment_path(world.directory, folding._fold[1].result.name).unlink()
+            segment_path(world.directory, folding._fold[1][1].name).unlink()
         case _:
             assert folding._fold is not None
             folding._fold = (tmp_path / "elsewhere", folding._fold[1])

@@ -1,5 +1,6 @@
 """Segments that are merged are the segment of their shops, byte by byte, however the shops were divided."""
 
+from contextlib import closing
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -131,13 +132,13 @@ def test_a_build_refuses_more_shops_or_texts_than_can_be_numbered_and_leaves_not
     shops = [named(f"s{number}", f"Kestrel {number}") for number in range(3)]
     texts = len({text for shop in shops for text in marked_texts(shop)})
     for most, over in ((2, "2 shops"), (texts - 1, f"{texts - 1} texts")):
-        with TypeaheadBuild(LocalStore(tmp_path), run_shops=1, most=most) as build:
+        with closing(TypeaheadBuild(LocalStore(tmp_path), run_shops=1, most=most)) as build:
             for shop in shops:
-                build.add_shop(shop)
+                build.add(shop)
             with pytest.raises(SinkError, match=f"more than {over}, .* leave aliases out .* or divide it"):
                 build.finish()
         assert list(tmp_path.iterdir()) == []
-    with TypeaheadBuild(LocalStore(tmp_path), run_shops=1, most=texts) as build:
+    with closing(TypeaheadBuild(LocalStore(tmp_path), run_shops=1, most=texts)) as build:
         for shop in shops:
-            build.add_shop(shop)
+            build.add(shop)
         assert build.finish()

@@ -3,6 +3,7 @@
 import errno
 import os
 from collections.abc import Mapping
+from contextlib import closing
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -71,9 +72,9 @@ def test_neither_the_order_of_the_shops_nor_the_size_of_the_runs_makes_a_differe
     with TemporaryDirectory() as directory:
         expected = written(Path(directory), shops)
         store = LocalStore(Path(directory) / "typeahead")
-        with TypeaheadBuild(store, run_shops) as building:
+        with closing(TypeaheadBuild(store, run_shops)) as building:
             for shop in data.draw(st.permutations(shops)):
-                building.add_shop(shop)
+                building.add(shop)
             name = building.finish()
         assert _manifest(store, name).coverings == ((expected,),)
         assert _files(store) == {f"{expected.name}.segment", f"{name}.manifest"}
@@ -81,9 +82,9 @@ def test_neither_the_order_of_the_shops_nor_the_size_of_the_runs_makes_a_differe
 
 def test_a_manifest_has_all_categories_in_order(tmp_path: Path) -> None:
     store = LocalStore(tmp_path)
-    with TypeaheadBuild(store) as building:
+    with closing(TypeaheadBuild(store)) as building:
         for slug, count in (("b", 2), ("c", 7), ("a", 2)):
-            building.add_category(category(slug, count))
+            building.add(category(slug, count))
         name = building.finish()
     found = _manifest(store, name)
     ordered = (("c", 7), ("a", 2), ("b", 2))
@@ -123,9 +124,9 @@ def test_a_full_disk_fails_a_build_and_leaves_nothing(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     store = LocalStore(tmp_path)
-    with TypeaheadBuild(store, run_shops=-(-len(_BIRDS) // runs)) as building:
+    with closing(TypeaheadBuild(store, run_shops=-(-len(_BIRDS) // runs))) as building:
         for shop in _BIRDS[:-1]:
-            building.add_shop(shop)
+            building.add(shop)
         monkeypatch.setattr(os, "fsync", full)
         with pytest.raises(OSError, match="No space"):
             building.finish()
@@ -134,9 +135,9 @@ def test_a_full_disk_fails_a_build_and_leaves_nothing(
 
 def test_a_build_that_is_given_up_leaves_nothing(tmp_path: Path) -> None:
     store = LocalStore(tmp_path)
-    with TypeaheadBuild(store, run_shops=2) as building:
+    with closing(TypeaheadBuild(store, run_shops=2)) as building:
         for shop in _BIRDS:
-            building.add_shop(shop)
+            building.add(shop)
     assert _files(store) == set()
 
 

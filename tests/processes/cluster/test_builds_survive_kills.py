@@ -123,7 +123,8 @@ def directory(cluster: OpenSearchCluster, tmp_path: Path) -> Iterator[Directory]
     made = Directory(cluster, tmp_path)
     yield made
     make_whole(cluster)
-    made.sink.prune(keep=())
+    for found in made.sink.generations():
+        made.sink.drop(found.name)
     made.sink.close()
 
 

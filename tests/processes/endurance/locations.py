@@ -24,8 +24,8 @@ from indexer.jobs.build import BuildOptions, BuildSummary, build
 from indexer.jobs.retention import prune
 from indexer.sinks.embedded.committing import GRACE_S as COMMITTED_GRACE_S
 from indexer.sinks.embedded.sink import EmbeddedSink
-from indexer.sinks.opensearch.announcing import TypeaheadOptions
 from indexer.sinks.opensearch.sink import OpenSearchSink
+from indexer.sinks.opensearch.typeahead import TypeaheadOptions
 from indexer.sinks.protocol import Role, Sink
 from indexer.sinks.typeahead.store import GRACE_S
 from indexer.sources.ndjson import NdjsonCatalogue

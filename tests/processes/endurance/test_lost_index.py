@@ -45,7 +45,7 @@ class LosingWriter:
         self._writer, self._point, self._lose = writer, point, lose
         self.count, self.read, self.scan = writer.count, writer.read, writer.scan
         self.count_ids = writer.count_ids
-        self.page, self.publish, self.discard = writer.page, writer.publish, writer.discard
+        self.page, self.publish = writer.page, writer.publish
         self.merge = writer.merge
         self.operations = writer.operations
 

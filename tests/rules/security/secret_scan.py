@@ -29,7 +29,7 @@ _NO_GUESSES_IN: Final = re.compile(
 NOT_SECRET: Final = {
     ("indexer/sample/offers.py", "basket"): "of a sample offer whose URL must be refused for its password",
     ("indexer/sample/offers.ndjson", "basket"): "the same, generated",
-    ("indexer/sinks/embedded/documents.py", "raw"): "the name of a tokenizer",
+    ("indexer/sinks/embedded/writing.py", "raw"): "the name of a tokenizer",
     ("docker-compose.yml", "redis"): "the name of a store",
     ("docs/clients.md", "SHOP_DIRECTORY_API_TOKEN"): "the name of a variable",
     ("pyproject.toml", "service.commands.tokens:token"): "where a command is",

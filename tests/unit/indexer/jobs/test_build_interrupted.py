@@ -61,7 +61,7 @@ class InterruptedWriter(EmbeddedWriter):
     """The writer of it."""
 
     def __init__(self, root: Path, generation: str, writer: EmbeddedWriter, step: str) -> None:
-        super().__init__(root, generation, self._publish, writer.discard)
+        super().__init__(root, generation, self._publish)
         self._writer = writer
         self._step = step
 

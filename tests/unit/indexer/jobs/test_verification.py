@@ -38,6 +38,10 @@ class DefectiveSink(MemorySink):
         self._unpublished[generation] = writer
         return writer
 
+    def drop(self, generation: str) -> None:
+        super().drop(generation)
+        self.discarded.append(generation)
+
 
 class DefectiveWriter(MemoryWriter):
     """Writes what the defect makes of the documents."""
@@ -45,16 +49,11 @@ class DefectiveWriter(MemoryWriter):
     def __init__(self, sink: DefectiveSink, generation: str) -> None:
         super().__init__(sink, generation)
         self._defective = sink
-        self._name = generation
 
     def add(self, kind: str, documents: Iterable[object]) -> int:
         given = list(documents)
         super().add(kind, self._defective.defect(kind, given))
         return len(given)
-
-    def discard(self) -> None:
-        super().discard()
-        self._defective.discarded.append(self._name)
 
 
 def _loses_one(of: str) -> Defect:

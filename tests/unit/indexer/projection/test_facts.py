@@ -7,17 +7,15 @@ import pytest
 from index_mappings.documents import TRUST_KINDS, FactsDocument
 from indexer.projection.facts import project_facts
 from indexer.records.related import ShippingRecord, TrustRecord
-from indexer.records.shop import ShopRecord
-from tests.support.catalogues import shipping, shop, trust
+from tests.support.catalogues import shipping, trust
 
-NORD: Final = ShopRecord.model_validate(shop("Nord", "nord.internal", id="s1"))
 REFS: Final = ("s1", "nord.internal")
 TIME: Final = "2031-05-06T07:08:09Z"
 
 
 def _facts(*rows: dict[str, Any], shipped: dict[str, Any] | None = None) -> FactsDocument:
     statement = None if shipped is None else ShippingRecord.model_validate(shipped)
-    return project_facts(NORD, statement, tuple(map(TrustRecord.model_validate, rows)))
+    return project_facts(*REFS, statement, tuple(map(TrustRecord.model_validate, rows)))
 
 
 @pytest.mark.rule("A7", "A13")

@@ -38,7 +38,7 @@ def _put(shops: StateShops, records: Iterable[ShopRecord]) -> list[bool]:
 def _settled(shops: StateShops) -> list[ShopRecord]:
     """The public shops, each of which is found by its id and by its domain too."""
     shops.settle()
-    winners = list(shops.winners())
+    winners = [shop for shop, _, _ in shops.winners()]
     assert shops.count() == len(winners)
     assert list(shops.public_ids()) == sorted(winner.id for winner in winners)
     assert [shops.public(winner.id) for winner in winners] == winners

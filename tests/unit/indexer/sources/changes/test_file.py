@@ -59,7 +59,7 @@ def test_reading_goes_on_where_it_stopped_and_a_line_without_its_end_stays_for_l
     changes, position, more = _read(path, first.position)
     assert (changes, more) == ([("3", "c")], False)
     assert _read(path, position) == ([], position, False)
-    assert (source.name, source.ended) == ("changes.ndjson", False)
+    assert source.ended is False
     source.close()
     assert _keys(source.read(None, 100)) == [("1", "a"), ("2", "b"), ("3", "c")]
 
