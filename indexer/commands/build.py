@@ -9,6 +9,7 @@ import typer
 
 from indexer.commands import parts
 from indexer.commands.exit_status import exit_on_failure, list_problems
+from shop_directory.settings.exit_codes import JsonOption
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,7 +73,7 @@ def build_command(
         ),
     ] = False,
     wait: parts.WaitOption = 60.0,
-    as_json: parts.JsonOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Build a new generation from the whole catalogue, verify it, and publish it in one step.
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from indexer.commands.exit_status import exit_on_failure, stop
-from indexer.commands.parts import JsonOption, LenientOption
-from shop_directory.settings.exit_codes import ExitCode, problems_as_json
+from indexer.commands.parts import LenientOption
+from shop_directory.settings.exit_codes import ExitCode, JsonOption, problems_as_json
 
 if TYPE_CHECKING:
     from indexer.catalogue.csv_shops import CsvShops

@@ -15,7 +15,7 @@ import typer
 from indexer.commands import parts
 from indexer.commands.exit_status import exit_on_failure, stop
 from indexer.jobs.pace import MICRO_BATCH, RECONCILE_RATE
-from shop_directory.settings.exit_codes import ExitCode
+from shop_directory.settings.exit_codes import ExitCode, JsonOption
 
 if TYPE_CHECKING:
     from indexer.jobs.following import FollowSummary
@@ -65,7 +65,7 @@ def follow_command(
         ),
     ] = RECONCILE_RATE,
     once: Annotated[bool, typer.Option("--once", help="End when no more changes are available.")] = False,
-    as_json: parts.JsonOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Apply changes to the live generation as they arrive, until it is stopped.
 

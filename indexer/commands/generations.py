@@ -9,7 +9,7 @@ import typer
 
 from indexer.commands import parts
 from indexer.commands.exit_status import exit_on_failure
-from shop_directory.settings.exit_codes import ExitCode
+from shop_directory.settings.exit_codes import ExitCode, JsonOption
 
 if TYPE_CHECKING:
     from indexer.sinks.protocol import Generation
@@ -21,7 +21,7 @@ def status_command(
     data_dir: parts.DataDirOption = None,
     state_dir: parts.StateDirOption = None,
     *,
-    as_json: parts.JsonOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """List the generations, what they hold, and whether they can be followed.
 
@@ -53,7 +53,7 @@ def rollback_command(
     changes: parts.ChangesOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be live.")] = False,
     wait: parts.WaitOption = 60.0,
-    as_json: parts.JsonOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Publish the previous generation again, without what has been hidden since.
 
@@ -107,7 +107,7 @@ def prune_command(
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be removed.")] = False,
     wait: parts.WaitOption = 60.0,
-    as_json: parts.JsonOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Remove generations that were retired at least a minute ago.
 

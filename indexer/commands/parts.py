@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from indexer.commands.exit_status import stop
-from shop_directory.settings.exit_codes import ExitCode, problems_as_json
+from shop_directory.settings.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from indexer.settings import IndexerSettings
@@ -92,9 +92,6 @@ ChangesOption = Annotated[
         help="The file of changes.",
         rich_help_panel=_WHAT,
     ),
-]
-JsonOption = Annotated[
-    bool, typer.Option("--json", callback=problems_as_json, is_eager=True, help="Print one JSON document instead.")
 ]
 WaitOption = Annotated[float, typer.Option("--wait", help="Seconds to wait while another job is running.")]
 

@@ -10,7 +10,7 @@ import typer
 from indexer.commands import parts
 from indexer.commands.exit_status import exit_on_failure
 from indexer.jobs.pace import VERIFY_RATE
-from shop_directory.settings.exit_codes import ExitCode
+from shop_directory.settings.exit_codes import ExitCode, JsonOption
 
 if TYPE_CHECKING:
     from indexer.reconcile.live import Verified
@@ -31,7 +31,7 @@ def verify_command(
     repair: Annotated[bool, typer.Option("--repair", help="Repair what differs.")] = False,
     rate: Annotated[float, typer.Option("--rate", min=1, help="Documents a second, at most.")] = VERIFY_RATE,
     wait: parts.WaitOption = 60.0,
-    as_json: parts.JsonOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Compare the live index with the indexer's state, and with the source where one is named.
 
