@@ -130,8 +130,10 @@ class FileChecks:
     def close(self) -> None:
         """Stop the background thread."""
         self._stop.set()
-        if self._thread is not None:
-            self._thread.join()
+        with self._lock:  # until then a check in another thread may be about to start it
+            thread = self._thread
+        if thread is not None:
+            thread.join()
 
     def _mark_damaged(self, scope: str, file: CheckedFile) -> None:
         if scope not in self._damaged:

@@ -2,12 +2,14 @@
 
 import time
 from pathlib import Path
+from threading import Event, Thread
 from typing import Final
 
 import pytest
 
 from index_mappings.integrity import FileSum
 from service.runtime.metrics import Metrics
+from service.search.embedded import checks as module
 from service.search.embedded.checks import CheckedFile, FileChecks
 from service.search.failures import GenerationDamaged
 
@@ -53,3 +55,23 @@ def test_a_file_that_is_open_is_not_read_again_for_a_later_stamp(tmp_path: Path)
     with pytest.raises(GenerationDamaged, match=r"^the file a file is damaged$"):
         checks.check("generation", [file])
     checks.close()
+
+
+def test_checks_may_be_closed_while_another_thread_starts_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starting = Event()
+
+    class SlowThread(Thread):
+        def start(self) -> None:
+            starting.set()
+            time.sleep(0.2)
+            super().start()
+
+    monkeypatch.setattr(module, "Thread", SlowThread)
+    checks = FileChecks()
+    opening = Thread(target=checks.watch, args=("generation", "stamp", [_file(tmp_path, b"whole")]))
+    opening.start()
+    assert starting.wait(10)
+    checks.close()
+    opening.join()

@@ -39,6 +39,7 @@ SHOPS: Final = 300
 FOLLOWED_SHOPS: Final = 25
 JOB_BOUND_S: Final = 120.0
 FOLLOWING_S: Final = 1.2
+_SETTLING_S: Final = 0.3
 AT_ONCE_S: Final = 10.0  # far less than a lease of OpenSearch lasts
 
 
@@ -108,6 +109,16 @@ def unharmed(location: Location, catalogue: Path, log: Path) -> tuple[float, flo
         return time.monotonic() - begun, time.monotonic() - publishing
 
 
+def settled(location: Location) -> tuple[str, Documents]:
+    """The live generation and its documents, when the last request of a killed job has taken effect in the engine."""
+    found = live_documents(location)
+    while True:
+        time.sleep(_SETTLING_S)
+        before, found = found, live_documents(location)
+        if found == before:
+            return found
+
+
 def kill_build(location: Location, worlds: Worlds, after: str, delay: float, log: Path) -> None:
     """Kill a build of the other colour; see that the live one is whole, and that the next build does all of it."""
     before, _ = live_documents(location)
@@ -117,7 +128,7 @@ def kill_build(location: Location, worlds: Worlds, after: str, delay: float, log
         if after == "publishing":
             wait_for(job, "publishing")
         time.sleep(delay)
-    live, found = live_documents(location)
+    live, found = settled(location)
     # Either it came to its publishing, or what was live is live.
     expected = colour if live != before else next(one for one in COLOURS if one != colour)
     assert found == worlds.documents[expected]
