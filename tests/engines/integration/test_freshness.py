@@ -19,20 +19,11 @@ from service.search.freshness import LiveStamp
 from tests.engines.conftest import Engine, OpenSearchLocation
 from tests.engines.integration.generations import projected, publish
 from tests.rules.backends.asking import find, names
+from tests.rules.limits.clocks import HandClock
 from tests.support.catalogues import shop
 
 _FIRST: Final = first_stamp("20260101t000000000000-aaaaaa", datetime(2026, 1, 1, tzinfo=UTC))
 _SECOND: Final = replace(_FIRST, sequence=2)
-
-
-class HandClock:
-    """Seconds that pass when the test says so."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Published:
@@ -62,11 +53,11 @@ async def test_the_stamp_is_looked_up_at_most_once_a_second() -> None:
     assert published.asked == 1
 
     published.says = _SECOND
-    clock.now += 0.999
+    clock.pass_seconds(0.999)
     assert (await live.current(), published.asked) == (_FIRST, 1)
-    clock.now += 0.001
+    clock.pass_seconds(0.001)
     assert (await live.current(), published.asked) == (_SECOND, 2)
-    clock.now += 0.5
+    clock.pass_seconds(0.5)
     assert (await live.current(), published.asked) == (_SECOND, 2)
 
 
@@ -97,15 +88,15 @@ async def test_while_one_request_refreshes_the_stamp_the_others_use_a_recently_c
     published.says = _SECOND
     published.begun.clear()
     published.answering.clear()
-    clock.now += 1.0
+    clock.pass_seconds(1.0)
     # No look-up runs yet: the next caller has to make it.
     assert live.cached() is None
     asking = asyncio.create_task(live.current())
     await published.begun.wait()
     assert (live.cached(), await live.current()) == (_FIRST, _FIRST)
-    clock.now += 0.999
+    clock.pass_seconds(0.999)
     assert live.cached() == _FIRST
-    clock.now += 0.001
+    clock.pass_seconds(0.001)
     assert live.cached() is None
     waiting = asyncio.create_task(live.current())
     await asyncio.sleep(0)
@@ -131,12 +122,12 @@ async def test_an_unconfirmed_stamp_is_trusted_for_two_seconds_and_then_no_longe
     assert await live.current() == _FIRST
 
     published.says = BackendUnavailable("away")
-    for after in (1.0, 1.5, 1.999):
-        clock.now = 100.0 + after
-        assert await live.current() == _FIRST, after
+    for later in (1.0, 0.5, 0.499):
+        clock.pass_seconds(later)
+        assert await live.current() == _FIRST, later
     assert published.asked == 4
-    for after in (2.0, 2.001, 3_600.0):
-        clock.now = 100.0 + after
+    for later in (0.001, 0.001, 3_600.0):
+        clock.pass_seconds(later)
         with pytest.raises(BackendUnavailable, match="away"):
             await live.current()
 
@@ -151,14 +142,14 @@ async def test_a_stamp_is_as_old_as_the_question_that_it_answers() -> None:
     live = LiveStamp(published, clock)
     asking = asyncio.create_task(live.current())
     await published.begun.wait()
-    clock.now += 1.5
+    clock.pass_seconds(1.5)
     published.answering.set()
     assert await asking == _FIRST
 
     published.says = BackendUnavailable("away")
-    clock.now += 0.25
+    clock.pass_seconds(0.25)
     assert await live.current() == _FIRST
-    clock.now += 0.25
+    clock.pass_seconds(0.25)
     with pytest.raises(BackendUnavailable):
         await live.current()
 
@@ -169,7 +160,7 @@ async def test_a_stamp_of_another_schema_is_refused_immediately_even_when_the_la
     live = LiveStamp(published, clock)
     assert await live.current() == _FIRST
     published.says = replace(_SECOND, schema_version=SCHEMA_VERSION + 1)
-    clock.now += 1
+    clock.pass_seconds(1)
     with pytest.raises(NotReadable, match=f"schema version {SCHEMA_VERSION + 1}, this service reads {SCHEMA_VERSION}"):
         await live.current()
 

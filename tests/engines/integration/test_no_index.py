@@ -18,6 +18,7 @@ from service.settings.service import Settings
 from tests.engines.conftest import Engine
 from tests.support.catalogues import build_into, shop, write_catalogue
 from tests.support.served import get, post, served
+from tests.support.stdio_lines import INITIALIZE
 
 NO_INDEX: Final = (
     "No index is published here yet, so nothing can be answered. The operator publishes one with shop-directory index "
@@ -77,12 +78,8 @@ def test_over_stdio_a_wrong_folder_is_reported_to_the_client_without_and_on_stde
     tmp_path: Path,
 ) -> None:
     folder = tmp_path / "wrong folder"
-    params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     call = {"name": "find_shop", "arguments": {"query": "lamp"}}
-    messages = [
-        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params},
-        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call},
-    ]
+    messages = [INITIALIZE, {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}]
     ended = subprocess.run(
         [sys.executable, "-m", "shop_directory", "mcp", "--data-dir", str(folder)],
         input="\n".join(json.dumps(message) for message in messages),

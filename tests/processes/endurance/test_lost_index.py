@@ -34,6 +34,7 @@ LOSS_POINTS: Final = {
 }
 
 WRITTEN: Final = "when all documents are written"
+_NOWHERE: Final = {"settings": {"index.routing.allocation.require._name": "nobody"}}
 
 pytestmark = pytest.mark.opensearch
 
@@ -78,11 +79,11 @@ class LosingWriter:
 
 
 class LosingSink(OpenSearchSink):
-    """Loses the offers' index of its first generations."""
+    """Loses the offers' index of its first generations, or all copies of another one, as with the only node of it."""
 
-    def __init__(self, location: Location, point: str, times: int) -> None:
+    def __init__(self, location: Location, point: str, times: int, red: str | None = None) -> None:
         super().__init__([location.target], location.prefix, letters=location.folder / "letters")
-        self._location, self._point, self._times = location, point, times
+        self._location, self._point, self._times, self._red = location, point, times, red
         self.begun: list[str] = []
 
     def begin(self, generation: str) -> GenerationWriter:  # type: ignore[override]  # a wider writer
@@ -94,23 +95,11 @@ class LosingSink(OpenSearchSink):
         return LosingWriter(writer, self._point, lambda: self._lose(generation))
 
     def _lose(self, generation: str) -> None:
-        with OpenSearch([self._location.target]) as client:
-            client.indices.delete(index=index_name(self._location.prefix, "offers", generation))
-
-
-class RedSink(LosingSink):
-    """In its first generation, one kind's index loses all copies of its shard, as with the only node that had one."""
-
-    def __init__(self, location: Location, kind: str) -> None:
-        super().__init__(location, WRITTEN, times=1)
-        self._kind = kind
-
-    def _lose(self, generation: str) -> None:
-        index = index_name(self._location.prefix, self._kind, generation)
-        nowhere = {"settings": {"index.routing.allocation.require._name": "nobody"}}
+        index = index_name(self._location.prefix, self._red or "offers", generation)
         with OpenSearch([self._location.target]) as client:
             client.indices.delete(index=index)
-            client.indices.create(index=index, body=nowhere, params={"wait_for_active_shards": "0"})
+            if self._red:
+                client.indices.create(index=index, body=_NOWHERE, params={"wait_for_active_shards": "0"})
 
 
 @pytest.mark.rule("G1", "G2")
@@ -119,7 +108,9 @@ def test_a_build_restarts_soon_when_an_index_has_no_copy_left(
     opensearch: Location, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     monkeypatch.setattr(writing, "IndexWatch", partial(IndexWatch, lost_after=LOST_AFTER_S))
-    assert restarted(RedSink(opensearch, kind), opensearch, tmp_path).seconds < LOST_AFTER_S + 20
+    assert (
+        restarted(LosingSink(opensearch, WRITTEN, times=1, red=kind), opensearch, tmp_path).seconds < LOST_AFTER_S + 20
+    )
 
 
 @pytest.mark.rule("G1", "G2")

@@ -281,48 +281,39 @@ def test_an_alias_has_the_forms_that_it_would_have_as_a_name() -> None:
 
 @pytest.mark.rule("X2")
 @pytest.mark.parametrize(
-    ("query", "name", "domain"),
+    ("query", "name", "domain", "is_whole"),
     [
-        ("Marks & Spencer", "Marks & Spencer", "ms.internal"),
-        ("marks and spencer", "Marks & Spencer", "ms.internal"),
-        ("mcdonald s", "McDonald's", "md.internal"),
-        ("mc donalds", "McDonald's", "md.internal"),
-        ("stewart´s shops", "Stewart's Shops", "st.internal"),
-        ("tui.co.uk", "TUI", "tui.co.uk"),
-        ("https://www.tui.co.uk/holidays?x=1", "TUI", "tui.co.uk"),
-        ("amazon de", "Amazon", "amazon.de"),
-        ("???", "???", "q.internal"),
-        ("c!ty'super", "C!ty'super", "q.internal"),
-        ("K+K", "K+K", "q.internal"),
-        ("k & k", "K+K", "q.internal"),
-        ("kk", "K+K", "q.internal"),
-        ("vim", "V.I.M.", "q.internal"),
-        ("v.i.m.", "V.I.M.", "q.internal"),
-        ("tambo", "Tambo+", "q.internal"),
-        ("youla юла", "Youla / Юла", "q.internal"),
-        ("mueller", "Müller", "q.internal"),
-        ("müller", "Müller", "q.internal"),
-        ("müller.de", "Drogerie", "xn--mller-kva.de"),
-        ("muller de", "Drogerie", "xn--mller-kva.de"),
-        ("nordlicht", "Home", "nord-licht.myshopify.com"),
+        ("Marks & Spencer", "Marks & Spencer", "ms.internal", True),
+        ("marks and spencer", "Marks & Spencer", "ms.internal", True),
+        ("mcdonald s", "McDonald's", "md.internal", True),
+        ("mc donalds", "McDonald's", "md.internal", True),
+        ("stewart´s shops", "Stewart's Shops", "st.internal", True),
+        ("tui.co.uk", "TUI", "tui.co.uk", True),
+        ("https://www.tui.co.uk/holidays?x=1", "TUI", "tui.co.uk", True),
+        ("amazon de", "Amazon", "amazon.de", True),
+        ("???", "???", "q.internal", True),
+        ("c!ty'super", "C!ty'super", "q.internal", True),
+        ("K+K", "K+K", "q.internal", True),
+        ("k & k", "K+K", "q.internal", True),
+        ("kk", "K+K", "q.internal", True),
+        ("vim", "V.I.M.", "q.internal", True),
+        ("v.i.m.", "V.I.M.", "q.internal", True),
+        ("tambo", "Tambo+", "q.internal", True),
+        ("youla юла", "Youla / Юла", "q.internal", True),
+        ("mueller", "Müller", "q.internal", True),
+        ("müller", "Müller", "q.internal", True),
+        ("müller.de", "Drogerie", "xn--mller-kva.de", True),
+        ("muller de", "Drogerie", "xn--mller-kva.de", True),
+        ("nordlicht", "Home", "nord-licht.myshopify.com", True),
+        # A part, a host or a parent domain is none.
+        ("de", "Kompass", "de.kompass.internal", False),
+        ("myshopify", "Nord", "nord-licht.myshopify.com", False),
+        ("kompass.internal", "Kompass", "de.kompass.internal", False),
+        ("spencer", "Marks & Spencer", "ms.internal", False),
     ],
 )
-def test_a_query_equals_a_full_form(query: str, name: str, domain: str) -> None:
-    assert _is_whole_name(query, name, domain)
-
-
-@pytest.mark.rule("X2")
-@pytest.mark.parametrize(
-    ("query", "name", "domain"),
-    [
-        ("de", "Kompass", "de.kompass.internal"),
-        ("myshopify", "Nord", "nord-licht.myshopify.com"),
-        ("kompass.internal", "Kompass", "de.kompass.internal"),
-        ("spencer", "Marks & Spencer", "ms.internal"),
-    ],
-)
-def test_a_part_a_host_or_a_parent_domain_is_no_full_form(query: str, name: str, domain: str) -> None:
-    assert not _is_whole_name(query, name, domain)
+def test_a_query_equals_a_full_form_or_does_not(query: str, name: str, domain: str, *, is_whole: bool) -> None:
+    assert _is_whole_name(query, name, domain) is is_whole
 
 
 @pytest.mark.rule("X3", "X1.last_form")

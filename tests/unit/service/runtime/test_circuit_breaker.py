@@ -7,6 +7,7 @@ import pytest
 
 from service.runtime.circuit_breaker import CircuitBreaker, CircuitOpen
 from service.runtime.metrics import Metrics
+from tests.rules.limits.clocks import HandClock
 
 
 class Away(Exception):  # noqa: N818
@@ -28,16 +29,6 @@ class States(Metrics):
         self.recorded.append((part, state))
 
 
-class Clock:
-    """Stands still until it is set on."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 ENOUGH: Final = 10
 
 
@@ -45,7 +36,7 @@ class World:
     """A circuit, its part and its clock."""
 
     def __init__(self) -> None:
-        self.clock, self.states = Clock(), States()
+        self.clock, self.states = HandClock(), States()
         self.circuit = CircuitBreaker("part", (Away,), self.states, self.clock)
         self.asked = 0
 
@@ -96,7 +87,7 @@ async def test_fewer_failures_than_answers_open_no_breaker() -> None:
         await world.call(Away())
         await world.call()
         await world.call()
-        world.clock.now += 0.001
+        world.clock.pass_seconds(0.001)
     assert world.states.recorded == []
     assert world.asked == 150
 
@@ -109,7 +100,7 @@ async def test_an_open_breaker_lets_no_call_through() -> None:
 
 async def test_after_a_second_one_call_tries_and_the_others_do_not_wait_for_it() -> None:
     world = await opened()
-    world.clock.now += 1.0
+    world.clock.pass_seconds(1.0)
     results: list[str] = []
 
     async def probing() -> str:
@@ -126,7 +117,7 @@ async def test_after_a_second_one_call_tries_and_the_others_do_not_wait_for_it()
 @pytest.mark.parametrize(("outcome", "end"), [(None, "answer"), (NoSuchThing(), "NoSuchThing")])
 async def test_a_probe_that_is_answered_or_refused_closes_it(outcome: Exception | None, end: str) -> None:
     world = await opened()
-    world.clock.now += 1.0
+    world.clock.pass_seconds(1.0)
     assert [await world.call(outcome) for _ in range(3)] == [end] * 3
     assert world.states.recorded[-1] == ("part", "closed")
 
@@ -135,6 +126,6 @@ async def test_what_failed_long_ago_is_forgotten() -> None:
     world = World()
     for _ in range(ENOUGH - 1):
         await world.call(Away())
-    world.clock.now += 6.0
+    world.clock.pass_seconds(6.0)
     assert await world.call(Away()) == "Away"
     assert world.states.recorded == []
