@@ -145,4 +145,5 @@ def test_memory_does_not_grow_with_the_catalogue_or_its_problems(tmp_path: Path)
         return most
 
     peak(100)  # what is made once is made now
-    assert peak(4_000) < peak(400) + 500_000
+    # The catalogue has four megabytes; threads of other tests may allocate meanwhile.
+    assert peak(20_000) < peak(400) + 2_000_000
