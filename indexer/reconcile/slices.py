@@ -19,7 +19,7 @@ from indexer.state.background import BackgroundQuery
 from indexer.state.state import State
 
 _ROUND_INTERVAL_S: Final = 60.0
-# How long a slice waits for the check of the derived tables, which takes a minute for a million shops.
+# How long a slice waits for the check of the derived tables, which takes ten seconds for a million shops.
 _CHECK_WAIT_S: Final = 0.2
 _LOG: Final = logging.getLogger(__name__)
 

@@ -9,25 +9,33 @@ from indexer.reconcile.findings import Fault, FaultCount, FaultReport
 from indexer.state.shops import COUNTED_CATEGORIES, DOMAIN_WINNERS
 from indexer.state.state import State
 
-_VIEWS: Final = (
-    f"CREATE TEMP VIEW IF NOT EXISTS rightful_winners AS {DOMAIN_WINNERS}",
-    # Counted from the rightful winners, whatever the table of winners holds.
-    f"CREATE TEMP VIEW IF NOT EXISTS counted_categories AS WITH winners AS ({DOMAIN_WINNERS}) {COUNTED_CATEGORIES}",
-)
 _TABLES: Final = (
     "CREATE TEMP TABLE IF NOT EXISTS doubtful (kind TEXT, id TEXT, PRIMARY KEY (kind, id)) WITHOUT ROWID",
+    """
+    CREATE TEMP TABLE IF NOT EXISTS rightful_winners (id TEXT PRIMARY KEY, rank TEXT, domain TEXT, line INTEGER)
+    WITHOUT ROWID
+    """,
+    "CREATE TEMP TABLE IF NOT EXISTS counted_categories (slug TEXT, name TEXT, shops INTEGER)",
     "CREATE TEMP TABLE IF NOT EXISTS differing_shops (id TEXT PRIMARY KEY) WITHOUT ROWID",
     "CREATE TEMP TABLE IF NOT EXISTS differing_categories (slug TEXT PRIMARY KEY) WITHOUT ROWID",
     "DELETE FROM temp.doubtful",
+    "DELETE FROM temp.rightful_winners",
+    "DELETE FROM temp.counted_categories",
     "DELETE FROM temp.differing_shops",
     "DELETE FROM temp.differing_categories",
+)
+# Stored, because several comparisons read the winners, and sorting a million shops takes seconds.
+_RECOUNT: Final = (
+    f"INSERT INTO temp.rightful_winners {DOMAIN_WINNERS} ORDER BY id",
+    # Counted from the rightful winners, whatever the table of winners holds.
+    f"INSERT INTO temp.counted_categories WITH winners AS (SELECT * FROM temp.rightful_winners) {COUNTED_CATEGORIES}",  # noqa: S608 - nothing but constants of this package
 )
 # Rows of one side that the other lacks.
 _DIFFERING: Final = tuple(
     f"INSERT OR IGNORE INTO temp.{table} SELECT {key} FROM (SELECT * FROM {one} EXCEPT SELECT * FROM {other})"  # noqa: S608 - nothing but constants of this module
     for table, key, derived, counted in (
-        ("differing_shops", "id", "winners", "rightful_winners"),
-        ("differing_categories", "slug", "category_names", "counted_categories"),
+        ("differing_shops", "id", "winners", "temp.rightful_winners"),
+        ("differing_categories", "slug", "category_names", "temp.counted_categories"),
     )
     for one, other in ((counted, derived), (derived, counted))
 )
@@ -65,7 +73,7 @@ INSERT OR IGNORE INTO pending SELECT 'unseated', id FROM temp.differing_shops WH
 
 def clear_doubtful(state: State) -> None:
     """Make the tables of doubtful documents for this connection, empty."""
-    for statement in (*_VIEWS, *_TABLES):
+    for statement in _TABLES:
         state.connection.execute(statement)
 
 
@@ -76,7 +84,7 @@ def check_state(state: State) -> FaultReport:
     """
     db = state.connection
     clear_doubtful(state)
-    for statement in _DIFFERING:
+    for statement in (*_RECOUNT, *_DIFFERING):
         db.execute(statement)
     for statement in _DOUBTFUL:
         db.execute(f"INSERT OR IGNORE INTO temp.doubtful {statement}")

@@ -1,7 +1,9 @@
 """Reconciling between micro-batches: nothing invented while changes arrive, never too fast, on both engines."""
 
+import os
+import sys
 from pathlib import Path
-from threading import Event
+from threading import Event, get_native_id
 from typing import Any
 
 import pytest
@@ -147,3 +149,18 @@ def test_a_background_query_ends_when_it_is_closed(world: World) -> None:
         assert not look.answered(0.1)
         look.close()
     assert look.answer is None
+
+
+def test_a_background_query_has_the_lowest_priority(world: World) -> None:
+    found: list[int] = []
+
+    def priority(_: State) -> bool:
+        found.append(os.getpriority(os.PRIO_PROCESS, get_native_id()))
+        return True
+
+    with world.states.open(world.generation) as state:
+        query = BackgroundQuery(state.path, priority)
+        assert query.answered(10)
+        query.close()
+    # Only Linux has a priority for each thread.
+    assert found == [19 if sys.platform == "linux" else os.getpriority(os.PRIO_PROCESS, 0)]
