@@ -50,7 +50,8 @@ class Comparison:
         repair: whether faults are repaired.
         check: raises when the lease is lost.
         clock: for the stamp.
-        derived_tables_match: whether the state's derived tables were checked already, and are correct.
+        is_checked: whether the state's derived tables and the files of the typeahead were checked already, and are
+            correct.
     """
 
     state: State
@@ -58,7 +59,7 @@ class Comparison:
     repair: bool
     check: Callable[[], None]
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
-    derived_tables_match: bool = False
+    is_checked: bool = False
 
     def step(self, cursor: Cursor, most: int = PAGE) -> tuple[FaultReport, Cursor | None]:
         """Compare the next page.
@@ -89,12 +90,11 @@ class Comparison:
 
     def _compare_derived(self) -> FaultReport:
         """Check the typeahead's files, the state's derived tables, and the stamp's counts."""
-        damaged = self._check_typeahead()
-        found = FaultReport()
-        if self.derived_tables_match:
+        damaged = found = FaultReport()
+        if self.is_checked:
             clear_doubtful(self.state)
         else:
-            found = check_state(self.state)
+            damaged, found = self._check_typeahead(), check_state(self.state)
         if self.repair:
             if found.total:
                 rebuild_derived_tables(self.state)

@@ -14,12 +14,13 @@ from indexer.jobs.pace import RECONCILE_RATE
 from indexer.reconcile.findings import FaultReport
 from indexer.reconcile.generation import PAGE, Comparison, Cursor, check_aliases
 from indexer.reconcile.state import derived_tables_match
+from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import GenerationEditor, Sink
 from indexer.state.background import BackgroundQuery
 from indexer.state.state import State
 
 _ROUND_INTERVAL_S: Final = 60.0
-# How long a slice waits for the check of the derived tables, which takes ten seconds for a million shops.
+# How long a slice waits for the checks in the background, which take twenty seconds for a million shops.
 _CHECK_WAIT_S: Final = 0.2
 _LOG: Final = logging.getLogger(__name__)
 
@@ -53,8 +54,8 @@ class Reconciler:
         self._cursor: Cursor | None = Cursor()
         self._started = self._last = now()
         self._allowed = 0.0
-        self._look: BackgroundQuery | None = None
-        self._sums_hold: bool | None = None
+        self._checks: BackgroundQuery | None = None
+        self._is_correct: bool | None = None
         self.round = FaultReport()
         self.total = FaultReport()
 
@@ -77,16 +78,17 @@ class Reconciler:
             self._cursor = Cursor()
             self._start_round()
         is_new_round = self._cursor is not None and self._cursor.kind < 0
-        if is_new_round and not self._is_state_checked(state):
+        if is_new_round and not self._has_checked(state, editor):
             return
         if is_new_round and self._allowed >= 1:
             drift = check_aliases(self._sink, repair=True, check=check)
             self._count(drift)
             if drift.repaired:
                 return  # the editor may have the former stamp: the next slice opens another one
-        # If the check in the background found a fault in its snapshot, the comparison checks the current tables.
+        # If the checks in the background found a fault, or files that are no longer used had gone meanwhile, the
+        # comparison checks the current tables and files itself.
         comparison = Comparison(
-            state, editor, repair=True, check=check, clock=self._clock, derived_tables_match=self._sums_hold is True
+            state, editor, repair=True, check=check, clock=self._clock, is_checked=self._is_correct is True
         )
         while self._cursor is not None and self._allowed >= 1:
             found, self._cursor = comparison.step(self._cursor, min(PAGE, int(self._allowed)))
@@ -96,18 +98,20 @@ class Reconciler:
                 self._end_round()
 
     def close(self) -> None:
-        """End the check in the background."""
-        if self._look is not None:
-            self._look.close()
-            self._look = None
+        """End the checks in the background."""
+        if self._checks is not None:
+            self._checks.close()
+            self._checks = None
 
-    def _is_state_checked(self, state: State) -> bool:
-        if self._sums_hold is None:
-            if self._look is None:
-                self._look = BackgroundQuery(state.path, derived_tables_match)
-            if not self._look.answered(_CHECK_WAIT_S):
+    def _has_checked(self, state: State, editor: GenerationEditor) -> bool:
+        if self._is_correct is None:
+            if self._checks is None:
+                self._checks = BackgroundQuery(
+                    state.path, lambda snapshot, check: derived_tables_match(snapshot) and _is_whole(editor, check)
+                )
+            if not self._checks.answered(_CHECK_WAIT_S):
                 return False
-            self._sums_hold = self._look.answer is True
+            self._is_correct = self._checks.answer is True
             self.close()
         return True
 
@@ -118,7 +122,7 @@ class Reconciler:
 
     def _start_round(self) -> None:
         self.close()
-        self._sums_hold = None
+        self._is_correct = None
         self._started, self.round = self._now(), FaultReport()
 
     def _count(self, found: FaultReport) -> None:
@@ -130,3 +134,11 @@ class Reconciler:
         if self.round.total:
             _LOG.warning("reconcile found %d faults and repaired %d", self.round.total, self.round.repaired)
         self._on_round(self.round)
+
+
+def _is_whole(editor: GenerationEditor, check: Callable[[], None]) -> bool:
+    """Whether the typeahead's files are whole; also false if they can't be read."""
+    try:
+        return not editor.typeahead_damaged(check)
+    except (OSError, SinkError):
+        return False

@@ -150,8 +150,12 @@ class GenerationEditor(GenerationReader, Protocol):
             TypeaheadDamagedError: a file is missing or damaged.
         """
 
-    def typeahead_damaged(self) -> tuple[str, ...]:
-        """The missing and damaged files of the typeahead; reads all of them."""
+    def typeahead_damaged(self, check: Callable[[], None] = lambda: None) -> tuple[str, ...]:
+        """The missing and damaged files of the typeahead; reads all of them. Other threads may call it.
+
+        Args:
+            check: called often while reading; its errors are raised.
+        """
 
     def files_damaged(self) -> tuple[tuple[str, str], ...]:
         """The kind and name of each missing or damaged file of the indices; reads all of them.

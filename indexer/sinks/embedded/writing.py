@@ -127,9 +127,9 @@ class EmbeddedEditor(_WritableGeneration):
         """Read the files of the typeahead."""
         return self._typeahead.shown(after, end)
 
-    def typeahead_damaged(self) -> tuple[str, ...]:
+    def typeahead_damaged(self, check: Callable[[], None] = lambda: None) -> tuple[str, ...]:
         """Read all files of the typeahead."""
-        return damaged_files(self._store, self._stamp.typeahead)
+        return damaged_files(self._store, self._stamp.typeahead, check)
 
     def files_damaged(self) -> tuple[tuple[str, str], ...]:
         """Read all files of the indices, and the anchors of their bands."""

@@ -231,7 +231,7 @@ class MemoryEditor(MemoryReader):
         shops = (found for found in self._source.documents.get("shops", ()) if found.id > after)
         return {found.id: shown_part(found) for found in shops if end is None or found.id <= end}
 
-    def typeahead_damaged(self) -> tuple[str, ...]:
+    def typeahead_damaged(self, check: Callable[[], None] = lambda: None) -> tuple[str, ...]:  # noqa: ARG002 - protocol
         """None: there are no files."""
         return ()
 

@@ -1,6 +1,6 @@
 """Changes a sealed OpenSearch generation in place: documents first, then the typeahead, then the fenced stamp."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -51,10 +51,10 @@ class OpenSearchEditor(WritableGeneration):
         """Read the files of the typeahead."""
         return self._typeahead.shown(after, end)
 
-    def typeahead_damaged(self) -> tuple[str, ...]:
+    def typeahead_damaged(self, check: Callable[[], None] = lambda: None) -> tuple[str, ...]:
         """Read all files of the typeahead from the cluster."""
         with typeahead_errors():
-            return self._store.damaged(self._stamp.typeahead)
+            return self._store.damaged(self._stamp.typeahead, check)
 
     def files_damaged(self) -> tuple[tuple[str, str], ...]:
         """None: a node verifies its files, and fails a shard with damaged ones."""

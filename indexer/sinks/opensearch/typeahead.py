@@ -7,7 +7,7 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,8 +139,12 @@ class OpenSearchTypeahead:
         except SinkError as error:
             _LOG.warning("unneeded files of the typeahead could not be removed: %s", error)
 
-    def damaged(self, manifest_name: str) -> tuple[str, ...]:
+    def damaged(self, manifest_name: str, check: Callable[[], None] = lambda: None) -> tuple[str, ...]:
         """The files of a manifest, including itself, that are missing or damaged in the cluster.
+
+        Args:
+            manifest_name: the manifest.
+            check: called before each chunk; its errors are raised.
 
         Raises:
             OSError: the local folder can't be used.
@@ -150,13 +154,13 @@ class OpenSearchTypeahead:
         found: list[str] = []
         try:
             try:
-                self._copy(manifest_name, part)
+                self._copy(manifest_name, part, check)
                 files = TypeaheadManifest.from_bytes(part.read_bytes(), manifest_name).files()
             except ValueError:
                 return (f"{manifest_name}{manifest.SUFFIX}",)
             for name in files:
                 try:
-                    self._copy(name, part)
+                    self._copy(name, part, check)
                 except ValueError:
                     found.append(f"{name}{segment.SUFFIX}")
         finally:
@@ -178,12 +182,13 @@ class OpenSearchTypeahead:
         finally:
             part.unlink(missing_ok=True)
 
-    def _copy(self, name: str, part: Path) -> None:
+    def _copy(self, name: str, part: Path, check: Callable[[], None] = lambda: None) -> None:
         """Copy a file from the cluster; raises ValueError if it is missing or damaged."""
         with part.open("wb") as file:
             document = self._chunk(name, 0)
             size = file_size(document)
             for number in range(chunk_count(size)):
+                check()
                 file.write(chunk_of(document if number == 0 else self._chunk(name, number), name, number, size))
             file.flush()
             os.fsync(file.fileno())

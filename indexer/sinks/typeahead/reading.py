@@ -2,7 +2,7 @@
 
 import mmap
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from hashlib import file_digest
 from pathlib import Path
@@ -128,8 +128,15 @@ def file_hash(path: Path) -> str:
         return file_digest(file, "sha256").hexdigest()
 
 
-def damaged_files(store: TypeaheadStore, manifest_name: str) -> tuple[str, ...]:
+def damaged_files(
+    store: TypeaheadStore, manifest_name: str, check: Callable[[], None] = lambda: None
+) -> tuple[str, ...]:
     """The files of a manifest, itself included, that are missing or damaged; reads all of them.
+
+    Args:
+        store: has the files.
+        manifest_name: the manifest.
+        check: called before each file; its errors are raised.
 
     Raises:
         SinkError: the store failed.
@@ -140,6 +147,7 @@ def damaged_files(store: TypeaheadStore, manifest_name: str) -> tuple[str, ...]:
         return (f"{manifest_name}{manifest.SUFFIX}",)
     damaged: list[str] = []
     for name in found.files():
+        check()
         try:
             is_whole = file_hash(store.fetch(name, segment.SUFFIX)) == name
         except (OSError, ValueError):

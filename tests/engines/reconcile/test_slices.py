@@ -1,9 +1,8 @@
 """Reconciling between micro-batches: nothing invented while changes arrive, never too fast, on both engines."""
 
-import os
-import sys
+from collections.abc import Callable
 from pathlib import Path
-from threading import Event, get_native_id
+from threading import Event, current_thread
 from typing import Any
 
 import pytest
@@ -12,8 +11,10 @@ from indexer.reconcile.findings import Fault, FaultCount, FaultReport
 from indexer.reconcile.slices import Reconciler
 from indexer.reconcile.state import derived_tables_match
 from indexer.sinks.memory.sink import MemorySink
+from indexer.sinks.protocol import GenerationEditor
 from indexer.state.background import BackgroundQuery
 from indexer.state.state import State
+from tests.engines.following.breaking import BreakingEditor
 from tests.engines.reconcile.world import (
     DOCUMENTS_OF_THE_WORLD,
     HIDDEN,
@@ -28,6 +29,21 @@ from tests.engines.reconcile.world import (
 )
 from tests.support.catalogues import coupon, offer
 from tests.support.changes import delete, upsert
+
+
+class SlowFilesEditor(BreakingEditor):
+    """A real editor; reading the typeahead's files takes until an event is set."""
+
+    def __init__(self, editor: GenerationEditor, ready: Event) -> None:
+        super().__init__(editor)
+        self.readers: set[str] = set()
+
+        def damaged(check: Callable[[], None] = lambda: None) -> tuple[str, ...]:
+            self.readers.add(current_thread().name)
+            assert ready.wait(30)
+            return editor.typeahead_damaged(check)
+
+        self.typeahead_damaged = damaged
 
 
 def _changes(n: int) -> list[dict[str, Any]]:
@@ -138,7 +154,7 @@ def test_a_slice_does_not_wait_for_the_check_of_a_large_state(world: World, monk
 
 
 def test_a_background_query_ends_when_it_is_closed(world: World) -> None:
-    def endless(state: State) -> bool:
+    def endless(state: State, _: Callable[[], None]) -> bool:
         state.connection.execute(
             "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n) SELECT MAX(n) FROM n"
         )
@@ -151,16 +167,38 @@ def test_a_background_query_ends_when_it_is_closed(world: World) -> None:
     assert look.answer is None
 
 
-def test_a_background_query_has_the_lowest_priority(world: World) -> None:
-    found: list[int] = []
+def test_a_background_query_that_reads_files_ends_when_it_is_closed(world: World) -> None:
+    calls = 0
 
-    def priority(_: State) -> bool:
-        found.append(os.getpriority(os.PRIO_PROCESS, get_native_id()))
-        return True
+    def endless(_: State, check: Callable[[], None]) -> bool:
+        nonlocal calls
+        while True:
+            check()
+            calls += 1
 
     with world.states.open(world.generation) as state:
-        query = BackgroundQuery(state.path, priority)
-        assert query.answered(10)
+        query = BackgroundQuery(state.path, endless)
+        assert not query.answered(0.3)
         query.close()
-    # Only Linux has a priority for each thread.
-    assert found == [19 if sys.platform == "linux" else os.getpriority(os.PRIO_PROCESS, 0)]
+    assert query.answer is None
+    assert 1 <= calls <= 10  # it pauses between two steps
+
+
+def test_a_slice_does_not_wait_for_the_check_of_large_typeahead_files(world: World) -> None:
+    ready = Event()
+    clock, rounds = Clock(), list[FaultReport]()
+    reconciler = Reconciler(world.sink, rate=1_000, rest=1_000, on_round=rounds.append, now=clock.timer.now)
+    with world.states.open(world.generation) as state:
+        editor = SlowFilesEditor(world.sink.edit(world.generation), ready)
+        for _ in range(2):
+            clock.sleep(1)
+            reconciler.slice(state, editor, lambda: None)
+        assert (reconciler.total.checked, rounds, editor.readers) == (0, [], {"state"})
+        ready.set()
+        while not rounds:
+            clock.sleep(1)
+            reconciler.slice(state, editor, lambda: None)
+        editor.close()
+    reconciler.close()
+    assert (rounds[0].checked, rounds[0].faults) == (DOCUMENTS_OF_THE_WORLD, ())
+    assert editor.readers == {"state"}
