@@ -16,7 +16,6 @@ import pytest
 _TESTS: Final = Path(__file__).parent
 # What these assert depends on how busy the machine is, or makes it busy, or restarts whole clusters.
 _ALONE: Final = (
-    "people/web",
     "processes/cluster/test_builds_survive_kills.py",
     "processes/cluster/test_reads_survive_kills.py",
     "processes/endurance/test_swaps_under_load.py",
@@ -59,8 +58,8 @@ def main(arguments: Sequence[str]) -> int:
     Returns:
         pytest's exit code of the first stage that failed, else 0; 5 only where neither stage had a test.
     """
-    # Two workers fill two cores: more of them would each start an OpenSearch node.
-    workers = str(max(2, os.cpu_count() or 2))
+    # One more than the cores, as many tests wait; each worker starts an OpenSearch node of its own.
+    workers = str(max(2, os.cpu_count() or 2) + 1)
     codes = [
         subprocess.run([sys.executable, "-m", "pytest", *stage, *arguments], check=False).returncode
         for stage in (("--stage", "parallel", "-n", workers, "--dist", "loadfile"), ("--stage", "serial"))
