@@ -81,9 +81,8 @@ def test_small_files_of_the_typeahead_that_are_cut_short_while_serving_end_no_pr
     settings = {"DATA_DIR": str(world.root), "STATE_DIR": str(tmp_path / "state"), "SUGGEST_CACHE_MB": "0"}
     with serving(tmp_path / "service", settings) as service:
         right = [get(service.base, path).json for path in _SUGGESTIONS]
-        for path in world.files():
-            if path.suffix == ".segment":
-                os.truncate(path, 0)
+        for segment in (path for path in world.files() if path.suffix == ".segment"):
+            os.truncate(segment, 0)
         for path, expected in zip(_SUGGESTIONS, right, strict=True):
             try:
                 answer = get(service.base, path)
