@@ -5,7 +5,6 @@ import signal
 import socket
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -17,6 +16,7 @@ from typer.testing import CliRunner
 
 import shop_directory.command_line as program
 from shop_directory.settings.exit_codes import problems_as_json
+from tests.support.served import until_ready
 from tests.support.worlds import embedded_world
 
 REPOSITORY: Final = Path(__file__).parents[3]
@@ -133,8 +133,7 @@ def test_serve_says_where_it_listens_gives_hints_and_ends_on_a_signal(tmp_path: 
         try:
             first = process.stdout.readline().decode()
             url = first.rpartition(" ")[2].strip()
-            with urllib.request.urlopen(f"{url}/ready", timeout=10) as answer:  # noqa: S310 - our own address
-                assert answer.status == 200
+            until_ready(url)
         finally:
             process.send_signal(signal.SIGTERM)
             rest = process.stdout.read()
