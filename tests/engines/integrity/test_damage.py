@@ -6,17 +6,18 @@
 import asyncio
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from service.search.embedded.checks import FileChecks
+from service.search.embedded.checks import CheckedFile, FileChecks
 from tests.engines.integrity.world import UNAVAILABLE, Damage, DamagedWorld, answers
 
 FLIPS: Final = int(os.environ.get("SHOP_DIRECTORY_FLIPS", "60"))
 TRUNCATIONS: Final = int(os.environ.get("SHOP_DIRECTORY_TRUNCATIONS", "20"))
+_TRIED: Final = 500
 _BOUND_S: Final = 30.0
 
 pytestmark = pytest.mark.rule("E3")
@@ -59,6 +60,55 @@ async def _rounds(checks: FileChecks, count: int) -> None:
     async with asyncio.timeout(_BOUND_S):
         while checks.rounds < until:
             await asyncio.sleep(0.005)
+
+
+class _NoChecks(FileChecks):
+    """None at all, as before there were any."""
+
+    def check(self, scope: str, files: Collection[CheckedFile]) -> None:
+        """Take the files as they are."""
+
+    def watch(self, scope: str, owner: object, files: Collection[CheckedFile]) -> None:
+        """Never read them again."""
+
+
+async def _misleading_flip(world: DamagedWorld, right: dict[str, str]) -> Damage:
+    """A flip in the stored documents that gives a wrong answer where nothing is checked; the file is whole again."""
+    stored = [path for path in world.files() if path.suffix == ".store"]
+    for damage in damages(stored, _TRIED, 0, seed=4):
+        damage.do()
+        backend = world.backend(_NoChecks())
+        found = await answers(backend)
+        await backend.close()
+        damage.do()
+        if wrong(found, right):
+            return damage
+    raise AssertionError("no flip gives a wrong answer")
+
+
+async def test_a_flip_that_would_change_an_answer_is_a_failure_before_the_start_and_while_serving(
+    world: DamagedWorld,
+) -> None:
+    right = await _right(world)
+    damage = await _misleading_flip(world, right)
+    damage.do()
+    backend = world.backend()
+    found = await answers(backend)
+    await backend.close()
+    damage.do()
+    assert (wrong(found, right), set(found.values())) == ([], {UNAVAILABLE})
+
+    checks = FileChecks(rate=1e9, pause=0.01)
+    backend = world.backend(checks)
+    await backend.refresh()  # the files are open, and no document has been read
+    damage.do()
+    await _rounds(checks, 1)
+    found = await answers(backend)
+    damage.do()
+    assert (wrong(found, right), set(found.values())) == ([], {UNAVAILABLE})
+    await _rounds(checks, 1)
+    assert await answers(backend) == right
+    await backend.close()
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from index_mappings.integrity import COMMITTED
 from tests.engines.integrity.test_damage import damages
 from tests.engines.integrity.world import DamagedWorld
 from tests.support.served import get, post
-from tests.support.service_process import Service
+from tests.support.service_process import Service, serving
 
 TRUNCATIONS: Final = int(os.environ.get("SHOP_DIRECTORY_TRUNCATIONS", "4"))
 _READS: Final[tuple[tuple[str, dict[str, Any] | None], ...]] = (
@@ -30,6 +30,7 @@ _READS: Final[tuple[tuple[str, dict[str, Any] | None], ...]] = (
     ("/tool/get_shop", {"shop_domain": "d1.internal"}),
     ("/tool/get_shipping_policy", {"shop_domain": "d2.internal"}),
 )
+_SUGGESTIONS: Final = tuple(f"/suggest?q={q}" for q in ("l", "lumen", "kestrle", "harbour", "ink", "moss", "d1", "zz"))
 _LOG: Final = logging.getLogger(__name__)
 # Stamp and cached answers are trusted for two seconds, and all files of this small generation are read in two; a busy
 # machine takes longer, up to three in a hundred times more than ten.
@@ -70,6 +71,24 @@ class _Reading:
             return get(self.service.base, "/ready").body.decode()
         except (OSError, HTTPException):
             return ""
+
+
+@pytest.mark.rule("E3")
+def test_small_files_of_the_typeahead_that_are_cut_short_while_serving_end_no_process(tmp_path: Path) -> None:
+    world = DamagedWorld(tmp_path)
+    world.sink.close()
+    # Each request is answered from the segments, as no response is cached.
+    settings = {"DATA_DIR": str(world.root), "STATE_DIR": str(tmp_path / "state"), "SUGGEST_CACHE_MB": "0"}
+    with serving(tmp_path / "service", settings) as service:
+        right = [get(service.base, path).json for path in _SUGGESTIONS]
+        for segment in (path for path in world.files() if path.suffix == ".segment"):
+            os.truncate(segment, 0)
+        for path, expected in zip(_SUGGESTIONS, right, strict=True):
+            try:
+                answer = get(service.base, path)
+            except (OSError, HTTPException):
+                raise AssertionError(f"the process ended with {service.ended()}") from None
+            assert answer.status == 503 or answer.json == expected, path
 
 
 @pytest.mark.slow

@@ -92,18 +92,28 @@ async def test_ignored_words_of_any_script_are_shown_as_they_were_typed(director
 @pytest.mark.rule("M3")
 async def test_a_long_text_begins_a_form_as_a_short_one_does(directory: Directory) -> None:
     han = "東京都渋谷区神南一丁目新宿本店銀座中央通大阪心斎橋京都四条河原町"
+    signs = "(.*)[^$]{?}|\\~" * 6
     world = await directory(
         [
             shop("Kestrel", "the-very-long-domain-of-kestrel.example-shops.com"),
             shop("Wren", "the-very-long-domain-ofxkestrel.example-shops.com"),
-            shop(f"{han}本"),
-            shop(f"{han[:-1]}駅本"),
+            shop(f"{han}本", popularity=0.4),
+            shop(f"{han[:-1]}駅本", popularity=0.3),
+            shop(f"{han * 4}本", popularity=0.2),
+            shop(f"{han * 4}駅", popularity=0.1),
+            shop(signs, "signs.internal"),
         ]
     )
     found = {
         "the-very-long-domain-of-kestrel.example-sh": ["Kestrel"],
-        han: [f"{han}本"],
-        han[:25]: [f"{han}本", f"{han[:-1]}駅本"],
+        han: [f"{han}本", f"{han * 4}本", f"{han * 4}駅"],
+        han[:25]: [f"{han}本", f"{han[:-1]}駅本", f"{han * 4}本", f"{han * 4}駅"],
+        han * 4: [f"{han * 4}本", f"{han * 4}駅"],
+        f"{han * 4}本": [f"{han * 4}本"],
+        f"{han * 4}.": [f"{han * 4}本", f"{han * 4}駅"],
+        f"{han * 3}駅{han}": [],
+        signs[:80]: [signs],
+        f"]{signs[:80]}": [],
     }
     assert {query: await found_names(world, query) for query in found} == found
 

@@ -1,16 +1,24 @@
-"""The bound of a request's head is the one that is documented, however the head arrives."""
+"""The bound of a request's head is the one that is documented, however the head arrives and whichever path answers."""
 
 import pytest
 
+from tests.support.problems import problem
 from tests.support.wire import exchange
 
 BOUND = 65_536
-CLOSE = "host: localhost\r\nconnection: close\r\n"
+HEALTH = "/health"
+# Answered by the fast path of the protocol where the connection goes on, otherwise by the application.
+SUGGEST = "/suggest?q=boo"
+_TOO_LONG = problem(
+    400,
+    "invalid_input",
+    "The request is not valid HTTP, or its head is too long. Percent-encode # and what is not ASCII in the address.",
+)
 
 
-def head_of(size: int, lines: int = 1, filler: str = "a") -> bytes:
+def head_of(size: int, lines: int = 1, filler: str = "a", target: str = HEALTH, connection: str = "close") -> bytes:
     """A GET of so many bytes, its surplus shared by some headers."""
-    bare = f"GET /health HTTP/1.1\r\n{CLOSE}"
+    bare = f"GET {target} HTTP/1.1\r\nhost: localhost\r\nconnection: {connection}\r\n"
     surplus = size - len(bare) - len("\r\n")
     each, rest = divmod(surplus, lines)
     fields = [f"x-{number:04d}: " for number in range(lines)]
@@ -26,6 +34,21 @@ def head_of(size: int, lines: int = 1, filler: str = "a") -> bytes:
 @pytest.mark.parametrize(("size", "status"), [(BOUND, 200), (BOUND + 1, 400), (120_000, 400)])
 def test_a_head_that_is_sent_in_one_piece(base: str, size: int, status: int, lines: int, filler: str) -> None:
     assert [reply.status for reply in exchange(base, head_of(size, lines, filler))] == [status]
+
+
+@pytest.mark.rule("E6", "E1")
+@pytest.mark.parametrize("target", [HEALTH, SUGGEST])
+@pytest.mark.parametrize("connection", ["keep-alive", "close"])
+def test_a_head_beyond_the_bound_is_refused_on_each_path_and_ends_the_connection(
+    base: str, target: str, connection: str
+) -> None:
+    last = head_of(200)
+    (whole, *others) = exchange(base, head_of(BOUND, target=target, connection=connection) + last)
+    assert (whole.status, [reply.status for reply in others]) == (200, [200] if connection == "keep-alive" else [])
+    for size in (BOUND + 1, 120_000):
+        (refused,) = exchange(base, head_of(size, target=target, connection=connection) + last)
+        assert refused.summary == (400, "application/problem+json", _TOO_LONG)
+        assert refused.headers["connection"] == "close"
 
 
 @pytest.mark.rule("E6", "E1")

@@ -5,7 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
-import urllib.request
+from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Final
@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 import shop_directory.command_line as program
 from shop_directory.settings.exit_codes import problems_as_json
+from tests.support.served import until_ready
 from tests.support.worlds import embedded_world
 
 REPOSITORY: Final = Path(__file__).parents[3]
@@ -49,22 +50,32 @@ def test_a_part_that_is_not_installed_names_itself_and_leaves_the_others_usable(
     assert result.output == "shop-directory broken: Not usable: service.no_such_module is not installed.\n"
 
 
+@pytest.fixture
+def taken_port() -> Iterator[int]:
+    """A port on which another program listens at all addresses: a service that is not refused ends in another way."""
+    dual = socket.has_dualstack_ipv6()
+    family = socket.AF_INET6 if dual else socket.AF_INET
+    with socket.create_server(("", 0), family=family, dualstack_ipv6=dual) as taken:
+        yield taken.getsockname()[1]
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize(
     "host", ["0.0.0.0", "::", "192.0.2.7", "::ffff:192.0.2.7", "directory.internal", "localhost.internal"]
 )
 def test_listening_beyond_this_machine_without_an_operations_key_is_refused_with_both_ways_out(
-    command_line: typer.Typer, monkeypatch: pytest.MonkeyPatch, host: str, workers: int
+    command_line: typer.Typer, monkeypatch: pytest.MonkeyPatch, taken_port: int, host: str, workers: int
 ) -> None:
     shared = {"SHOP_DIRECTORY_LIMITER": "redis", "SHOP_DIRECTORY_REPORTS": "redis"} if workers > 1 else {}
     for name, value in shared.items():
         monkeypatch.setenv(name, value)
-    result = CliRunner().invoke(command_line, ["serve", "--host", host, "--port", "0", "--workers", str(workers)])
-    assert result.exit_code == 2
-    assert result.output == (
+    options = ["--host", host, "--port", str(taken_port), "--workers", str(workers)]
+    result = CliRunner().invoke(command_line, ["serve", *options])
+    message = (
         f"SHOP_DIRECTORY_HOST is {host}, so other machines would read /metrics, /metrics/resources and /api/ops/state: "
         "set a key for them in SHOP_DIRECTORY_OPS_KEY, or SHOP_DIRECTORY_OPEN_OPERATIONS=true if that is meant.\n"
     )
+    assert (result.exit_code, result.output) == (2, message)
 
 
 @pytest.mark.parametrize(
@@ -122,8 +133,7 @@ def test_serve_says_where_it_listens_gives_hints_and_ends_on_a_signal(tmp_path: 
         try:
             first = process.stdout.readline().decode()
             url = first.rpartition(" ")[2].strip()
-            with urllib.request.urlopen(f"{url}/ready", timeout=10) as answer:  # noqa: S310 - our own address
-                assert answer.status == 200
+            until_ready(url)
         finally:
             process.send_signal(signal.SIGTERM)
             rest = process.stdout.read()

@@ -8,8 +8,11 @@ from hypothesis import strategies as st
 
 from index_mappings.forms import query_forms, shop_forms
 from index_mappings.tiers import FindTier
-from service.search.clauses import Below, meets
-from service.search.plan import find_plan
+from service.search.clauses import AllOf, AnyOf, Below, Clause, NoneOf, meets
+from service.search.plan import filter_clauses, find_plan
+from service.search.planned_backend import CATEGORY_CAP
+from service.tools.fields import query_text
+from tests.engines.typeahead.crowded import HAN, HANGUL
 from tests.rules.backends.strategies import SLUGS, domains, names
 
 Fields = dict[str, tuple[str, ...]]
@@ -51,6 +54,26 @@ def test_a_plan_has_the_tiers_that_can_hold_a_shop(text: str, category: bool, ti
     plan = find_plan(query, dict.fromkeys(query.words, ("garden",) if category else ()), ())
     by_forms = [FindTier.EQUALS_FULL, FindTier.BEGINS_FULL, FindTier.BEGINS_KEY] if text else []
     assert [tier for tier, _ in plan.tiers] == [*by_forms, *(FindTier[tier] for tier in tiers.split())]
+
+
+def _leaves(clause: Clause) -> int:
+    """How many conditions on a field an engine evaluates for a clause at most."""
+    return sum(map(_leaves, clause.clauses)) if isinstance(clause, AllOf | AnyOf | NoneOf) else 1
+
+
+@pytest.mark.rule("M8", "M5")
+@pytest.mark.parametrize("letters", ["abcdefghijkl", HAN, HANGUL])
+@pytest.mark.parametrize(("words", "length", "most"), [(1, 200, 6), (2, 99, 49), (12, 15, 267), (12, 1, 267)], ids=str)
+def test_a_plan_grows_with_the_words_of_a_query_and_not_with_their_letters(
+    letters: str, words: int, length: int, most: int
+) -> None:
+    text = " ".join((letters[start:] + letters * 17)[:length] for start in range(words))
+    query = query_forms(query_text(text))
+    slugs = {word: tuple(f"{word[:1]}-{number}" for number in range(CATEGORY_CAP)) for word in query.words}
+    plan = find_plan(query, slugs, filter_clauses("DE", "books"))
+    assert sum(_leaves(clause) for _, clause in plan.tiers) <= most
+    assert _leaves(plan.matching) <= most
+    assert len(plan.filters) == 2
 
 
 def test_a_bound_of_a_whole_number_says_nothing_of_texts() -> None:
