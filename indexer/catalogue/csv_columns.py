@@ -48,17 +48,29 @@ class Columns:
 
     @property
     def unused(self) -> tuple[str, ...]:
-        """The columns without a field."""
-        return tuple(name for position, name in enumerate(self.header) if position not in self.positions.values())
+        """The names of the columns without a field; a column may have no name, or that of another one."""
+        return tuple(self.header[position] for position in self._unused_positions())
 
     def as_text(self) -> str:
         """The mapping as text, one field a line."""
         lines = [f"  {field:<15} {self._meaning(field)}" for field in FIELDS]
-        unused = ", ".join(map(repr, self.unused)) or "none"
-        return "\n".join(["Columns:", *lines, f"  {'not used':<15} {unused}"])
+        unused = [self._shown(position) for position in self._unused_positions() if self.header[position]]
+        # Spreadsheets end each row with empty cells.
+        if nameless := len(self.unused) - len(unused):
+            unused.append(f"{nameless} without a name")
+        return "\n".join(["Columns:", *lines, f"  {'not used':<15} {', '.join(unused) or 'none'}"])
+
+    def _unused_positions(self) -> list[int]:
+        return [position for position in range(len(self.header)) if position not in self.positions.values()]
 
     def _meaning(self, field: str) -> str:
-        return f"column {self.header[self.positions[field]]!r}" if field in self.positions else _DEFAULTS[field]
+        return f"column {self._shown(self.positions[field])}" if field in self.positions else _DEFAULTS[field]
+
+    def _shown(self, position: int) -> str:
+        """A column's name, with its number where several have that name."""
+        name = self.header[position]
+        several = [_plain(other) for other in self.header].count(_plain(name)) > 1
+        return f"{name!r} (column {position + 1})" if several else repr(name)
 
 
 _DEFAULTS: Final[Mapping[str, str]] = {
@@ -91,7 +103,7 @@ def columns_of(header: Sequence[str], stated: Sequence[str]) -> Columns:
         position = named.index(_plain(column)) if equals and _plain(column) in named else None
         if position is None or (field and field not in FIELDS):
             raise CatalogueError(
-                f"--map {pair!r} is wrong: it must be COLUMN=FIELD, with a column of the file ({', '.join(header)})"
+                f"--map {pair!r} is wrong: it must be COLUMN=FIELD, with a column of the file ({_names(header)})"
                 f" and a field ({', '.join(FIELDS)})"
             )
         settled.add(position)
@@ -106,11 +118,16 @@ def columns_of(header: Sequence[str], stated: Sequence[str]) -> Columns:
             positions[field] = position
     missing = [field for field in _REQUIRED if field not in positions]
     if missing:
+        options = " ".join(f"--map COLUMN={field}" for field in missing)
         raise CatalogueError(
-            f"no column is recognised as the {' or the '.join(missing)} (there are: {', '.join(header)}): name it by"
-            f" --map COLUMN={missing[0]}"
+            f"no column is recognised as the {' or the '.join(missing)} (there are: {_names(header)}): name it by"
+            f" {options}"
         )
     return Columns(positions, tuple(header))
+
+
+def _names(header: Sequence[str]) -> str:
+    return ", ".join(filter(None, header))
 
 
 def _plain(name: str) -> str:

@@ -28,6 +28,8 @@ from indexer.records.shop import ShopRecord, reasons
 
 _SAMPLE: Final = 64 * 1024
 _DELIMITERS: Final = ",;\t|"
+# A first line by which spreadsheets state the delimiter; it belongs to no row.
+_STATED_DELIMITER: Final = re.compile(r"sep=([,;\t|])(?:\r\n|\r|\n)", re.IGNORECASE)
 _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 _MAX_ID: Final = 64
 _MAX_SLUG: Final = 100
@@ -70,9 +72,11 @@ class CsvShops:
         """
         self._path, self._options = path, options
         self._encoding = _encoding(path)
-        self.delimiter = _DELIMITERS[0]
         with self._opened() as file, self._as_error():
-            self.delimiter = _delimiter(file.read(_SAMPLE))
+            sample = file.read(_SAMPLE)
+        stated = _STATED_DELIMITER.match(sample)
+        self._lines_before_header = 0 if stated is None else 1
+        self.delimiter = _delimiter(sample) if stated is None else stated[1]
         header = next((cells for _, cells in self._lines()), None)
         if header is None:
             raise CatalogueError(f"{path} is empty: its first line must name the columns")
@@ -97,7 +101,7 @@ class CsvShops:
                     continue
                 faults: list[tuple[str | None, str]] = [("id", f"is already the id of line {first}{self._made()}")]
             except ValidationError as error:
-                faults = [(field, self._advised(field, reason)) for field, reason in reasons(error)]
+                faults = [(field, self._advised(field, reason, cells)) for field, reason in reasons(error)]
                 # Where ids are made from domains, a missing or wrong domain is one fault, without the id that it lacks.
                 faults = [fault for fault in faults if fault[0] != "id" or "id" in self.columns.positions] or faults
             except _RowError as error:
@@ -107,16 +111,16 @@ class CsvShops:
     def _record(self, cells: Sequence[str]) -> ShopRecord:
         more = len(cells) - len(self.columns.header)
         if more > 0 and any(cell.strip() for cell in cells[-more:]):
-            raise _RowError(f"the row has {more} cells more than the header: quote cells that hold the delimiter")
+            raise _RowError(f"the row is longer than the header by {more}: quote cells that hold the delimiter")
         return ShopRecord.model_validate(self._fields(cells))
 
     def _lines(self) -> Iterator[tuple[int, list[str]]]:
         """The rows that are not blank, the header first, each with the number of its first line."""
         with self._opened() as file, self._as_error():
-            reader = csv.reader(file, delimiter=self.delimiter)
-            last = 0
+            last = self._lines_before_header
+            reader = csv.reader(islice(file, last, None), delimiter=self.delimiter)
             for row in reader:
-                line, last = last + 1, reader.line_num
+                line, last = last + 1, self._lines_before_header + reader.line_num
                 if any(cell.strip() for cell in row):
                     yield line, row
 
@@ -168,9 +172,16 @@ class CsvShops:
         except ValueError:
             return text
 
-    def _advised(self, field: str, reason: str) -> str:
+    def _advised(self, field: str, reason: str, cells: Sequence[str]) -> str:
+        """The reason of a bad row, with what a CSV may hold instead."""
+        position = self.columns.positions.get(field)
+        if position is not None and position < len(cells) and len(cells[position].splitlines()) > 1:
+            return f"{reason}: the cell has a line break"
+        if field == "countries":
+            return f"{reason}, or English names"
         if field == "categories" and not self._options.category:
-            return f"{reason}; --category gives one to rows without any"
+            column = "" if field in self.columns.positions else "--map COLUMN=categories names their column, "
+            return f"{reason}; {column}--category gives one to rows without any"
         return reason
 
     def _made(self) -> str:

@@ -37,7 +37,7 @@ def status_command(
     with exit_on_failure("The generations could not be listed"), parts.opened(settings) as workspace:
         location = workspace.sink.location
         listed = [_as_wire(found, workspace) for found in workspace.sink.generations()]
-    print(json.dumps({"location": location, "generations": listed}) if as_json else _as_text(listed))
+    print(json.dumps({"location": location, "generations": listed}) if as_json else _as_text(listed, location))
     if all(found["role"] != Role.LIVE.value for found in listed):
         raise typer.Exit(ExitCode.BAD_INPUT)
 
@@ -154,9 +154,9 @@ def _as_wire(found: "Generation", workspace: parts.Workspace) -> dict[str, Any]:
     }
 
 
-def _as_text(listed: list[dict[str, Any]]) -> str:
+def _as_text(listed: list[dict[str, Any]], location: str) -> str:
     if not listed:
-        return "There is no generation: build one by shop-directory index build."
+        return f"There is no generation in {location}: build one by shop-directory index build."
     lines = []
     for found in listed:
         held = ", ".join(f"{count:,} {kind}" for kind, count in (found["counts"] or {}).items()) or "not sealed"

@@ -78,7 +78,7 @@ class SqliteTokenStore:
                 return work(self._connect())
             except (sqlite3.Error, OSError) as error:
                 self._disconnect()
-                raise TokensUnavailable(f"the token file: {type(error).__name__}") from error
+                raise TokensUnavailable(f"the token file {self._path.absolute()}: {type(error).__name__}") from error
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, run)
 

@@ -10,16 +10,20 @@ from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import Stamp
 from service.errors import BackendUnavailableError, NotReadyError, ServiceError
 from service.runtime.request_context import current, remaining_seconds
-from service.search.failures import BackendUnavailable, GenerationGone, NotReadable, OtherSchema
+from service.search.failures import BackendUnavailable, GenerationGone, NotReadable, OtherSchema, TypeaheadNotOpen
 from service.search.protocol import SearchBackend, Snapshot, TypeaheadState
 
 T = TypeVar("T")
 Work = Callable[[Snapshot], Awaitable[T]]
 
+_NOT_OPEN: Final = (
+    "The index is not open for searches yet, which takes a minute after an installation. Shops can be looked up by "
+    "domain or id meanwhile. Try again in 1 second; if it lasts, the operator finds the cause at /ready and in the log."
+)
 _LOG: Final = logging.getLogger(__name__)
 _NO_INDEX: Final = (
-    "No index is published here yet, so nothing can be answered. The operator publishes one with shop-directory index "
-    "build, and this service then answers without a restart. Try again in 2 seconds."
+    "No index is published where this service looks for one, so nothing can be answered. The operator builds one with "
+    "shop-directory index build, or corrects the location, which the log names. Try again in 2 seconds."
 )
 _OTHER_SCHEMA: Final = (
     "The published index has a schema version that this service does not read, so nothing can be answered. The "
@@ -123,7 +127,7 @@ def unavailable(error: Exception, request_id: str) -> BackendUnavailableError | 
     # Only the type of the cause: its text may hold the query.
     cause = type(error.__cause__ or error).__name__
     _LOG.warning("request=%s the search engine did not answer: %s (%s)", request_id, error, cause)
-    return BackendUnavailableError()
+    return BackendUnavailableError(_NOT_OPEN if isinstance(error, TypeaheadNotOpen) else None)
 
 
 async def _run_on(snapshot: Snapshot, work: Work[T]) -> LiveResult[T]:

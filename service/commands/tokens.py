@@ -114,12 +114,18 @@ def new_command(
     """
     issued = Token(new_token_id(), _name(name), _quota_class(quota_class), _expiry(expires))
     text = new_token_text()
-    _with_store(context, lambda store: store.issue(issued, hash_of(text)))
+    settings = _store_settings(context)
+    _with_store(settings, lambda store: store.issue(issued, hash_of(text)))
     if as_json:
         typer.echo(json.dumps({"token": text, **_as_wire(issued)}, ensure_ascii=False))
         return
     typer.echo(text)
-    typer.echo(f"Token {issued.id}: its text is shown only once. Send it in the header x-api-token.", err=True)
+    # A service that reads another file, such as that of another directory, does not know the token.
+    typer.echo(
+        f"Token {issued.id} is stored in {_location(settings)}. Its text is shown only once: send it in the header"
+        " x-api-token.",
+        err=True,
+    )
 
 
 @token.command("list")
@@ -134,10 +140,13 @@ def list_command(context: typer.Context, *, as_json: JsonOption = False) -> None
 
     Exit codes: 0 done, 2 wrong usage, 3 the store does not answer.
     """
-    tokens = _with_store(context, lambda store: store.all())
+    settings = _store_settings(context)
+    tokens = _with_store(settings, lambda store: store.all())
     if as_json:
         typer.echo(json.dumps([_as_wire(found) for found in tokens], ensure_ascii=False))
         return
+    if not tokens:
+        typer.echo(f"There are no tokens in {_location(settings)}.", err=True)
     for found in tokens:
         typer.echo(f"{found.id}  {found.quota_class:<12}  {_expiry_text(found):<24}  {found.name}")
 
@@ -162,7 +171,7 @@ def revoke_command(
     Exit codes: 0 done, 1 there is no such token, 2 wrong usage, 3 the store
     does not answer.
     """
-    revoked = _with_store(context, lambda store: store.revoke(token_id))
+    revoked = _with_store(_store_settings(context), lambda store: store.revoke(token_id))
     if as_json:
         typer.echo(json.dumps({"revoked": revoked}))
     elif revoked:
@@ -172,14 +181,23 @@ def revoke_command(
         end_command(ExitCode.BAD_INPUT, "There is no token with this id; `list` shows the ids.")
 
 
-def _with_store(context: typer.Context, work: Callable[[TokenStore], Awaitable[T]]) -> T:
+def _store_settings(context: typer.Context) -> "StoreSettings":
     from service.settings.stores import StoreSettings
     from shop_directory.settings.reading import SettingsError
 
     try:
-        settings = StoreSettings.load(_OPTIONS, **context.obj)
+        return StoreSettings.load(_OPTIONS, **context.obj)
     except SettingsError as error:
         end_command(ExitCode.USAGE, str(error))
+
+
+def _location(settings: "StoreSettings") -> str:
+    if settings.token_store is TokenStoreKind.SQLITE:
+        return str(settings.token_file.absolute())
+    return f"Redis with the prefix {settings.redis_prefix}"
+
+
+def _with_store(settings: "StoreSettings", work: Callable[[TokenStore], Awaitable[T]]) -> T:
     try:
         return asyncio.run(_call_store(settings, work))
     except TokensUnavailable as error:

@@ -9,6 +9,10 @@ class GenerationGone(BackendUnavailable):
     """The requested generation was removed: look up what is live now, and retry once (C2)."""
 
 
+class TypeaheadNotOpen(BackendUnavailable):
+    """The typeahead of the live generation is not open yet, or could not be opened: only shops can be looked up."""
+
+
 class TypeaheadUnavailable(BackendUnavailable):
     """The files of a typeahead are unavailable. The text is for operators: no paths or addresses, no last period."""
 

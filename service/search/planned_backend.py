@@ -12,7 +12,7 @@ from index_mappings.generations import Stamp
 from service.runtime.metrics import NO_METRICS, Metrics
 from service.runtime.request_context import current
 from service.search.engine import Engine
-from service.search.failures import BackendUnavailable
+from service.search.failures import TypeaheadNotOpen
 from service.search.freshness import MAX_AGE_SECONDS, LiveStamp
 from service.search.protocol import FindQuery, Found, Generations, SuggestQuery, SuggestResult, TypeaheadState
 from service.search.shop_details import ShopDetails
@@ -158,5 +158,5 @@ async def snapshot_of(engine: Engine, stamp: Stamp, category_cap: int = CATEGORY
     return PlannedSnapshot(engine, stamp, await engine.typeahead(stamp), category_cap)
 
 
-def _not_open() -> BackendUnavailable:
-    return BackendUnavailable("the typeahead of the live generation is not open")
+def _not_open() -> TypeaheadNotOpen:
+    return TypeaheadNotOpen("the typeahead of the live generation is not open")

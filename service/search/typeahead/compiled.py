@@ -5,6 +5,7 @@ container. That folder is empty at first, and compiling takes half a minute of p
 installation compiled is copied there first.
 """
 
+import logging
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +23,7 @@ _INSTALLED: Final = Path(__file__).with_name("kernel") / "__pycache__"
 _KINDS: Final = ("*.nbc", "*.nbi")
 # The only function whose code numba caches, because only it is called from Python.
 _ENTRY: Final[Any] = suggest
+_LOG: Final = logging.getLogger(__name__)
 
 
 def load_kernel() -> None:
@@ -34,6 +36,12 @@ def load_kernel() -> None:
         # If this fails, the code is compiled instead.
         with suppress(OSError):
             _copy(cache)
+    if not any(cache.glob("*.nbi")):
+        _LOG.info(
+            "compiling the typeahead to machine code, which takes half a minute of processor time; until then searches "
+            "and suggest requests are refused. python -m service.search.typeahead does it in advance, once for each "
+            "installation"
+        )
     compile_kernel()
 
 

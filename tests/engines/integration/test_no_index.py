@@ -21,8 +21,8 @@ from tests.support.served import get, post, served
 from tests.support.stdio_lines import INITIALIZE
 
 NO_INDEX: Final = (
-    "No index is published here yet, so nothing can be answered. The operator publishes one with shop-directory index "
-    "build, and this service then answers without a restart. Try again in 2 seconds."
+    "No index is published where this service looks for one, so nothing can be answered. The operator builds one with "
+    "shop-directory index build, or corrects the location, which the log names. Try again in 2 seconds."
 )
 READY: Final = (
     "search: nothing is published yet. Build the index with shop-directory index build; the log of this process says "

@@ -101,3 +101,22 @@ def test_a_process_that_caches_elsewhere_takes_what_the_installation_compiled(tm
     (folder,) = (tmp_path / "cache").iterdir()
     assert run.stdout.splitlines() == [f"{folder} 1 Counter()"]
     assert not list(folder.glob("*.new"))
+
+
+@pytest.mark.parametrize(
+    ("before", "logged"),
+    [("", []), ("compiled._INSTALLED = pathlib.Path('nowhere')", ["compiling the typeahead to machine code"])],
+)
+def test_a_process_that_has_to_compile_logs_it_first(tmp_path: Path, before: str, logged: list[str]) -> None:
+    # Compiling itself is left out, as it takes half a minute.
+    program = (
+        "import logging, pathlib, sys\n"
+        "from service.search.typeahead import compiled\n"
+        "logging.basicConfig(level=logging.INFO, format='%(message)s', stream=sys.stdout)\n"
+        f"{before}\n"
+        "compiled.compile_kernel = lambda: None\n"
+        "compiled.load_kernel()\n"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert [line.split(",")[0] for line in run.stdout.splitlines()] == logged

@@ -71,7 +71,7 @@ PROBLEMS: Final = {
     "token --path my-shops list": (
         3,
         "unavailable",
-        "Nothing was done: the token store does not answer (the token file: IsADirectoryError).",
+        "Nothing was done: the token store does not answer (the token file FOLDER/my-shops: IsADirectoryError).",
     ),
     "rechecks claim --worker a/b": (
         2,
@@ -115,7 +115,10 @@ def test_a_stream_is_one_json_object_a_line(command: str, folder: Path, tmp_path
 def test_a_problem_is_an_object_with_its_code_on_standard_error(line: str, folder: Path) -> None:
     code, name, message = PROBLEMS[line]
     done = run(folder, *line.split(), "--json")
-    assert (done.code, done.error) == (code, {"error": {"code": name, "message": message}})
+    assert (done.code, done.error) == (
+        code,
+        {"error": {"code": name, "message": message.replace("FOLDER", str(folder))}},
+    )
     assert done.out == "" or isinstance(done.document, dict)
 
 

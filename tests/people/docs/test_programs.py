@@ -43,7 +43,7 @@ PRINTS: Final[tuple[Callable[[list[str]], bool], ...]] = (
 
 def run(block: Block, base: str, token: str, folder: Path, packages: Path) -> list[str]:
     """Run a program against a service; returns the lines that it prints."""
-    program = folder / f"program.{'py' if block.language == 'python' else 'ts'}"
+    program = folder / f"program.{'py' if block.language == 'python' else 'mts'}"
     program.write_text(block.text.replace(HERE, urlsplit(base).netloc), encoding="utf-8")
     environment = {"PATH": os.environ["PATH"], TOKEN: token}
     if block.language == "python":
@@ -56,7 +56,6 @@ def run(block: Block, base: str, token: str, folder: Path, packages: Path) -> li
             check=False,
         )
     else:
-        (folder / "package.json").write_text('{"type": "module"}', encoding="utf-8")
         (folder / "node_modules").symlink_to(packages)
         found = node(
             [str(program)],

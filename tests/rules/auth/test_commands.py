@@ -39,6 +39,12 @@ def _find(location: StoreLocation, text: str) -> Token | None:
     return asyncio.run(find())
 
 
+def _named(location: StoreLocation) -> str:
+    """A store as the commands name it."""
+    kind, path, _, prefix = location
+    return str(path) if kind is TokenStoreKind.SQLITE else f"Redis with the prefix {prefix}"
+
+
 @pytest.mark.rule("Q1")
 def test_a_new_token_is_shown_once_and_counts_from_then_on(location: StoreLocation) -> None:
     made = _run(location, "new", "--name", "price widget", "--class", "gold", "--expires", "2099-01-31T00:00:00Z")
@@ -47,7 +53,10 @@ def test_a_new_token_is_shown_once_and_counts_from_then_on(location: StoreLocati
     assert (made.exit_code, is_token_text(text)) == (0, True)
     assert found is not None
     assert found == Token(found.id, "price widget", "gold", 4_073_500_800)
-    assert made.stderr == f"Token {found.id}: its text is shown only once. Send it in the header x-api-token.\n"
+    assert made.stderr == (
+        f"Token {found.id} is stored in {_named(location)}. Its text is shown only once: send it in the header "
+        "x-api-token.\n"
+    )
     listed = [_run(location, "list").output, _run(location, "list", "--json").output]
     assert listed[0] == f"{found.id}  gold          2099-01-31T00:00:00Z      price widget\n"
     assert json.loads(listed[1]) == [
@@ -77,7 +86,9 @@ def test_a_revoked_token_is_gone_and_an_unknown_id_is_exit_code_1(location: Stor
     done, again = _run(location, "revoke", made["id"]), _run(location, "revoke", made["token"])
     assert (done.exit_code, done.output) == (0, "Revoked. The token is refused within 2 seconds.\n")
     assert (again.exit_code, again.output) == (1, "There is no token with this id; `list` shows the ids.\n")
-    assert (_find(location, made["token"]), _run(location, "list").output) == (None, "")
+    left = _run(location, "list")
+    assert (_find(location, made["token"]), left.stdout) == (None, "")
+    assert left.stderr == f"There are no tokens in {_named(location)}.\n"
 
 
 @pytest.mark.parametrize(("span", "seconds"), [("90d", 90 * 86_400), ("12h", 12 * 3600)])
@@ -125,4 +136,6 @@ def test_a_wrong_url_is_exit_code_2_and_a_store_away_3(tmp_path: Path) -> None:
         "it must be a redis://, rediss:// or unix:// URL, without options other than db.\n"
     )
     assert away.stderr == "Nothing was done: the token store does not answer (Redis: ConnectionError).\n"
-    assert unreadable.stderr.startswith("Nothing was done: the token store does not answer (the token file: ")
+    assert unreadable.stderr == (
+        f"Nothing was done: the token store does not answer (the token file {tmp_path}: IsADirectoryError).\n"
+    )

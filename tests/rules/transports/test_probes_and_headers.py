@@ -8,7 +8,13 @@ import pytest
 from index_mappings.documents import Shop
 from index_mappings.generations import Stamp
 from service.app import create_app
-from service.search.failures import BackendUnavailable, GenerationGone, NothingPublished, OtherSchema
+from service.search.failures import (
+    BackendUnavailable,
+    GenerationGone,
+    NothingPublished,
+    OtherSchema,
+    TypeaheadNotOpen,
+)
 from service.search.protocol import Generations, SuggestQuery, SuggestResult, TypeaheadState
 from service.search.reference.backend import ReferenceBackend
 from service.settings.service import Settings
@@ -174,6 +180,18 @@ def test_an_engine_that_does_not_answer_is_reported_as_such_on_every_transport(f
     for reply in _failed_searches(failure):
         assert reply.summary == (503, "application/problem+json", UNAVAILABLE)
         assert (reply.headers["retry-after"], reply.headers["cache-control"]) == ("1", "no-store")
+
+
+@pytest.mark.rule("E3", "E1.retry_after", "E2.wait", "E5", "I5")
+def test_a_search_before_the_typeahead_is_open_says_what_is_possible_meanwhile_on_every_transport() -> None:
+    detail = (
+        "The index is not open for searches yet, which takes a minute after an installation. Shops can be looked up by "
+        "domain or id meanwhile. Try again in 1 second; if it lasts, the operator finds the cause at /ready and in the "
+        "log."
+    )
+    for reply in _failed_searches(TypeaheadNotOpen(SECRET)):
+        assert reply.summary == (503, "application/problem+json", problem(503, "backend_unavailable", detail))
+        assert reply.headers["retry-after"] == "1"
 
 
 @pytest.mark.rule("G4.schema", "E1.retry_after", "E2.wait", "E5", "I5")

@@ -96,11 +96,11 @@ def test_bad_rows_are_reported_by_line_and_field_and_nothing_is_written_unless_t
         1,
         [
             "list.csv:3: domain must be a host name with at least two labels",
-            "list.csv:5: name holds a control character",
+            "list.csv:5: name holds a control character: the cell has a line break",
             "list.csv:7: name is missing",
             "list.csv:8: domain is missing",
             "list.csv:9: categories needs at least 1 entry; --category gives one to rows without any",
-            "list.csv:10: the row has 1 cells more than the header: quote cells that hold the delimiter",
+            "list.csv:10: the row is longer than the header by 1: quote cells that hold the delimiter",
             "list.csv:11: id is already the id of line 2, made from the same domain",
             "Nothing was written: 7 bad rows: correct them, or leave them out by --skip-invalid.",
         ],
@@ -116,6 +116,31 @@ def test_bad_rows_are_reported_by_line_and_field_and_nothing_is_written_unless_t
             },
         },
     )  # fmt: skip
+
+
+def test_a_row_with_an_unknown_country_is_advised_what_a_csv_may_hold(given: Import) -> None:
+    refused = given.run("name,url,category,country\nA,a.example,X,Deutschland\nB,b.example,X,Germany\n")
+    assert refused.stderr.splitlines() == [
+        "list.csv:2: countries must hold assigned ISO 3166-1 alpha-2 codes (or XK) in capitals, or English names",
+        "Nothing was written: 1 bad rows: correct them, or leave them out by --skip-invalid.",
+    ]
+
+
+def test_a_file_without_a_recognised_column_of_categories_is_advised_to_name_it(given: Import) -> None:
+    refused = given.run("name,url,Kategorie\nA,a.example,X\n")
+    assert refused.stderr.splitlines()[0] == (
+        "list.csv:2: categories needs at least 1 entry; --map COLUMN=categories names their column, --category gives "
+        "one to rows without any"
+    )
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+def test_a_first_line_that_states_the_delimiter_is_read_and_counted(given: Import, line_end: str) -> None:
+    rows = ["sep=;", "name;url;category", "A, B, C;a.example;X", ";b.example;X"]
+    refused = given.run(line_end.join([*rows, ""]))
+    assert refused.stderr.splitlines()[0] == "list.csv:4: name is missing"
+    (shop,) = given.shops(line_end.join([*rows[:3], ""]))
+    assert (shop["name"], shop["domain"]) == ("A, B, C", "a.example")
 
 
 def test_a_fault_of_many_rows_is_named_for_the_first_five_and_counted(given: Import) -> None:
@@ -148,8 +173,8 @@ def test_the_mapping_may_be_stated_and_a_category_given(given: Import) -> None:
 @pytest.mark.parametrize(
     ("header", "stated", "message"),
     [
-        (["a", "url"], (), "no column is recognised as the name (there are: a, url): name it by --map COLUMN=name"),
-        (["a"], (), "no column is recognised as the name or the domain"),
+        (["a", "url", ""], (), "no column is recognised as the name (there are: a, url): name it by --map COLUMN=name"),
+        (["a"], (), "name or the domain (there are: a): name it by --map COLUMN=name --map COLUMN=domain"),
         (["name", "url"], ("nam=id",), "--map 'nam=id' is wrong: it must be COLUMN=FIELD, with a column of the file"),
         (["name", "url"], ("name=nom",), "and a field (id, name, domain, "),
         (["name", "url"], ("name",), "is wrong"),
@@ -166,6 +191,14 @@ def test_of_several_columns_for_a_field_the_usual_one_is_taken_and_the_others_ar
     columns = columns_of(["URL", "Domain", "Brand", "Name", "Name"], ())
     assert dict(columns.positions) == {"domain": 1, "name": 3}
     assert columns.unused == ("URL", "Brand", "Name")
+
+
+def test_columns_of_one_name_are_shown_with_their_numbers_and_those_without_a_name_are_counted() -> None:
+    lines = columns_of(["name", "url", "Category", "category", "Note", "", ""], ()).as_text().splitlines()
+    assert [line for line in lines if "ategor" in line] == [
+        "  categories      column 'Category' (column 3)",
+        "  not used        'category' (column 4), 'Note', 2 without a name",
+    ]
 
 
 def test_an_id_is_made_from_the_domain_the_same_for_each_of_its_forms() -> None:

@@ -24,12 +24,16 @@ def operator(tmp_path: Path) -> Operator:
 
 def test_status_shows_every_generation_and_says_by_its_exit_code_that_nothing_is_live(operator: Operator) -> None:
     empty = operator.run("status")
-    assert (empty.exit_code, empty.stdout) == (1, "There is no generation: build one by shop-directory index build.\n")
+    location = f"the embedded index {(operator.folder / 'index').resolve()}"
+    assert (empty.exit_code, empty.stdout) == (
+        1,
+        f"There is no generation in {location}: build one by shop-directory index build.\n",
+    )
     operator.build(LAMP)
     first = operator.live
     operator.build(LAMP, BOOK)
     answer = operator.run_json("status")
-    assert answer["location"] == f"the embedded index {(operator.folder / 'index').resolve()}"
+    assert answer["location"] == location
     brief = ("generation", "role", "sequence", "can_be_followed", "readable")
     assert [tuple(found[name] for name in brief) for found in answer["generations"]] == [
         (first, "previous", 1, True, True),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from index_mappings.generations import Stamp, first_stamp, new_generation
-from service.search.failures import BackendUnavailable
+from service.search.failures import BackendUnavailable, TypeaheadNotOpen
 from service.search.planned_backend import PlannedBackend, PlannedSnapshot
 from service.search.protocol import FindQuery, SuggestQuery, TypeaheadState
 from service.search.typeahead.typeahead import Typeahead
@@ -115,11 +115,11 @@ async def test_the_former_snapshot_answers_until_two_seconds_after_it_was_last_c
     world.now = 3.0
     without = await world.backend.snapshot()
     assert (without.stamp, world.backend.current(), world.backend.typeahead_state()) == (later, None, _OPENING)
-    with pytest.raises(BackendUnavailable):
+    with pytest.raises(TypeaheadNotOpen):
         without.suggest(_QUERY)
-    with pytest.raises(BackendUnavailable):
+    with pytest.raises(TypeaheadNotOpen):
         await without.find(FindQuery("kestrel", None, None, 0, 3))
-    with pytest.raises(BackendUnavailable):
+    with pytest.raises(TypeaheadNotOpen):
         await without.categories()
     await world.files_come()
     snapshot = await world.backend.snapshot()
@@ -164,7 +164,7 @@ async def test_a_failed_opening_is_tried_again_once_a_second(world: World, caplo
     world.now = 2.5
     without = await world.backend.snapshot()
     assert world.backend.typeahead_state() == _FAILED
-    with pytest.raises(BackendUnavailable):
+    with pytest.raises(TypeaheadNotOpen):
         without.suggest(_QUERY)
     await world.files_come()
     assert len(world.engine.opened) == 3
