@@ -15,8 +15,8 @@ from index_mappings.tiers import is_part_evidence
 from indexer.projection.shops import project_shop
 from indexer.records.shop import ShopRecord
 from indexer.sinks.embedded.writing import finished, schema
-from service.search.clauses import Infix
 from service.search.embedded.queries import OpenIndex, query_of
+from service.search.plan import Infix
 from tests.support.catalogues import shop
 
 pytestmark = pytest.mark.rule("M3")

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from index_mappings.forms import query_forms, shop_forms
 from index_mappings.tiers import FindTier
-from service.search.clauses import Below, meets
-from service.search.plan import find_plan
+from service.search.plan import Below, find_plan, meets
 from tests.rules.backends.strategies import SLUGS, domains, names
 
 Fields = dict[str, tuple[str, ...]]
