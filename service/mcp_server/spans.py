@@ -29,7 +29,7 @@ _METHODS: Final = frozenset(
 
 
 def begin_span(
-    traces: CallTracer,
+    traces: CallTracer | None,
     request: RequestContext,
     method: str,
     tool: str | None,
@@ -40,13 +40,15 @@ def begin_span(
     """Begin the span of a message.
 
     Args:
-        traces: the transport's tracing.
+        traces: starts the span; None starts none.
         request: the context of the message.
         method: of JSON-RPC.
         tool: the name of the called tool; None if the message calls no existing tool.
         meta: the `_meta` of the params; its trace takes precedence over one in the headers.
         headers: of HTTP.
     """
+    if traces is None:
+        return
     method = method if method in _METHODS else "other"
     attributes = {"mcp.method.name": method} | ({} if tool is None else {"gen_ai.tool.name": tool})
 

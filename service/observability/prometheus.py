@@ -18,9 +18,8 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 from service.errors import ServiceError
-from service.runtime.call_log import NO_ROUTE, OK, REFUSED
-from service.runtime.metrics import Metrics
 from service.runtime.request_context import LEFT
+from service.runtime.telemetry import NO_ROUTE, OK, REFUSED, Metrics
 
 OTHER: Final = "other"
 MULTIPROC_DIR: Final = "PROMETHEUS_MULTIPROC_DIR"

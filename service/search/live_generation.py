@@ -1,8 +1,8 @@
 """The live generation of a process: its stamp, and the typeahead that is opened for it in the background (C1).
 
-The stamp is read at most once a second, and used for at most two seconds. While the files of a new stamp's typeahead are
-fetched and checked, requests use the former one. Typeaheads are opened one after the other, as consecutive ones share
-most files. After a failure there is at most one attempt a second.
+The stamp is read at most once a second, and used for at most two seconds. While a new stamp's typeahead is fetched and
+checked, requests use the former one. Typeaheads are opened one after the other, as consecutive ones share most files.
+After a failure there is at most one attempt a second.
 """
 
 import asyncio
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import Stamp
-from service.runtime.metrics import NO_METRICS, Metrics
 from service.runtime.request_context import detached_from_request
+from service.runtime.telemetry import NO_METRICS, Metrics
 from service.search.engine import Engine
 from service.search.failures import (
     BackendUnavailable,

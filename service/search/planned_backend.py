@@ -13,8 +13,8 @@ from index_mappings.forms import QueryForms, forms_of_words, query_forms
 from index_mappings.generations import Stamp
 from index_mappings.text import fold
 from index_mappings.tiers import FindTier
-from service.runtime.metrics import NO_METRICS, Metrics
 from service.runtime.request_context import current
+from service.runtime.telemetry import NO_METRICS, Metrics
 from service.search.engine import Engine, Page, SearchRequest
 from service.search.failures import BackendUnavailable
 from service.search.live_generation import MAX_AGE_SECONDS, OPENING, READY, LiveStamp, TypeaheadOpener

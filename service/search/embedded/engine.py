@@ -14,8 +14,8 @@ from tantivy import Order
 
 from index_mappings.embedded import STORED_COLUMN
 from index_mappings.generations import Stamp
-from service.runtime.metrics import NO_METRICS, Metrics
 from service.runtime.request_context import current
+from service.runtime.telemetry import NO_METRICS, Metrics
 from service.search.embedded.checks import FileChecks
 from service.search.embedded.indices import OpenIndices, Readers, translate_errors
 from service.search.embedded.order import Address, RankedReader

@@ -16,8 +16,8 @@ from service.limits.fallback import FallbackLimiter
 from service.limits.memory import MemoryLimiter
 from service.limits.redis import RedisLimiter
 from service.redis.access import RedisAccess
-from service.runtime.metrics import Metrics
 from service.runtime.request_context import RequestContext, bind_request
+from service.runtime.telemetry import Metrics
 from tests.engines.redis_access.using import AWAY, READS, WIDGET, Stores, opened
 from tests.rules.reports.stores import exported, report
 from tests.support.real.redis import RedisServer

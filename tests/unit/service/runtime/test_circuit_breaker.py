@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 
 from service.runtime.circuit_breaker import CircuitBreaker, CircuitOpen
-from service.runtime.metrics import Metrics
+from service.runtime.telemetry import Metrics
 from tests.rules.limits.clocks import HandClock
 
 
