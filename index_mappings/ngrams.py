@@ -87,6 +87,11 @@ def trigrams_field(name: str) -> str:
     return f"{name}_runs"
 
 
+def is_part_evidence(word: str) -> bool:
+    """Whether a word is long enough to match a part of a name (M3 d)."""
+    return len(word) >= INFIX_MIN or is_ideographic(word)
+
+
 def short_prefixes(texts: Iterable[str]) -> list[str]:
     """The distinct prefixes of texts of up to SHORT_MAX characters, in no order."""
     return list({text[:length] for text in texts for length in range(1, min(len(text), SHORT_MAX) + 1)})

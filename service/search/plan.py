@@ -10,8 +10,8 @@ from itertools import chain
 
 from index_mappings.documents import ANY_MARKET
 from index_mappings.forms import QueryForms
-from index_mappings.text import is_ideographic
-from index_mappings.tiers import FindTier, is_part_evidence
+from index_mappings.ngrams import is_part_evidence
+from index_mappings.tiers import FindTier
 
 # Not frozen: a search makes some twenty clauses, and a frozen dataclass takes three times as long to construct.
 
@@ -268,6 +268,6 @@ def _begins(field: str, query: QueryForms) -> Clause:
 
 def _name_evidence(word: str) -> tuple[Clause, ...]:
     # A word that equals a shop's word is also a prefix of it: (b) includes (a).
-    if is_part_evidence(word, ideographic=is_ideographic(word)):
+    if is_part_evidence(word):
         return (Prefix("words", word), Infix("infixes", word))
     return (Prefix("words", word),)
