@@ -26,6 +26,33 @@ if TYPE_CHECKING:
 
 _PACE: Final = "Its pace"
 
+ChangesOption = Annotated[
+    str | None,
+    typer.Option("--changes", help="A file of changes, or - for standard input.", rich_help_panel="What is indexed"),
+]
+IntervalOption = Annotated[
+    float, typer.Option("--interval", min=0.05, help="Seconds between two reads of changes.", rich_help_panel=_PACE)
+]
+MicroBatchOption = Annotated[
+    int,
+    typer.Option(
+        "--micro-batch",
+        min=1,
+        max=100_000,
+        help="The most changes that readers see together.",
+        rich_help_panel=_PACE,
+    ),
+]
+ReconcileOption = Annotated[
+    float,
+    typer.Option(
+        "--reconcile",
+        min=0,
+        help="Documents a second to compare, and repair, between changes; 0 for none.",
+        rich_help_panel=_PACE,
+    ),
+]
+
 
 def follow_command(
     catalogue: parts.CatalogueOption = None,
@@ -35,35 +62,11 @@ def follow_command(
     *,
     sql: parts.SqlOption = False,
     mapping: parts.MappingOption = None,
-    changes: Annotated[
-        str | None,
-        typer.Option(
-            "--changes", help="A file of changes, or - for standard input.", rich_help_panel="What is indexed"
-        ),
-    ] = None,
+    changes: ChangesOption = None,
     lenient: parts.LenientOption = False,
-    interval: Annotated[
-        float, typer.Option("--interval", min=0.05, help="Seconds between two reads of changes.", rich_help_panel=_PACE)
-    ] = 1.0,
-    micro_batch: Annotated[
-        int,
-        typer.Option(
-            "--micro-batch",
-            min=1,
-            max=100_000,
-            help="The most changes that readers see together.",
-            rich_help_panel=_PACE,
-        ),
-    ] = MICRO_BATCH,
-    reconcile: Annotated[
-        float,
-        typer.Option(
-            "--reconcile",
-            min=0,
-            help="Documents a second to compare, and repair, between changes; 0 for none.",
-            rich_help_panel=_PACE,
-        ),
-    ] = RECONCILE_RATE,
+    interval: IntervalOption = 1.0,
+    micro_batch: MicroBatchOption = MICRO_BATCH,
+    reconcile: ReconcileOption = RECONCILE_RATE,
     once: Annotated[bool, typer.Option("--once", help="End when no more changes are available.")] = False,
     as_json: JsonOption = False,
 ) -> None:
