@@ -178,10 +178,10 @@ def test_a_lost_state_ends_it_and_a_build_makes_a_new_one(world: World) -> None:
 class Refusing(MemorySink):
     """An engine that shows nothing until it is released."""
 
-    is_away = True
+    is_unavailable = True
 
     def live(self) -> Any:  # noqa: ANN401 - as the sink's
-        if self.is_away and self.stamp is not None:
+        if self.is_unavailable and self.stamp is not None:
             raise SinkError("the cluster does not answer")
         return super().live()
 
@@ -193,6 +193,6 @@ def test_an_engine_that_is_away_is_waited_for(tmp_path: Path) -> None:
     refusing.stamp, refusing.documents = world.sink.stamp, world.sink.documents
     running = Running(Following(refusing, world.states, world.changes(), FollowOptions(interval=0.01)))
     world.add("Book", 1)
-    refusing.is_away = False
+    refusing.is_unavailable = False
     _until(lambda: "Book" in {found.name for found in refusing.documents["shops"]})
     running.end()
