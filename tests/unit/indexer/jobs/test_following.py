@@ -12,10 +12,10 @@ from indexer.jobs.update import ChangeCounts
 from indexer.records.problems import CatalogueError
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import holding
-from indexer.sinks.memory.sink import MemorySink
 from indexer.sources.changes.file import ChangeFile
 from indexer.sources.protocol import ChangeBatch
 from indexer.state.state import StateError
+from tests.support.memory_sink import MemorySink
 from tests.unit.indexer.jobs.followed import FollowedCatalogue
 
 _BOUND_S = 20.0
