@@ -7,40 +7,16 @@ Their modules are imported when they run, so that `--help` is fast. Exit codes: 
 import errno
 import json
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shop_directory.settings.exit_codes import ExitCode, end_command, problems_as_json
+from shop_directory.settings.options import DataDirOption, EngineOption
 
 if TYPE_CHECKING:
     from service.settings.service import Settings
 
-_ENGINES: Final = ("embedded", "opensearch")
-
-
-def _engines(incomplete: str) -> list[str]:
-    return [name for name in _ENGINES if name.startswith(incomplete)]
-
-
-EngineOption = Annotated[
-    str | None,
-    typer.Option(
-        autocompletion=_engines,
-        show_default="embedded",
-        help=r"embedded or opensearch. \[env: SHOP_DIRECTORY_ENGINE]",
-        rich_help_panel="Where the index is",
-    ),
-]
-DataDirOption = Annotated[
-    Path | None,
-    typer.Option(
-        show_default="var/index",
-        help=r"The embedded engine's directory. \[env: SHOP_DIRECTORY_DATA_DIR]",
-        rich_help_panel="Where the index is",
-    ),
-]
 
 HostOption = Annotated[
     str | None,

@@ -9,7 +9,7 @@ import typer
 
 from indexer.commands import parts
 from indexer.commands.exit_status import exit_on_failure, list_problems
-from shop_directory.settings.exit_codes import JsonOption
+from shop_directory.settings.options import DataDirOption, EngineOption, JsonOption
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,8 +64,8 @@ IfChangedOption = Annotated[
 
 def build_command(
     catalogue: parts.CatalogueOption = None,
-    engine: parts.EngineOption = None,
-    data_dir: parts.DataDirOption = None,
+    engine: EngineOption = None,
+    data_dir: DataDirOption = None,
     state_dir: parts.StateDirOption = None,
     *,
     sql: parts.SqlOption = False,

@@ -15,7 +15,8 @@ import typer
 from indexer.commands import parts
 from indexer.commands.exit_status import exit_on_failure, stop
 from indexer.jobs.pace import MICRO_BATCH, RECONCILE_RATE
-from shop_directory.settings.exit_codes import ExitCode, JsonOption
+from shop_directory.settings.exit_codes import ExitCode
+from shop_directory.settings.options import DataDirOption, EngineOption, JsonOption
 
 if TYPE_CHECKING:
     from indexer.jobs.following import FollowSummary
@@ -56,8 +57,8 @@ ReconcileOption = Annotated[
 
 def follow_command(
     catalogue: parts.CatalogueOption = None,
-    engine: parts.EngineOption = None,
-    data_dir: parts.DataDirOption = None,
+    engine: EngineOption = None,
+    data_dir: DataDirOption = None,
     state_dir: parts.StateDirOption = None,
     *,
     sql: parts.SqlOption = False,

@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 import typer
 
 from shop_directory.conformance.bounds import USUAL, Bounds
-from shop_directory.settings.exit_codes import ExitCode, JsonOption, end_command
+from shop_directory.settings.exit_codes import ExitCode, end_command
+from shop_directory.settings.options import JsonOption
 
 if TYPE_CHECKING:
     from shop_directory.conformance.rule import Rule
