@@ -92,11 +92,12 @@ class McpEndpoint:
             return
         body, message = read
         tool = called_tool(message)
-        known = tool if tool is not None and self._dispatcher.has_tool(tool) else None
-        meta = (message.get("params") or {}).get("_meta")
-        begin_span(
-            self._traces, request_context_of(scope), message["method"], known, meta=meta, headers=scope["headers"]
-        )
+        if self._traces is not None:
+            known = tool if tool is not None and self._dispatcher.has_tool(tool) else None
+            meta = (message.get("params") or {}).get("_meta")
+            begin_span(
+                self._traces, request_context_of(scope), message["method"], known, meta=meta, headers=scope["headers"]
+            )
         plain = self._fast_path.read(scope["headers"], message)
         if plain is None and _transport_refuses(scope, message):
             # The SDK refuses it, in the caller's protocol version; this comes before the token is checked (R5).

@@ -130,7 +130,7 @@ class RequestRunner:
             bind_request(call.request or new_request_context(call.caller.request_id, self._timeout)) as request,
         ):
             request.on_disconnect.append(scope.cancel)
-            if call.request is None:
+            if call.request is None and self._traces is not None:
                 begin_span(self._traces, request, context.method, tool, meta=context.meta)
             try:
                 result = await work(call)

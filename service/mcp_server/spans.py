@@ -29,7 +29,7 @@ _METHODS: Final = frozenset(
 
 
 def begin_span(
-    traces: CallTracer | None,
+    traces: CallTracer,
     request: RequestContext,
     method: str,
     tool: str | None,
@@ -40,15 +40,13 @@ def begin_span(
     """Begin the span of a message.
 
     Args:
-        traces: starts the span; None starts none.
+        traces: starts the span.
         request: the context of the message.
         method: of JSON-RPC.
         tool: the name of the called tool; None if the message calls no existing tool.
         meta: the `_meta` of the params; its trace takes precedence over one in the headers.
         headers: of HTTP.
     """
-    if traces is None:
-        return
     method = method if method in _METHODS else "other"
     attributes = {"mcp.method.name": method} | ({} if tool is None else {"gen_ai.tool.name": tool})
 
