@@ -73,8 +73,8 @@ def load_opensearch(url: str, finished: Path) -> Spent:
     gc.freeze()
     try:
         started, processor = time.perf_counter(), time.process_time()
-        for prepared in actions.values():
-            for _ in parallel_bulk(client, prepared):
+        for encoded in actions.values():
+            for _ in parallel_bulk(client, encoded):
                 pass
         client.indices.refresh(index=f"{_PREFIX}*")
         spent = Spent(time.perf_counter() - started, time.process_time() - processor)
@@ -88,10 +88,10 @@ def load_opensearch(url: str, finished: Path) -> Spent:
 
 def load_embedded(directory: Path, finished: Path) -> Spent:
     """Write them by tantivy."""
-    prepared = {kind: [(terms, stored.encode()) for _, terms, stored in _lines(finished / kind)] for kind in DOCUMENTS}
+    encoded = {kind: [(terms, stored.encode()) for _, terms, stored in _lines(finished / kind)] for kind in DOCUMENTS}
     gc.freeze()
     started, processor = time.perf_counter(), time.process_time()
-    for kind, documents in prepared.items():
+    for kind, documents in encoded.items():
         (directory / kind).mkdir(parents=True)
         index = tantivy.Index(schema(kind), path=str(directory / kind))
         writer = index.writer(heap_size=_HEAP_BYTES, num_threads=1)

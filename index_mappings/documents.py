@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 from index_mappings.hosts import country_of
-from index_mappings.roles import Role, stored_fields
+from index_mappings.roles import Role, fields_with, stored_fields
 
 # Raise this with every change of a document class, of a role or of the text pipeline: a service refuses a generation
 # of another version (G4).
@@ -283,6 +283,12 @@ def sells_in(shop: ShopDocument, country: str | None) -> bool:
 def is_known_to_sell_in(shop: ShopDocument, country: str | None) -> bool:
     """Whether a shop is known to sell in a country, which /suggest ranks before unknown (M9.country)."""
     return country is None or country in shop.markets or WORLDWIDE in shop.markets
+
+
+def sort_field(kind: str) -> str:
+    """The field that orders a kind's documents."""
+    (name,) = fields_with(DOCUMENTS[kind], Role.SORT)
+    return name
 
 
 def stored_part(document: object) -> dict[str, Any]:

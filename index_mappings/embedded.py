@@ -10,7 +10,14 @@ from typing import Any, Final
 
 from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import POINTER_FILE, RETIRED_FILE, STAMP_FILE, is_generation
-from index_mappings.ngrams import IndexedFields, indexed_fields, indexed_values, short_field, trigram_row
+from index_mappings.ngrams import (
+    IndexedFields,
+    indexed_fields,
+    indexed_values,
+    short_field,
+    trigram_row,
+    trigrams_field,
+)
 from index_mappings.operations import OPERATIONS_FILE
 from index_mappings.roles import Form, Role, engine_fields, fields_with
 
@@ -55,11 +62,6 @@ def columns(kind: str) -> tuple[Column, ...]:
         *(Column(trigrams_field(name), ordered=True) for name in infixes),
         Column(BAND_COLUMN, whole=True, sortable=True),
     )
-
-
-def trigrams_field(name: str) -> str:
-    """The column of the trigrams of an INFIX field (`index_mappings.ngrams`)."""
-    return f"{name}_runs"
 
 
 def column_values(kind: str, document: object) -> dict[str, Any]:

@@ -77,6 +77,21 @@ def short_field(name: str) -> str:
     return f"{name}_short"
 
 
+def suffixes_field(name: str) -> str:
+    """The field of the suffixes of an INFIX field in OpenSearch; a part of INFIX_MIN or more characters begins one."""
+    return f"{name}_suffixes"
+
+
+def trigrams_field(name: str) -> str:
+    """The column in the embedded engine of the trigrams of an INFIX field."""
+    return f"{name}_runs"
+
+
+def is_part_evidence(word: str) -> bool:
+    """Whether a word is long enough to match a part of a name (M3 d)."""
+    return len(word) >= INFIX_MIN or is_ideographic(word)
+
+
 def short_prefixes(texts: Iterable[str]) -> list[str]:
     """The distinct prefixes of texts of up to SHORT_MAX characters, in no order."""
     return list({text[:length] for text in texts for length in range(1, min(len(text), SHORT_MAX) + 1)})

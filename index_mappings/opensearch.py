@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any, Final
 
-from index_mappings.documents import DOCUMENTS
+from index_mappings.documents import DOCUMENTS, sort_field
 from index_mappings.generations import STAMP
-from index_mappings.ngrams import IndexedFields, indexed_fields, indexed_values, short_field
+from index_mappings.ngrams import IndexedFields, indexed_fields, indexed_values, short_field, suffixes_field
 from index_mappings.roles import EngineField, Form, Role, engine_fields, fields_with, stored_fields
 from index_mappings.tiers import INFIX_MIN
 from index_mappings.typeahead.chunks import TYPEAHEAD, chunk_mapping
@@ -52,17 +52,6 @@ def settings(kind: str, *, shards: int, replicas: int) -> dict[str, Any]:
         # Otherwise a starting node checks only the footers of most files, and answers from damaged ones.
         "shard.check_on_startup": "checksum",
     }
-
-
-def sort_field(kind: str) -> str:
-    """The field that orders a kind's documents."""
-    (name,) = fields_with(DOCUMENTS[kind], Role.SORT)
-    return name
-
-
-def suffixes_field(name: str) -> str:
-    """The field of the suffixes of an INFIX field; a part of INFIX_MIN characters or more is a prefix of a suffix."""
-    return f"{name}_suffixes"
 
 
 def wire_document(document: object) -> dict[str, Any]:

@@ -53,8 +53,3 @@ class SuggestTier(IntEnum):
     BEGINS_FORM = 6  # or q equals a key; or as below, of a shop that is not known to sell in the country
     BEGINS_NAME = 7  # with at least half of the name (HALF_MIN); or q equals the main label
     EQUALS_NAME = 8  # or the domain
-
-
-def is_part_evidence(word: str, *, ideographic: bool) -> bool:
-    """Whether a word is long enough to match a part of a name (M3 d)."""
-    return ideographic or len(word) >= INFIX_MIN

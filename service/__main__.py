@@ -7,73 +7,55 @@ Their modules are imported when they run, so that `--help` is fast. Exit codes: 
 import errno
 import json
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shop_directory.settings.exit_codes import ExitCode, end_command, problems_as_json
+from shop_directory.settings.options import DataDirOption, EngineOption
 
 if TYPE_CHECKING:
     from service.settings.service import Settings
 
-_ENGINES: Final = ("embedded", "opensearch")
 
-
-def _engines(incomplete: str) -> list[str]:
-    return [name for name in _ENGINES if name.startswith(incomplete)]
-
-
-EngineOption = Annotated[
+HostOption = Annotated[
     str | None,
+    typer.Option(show_default="127.0.0.1", help=r"Address to listen on. \[env: SHOP_DIRECTORY_HOST]"),
+]
+PortOption = Annotated[
+    int | None, typer.Option(show_default="8080", help=r"Port; 0 takes a free one. \[env: SHOP_DIRECTORY_PORT]")
+]
+WorkersOption = Annotated[
+    int | None,
     typer.Option(
-        autocompletion=_engines,
-        show_default="embedded",
-        help=r"embedded or opensearch. \[env: SHOP_DIRECTORY_ENGINE]",
-        rich_help_panel="Where the index is",
+        show_default="1",
+        help=r"Processes that serve; more than one needs Redis. \[env: SHOP_DIRECTORY_WORKERS]",
     ),
 ]
-DataDirOption = Annotated[
-    Path | None,
+PrintConfigOption = Annotated[
+    bool, typer.Option("--print-config", help="Print the settings in effect, with secrets hidden, and end.")
+]
+AddressAsJsonOption = Annotated[
+    bool,
     typer.Option(
-        show_default="var/index",
-        help=r"The embedded engine's directory. \[env: SHOP_DIRECTORY_DATA_DIR]",
-        rich_help_panel="Where the index is",
+        "--json",
+        callback=problems_as_json,
+        is_eager=True,
+        help="Print the address, or with --print-config the settings, as one JSON document; no hints.",
     ),
 ]
 
 
 def serve(
-    host: Annotated[
-        str | None,
-        typer.Option(show_default="127.0.0.1", help=r"Address to listen on. \[env: SHOP_DIRECTORY_HOST]"),
-    ] = None,
-    port: Annotated[
-        int | None, typer.Option(show_default="8080", help=r"Port; 0 takes a free one. \[env: SHOP_DIRECTORY_PORT]")
-    ] = None,
+    host: HostOption = None,
+    port: PortOption = None,
     engine: EngineOption = None,
     data_dir: DataDirOption = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            show_default="1",
-            help=r"Processes that serve; more than one needs Redis. \[env: SHOP_DIRECTORY_WORKERS]",
-        ),
-    ] = None,
+    workers: WorkersOption = None,
     *,
     hints: Annotated[bool, typer.Option("--hints", help="Print things to try once it serves.")] = False,
-    print_config: Annotated[
-        bool, typer.Option("--print-config", help="Print the settings in effect, with secrets hidden, and end.")
-    ] = False,
-    as_json: Annotated[
-        bool,
-        typer.Option(
-            "--json",
-            callback=problems_as_json,
-            is_eager=True,
-            help="Print the address, or with --print-config the settings, as one JSON document; no hints.",
-        ),
-    ] = False,
+    print_config: PrintConfigOption = False,
+    as_json: AddressAsJsonOption = False,
 ) -> None:
     """Serve the directory over HTTP: the tools, /suggest, MCP at /mcp, and the probes.
 

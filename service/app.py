@@ -15,11 +15,17 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.errors import MAX_BODY_BYTES, RouteNotFoundError
-from service.http.access_log import AccessLog, route_labels
-from service.http.bounded_endpoint import BoundedEndpoint
+from service.http.bounded_endpoint import BoundedEndpoint, Gate
 from service.http.compression import Compression
-from service.http.middleware import SUGGEST_PATH, HttpMiddleware, suggest_headers, uncaught_exception_handler
-from service.http.responses import problem_answer
+from service.http.messages import problem_answer
+from service.http.middleware import (
+    SUGGEST_PATH,
+    AccessLog,
+    HttpMiddleware,
+    route_labels,
+    suggest_headers,
+    uncaught_exception_handler,
+)
 from service.mcp_server.endpoint import McpEndpoint, call_over_http, refused_early
 from service.mcp_server.server import build_server
 from service.mcp_server.stdio import call_over_stdio, serve_stdio
@@ -35,9 +41,8 @@ from service.rest.operations import OpsKey, operations_routes
 from service.rest.probes import SERVICE, health_endpoint, ready_endpoint, version_endpoint
 from service.rest.report_readiness import ReportReadiness
 from service.rest.tool_endpoint import tool_endpoint
-from service.runtime.addresses import Proxies, proxies
-from service.runtime.metrics import Metrics, safe_metrics
-from service.runtime.overload import Gate
+from service.runtime.caller import Proxies, proxies
+from service.runtime.telemetry import Metrics, safe_metrics
 from service.search.failures import BackendUnavailable
 from service.search.protocol import SearchBackend
 from service.settings.service import Settings

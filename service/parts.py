@@ -20,7 +20,7 @@ from service.reports.guarded import GuardedQueue
 from service.reports.opening import open_queue
 from service.reports.protocol import ReportQueue
 from service.runtime.caller import Channel
-from service.runtime.metrics import NO_METRICS, Metrics
+from service.runtime.telemetry import NO_METRICS, Metrics
 from service.search.embedded.engine import EmbeddedBackend
 from service.search.opensearch.engine import OpenSearchBackend
 from service.search.protocol import SearchBackend

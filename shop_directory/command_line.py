@@ -21,12 +21,12 @@ from shop_directory.build_stamp import stamp_of_build
 from shop_directory.settings.exit_codes import (
     MEANINGS,
     ExitCode,
-    JsonOption,
     end_command,
     is_run_by_make,
     problem,
     problems_as_json,
 )
+from shop_directory.settings.options import JsonOption
 
 GROUP: Final = "shop_directory.commands"
 NAME: Final = "shop-directory"

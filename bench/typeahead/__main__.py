@@ -22,7 +22,7 @@ from rich.console import Console
 from bench.typeahead.bare import BareAsgi
 from bench.typeahead.corpus import SEED
 from bench.typeahead.findings import main_size
-from bench.typeahead.inputs import WORKLOAD_SEED, prepared
+from bench.typeahead.inputs import WORKLOAD_SEED, inputs_of
 from bench.typeahead.load import Load, LoadError, missing_tools
 from bench.typeahead.other_benchmarks import measure_others
 from bench.typeahead.ours import ours
@@ -80,7 +80,7 @@ def _measured(
     procedure.say(f"{shops:,} shops")
     folder = (given.directory or scratch) / f"typeahead-{shops}"
     folder.mkdir(parents=True, exist_ok=True)
-    inputs = prepared(folder, shops, given.requests, dev_data)
+    inputs = inputs_of(folder, shops, given.requests, dev_data)
     who, bare = chosen(given.only, given.without, given.heap)
     return Comparison(procedure, folder, scratch, inputs).measure(who, shops, bare=bare)
 

@@ -36,7 +36,7 @@ class Inputs:
     dev_data: Path | None
 
 
-def prepared(folder: Path, shops: int, requests: int, dev_data: Path | None) -> Inputs:
+def inputs_of(folder: Path, shops: int, requests: int, dev_data: Path | None) -> Inputs:
     """Write the corpus unless it exists, and make the requests.
 
     Args:

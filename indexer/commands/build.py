@@ -9,7 +9,7 @@ import typer
 
 from indexer.commands import parts
 from indexer.commands.exit_status import exit_on_failure, list_problems
-from shop_directory.settings.exit_codes import JsonOption
+from shop_directory.settings.options import DataDirOption, EngineOption, JsonOption
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,56 +22,64 @@ _SAFETY: Final = "What may be published"
 _WHAT: Final = "What is indexed"
 _SAMPLE_NOTE: Final = "The sample's shops are invented: their links end in .internal and lead nowhere."
 
+SkipInvalidOption = Annotated[
+    bool, typer.Option("--skip-invalid", help="Build without bad records.", rich_help_panel=_SAFETY)
+]
+AllowEmptyOption = Annotated[
+    bool, typer.Option("--allow-empty", help="Publish although no shop is public.", rich_help_panel=_SAFETY)
+]
+AllowShrinkOption = Annotated[
+    bool,
+    typer.Option("--allow-shrink", help="Publish however many public shops are lost.", rich_help_panel=_SAFETY),
+]
+FreshStateOption = Annotated[
+    bool,
+    typer.Option(
+        "--fresh-state",
+        help="Ignore versions and deletions from before this catalogue.",
+        rich_help_panel=_SAFETY,
+    ),
+]
+AcceptanceOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--acceptance",
+        help="An NDJSON file of acceptance queries, which must pass before publishing.",
+        rich_help_panel=_SAFETY,
+    ),
+]
+DryRunOption = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Read, validate, project and count; write nothing.", rich_help_panel=_SAFETY),
+]
+IfChangedOption = Annotated[
+    bool,
+    typer.Option(
+        "--if-changed",
+        help="Build nothing if the live generation was built from the same catalogue, options and program.",
+        rich_help_panel=_WHAT,
+    ),
+]
+
 
 def build_command(
     catalogue: parts.CatalogueOption = None,
-    engine: parts.EngineOption = None,
-    data_dir: parts.DataDirOption = None,
+    engine: EngineOption = None,
+    data_dir: DataDirOption = None,
     state_dir: parts.StateDirOption = None,
     *,
     sql: parts.SqlOption = False,
     mapping: parts.MappingOption = None,
     changes: parts.ChangesOption = None,
     lenient: parts.LenientOption = False,
-    skip_invalid: Annotated[
-        bool, typer.Option("--skip-invalid", help="Build without bad records.", rich_help_panel=_SAFETY)
-    ] = False,
-    allow_empty: Annotated[
-        bool, typer.Option("--allow-empty", help="Publish although no shop is public.", rich_help_panel=_SAFETY)
-    ] = False,
-    allow_shrink: Annotated[
-        bool,
-        typer.Option("--allow-shrink", help="Publish however many public shops are lost.", rich_help_panel=_SAFETY),
-    ] = False,
-    fresh_state: Annotated[
-        bool,
-        typer.Option(
-            "--fresh-state",
-            help="Ignore versions and deletions from before this catalogue.",
-            rich_help_panel=_SAFETY,
-        ),
-    ] = False,
-    acceptance: Annotated[
-        Path | None,
-        typer.Option(
-            "--acceptance",
-            help="An NDJSON file of acceptance queries, which must pass before publishing.",
-            rich_help_panel=_SAFETY,
-        ),
-    ] = None,
+    skip_invalid: SkipInvalidOption = False,
+    allow_empty: AllowEmptyOption = False,
+    allow_shrink: AllowShrinkOption = False,
+    fresh_state: FreshStateOption = False,
+    acceptance: AcceptanceOption = None,
     golden: Annotated[Path | None, typer.Option("--golden", hidden=True)] = None,  # the former name of --acceptance
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Read, validate, project and count; write nothing.", rich_help_panel=_SAFETY),
-    ] = False,
-    if_changed: Annotated[
-        bool,
-        typer.Option(
-            "--if-changed",
-            help="Build nothing if the live generation was built from the same catalogue, options and program.",
-            rich_help_panel=_WHAT,
-        ),
-    ] = False,
+    dry_run: DryRunOption = False,
+    if_changed: IfChangedOption = False,
     wait: parts.WaitOption = 60.0,
     as_json: JsonOption = False,
 ) -> None:

@@ -10,7 +10,8 @@ import typer
 
 from indexer.commands.exit_status import exit_on_failure, stop
 from indexer.commands.parts import LenientOption
-from shop_directory.settings.exit_codes import ExitCode, JsonOption, problems_as_json
+from shop_directory.settings.exit_codes import ExitCode, problems_as_json
+from shop_directory.settings.options import JsonOption
 
 if TYPE_CHECKING:
     from indexer.catalogue.csv_shops import CsvShops

@@ -15,7 +15,8 @@ import typer
 from indexer.commands import parts
 from indexer.commands.exit_status import exit_on_failure, stop
 from indexer.jobs.pace import MICRO_BATCH, RECONCILE_RATE
-from shop_directory.settings.exit_codes import ExitCode, JsonOption
+from shop_directory.settings.exit_codes import ExitCode
+from shop_directory.settings.options import DataDirOption, EngineOption, JsonOption
 
 if TYPE_CHECKING:
     from indexer.jobs.following import FollowSummary
@@ -26,44 +27,47 @@ if TYPE_CHECKING:
 
 _PACE: Final = "Its pace"
 
+ChangesOption = Annotated[
+    str | None,
+    typer.Option("--changes", help="A file of changes, or - for standard input.", rich_help_panel="What is indexed"),
+]
+IntervalOption = Annotated[
+    float, typer.Option("--interval", min=0.05, help="Seconds between two reads of changes.", rich_help_panel=_PACE)
+]
+MicroBatchOption = Annotated[
+    int,
+    typer.Option(
+        "--micro-batch",
+        min=1,
+        max=100_000,
+        help="The most changes that readers see together.",
+        rich_help_panel=_PACE,
+    ),
+]
+ReconcileOption = Annotated[
+    float,
+    typer.Option(
+        "--reconcile",
+        min=0,
+        help="Documents a second to compare, and repair, between changes; 0 for none.",
+        rich_help_panel=_PACE,
+    ),
+]
+
 
 def follow_command(
     catalogue: parts.CatalogueOption = None,
-    engine: parts.EngineOption = None,
-    data_dir: parts.DataDirOption = None,
+    engine: EngineOption = None,
+    data_dir: DataDirOption = None,
     state_dir: parts.StateDirOption = None,
     *,
     sql: parts.SqlOption = False,
     mapping: parts.MappingOption = None,
-    changes: Annotated[
-        str | None,
-        typer.Option(
-            "--changes", help="A file of changes, or - for standard input.", rich_help_panel="What is indexed"
-        ),
-    ] = None,
+    changes: ChangesOption = None,
     lenient: parts.LenientOption = False,
-    interval: Annotated[
-        float, typer.Option("--interval", min=0.05, help="Seconds between two reads of changes.", rich_help_panel=_PACE)
-    ] = 1.0,
-    micro_batch: Annotated[
-        int,
-        typer.Option(
-            "--micro-batch",
-            min=1,
-            max=100_000,
-            help="The most changes that readers see together.",
-            rich_help_panel=_PACE,
-        ),
-    ] = MICRO_BATCH,
-    reconcile: Annotated[
-        float,
-        typer.Option(
-            "--reconcile",
-            min=0,
-            help="Documents a second to compare, and repair, between changes; 0 for none.",
-            rich_help_panel=_PACE,
-        ),
-    ] = RECONCILE_RATE,
+    interval: IntervalOption = 1.0,
+    micro_batch: MicroBatchOption = MICRO_BATCH,
+    reconcile: ReconcileOption = RECONCILE_RATE,
     once: Annotated[bool, typer.Option("--once", help="End when no more changes are available.")] = False,
     as_json: JsonOption = False,
 ) -> None:

@@ -9,7 +9,8 @@ import typer
 
 from indexer.commands import parts
 from indexer.commands.exit_status import exit_on_failure
-from shop_directory.settings.exit_codes import ExitCode, JsonOption
+from shop_directory.settings.exit_codes import ExitCode
+from shop_directory.settings.options import DataDirOption, EngineOption, JsonOption
 
 if TYPE_CHECKING:
     from indexer.sinks.protocol import Generation
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def status_command(
-    engine: parts.EngineOption = None,
-    data_dir: parts.DataDirOption = None,
+    engine: EngineOption = None,
+    data_dir: DataDirOption = None,
     state_dir: parts.StateDirOption = None,
     *,
     as_json: JsonOption = False,
@@ -44,8 +45,8 @@ def status_command(
 
 def rollback_command(
     catalogue: parts.CatalogueOption = None,
-    engine: parts.EngineOption = None,
-    data_dir: parts.DataDirOption = None,
+    engine: EngineOption = None,
+    data_dir: DataDirOption = None,
     state_dir: parts.StateDirOption = None,
     *,
     sql: parts.SqlOption = False,
@@ -98,8 +99,8 @@ def rollback_command(
 
 
 def prune_command(
-    engine: parts.EngineOption = None,
-    data_dir: parts.DataDirOption = None,
+    engine: EngineOption = None,
+    data_dir: DataDirOption = None,
     state_dir: parts.StateDirOption = None,
     *,
     previous: Annotated[

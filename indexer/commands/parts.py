@@ -11,6 +11,7 @@ import typer
 
 from indexer.commands.exit_status import stop
 from shop_directory.settings.exit_codes import ExitCode
+from shop_directory.settings.options import WHERE
 
 if TYPE_CHECKING:
     from indexer.settings import IndexerSettings
@@ -21,41 +22,16 @@ if TYPE_CHECKING:
 
 SAMPLE: Final = Path(__file__).parent.parent / "sample"
 
-_WHERE: Final = "Where the index is"
 _WHAT: Final = "What is indexed"
-_ENGINES: Final = ("embedded", "opensearch")
 
 
-def _engines(incomplete: str) -> list[str]:
-    return [name for name in _ENGINES if name.startswith(incomplete)]
-
-
-EngineOption = Annotated[
-    str | None,
-    typer.Option(
-        "--engine",
-        autocompletion=_engines,
-        show_default="embedded",
-        help=r"embedded or opensearch. \[env: SHOP_DIRECTORY_ENGINE]",
-        rich_help_panel=_WHERE,
-    ),
-]
-DataDirOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--data-dir",
-        show_default="var/index",
-        help=r"The embedded engine's directory. \[env: SHOP_DIRECTORY_DATA_DIR]",
-        rich_help_panel=_WHERE,
-    ),
-]
 StateDirOption = Annotated[
     Path | None,
     typer.Option(
         "--state-dir",
         show_default="alongside the embedded index",
         help=r"The private directory of the indexer's state. \[env: SHOP_DIRECTORY_STATE_DIR]",
-        rich_help_panel=_WHERE,
+        rich_help_panel=WHERE,
     ),
 ]
 CatalogueOption = Annotated[

@@ -10,7 +10,8 @@ import typer
 from indexer.commands import parts
 from indexer.commands.exit_status import exit_on_failure
 from indexer.jobs.pace import VERIFY_RATE
-from shop_directory.settings.exit_codes import ExitCode, JsonOption
+from shop_directory.settings.exit_codes import ExitCode
+from shop_directory.settings.options import DataDirOption, EngineOption, JsonOption
 
 if TYPE_CHECKING:
     from indexer.reconcile.live import Verified
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 def verify_command(
     catalogue: parts.CatalogueOption = None,
-    engine: parts.EngineOption = None,
-    data_dir: parts.DataDirOption = None,
+    engine: EngineOption = None,
+    data_dir: DataDirOption = None,
     state_dir: parts.StateDirOption = None,
     *,
     sql: parts.SqlOption = False,

@@ -1,1 +1,1 @@
-"""The sinks of generations: the embedded engine, OpenSearch, and memory for the reference backend."""
+"""The sinks of generations: the embedded engine and OpenSearch."""

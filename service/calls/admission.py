@@ -18,7 +18,7 @@ from service.errors import (
 from service.limits.policy import Bucket, Quota, QuotaPolicy, quota_key
 from service.limits.protocol import Decision, Headers, Limiter, LimiterUnavailable, quota_headers, quota_pattern
 from service.runtime.caller import Caller
-from service.runtime.metrics import NO_METRICS, Metrics
+from service.runtime.telemetry import NO_METRICS, Metrics
 
 _CACHED_ADDRESSES: Final = 16_384
 

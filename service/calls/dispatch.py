@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+import orjson
+
 from index_mappings.generations import Stamp
 from service.calls.admission import Admission, Admitted
 from service.calls.live_data import LiveData, LiveResult
@@ -20,15 +22,14 @@ from service.errors import (
     RouteNotFoundError,
     ServiceError,
 )
-from service.limits.policy import Bucket, tool_bucket
+from service.limits.policy import Bucket
 from service.limits.protocol import Headers
 from service.reports.protocol import ReportQueue
 from service.runtime.caller import Caller, Channel
 from service.runtime.request_context import bind_request, current, new_request_context, remaining_seconds
-from service.runtime.wire import encode
 from service.search.protocol import Snapshot
 from service.tools.request import validated
-from service.tools.tool import TokenRule, Tool, ToolAnswer, ToolContext, to_wire
+from service.tools.tool import TokenRule, Tool, ToolAnswer, ToolContext
 
 Arguments = Callable[[], Awaitable[object]]
 
@@ -131,7 +132,7 @@ class Dispatcher:
         if tool is not None and (request := current()) is not None:
             # Set before admission, so that refused calls are logged with their tool, too.
             request.tool = tool.name
-        bucket = otherwise if tool is None else tool_bucket(read_only=tool.effects.read_only)
+        bucket = otherwise if tool is None else _bucket(tool)
         required = tool is not None and tool.token is TokenRule.REQUIRED
         try:
             if caller.token is None and not required:
@@ -187,7 +188,7 @@ class Dispatcher:
         headers = admitted.headers
         try:
             request = validated(tool.request, await arguments())
-            if units := tool.extra_cost(request):
+            if tool.extra_cost is not None and (units := tool.extra_cost(request)):
                 headers = await self._charge(tool, units, caller, admitted)
             now = datetime.now(UTC)
 
@@ -207,7 +208,7 @@ class Dispatcher:
 
     async def _charge(self, tool: Tool[Any], units: int, caller: Caller, admitted: Admitted) -> Headers:
         """Count the units that a call costs beyond the one of its admission."""
-        bucket = tool_bucket(read_only=tool.effects.read_only)
+        bucket = _bucket(tool)
         try:
             async with asyncio.timeout(remaining_seconds(self._timeout)):
                 return await self._admission.charge(caller, admitted.token, bucket, units)
@@ -226,9 +227,19 @@ class Dispatcher:
         )
 
 
+def to_wire(answer: ToolAnswer) -> dict[str, Any]:
+    """The object that every transport sends."""
+    return answer if isinstance(answer, dict) else answer.model_dump(by_alias=True)
+
+
+def _bucket(tool: Tool[Any]) -> Bucket:
+    """The bucket in which a tool's calls are counted."""
+    return Bucket.READS if tool.effects.read_only else Bucket.REPORTS
+
+
 def _outcome(caller: Caller, live: LiveResult[ToolAnswer], headers: Headers) -> Outcome:
     if isinstance(live.result, ServiceError):
         document, error = live.result.problem(), live.result
     else:
         document, error = to_wire(live.result), None
-    return Outcome(caller.request_id, document, encode(document), live.stamp, error, headers)
+    return Outcome(caller.request_id, document, orjson.dumps(document), live.stamp, error, headers)

@@ -15,8 +15,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.middleware.gzip import GZipResponder
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.http.responses import Answer
-from service.runtime.wire import header
+from service.http.messages import Answer, header
 
 VARY: Final = (b"vary", b"Accept-Encoding")
 MIN_BYTES: Final = 1_024

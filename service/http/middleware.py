@@ -1,24 +1,38 @@
-"""Middleware for what all HTTP responses share: a request id, no-store, CORS and security headers.
+"""Middleware around the whole application: the access log, and what all HTTP responses share.
 
-It also turns exceptions into problem documents, which have the request id and nothing of the exception (E5).
+The access log is the outermost one: one log line and one count for each request, early refusals included, with the
+status that the client received. The other one adds the request id, no-store, CORS and security headers, and turns
+exceptions into problem documents, which have the request id and nothing of the exception (E5).
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
+import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.errors import InternalError
-from service.http.responses import NO_STORE, PROBLEM_JSON, Answer, Headers, problem_answer, request_context_of
-from service.http.security_headers import security_headers, with_defaults
-from service.runtime.caller import new_request_id
-from service.runtime.request_context import LEFT, bind_request
-from service.runtime.wire import encode, header
+from service.http.messages import (
+    NO_STORE,
+    PROBLEM_JSON,
+    Answer,
+    Headers,
+    header,
+    problem_answer,
+    request_context_of,
+    security_headers,
+    with_defaults,
+)
+from service.runtime.caller import Channel
+from service.runtime.request_context import LEFT, RequestContext, bind_request, new_request_id
+from service.runtime.telemetry import NO_ROUTE, Metrics, log_call
+from service.runtime.tracing import CallTracer, header_texts
 
 SUGGEST_PATH: Final = "/suggest"
 
@@ -133,7 +147,7 @@ def uncaught_exception_handler(hsts_seconds: int) -> Callable[[Request, Exceptio
         request_id = new_request_id()
         _LOG.error("request=%s the middleware failed", request_id, exc_info=fault)
         error = InternalError()
-        response = Response(encode(error.problem()), error.status)
+        response = Response(orjson.dumps(error.problem()), error.status)
         response.raw_headers += [*headers, (b"x-request-id", request_id.encode())]
         return response
 
@@ -161,3 +175,77 @@ def _preflight(scope: Scope) -> Answer:
         (b"access-control-max-age", _PREFLIGHT_SECONDS),
     )
     return Answer(204, b"", None, headers)
+
+
+_MCP_PATH: Final = "/mcp"
+_TOOLS: Final = "/tool/"
+_METHODS: Final = frozenset({"GET", "HEAD", "POST"})
+
+_OTHER_PATHS: Final = {
+    SUGGEST_PATH: "suggest",
+    _MCP_PATH: "mcp",
+    "/health": "health",
+    "/ready": "ready",
+    "/version": "version",
+    "/openapi.json": "openapi",
+    "/api/ops/state": "ops_state",
+    "/metrics": "metrics",
+    "/metrics/resources": "metrics_resources",
+}
+
+
+def route_labels(tools: Iterable[str]) -> dict[str, str]:
+    """The label of each path in the log and the metrics."""
+    return {**{f"{_TOOLS}{tool}": tool for tool in tools}, **_OTHER_PATHS}
+
+
+class AccessLog:
+    """Middleware that logs, counts and traces requests."""
+
+    def __init__(
+        self, app: ASGIApp, routes: Mapping[str, str], metrics: Metrics, traces: CallTracer | None = None
+    ) -> None:
+        """Wrap an application.
+
+        Args:
+            app: the application; it stores what it learns of a request in the request's context.
+            routes: the label of each path; other paths have none, so that no caller can create labels.
+            metrics: count the calls.
+            traces: start a span for each call of a tool and of /suggest, where /mcp starts its own with more
+                attributes; None starts none.
+        """
+        self._app = app
+        self._routes = routes
+        self._metrics = metrics
+        self._traces = traces
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, and log it afterwards."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request, path = request_context_of(scope), scope["path"]
+        if self._traces is not None and (path == SUGGEST_PATH or path.startswith(_TOOLS)):
+            self._trace(self._traces, request, scope)
+        status: int | None = None
+
+        async def send_and_note_status(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_and_note_status)
+        finally:
+            channel = Channel.MCP if path == _MCP_PATH else Channel.REST
+            route = self._routes.get(path, NO_ROUTE)
+            log_call(self._metrics, request, channel=channel.value, route=route, status=status)
+
+    def _trace(self, traces: CallTracer, request: RequestContext, scope: Scope) -> None:
+        path, method = scope["path"], scope["method"]
+        # No caller can create names of spans.
+        if path not in self._routes or method not in _METHODS:
+            path, method = "unknown", "HTTP"
+        attributes = {"http.request.method": method, "http.route": path}
+        traces.begin(request, f"{method} {path}", partial(header_texts, scope["headers"]), attributes)

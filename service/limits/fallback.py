@@ -13,9 +13,9 @@ from typing import Final
 from service.limits.policy import Bucket, Quota
 from service.limits.protocol import Decision, Limiter, LimiterDeadlineExceeded, LimiterUnavailable
 from service.runtime.circuit_breaker import CircuitBreaker, CircuitOpen
-from service.runtime.metrics import NO_METRICS, Metrics
 from service.runtime.request_context import remaining_seconds
 from service.runtime.store_waits import store_answer, store_wait_budget, timed_store_call, wait_for_store
+from service.runtime.telemetry import NO_METRICS, Metrics
 
 _RETRY_SECONDS: Final = 1.0
 _LOG: Final = logging.getLogger(__name__)

@@ -108,18 +108,13 @@ class QuotaPolicy:
         return self.classes.get(token.quota_class, self.classes[DEFAULT_CLASS]).quota(bucket)
 
 
-def tool_bucket(*, read_only: bool) -> Bucket:
-    """The bucket of a tool's calls."""
-    return Bucket.READS if read_only else Bucket.REPORTS
-
-
 def quota_key(bucket: Bucket, token: Token | None, address: str) -> str:
     """The key that a call is counted under.
 
     Args:
         bucket: the bucket of the call.
         token: the confirmed token, or None.
-        address: the caller's address, as service.runtime.addresses determines it.
+        address: the caller's address, as service.runtime.caller determines it.
     """
     return f"{bucket}:token:{token.id}" if token is not None else f"{bucket}:address:{address_group(address)}"
 

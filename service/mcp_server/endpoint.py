@@ -24,17 +24,23 @@ from starlette.types import Message, Receive, Scope, Send
 
 from service.calls.dispatch import Dispatcher, already_read
 from service.errors import BodyTooLargeError, InvalidInputError, ServiceError
-from service.http.responses import Answer, Headers, http_caller, method_not_allowed, request_context_of
+from service.http.messages import (
+    Answer,
+    Headers,
+    http_caller,
+    is_json,
+    method_not_allowed,
+    read_body,
+    request_context_of,
+)
 from service.limits.policy import Bucket
 from service.mcp_server.error_rewriting import ErrorRewriter
 from service.mcp_server.fast_path import PlainCall, ToolCallFastPath
 from service.mcp_server.handling import QUOTA_HEADERS_KEY, Call, quota_headers
 from service.mcp_server.messages import MessageId, RpcError, called_tool, check_message, refused_call
 from service.mcp_server.spans import COMPLETION_COMPLETE, TOOLS_CALL, begin_span
-from service.runtime.addresses import Proxies
-from service.runtime.caller import Channel
-from service.runtime.tracing import UNTRACED, CallTracer
-from service.runtime.wire import is_json, read_body
+from service.runtime.caller import Channel, Proxies
+from service.runtime.tracing import CallTracer
 
 _BAD_REQUEST: Final = 400
 _ANY_PORT: Final = ":*"
@@ -55,7 +61,7 @@ class McpEndpoint:
         allowed_hosts: Iterable[str],
         allowed_origins: Iterable[str],
         *,
-        traces: CallTracer = UNTRACED,
+        traces: CallTracer | None = None,
     ) -> None:
         """Set up the endpoint.
 
@@ -65,7 +71,7 @@ class McpEndpoint:
             trusted: the proxies whose forwarding headers name the caller.
             allowed_hosts: accepted values of Host; `name:*` is any port or none.
             allowed_origins: accepted values of Origin, in the same form; a request without Origin is accepted.
-            traces: begins a span for each message.
+            traces: begins a span for each message; None begins none.
         """
         self._sessions = sessions
         self._dispatcher = dispatcher
@@ -86,11 +92,12 @@ class McpEndpoint:
             return
         body, message = read
         tool = called_tool(message)
-        known = tool if tool is not None and self._dispatcher.has_tool(tool) else None
-        meta = (message.get("params") or {}).get("_meta")
-        begin_span(
-            self._traces, request_context_of(scope), message["method"], known, meta=meta, headers=scope["headers"]
-        )
+        if self._traces is not None:
+            known = tool if tool is not None and self._dispatcher.has_tool(tool) else None
+            meta = (message.get("params") or {}).get("_meta")
+            begin_span(
+                self._traces, request_context_of(scope), message["method"], known, meta=meta, headers=scope["headers"]
+            )
         plain = self._fast_path.read(scope["headers"], message)
         if plain is None and _transport_refuses(scope, message):
             # The SDK refuses it, in the caller's protocol version; this comes before the token is checked (R5).

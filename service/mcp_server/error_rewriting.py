@@ -4,7 +4,7 @@ from typing import Final
 
 from starlette.types import Message, Scope, Send
 
-from service.http.responses import Answer, Headers
+from service.http.messages import Answer, Headers
 from service.mcp_server.handling import OWN_ERROR_KEY, QUOTA_HEADERS_KEY
 from service.mcp_server.messages import rewritten_error
 

@@ -13,11 +13,11 @@ from mcp.types import DEFAULT_NEGOTIATED_VERSION, INTERNAL_ERROR, PROTOCOL_VERSI
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from service.calls.dispatch import Outcome
+from service.http.messages import JSON
 from service.mcp_server.handling import result_meta
 from service.mcp_server.messages import TEXTS
 from service.mcp_server.request_meta import accepts
 from service.mcp_server.spans import TOOLS_CALL
-from service.runtime.wire import JSON
 
 _VERSION: Final = MCP_PROTOCOL_VERSION_HEADER.encode()
 _METHOD: Final = MCP_METHOD_HEADER.encode()

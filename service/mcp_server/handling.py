@@ -17,11 +17,10 @@ from service.limits.policy import Bucket
 from service.limits.protocol import Headers
 from service.mcp_server.messages import TEXTS, RpcError, refused_call
 from service.mcp_server.spans import begin_span
-from service.runtime.call_log import NO_ROUTE, REFUSED, log_call
 from service.runtime.caller import Caller
-from service.runtime.metrics import NO_METRICS
 from service.runtime.request_context import LEFT, RequestContext, bind_request, current, new_request_context
-from service.runtime.tracing import UNTRACED, CallTracer
+from service.runtime.telemetry import NO_METRICS, NO_ROUTE, REFUSED, log_call
+from service.runtime.tracing import CallTracer
 
 T = TypeVar("T")
 
@@ -94,7 +93,11 @@ class RequestRunner:
     """Runs the work of a message in the context of its request."""
 
     def __init__(
-        self, dispatcher: Dispatcher, make_call: CallFactory, timeout: float = _TIMEOUT, traces: CallTracer = UNTRACED
+        self,
+        dispatcher: Dispatcher,
+        make_call: CallFactory,
+        timeout: float = _TIMEOUT,
+        traces: CallTracer | None = None,
     ) -> None:
         """Set up the runner.
 
@@ -102,7 +105,7 @@ class RequestRunner:
             dispatcher: admits requests.
             make_call: makes the call from the SDK's context.
             timeout: seconds that a call may take if its transport sets no deadline.
-            traces: begins a span for such a call.
+            traces: begins a span for such a call; None begins none.
         """
         self._dispatcher = dispatcher
         self._make_call = make_call
@@ -127,7 +130,7 @@ class RequestRunner:
             bind_request(call.request or new_request_context(call.caller.request_id, self._timeout)) as request,
         ):
             request.on_disconnect.append(scope.cancel)
-            if call.request is None:
+            if call.request is None and self._traces is not None:
                 begin_span(self._traces, request, context.method, tool, meta=context.meta)
             try:
                 result = await work(call)

@@ -25,7 +25,7 @@ from pydantic import ValidationError
 
 from service.calls.dispatch import Dispatcher, Outcome, already_read
 from service.errors import ServiceError
-from service.http.responses import request_context_of
+from service.http.messages import request_context_of
 from service.mcp_server.completion import Completer
 from service.mcp_server.handling import (
     OWN_ERROR_KEY,
@@ -45,7 +45,7 @@ from service.mcp_server.prompts import get_prompt, list_prompts
 from service.mcp_server.resources import Resources
 from service.mcp_server.schemas import input_schema, output_schema
 from service.runtime.request_context import current
-from service.runtime.tracing import UNTRACED, CallTracer
+from service.runtime.tracing import CallTracer
 from service.suggest.responder import SuggestResponder
 from service.tools.tool import Tool
 
@@ -79,7 +79,7 @@ def build_server(
     make_call: CallFactory,
     *,
     timeout: float = 1.8,
-    traces: CallTracer = UNTRACED,
+    traces: CallTracer | None = None,
     public_url: str | None = None,
 ) -> Server[Any]:
     """Make the server of one transport.
@@ -90,7 +90,7 @@ def build_server(
         version: of the service.
         make_call: makes the call from the SDK's context.
         timeout: seconds that a call may take if its transport sets no deadline.
-        traces: begins a span for such a call.
+        traces: begins a span for such a call; None begins none.
         public_url: the URL of the service's page, without a final slash; hosts show it with the icon.
     """
     tools = [mcp_tool(tool) for tool in dispatcher.tools]

@@ -40,7 +40,7 @@ def begin_span(
     """Begin the span of a message.
 
     Args:
-        traces: the transport's tracing.
+        traces: starts the span.
         request: the context of the message.
         method: of JSON-RPC.
         tool: the name of the called tool; None if the message calls no existing tool.

@@ -16,7 +16,8 @@ from mcp.types import INVALID_REQUEST
 from service.errors import MAX_BODY_BYTES
 from service.mcp_server.handling import Call
 from service.mcp_server.messages import RpcError, check_message, replacement
-from service.runtime.caller import Caller, Channel, new_request_id
+from service.runtime.caller import Caller, Channel
+from service.runtime.request_context import new_request_id
 
 LOCAL: Final = "stdio"
 

@@ -16,8 +16,8 @@ import structlog
 from structlog.typing import EventDict, Processor
 
 from service.observability.json_lines import JsonStream
-from service.runtime.call_log import CALL_FIELDS
 from service.runtime.request_context import current
+from service.runtime.telemetry import CALL_FIELDS
 from service.settings.service import Settings
 
 LogFormat = Literal["auto", "json", "console"]

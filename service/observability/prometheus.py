@@ -18,9 +18,8 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 from service.errors import ServiceError
-from service.runtime.call_log import NO_ROUTE, OK, REFUSED
-from service.runtime.metrics import Metrics
 from service.runtime.request_context import LEFT
+from service.runtime.telemetry import NO_ROUTE, OK, REFUSED, Metrics
 
 OTHER: Final = "other"
 MULTIPROC_DIR: Final = "PROMETHEUS_MULTIPROC_DIR"
@@ -28,6 +27,7 @@ MULTIPROC_DIR: Final = "PROMETHEUS_MULTIPROC_DIR"
 BUCKETS: Final = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 
 _STATES: Final = ("closed", "half_open", "open")
+_OUTCOMES: Final = ("ok", "gone", "unavailable", "refused")
 _CIRCUITS: Final = ("limiter", "reports", "search", "stamp")
 _LIVE_FILES: Final = "gauge_live*_*.db"
 # How many further values a label of operations or parts may have, so that a new one needs no line here.
@@ -75,6 +75,22 @@ class _Bounded(Generic[M]):
         return self._metric.labels(*(values(label) for values, label in zip(self._allowed, labels, strict=True)))
 
 
+class _Makers:
+    """Make metrics in one registry.
+
+    Attributes:
+        histogram, counter: of durations in seconds, and of events.
+        level: a gauge whose values are added up over the workers.
+        shared: a gauge of what the workers of a machine share, so that the largest of their values counts.
+    """
+
+    def __init__(self, registry: CollectorRegistry | None) -> None:
+        self.histogram = partial(Histogram, buckets=BUCKETS, registry=registry)
+        self.counter = partial(Counter, registry=registry)
+        self.level = partial(Gauge, registry=registry, multiprocess_mode="livesum")
+        self.shared = partial(Gauge, registry=registry, multiprocess_mode="livemax")
+
+
 class PrometheusMetrics(Metrics):
     """Counters, gauges and histograms in a registry of their own."""
 
@@ -92,46 +108,43 @@ class PrometheusMetrics(Metrics):
         if directory:
             MultiProcessCollector(self._registry, directory)  # type: ignore[no-untyped-call]
         # With several workers only the collector of their files is registered.
-        own = None if directory else self._registry
-        histogram = partial(Histogram, buckets=BUCKETS, registry=own)
-        counter = partial(Counter, registry=own)
-        # A sum over workers; or, for what the workers of a machine share, the largest of their values.
-        level = partial(Gauge, registry=own, multiprocess_mode="livesum")
-        shared = partial(Gauge, registry=own, multiprocess_mode="livemax")
+        make = _Makers(None if directory else self._registry)
+        self._make_call_metrics(make, routes)
+        self._make_index_metrics(make)
 
-        outcomes = _LabelValues([OK, LEFT, REFUSED, *(error.code for error in ServiceError.__subclasses__())])
-        short = _LabelValues(["ok", "gone", "unavailable", "refused"])
+    def _make_call_metrics(self, make: _Makers, routes: Iterable[str]) -> None:
+        ended = _LabelValues(_OUTCOMES)
         self._requests = _Bounded(
-            histogram,
+            make.histogram,
             "shopdir_request_duration_seconds",
             "Time from a request's head to its answer's end.",
             route=_LabelValues([*routes, NO_ROUTE]),
-            outcome=outcomes,
+            outcome=_LabelValues([OK, LEFT, REFUSED, *(error.code for error in ServiceError.__subclasses__())]),
         )
         self._engine_calls = _Bounded(
-            histogram,
+            make.histogram,
             "shopdir_engine_call_duration_seconds",
             "Time that the search engine took to answer.",
             operation=_LabelValues(["stamp", "search", "every", "present"], _FEW),
-            outcome=short,
+            outcome=ended,
         )
         self._store_calls = _Bounded(
-            histogram,
+            make.histogram,
             "shopdir_store_call_duration_seconds",
             "Time that a store took to answer.",
             store=_LabelValues(["tokens", "limiter", "reports"]),
             operation=_LabelValues([], _FEW),
-            outcome=short,
+            outcome=ended,
         )
         self._cache_lookups = _Bounded(
-            counter,
+            make.counter,
             "shopdir_cache_lookups_total",
             "Looks into a cache.",
             cache=_LabelValues(["stamp", "tokens", "etag", "suggest"]),
             result=_LabelValues(["hit", "miss"]),
         )
         self._quota_decisions = _Bounded(
-            counter,
+            make.counter,
             "shopdir_quota_decisions_total",
             "Decisions on a quota.",
             bucket=_LabelValues(["reads", "suggest", "reports"]),
@@ -139,33 +152,39 @@ class PrometheusMetrics(Metrics):
         )
         circuit = {"part": _LabelValues(_CIRCUITS, _FEW), "state": _LabelValues(_STATES)}
         self._circuit_changes = _Bounded(
-            counter, "shopdir_circuit_changes_total", "Changes of a circuit breaker.", **circuit
+            make.counter, "shopdir_circuit_changes_total", "Changes of a circuit breaker.", **circuit
         )
         self._circuit_states = _Bounded(
-            level, "shopdir_circuit_state", "Workers whose circuit breaker is in that state.", **circuit
+            make.level, "shopdir_circuit_state", "Workers whose circuit breaker is in that state.", **circuit
         )
-        self._in_flight = level("shopdir_requests_in_flight", "Requests in flight.")
-        self._fetches = _Bounded(
-            histogram,
-            "shopdir_typeahead_fetch_duration_seconds",
-            "Time to fetch one file of a typeahead.",
-            outcome=short,
-        )
-        self._fetched = counter("shopdir_typeahead_fetched_bytes_total", "Bytes of the fetched files of typeaheads.")
-        self._folder_files = shared(
-            "shopdir_typeahead_folder_files", "Files of typeaheads in the folder of this machine."
-        )
-        self._folder_bytes = shared("shopdir_typeahead_folder_bytes", "Bytes of the files in that folder.")
-        self._open_segments = shared(
-            "shopdir_typeahead_open_segments", "Segments from which suggest requests are answered."
-        )
-        self._open_bytes = shared("shopdir_typeahead_open_bytes", "Bytes of these segments, mapped into memory.")
-        self._checked = counter(
-            "shopdir_index_checked_bytes_total", "Bytes of the embedded index that were read again while serving."
-        )
-        self._damaged = shared("shopdir_index_damaged", "Generations that are not answered from, as a file is damaged.")
+        self._in_flight = make.level("shopdir_requests_in_flight", "Requests in flight.")
         for part in _CIRCUITS:
             self._set_circuit(part, "closed")
+
+    def _make_index_metrics(self, make: _Makers) -> None:
+        self._fetches = _Bounded(
+            make.histogram,
+            "shopdir_typeahead_fetch_duration_seconds",
+            "Time to fetch one file of a typeahead.",
+            outcome=_LabelValues(_OUTCOMES),
+        )
+        self._fetched = make.counter(
+            "shopdir_typeahead_fetched_bytes_total", "Bytes of the fetched files of typeaheads."
+        )
+        self._folder_files = make.shared(
+            "shopdir_typeahead_folder_files", "Files of typeaheads in the folder of this machine."
+        )
+        self._folder_bytes = make.shared("shopdir_typeahead_folder_bytes", "Bytes of the files in that folder.")
+        self._open_segments = make.shared(
+            "shopdir_typeahead_open_segments", "Segments from which suggest requests are answered."
+        )
+        self._open_bytes = make.shared("shopdir_typeahead_open_bytes", "Bytes of these segments, mapped into memory.")
+        self._checked = make.counter(
+            "shopdir_index_checked_bytes_total", "Bytes of the embedded index that were read again while serving."
+        )
+        self._damaged = make.shared(
+            "shopdir_index_damaged", "Generations that are not answered from, as a file is damaged."
+        )
 
     def answered(self, route: str, outcome: str, *seconds: float) -> None:
         """As `Metrics`."""

@@ -13,7 +13,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-from service.runtime.tracing import UNTRACED, CallTracer, SpanCallTracer
+from service.runtime.tracing import CallTracer
 
 _FLUSH_MS: Final = 2_000
 
@@ -23,11 +23,11 @@ class Traces:
     """The tracing of calls.
 
     Attributes:
-        transport: starts the spans.
+        transport: starts the spans; None where nothing is traced.
         provider: the tracer provider; None where nothing is traced.
     """
 
-    transport: CallTracer
+    transport: CallTracer | None
     provider: TracerProvider | None
 
     def close(self) -> None:
@@ -48,13 +48,13 @@ def open_traces(service: str, version: str, processor: SpanProcessor | None = No
     """
     if processor is None:
         if not sent:
-            return Traces(UNTRACED, None)
+            return Traces(None, None)
         processor = BatchSpanProcessor(OTLPSpanExporter())
     resource = Resource.create({"service.version": version}).merge(_service_name(service))
     # Not the global provider: applications of one process would share it, and libraries would add spans to it.
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     provider.add_span_processor(processor)
-    return Traces(SpanCallTracer(provider.get_tracer(service, version)), provider)
+    return Traces(CallTracer(provider.get_tracer(service, version)), provider)
 
 
 def _service_name(service: str) -> Resource:

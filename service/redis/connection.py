@@ -15,8 +15,7 @@ from redis.exceptions import NoScriptError, RedisClusterException, RedisError
 
 from service.redis.access import RedisAccess
 from service.redis.clients import Client, close_client, open_client
-from service.runtime.request_context import remaining_seconds
-from service.runtime.tracing import client_span
+from service.runtime.request_context import client_span, remaining_seconds
 
 T = TypeVar("T")
 

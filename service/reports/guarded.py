@@ -5,8 +5,8 @@ from typing import TypeVar
 
 from service.reports.protocol import Reason, Recheck, Report, ReportQueue, ReportsUnavailable, Waiting
 from service.runtime.circuit_breaker import CircuitBreaker, CircuitOpen
-from service.runtime.metrics import NO_METRICS, Metrics
 from service.runtime.store_waits import store_answer, timed_store_call
+from service.runtime.telemetry import NO_METRICS, Metrics
 
 T = TypeVar("T")
 

@@ -18,7 +18,7 @@ from starlette.routing import BaseRoute, Route
 
 from service.calls.admission import Admission
 from service.errors import BackendUnavailableError, OpsKeyRequiredError, ServiceError
-from service.http.responses import Answer, Endpoint, Headers, http_caller, json_answer, problem_answer
+from service.http.messages import Answer, Endpoint, Headers, http_caller, json_answer, problem_answer
 from service.limits.policy import Bucket
 from service.observability.exposition import encode_families
 from service.observability.processes import process_families
@@ -27,8 +27,7 @@ from service.observability.resources import resource_families
 from service.observability.scrape_gauges import scrape_gauge_families
 from service.operations.health import HealthProbe, Unavailable
 from service.operations.state_document import About, ops_state
-from service.runtime.addresses import Proxies
-from service.runtime.caller import Channel
+from service.runtime.caller import Channel, Proxies
 
 OPS_KEY_HEADER: Final = "x-ops-key"
 STATE_PATH: Final = "/api/ops/state"

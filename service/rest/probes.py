@@ -7,7 +7,7 @@ from starlette.requests import Request
 
 from service.calls.live_data import LiveData
 from service.errors import NotReadyError, VersionUnknownError
-from service.http.responses import Answer, Endpoint, json_answer, problem_answer, stamp_headers
+from service.http.messages import Answer, Endpoint, json_answer, problem_answer, stamp_headers
 from service.rest.report_readiness import ReportReadiness
 from service.search.failures import BackendUnavailable, GenerationDamaged, NothingPublished, OtherSchema
 from shop_directory.build_stamp import BuildStamp

@@ -7,10 +7,18 @@ from starlette.requests import Request
 
 from service.calls.dispatch import Dispatcher
 from service.errors import FieldError, InvalidInputError, UnsupportedMediaTypeError
-from service.http.responses import Answer, Endpoint, http_caller, problem_answer, stamp_headers
-from service.runtime.addresses import Proxies
-from service.runtime.caller import Channel
-from service.runtime.wire import JSON, decode_object, is_json, read_body
+from service.http.messages import (
+    JSON,
+    Answer,
+    Endpoint,
+    decode_object,
+    http_caller,
+    is_json,
+    problem_answer,
+    read_body,
+    stamp_headers,
+)
+from service.runtime.caller import Channel, Proxies
 from service.tools.request import invalid, shown_name
 
 

@@ -6,18 +6,15 @@ A context variable holds it, so that engines and stores can read it without a pa
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from opentelemetry.trace import Tracer
-
-    from service.runtime.overload import GateSlot
+from random import getrandbits
+from typing import Final
 
 # The outcome of a request whose caller disconnected before the answer.
 LEFT: Final = "left"
+_NO_SPAN: Final = nullcontext()
 
 
 @dataclass(slots=True)
@@ -35,8 +32,8 @@ class RequestContext:
         engine_calls: requests to the search engine so far.
         engine_seconds: time spent waiting for them.
         store_seconds: time spent waiting for stores so far.
-        slot: the slot at the gate; None where no gate was passed.
-        tracer: makes the client spans of the request; None where it is not traced.
+        suspended: within, the request only waits, and others may use its slot at the gate; None without a slot.
+        span: makes a client span from a system and an operation; None where the request is not traced.
         on_end: called when the request has been answered or given up.
         on_disconnect: called when the caller disconnects, to stop the work.
     """
@@ -51,8 +48,8 @@ class RequestContext:
     engine_calls: int = 0
     engine_seconds: float = 0.0
     store_seconds: float = 0.0
-    slot: "GateSlot | None" = None
-    tracer: "Tracer | None" = None
+    suspended: Callable[[], AbstractContextManager[None]] | None = None
+    span: Callable[[str, str], AbstractContextManager[object]] | None = None
     on_end: list[Callable[[], object]] = field(default_factory=list)
     on_disconnect: list[Callable[[], object]] = field(default_factory=list)
 
@@ -72,6 +69,12 @@ class RequestContext:
             stop()
 
 
+def new_request_id() -> str:
+    """A new random request id."""
+    # Not a secret, so a fast generator is enough.
+    return f"{getrandbits(128):032x}"
+
+
 def new_request_context(request_id: str, timeout: float = math.inf) -> RequestContext:
     """The context of a request that starts now and may take `timeout` seconds."""
     now = time.monotonic()
@@ -84,6 +87,17 @@ _CURRENT: Final[ContextVar[RequestContext | None]] = ContextVar("current_request
 def current() -> RequestContext | None:
     """The context of the current task's request; None outside of a request."""
     return _CURRENT.get()
+
+
+def client_span(system: str, operation: str) -> AbstractContextManager[object]:
+    """A client span for a request to another system; no span where the current request is not traced.
+
+    Args:
+        system: `opensearch`, `tantivy`, `redis` or `sqlite`.
+        operation: the kind of request.
+    """
+    request = _CURRENT.get()
+    return _NO_SPAN if request is None or request.span is None else request.span(system, operation)
 
 
 def remaining_seconds(limit: float) -> float:

@@ -10,8 +10,8 @@ from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, Final, TypeVar
 
-from service.runtime.metrics import Metrics
 from service.runtime.request_context import current
+from service.runtime.telemetry import Metrics
 
 T = TypeVar("T")
 
@@ -57,7 +57,7 @@ async def wait_for_store(task: "asyncio.Future[Any]", seconds: float | None = No
         done, _ = await asyncio.wait({task}, timeout=brief)
         if done or (seconds is not None and seconds <= brief):
             return bool(done)
-        with nullcontext() if request is None or request.slot is None else request.slot.suspended():
+        with nullcontext() if request is None or request.suspended is None else request.suspended():
             done, _ = await asyncio.wait({task}, timeout=None if seconds is None else seconds - brief)
         return bool(done)
     finally:
@@ -68,7 +68,7 @@ async def wait_for_store(task: "asyncio.Future[Any]", seconds: float | None = No
 async def store_answer(work: Coroutine[Any, Any, T]) -> T:
     """Await a store's answer as `wait_for_store` does; the call is cancelled with its caller."""
     request = current()
-    if request is None or request.slot is None:
+    if request is None or request.suspended is None:
         return await work
     task = asyncio.ensure_future(work)
     try:

@@ -5,7 +5,7 @@ exception.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
 
@@ -13,13 +13,12 @@ from opentelemetry import context as span_context
 from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from service.runtime.request_context import RequestContext, current
+from service.runtime.request_context import RequestContext
 
 TraceHeaders = Callable[[], Mapping[str, Any]]
 
 _PROPAGATOR: Final = TraceContextTextMapPropagator()
 _TRACE_CONTEXT: Final = ("traceparent", "tracestate")
-_NO_SPAN: Final = nullcontext()
 # Outcomes that are faults of the service; errors of the caller are not.
 _FAULTS: Final = frozenset({"internal_error", "backend_unavailable", "overloaded", "not_ready"})
 
@@ -30,37 +29,29 @@ def header_texts(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 
 
 class CallTracer:
-    """Starts the server spans of calls; this class starts none."""
-
-    def begin(self, request: RequestContext, name: str, headers: TraceHeaders, attributes: Mapping[str, str]) -> None:
-        """Start the span of the current task's call; it ends with the request.
-
-        Args:
-            request: the call's context; the span gets its outcome.
-            name: the span's name: a method and a route, or a protocol's method and a tool.
-            headers: returns what was sent with the call, by lower-case name; only `traceparent` and `tracestate` are
-                used.
-            attributes: the span's attributes.
-        """
-
-
-UNTRACED: Final = CallTracer()
-
-
-class SpanCallTracer(CallTracer):
     """Starts a server span for each call."""
 
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
 
     def begin(self, request: RequestContext, name: str, headers: TraceHeaders, attributes: Mapping[str, str]) -> None:
-        """Start the span as a child of the caller's span, if the caller sent one."""
+        """Start the span of the current task's call, as a child of the caller's span if one was sent.
+
+        The span ends with the request, and gets its outcome.
+
+        Args:
+            request: the call's context.
+            name: the span's name: a method and a route, or a protocol's method and a tool.
+            headers: returns what was sent with the call, by lower-case name; only `traceparent` and `tracestate` are
+                used.
+            attributes: the span's attributes.
+        """
         sent = headers()
         texts = {key: sent[key] for key in _TRACE_CONTEXT if isinstance(sent.get(key), str)}
         # The parent is only what the caller sent: the surrounding context may belong to another call.
         parent = _PROPAGATOR.extract(texts, context=span_context.Context())
         span = self._tracer.start_span(name, parent, SpanKind.SERVER, {**attributes, "request.id": request.request_id})
-        request.tracer = self._tracer
+        request.span = partial(_client_span, self._tracer)
         request.on_end.append(partial(_end, span, request))
         # Never detached: each request has a task of its own, and each task a context of its own.
         span_context.attach(set_span_in_context(span))
@@ -92,16 +83,3 @@ def _client_span(tracer: Tracer, system: str, operation: str) -> Iterator[Span]:
     finally:
         span_context.detach(token)
         span.end()
-
-
-def client_span(system: str, operation: str) -> AbstractContextManager[object]:
-    """A client span for a request to another system; no span where the current request is not traced.
-
-    Args:
-        system: `opensearch`, `tantivy`, `redis` or `sqlite`.
-        operation: the kind of request.
-    """
-    request = current()
-    if request is None or request.tracer is None:
-        return _NO_SPAN
-    return _client_span(request.tracer, system, operation)

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from index_mappings.generations import Stamp
-from service.search.clauses import Clause
-from service.search.plan import Plan
+from service.search.plan import Clause, Plan
 from service.search.protocol import Generations
 
 if TYPE_CHECKING:

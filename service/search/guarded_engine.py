@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from index_mappings.generations import Stamp
 from service.runtime.circuit_breaker import CircuitBreaker, CircuitOpen
-from service.runtime.metrics import NO_METRICS, Metrics
-from service.runtime.request_context import current
-from service.runtime.tracing import client_span
+from service.runtime.request_context import client_span, current
+from service.runtime.telemetry import NO_METRICS, Metrics
 from service.search.engine import Engine, Hit, Page, SearchRequest
 from service.search.failures import BackendUnavailable, GenerationDamaged, GenerationGone, NotReadable
 from service.search.plan import Plan

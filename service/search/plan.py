@@ -1,4 +1,4 @@
-"""Plans: engine-independent searches, as tiers of clauses over the terms in the index.
+"""Plans: engine-independent searches, as tiers of clauses over the stored terms of documents (X4).
 
 Both engines run the same plans, so the rules of matching are here for production; the reference backend implements them
 again, independently.
@@ -10,9 +10,101 @@ from itertools import chain
 
 from index_mappings.documents import ANY_MARKET
 from index_mappings.forms import QueryForms
-from index_mappings.text import is_ideographic
-from index_mappings.tiers import FindTier, is_part_evidence
-from service.search.clauses import MATCH_ALL, AllOf, AnyOf, Clause, Exact, Infix, NoneOf, Prefix, any_of
+from index_mappings.ngrams import is_part_evidence
+from index_mappings.tiers import FindTier
+
+# Not frozen: a search makes some twenty clauses, and a frozen dataclass takes three times as long to construct.
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Exact:
+    """The field contains one of the texts."""
+
+    field: str
+    texts: tuple[str, ...]
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Prefix:
+    """A text of the field begins with this text."""
+
+    field: str
+    text: str
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Infix:
+    """A text of the field contains this text."""
+
+    field: str
+    text: str
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Below:
+    """The integer field is less than the bound."""
+
+    field: str
+    bound: int
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class NoneOf:
+    """No clause holds."""
+
+    clauses: tuple["Clause", ...]
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class AllOf:
+    """Every clause holds; without clauses, every document matches."""
+
+    clauses: tuple["Clause", ...]
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class AnyOf:
+    """At least one clause holds; without clauses, no document matches."""
+
+    clauses: tuple["Clause", ...]
+
+
+Clause = Exact | Prefix | Infix | Below | AllOf | AnyOf | NoneOf
+MATCH_ALL = AllOf(())
+
+
+def any_of(clauses: Sequence[Clause]) -> Clause:
+    """The disjunction of clauses; a single clause is returned as it is."""
+    return clauses[0] if len(clauses) == 1 else AnyOf(tuple(clauses))
+
+
+def meets(texts: Mapping[str, Sequence[str]], clause: Clause) -> bool:
+    """Whether a document meets a clause.
+
+    Args:
+        texts: of the document, by field.
+        clause: without `Below`.
+
+    Raises:
+        KeyError: the clause has a field that is not among the texts.
+        TypeError: the clause contains a `Below`.
+    """
+    match clause:
+        case AllOf(parts):
+            return all(meets(texts, part) for part in parts)
+        case AnyOf(parts):
+            return any(meets(texts, part) for part in parts)
+        case NoneOf(parts):
+            return not any(meets(texts, part) for part in parts)
+        case Exact(field, values):
+            return not set(values).isdisjoint(texts[field])
+        case Prefix(field, start):
+            return any(text.startswith(start) for text in texts[field])
+        case Infix(field, part):
+            return any(part in text for text in texts[field])
+        case Below():
+            raise TypeError("a bound cannot be evaluated on texts")
+
 
 Tiers = tuple[tuple[int, Clause], ...]
 
@@ -176,6 +268,6 @@ def _begins(field: str, query: QueryForms) -> Clause:
 
 def _name_evidence(word: str) -> tuple[Clause, ...]:
     # A word that equals a shop's word is also a prefix of it: (b) includes (a).
-    if is_part_evidence(word, ideographic=is_ideographic(word)):
+    if is_part_evidence(word):
         return (Prefix("words", word), Infix("infixes", word))
     return (Prefix("words", word),)

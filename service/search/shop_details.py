@@ -8,10 +8,9 @@ from index_mappings.documents import Shop, shop_from_stored
 from index_mappings.forms import shared_names, stated_names, whole_names
 from index_mappings.generations import Stamp
 from index_mappings.hosts import domain_parts
-from service.search.clauses import MATCH_ALL, AnyOf, Below, Clause, Exact
 from service.search.engine import Engine, Hit, SearchRequest
 from service.search.failures import BackendUnavailable
-from service.search.plan import Plan
+from service.search.plan import MATCH_ALL, AnyOf, Below, Clause, Exact, Plan
 from service.search.protocol import OFFER_WINDOW
 from service.search.related_records import CouponQuery, Coupons, Facts, MergeEffects, Offer
 

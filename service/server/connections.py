@@ -1,4 +1,4 @@
-"""Bounds on the connections of a process, in total and per address, and which connection is closed for a new one.
+"""The connections of a process: their bounds, in total and per address, and the joining of writes to one of them.
 
 A new connection beyond a bound replaces the one that has been idle longest: of the same address where the bound per
 address is reached, otherwise of all. Where none is idle, the new one is refused. A trusted proxy connects for many
@@ -8,6 +8,7 @@ callers, so the bound per address does not apply to it.
 import logging
 import resource
 import time
+from asyncio import AbstractEventLoop, Transport
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from starlette.types import ASGIApp
 from uvicorn import Config
 
 from service.limits.policy import address_group
-from service.runtime.addresses import Proxies, is_trusted_peer
+from service.runtime.caller import Proxies, is_trusted_peer
 from service.settings.server import DEFAULT_MAX_CONNECTIONS, DEFAULT_MAX_CONNECTIONS_PER_ADDRESS
 
 # For files of the index, databases, and connections to engines and stores.
@@ -27,6 +28,8 @@ _MAX_DESCRIPTORS: Final = 1_048_576
 # Refused connections that stay open for a short time, so that their clients can read the reason.
 _MAX_REFUSED: Final = 64
 _LOG_EVERY_SECONDS: Final = 10.0
+# For a longer body, the cost of another write is small.
+_MAX_BUFFERED: Final = 64 * 1024
 _NO_PROXIES: Final = Proxies()
 _LOG: Final = logging.getLogger(__name__)
 
@@ -212,3 +215,48 @@ class ServerConfig(Config):
         super().__init__(app, **options)
         self.hsts_seconds = hsts_seconds
         self.connections = ConnectionTable(bounds)
+
+
+class CoalescingTransport:
+    """A transport that joins the writes of one event-loop tick: a response's head and body are sent in one write.
+
+    A write is a system call, which costs more than most responses, and it wakes the process that reads.
+    """
+
+    def __init__(self, loop: AbstractEventLoop, transport: Transport) -> None:
+        """Start with an empty buffer.
+
+        Args:
+            loop: the event loop of the transport.
+            transport: receives the joined writes.
+        """
+        self._loop = loop
+        self._transport = transport
+        self._buffer: list[bytes] = []
+        self._size = 0
+
+    def write(self, data: bytes) -> None:
+        """Write at the end of this tick, or when `flush` is called, or when 64 KiB are buffered."""
+        if not self._buffer:
+            self._loop.call_soon(self.flush)
+        self._buffer.append(data)
+        self._size += len(data)
+        if self._size >= _MAX_BUFFERED:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the buffer now: before other bytes are written to the connection, or before it closes."""
+        if not self._buffer:
+            return
+        buffered, self._buffer, self._size = self._buffer, [], 0
+        if not self._transport.is_closing():
+            self._transport.write(b"".join(buffered))
+
+    def is_closing(self) -> bool:
+        """Whether the connection is closed or closing."""
+        return self._transport.is_closing()
+
+    def close(self) -> None:
+        """Write the buffer, and close the connection."""
+        self.flush()
+        self._transport.close()

@@ -109,7 +109,7 @@ def server_config(
         log_config=None,
         access_log=False,
         server_header=False,
-        # `service.runtime.addresses` reads these headers, from trusted proxies only.
+        # `service.runtime.caller` reads these headers, from trusted proxies only.
         proxy_headers=False,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=_SHUTDOWN_SECONDS,

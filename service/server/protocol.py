@@ -8,14 +8,11 @@ from typing import Any, ClassVar, Final
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from service.errors import InvalidInputError, OverloadedError, ServiceError
-from service.http.responses import NO_STORE, REQUEST_CONTEXT, problem_answer
-from service.http.security_headers import security_headers
-from service.runtime.call_log import NO_ROUTE, log_call
-from service.runtime.caller import Channel, new_request_id
-from service.runtime.metrics import NO_METRICS
-from service.runtime.request_context import RequestContext, new_request_context
-from service.server.coalescing_transport import CoalescingTransport
-from service.server.connections import Connection, ServerConfig
+from service.http.messages import NO_STORE, REQUEST_CONTEXT, problem_answer, security_headers
+from service.runtime.caller import Channel
+from service.runtime.request_context import RequestContext, new_request_context, new_request_id
+from service.runtime.telemetry import NO_METRICS, NO_ROUTE, log_call
+from service.server.connections import CoalescingTransport, Connection, ServerConfig
 
 _HEAD_BYTES: Final = 64 * 1024
 # A header line has a colon and a line break besides its name and value.

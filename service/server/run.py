@@ -25,7 +25,7 @@ from uvicorn.supervisors import Multiprocess
 
 from service.app import create_app
 from service.observability.logs import configure_logging_from
-from service.runtime.addresses import proxies
+from service.runtime.caller import proxies
 from service.server.connections import ConnectionBounds, bounds_within, raise_descriptor_limit
 from service.server.http_server import server_config
 from service.settings.service import PREFIX, Settings, SettingsError, load_settings

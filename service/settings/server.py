@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
 
-from service.runtime.addresses import ForwardingHeader
+from service.runtime.caller import ForwardingHeader
 from shop_directory.settings.reading import CommaSeparated, EnvironmentSettings
 
 DEFAULT_MAX_CONNECTIONS: Final = 10_000

@@ -9,8 +9,6 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from service.runtime.wire import JSON
-
 V = TypeVar("V")
 
 # Memory of an entry besides its bytes: the objects of key and value, and their slot in the table.
@@ -41,7 +39,7 @@ class CachedResponse:
     def of(cls, tag: bytes, query: bytes, results: bytes) -> "CachedResponse":
         """A response of these parts, with its head made once for all callers."""
         size = len(query) + len(results)
-        head = b"etag: %b\r\ncontent-type: %b\r\ncontent-length: %d\r\n\r\n%b" % (tag, JSON, size, query)
+        head = b"etag: %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b" % (tag, size, query)
         return cls(tag, query, results, head)
 
 

@@ -2,23 +2,24 @@
 
 from hashlib import blake2b
 
+from orjson import dumps
+
 from index_mappings.generations import Stamp
 from index_mappings.rank import suggestion_score
-from service.runtime.wire import encode
 from service.search.protocol import Suggestion, SuggestResult
 from service.suggest.query import ParsedQuery
 
 
 def encode_query(parsed: ParsedQuery) -> bytes:
     """Encode the first part of a body, the query; `encode_results` completes the JSON object."""
-    return b'{"query":' + encode(parsed.echo)
+    return b'{"query":' + dumps(parsed.echo)
 
 
 def encode_results(suggested: SuggestResult) -> bytes:
     """Encode the second part of a body: the categories and the shops."""
     categories = b",".join(
         [
-            encode({"category": category.name, "slug": category.slug, "count": category.count})
+            dumps({"category": category.name, "slug": category.slug, "count": category.count})
             for category in suggested.categories
         ]
     )
@@ -38,5 +39,5 @@ def _encode_shop(found: Suggestion) -> bytes:
     shop, score = found.shop, suggestion_score(found.tier, found.shop.popularity)
     wire = {"id": shop.id, "name": shop.name, "domain": shop.domain, "category": shop.category, "score": score}
     # A copy, because it may be cached for long: the encoder's own result occupies about four kilobytes.
-    found.encoded = b"%b" % encode(wire)
+    found.encoded = b"%b" % dumps(wire)
     return found.encoded

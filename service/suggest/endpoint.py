@@ -5,17 +5,18 @@ from typing import Final
 from starlette.requests import Request
 from starlette.types import Scope
 
-from service.http.responses import (
+from service.http.messages import (
+    JSON,
     Answer,
     Endpoint,
+    entity_tags,
+    header,
     http_caller,
     problem_answer,
     request_context_of,
     stamp_headers,
 )
-from service.runtime.addresses import Proxies
-from service.runtime.caller import Channel
-from service.runtime.wire import JSON, entity_tags, header
+from service.runtime.caller import Channel, Proxies
 from service.suggest.responder import Refused, Suggestions, SuggestRequest, SuggestResponder
 
 CACHE_CONTROL: Final = (b"cache-control", b"public, max-age=3")

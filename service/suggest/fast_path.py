@@ -12,25 +12,23 @@ from functools import lru_cache
 from typing import Any, Final
 
 from service.errors import InternalError, OverloadedError
-from service.http.responses import (
+from service.http.bounded_endpoint import Gate
+from service.http.messages import (
     NO_STORE,
     REQUEST_CONTEXT,
     TOKEN_HEADER,
     Answer,
     Headers,
+    entity_tags,
     header_lines,
     problem_answer,
     stamp_headers,
     status_line,
 )
 from service.limits.policy import Bucket
-from service.runtime.addresses import Proxies, origin_of
-from service.runtime.call_log import CompletedCall, log_calls
-from service.runtime.caller import Channel, new_request_id
-from service.runtime.metrics import Metrics
-from service.runtime.overload import Gate
-from service.runtime.request_context import RequestContext, new_request_context
-from service.runtime.wire import entity_tags
+from service.runtime.caller import Channel, Proxies, origin_of
+from service.runtime.request_context import RequestContext, new_request_context, new_request_id
+from service.runtime.telemetry import CompletedCall, Metrics, log_calls
 from service.search.protocol import Snapshot
 from service.suggest.batched_writer import BatchedWriter
 from service.suggest.endpoint import CACHE_CONTROL, SUGGEST_REQUEST, http_answer
@@ -141,7 +139,7 @@ class SuggestFastPath:
             request = SuggestRequest(
                 target[len(TARGET) :], context, self._address(peer, headers), tags=entity_tags(tags)
             )
-            response = self._responder.respond_now(request, snapshot, self._gate)
+            response = self._responder.respond_now(request, snapshot, self._gate.admits_in_tick)
             if response is None:
                 scope[REQUEST_CONTEXT], scope[SUGGEST_REQUEST] = context, request
                 return None

@@ -4,7 +4,7 @@ The steps have the order of R5: the quota, the query, the search. The result of 
 that no step is repeated when the endpoint continues a request of the fast path.
 """
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,9 +17,8 @@ from service.errors import OverloadedError, ServiceError
 from service.limits.policy import Bucket
 from service.limits.protocol import Headers
 from service.runtime.caller import Caller, Channel
-from service.runtime.metrics import NO_METRICS, Metrics
-from service.runtime.overload import Gate
 from service.runtime.request_context import RequestContext, bind_request
+from service.runtime.telemetry import NO_METRICS, Metrics
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.protocol import Snapshot, SuggestQuery, SuggestResult
 from service.suggest.cache import CachedResponse, ResponseCache
@@ -113,21 +112,21 @@ class SuggestResponder:
         return self._live.current()
 
     def respond_now(
-        self, request: SuggestRequest, snapshot: Snapshot, gate: Gate | None = None
+        self, request: SuggestRequest, snapshot: Snapshot, admits: Callable[[], bool] | None = None
     ) -> Suggestions | Refused | None:
         """Respond without I/O.
 
         Args:
             request: the request; the results of steps are stored in it.
             snapshot: what `current` returned in this event-loop tick.
-            gate: bounds the requests that are not cached; None where the request has a slot already.
+            admits: whether a request that is not cached may cause work; None where the request has a slot already.
 
         Returns:
             None where `respond` has to wait for something.
         """
         cached = self._cache.response(snapshot.stamp.key, request.raw)
         # A cached response costs no more than a refusal, so it is sent at a full gate too.
-        if cached is None and gate is not None and not gate.admits_in_tick():
+        if cached is None and admits is not None and not admits():
             return _OVERLOADED
         try:
             if request.quota is None:

@@ -70,11 +70,6 @@ class ToolResponse(BaseModel):
 ToolAnswer = ToolResponse | dict[str, Any]
 
 
-def to_wire(answer: ToolAnswer) -> dict[str, Any]:
-    """The object that every transport sends."""
-    return answer if isinstance(answer, dict) else answer.model_dump(by_alias=True)
-
-
 def is_none(value: object) -> bool:
     """Whether a value is None; as `exclude_if` it leaves a field out of the answer."""
     return value is None
@@ -102,7 +97,7 @@ class Tool(Generic[RequestT]):
         run: runs a call; raises ServiceError.
         examples: calls to try, the simplest one first.
         effects: the effects of a call besides its answer.
-        extra_cost: the quota units of a valid call beyond the one that admission counts.
+        extra_cost: the quota units of a valid call beyond the one that admission counts; None for none.
         note: a text for people only, shown in OpenAPI and on the page of the tools; mostly empty.
     """
 
@@ -115,5 +110,5 @@ class Tool(Generic[RequestT]):
     run: Callable[[RequestT, ToolContext], Awaitable[ToolAnswer]]
     examples: tuple[Example, ...]
     effects: Effects = READS
-    extra_cost: Callable[[RequestT], int] = lambda _: 0
+    extra_cost: Callable[[RequestT], int] | None = None
     note: str = ""

@@ -14,10 +14,8 @@ from starlette.routing import Route
 
 from index_mappings.countries import COUNTRY_CODES
 from service.http.compression import VARY, accepts_gzip, compressed
-from service.http.responses import Answer, Endpoint, Headers
-from service.http.security_headers import CONTENT_SECURITY_POLICY, RESOURCE_POLICY
+from service.http.messages import CONTENT_SECURITY_POLICY, RESOURCE_POLICY, Answer, Endpoint, Headers, entity_tags
 from service.mcp_server.server import ICON_PATH
-from service.runtime.wire import entity_tags
 from service.web.bundling import bundled, compact_lines, compact_style
 
 POLICY: Final = (

@@ -12,40 +12,45 @@ from urllib.parse import urlsplit
 import typer
 
 from shop_directory.conformance.bounds import USUAL, Bounds
-from shop_directory.settings.exit_codes import ExitCode, JsonOption, end_command
+from shop_directory.settings.exit_codes import ExitCode, end_command
+from shop_directory.settings.options import JsonOption
 
 if TYPE_CHECKING:
     from shop_directory.conformance.rule import Rule
     from shop_directory.conformance.run import Run
+
+TokenOption = Annotated[
+    str | None,
+    typer.Option(
+        envvar="SHOP_DIRECTORY_API_TOKEN",
+        show_envvar=False,
+        help=r"An API token, for the tools that need one and for larger quotas. \[env: SHOP_DIRECTORY_API_TOKEN]",
+    ),
+]
+OpsKeyOption = Annotated[
+    str | None,
+    typer.Option(
+        envvar="SHOP_DIRECTORY_OPS_KEY",
+        show_envvar=False,
+        help=r"The operations key, for the two operations endpoints. \[env: SHOP_DIRECTORY_OPS_KEY]",
+    ),
+]
+UnderReviewOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="ID_OR_DOMAIN",
+        help="A shop that is under review: it must look unknown. May be given several times.",
+    ),
+]
 
 
 def check(
     url: Annotated[
         str | None, typer.Argument(metavar="URL", help="The address of the service, such as https://shops.example.")
     ] = None,
-    token: Annotated[
-        str | None,
-        typer.Option(
-            envvar="SHOP_DIRECTORY_API_TOKEN",
-            show_envvar=False,
-            help=r"An API token, for the tools that need one and for larger quotas. \[env: SHOP_DIRECTORY_API_TOKEN]",
-        ),
-    ] = None,
-    ops_key: Annotated[
-        str | None,
-        typer.Option(
-            envvar="SHOP_DIRECTORY_OPS_KEY",
-            show_envvar=False,
-            help=r"The operations key, for the two operations endpoints. \[env: SHOP_DIRECTORY_OPS_KEY]",
-        ),
-    ] = None,
-    under_review: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ID_OR_DOMAIN",
-            help="A shop that is under review: it must look unknown. May be given several times.",
-        ),
-    ] = None,
+    token: TokenOption = None,
+    ops_key: OpsKeyOption = None,
+    under_review: UnderReviewOption = None,
     *,
     write: Annotated[bool, typer.Option("--write", help="Send reports too: a run appends up to 20 of them.")] = False,
     only: Annotated[str | None, typer.Option(metavar="IDS", help="Check only these rules, such as I20,I21.")] = None,

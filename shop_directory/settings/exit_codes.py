@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from enum import IntEnum
 from types import MappingProxyType
-from typing import Annotated, Final, NoReturn
+from typing import Final, NoReturn
 
 import typer
 
@@ -57,12 +57,6 @@ def problems_as_json(*, asked: bool) -> bool:
     """Set whether problems are printed as JSON from now on; returns its argument, as callbacks of options must."""
     _as_json.set(asked)
     return asked
-
-
-# An option of most commands.
-JsonOption = Annotated[
-    bool, typer.Option("--json", callback=problems_as_json, is_eager=True, help="Print one JSON document instead.")
-]
 
 
 def problem(exit_code: ExitCode, message: str) -> str:

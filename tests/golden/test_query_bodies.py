@@ -6,10 +6,9 @@ from typing import Any, Final
 import pytest
 
 from index_mappings.forms import query_forms
-from service.search.clauses import MATCH_ALL
 from service.search.engine import SearchRequest
 from service.search.opensearch.queries import scan_body, search_body
-from service.search.plan import Plan, filter_clauses, find_plan, word_evidence
+from service.search.plan import MATCH_ALL, Plan, filter_clauses, find_plan, word_evidence
 from service.search.related_records import CouponQuery
 from service.search.shop_details import coupon_plan, withheld_reasons
 from tests.golden.golden import assert_golden

@@ -11,12 +11,12 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Message, Scope
 
 from service.calls.dispatch import Dispatcher
+from service.http.messages import request_context_of
 from service.http.middleware import HttpMiddleware
-from service.http.responses import request_context_of
 from service.mcp_server.endpoint import McpEndpoint, call_over_http
 from service.mcp_server.fast_path import PlainCall
 from service.mcp_server.server import build_server
-from service.runtime.addresses import proxies
+from service.runtime.caller import proxies
 from service.runtime.request_context import RequestContext
 from service.suggest.responder import SuggestResponder
 

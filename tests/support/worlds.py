@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from indexer.sinks.embedded.sink import EmbeddedSink
-from indexer.sinks.memory.sink import MemorySink
 from service.search.reference.backend import ReferenceBackend
 from tests.support.catalogues import Lines, build_into, shop, write_catalogue_directory
+from tests.support.memory_sink import MemorySink
 
 BOOKS: Final = shop(
     "Harbour Lane Books",

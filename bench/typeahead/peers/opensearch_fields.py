@@ -42,8 +42,8 @@ _ANALYSIS: Final = {
     "normalizer": {"folded": {"type": "custom", "char_filter": ["marks"], "filter": ["lowercase", "asciifolding"]}},
 }
 SETTINGS: Final = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": -1, "analysis": _ANALYSIS}
-_KEPT_ONLY: Final[dict[str, Any]] = {"type": "keyword", "index": False, "doc_values": False}
-_SHOWN_FIELDS: Final = {"id": _KEPT_ONLY, "domain": _KEPT_ONLY, "category": _KEPT_ONLY}
+_STORED_ONLY: Final[dict[str, Any]] = {"type": "keyword", "index": False, "doc_values": False}
+_SHOWN_FIELDS: Final = {"id": _STORED_ONLY, "domain": _STORED_ONLY, "category": _STORED_ONLY}
 
 AS_YOU_TYPE: Final[dict[str, Any]] = {
     "properties": {
@@ -61,7 +61,7 @@ _COMPLETION: Final = {"type": "completion", "analyzer": "folded", "max_input_len
 COMPLETION: Final[dict[str, Any]] = {
     "properties": {
         **_SHOWN_FIELDS,
-        "name": _KEPT_ONLY,
+        "name": _STORED_ONLY,
         "anywhere": _COMPLETION,
         "market": {**_COMPLETION, "contexts": [{"name": "country", "type": "category"}]},
     }

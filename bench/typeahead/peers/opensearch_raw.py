@@ -89,7 +89,7 @@ class RawOpenSearch(System):
     def serving(self, folder: Path) -> Iterator[RunningServer]:
         """The node itself is the server."""
         with opensearch_node(folder, _HEAP, _NODE_SETTINGS) as node:
-            yield RunningServer(node.place.http_port, (node.process.pid,))
+            yield RunningServer(node.allocation.http_port, (node.process.pid,))
 
     def path(self, query: str, country: str | None, limit: int = LIMIT) -> str:
         """A search as the target of a GET."""

@@ -12,7 +12,7 @@ from typing import Final
 import orjson
 import tantivy
 
-from index_mappings.documents import DOCUMENTS, stored_part
+from index_mappings.documents import DOCUMENTS, sort_field, stored_part
 from index_mappings.embedded import (
     BAND_COLUMN,
     STORED_COLUMN,
@@ -25,7 +25,6 @@ from index_mappings.embedded import (
 )
 from index_mappings.generations import Stamp
 from index_mappings.integrity import to_checked_json
-from index_mappings.opensearch import sort_field
 from index_mappings.operations import Operations
 from index_mappings.typeahead.manifest import typeahead_directory
 from index_mappings.typeahead.segment import Shown

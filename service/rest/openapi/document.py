@@ -19,7 +19,7 @@ from service.errors import (
     VersionUnknownError,
 )
 from service.http.compression import accepts_gzip, compressed
-from service.http.responses import Answer, Endpoint, json_answer
+from service.http.messages import Answer, Endpoint, json_answer
 from service.operations.state import ops_state_components
 from service.rest.openapi.examples import recorded, with_examples
 from service.rest.openapi.inputs import input_schema

@@ -17,7 +17,7 @@ from threading import Event, Lock, Thread
 from typing import Final
 
 from index_mappings.integrity import FileSum
-from service.runtime.metrics import NO_METRICS, Metrics
+from service.runtime.telemetry import NO_METRICS, Metrics
 from service.search.failures import GenerationDamaged
 
 # In bytes per second: it takes some half percent of a core, and reads 1.5 GB in six minutes.

@@ -14,9 +14,8 @@ from tantivy import Order
 
 from index_mappings.embedded import STORED_COLUMN
 from index_mappings.generations import Stamp
-from service.runtime.metrics import NO_METRICS, Metrics
 from service.runtime.request_context import current
-from service.search.clauses import MATCH_ALL, Clause
+from service.runtime.telemetry import NO_METRICS, Metrics
 from service.search.embedded.checks import FileChecks
 from service.search.embedded.indices import OpenIndices, Readers, translate_errors
 from service.search.embedded.order import Address, RankedReader
@@ -26,7 +25,7 @@ from service.search.embedded.typeahead import LocalTypeaheads, typeahead_scope
 from service.search.engine import Hit, Page, SearchRequest
 from service.search.failures import BackendUnavailable
 from service.search.guarded_engine import GuardedEngine
-from service.search.plan import Plan, exclusive
+from service.search.plan import MATCH_ALL, Clause, Plan, exclusive
 from service.search.planned_backend import PlannedBackend
 from service.search.protocol import Generations
 

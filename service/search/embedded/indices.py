@@ -9,10 +9,10 @@ from typing import Final, ParamSpec, TypeVar
 
 import tantivy
 
+from index_mappings.documents import sort_field
 from index_mappings.embedded import generation_directory
 from index_mappings.generations import Stamp
 from index_mappings.integrity import FilesManifest, committed_directory, files_manifest_path
-from index_mappings.opensearch import sort_field
 from service.runtime.request_context import detached_from_request
 from service.search.embedded.checks import CheckedFile, FileChecks
 from service.search.embedded.order import RankedReader

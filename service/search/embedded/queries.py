@@ -10,9 +10,9 @@ from typing import Any, Final
 import tantivy
 from tantivy import Occur, Query
 
-from index_mappings.embedded import TRIGRAM_STEP, trigrams_field
-from index_mappings.ngrams import SHORT_MAX, short_field, trigrams
-from service.search.clauses import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix
+from index_mappings.embedded import TRIGRAM_STEP
+from index_mappings.ngrams import SHORT_MAX, short_field, trigrams, trigrams_field
+from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix
 
 _BASIC: Final = "basic"
 # Up to this number of terms are looked up one by one; more of them by one pass over the dictionary.

@@ -13,8 +13,8 @@ from opensearchpy.exceptions import ConnectionTimeout, OpenSearchException, Tran
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
 from index_mappings.generations import Stamp, index_name
-from service.runtime.metrics import NO_METRICS, Metrics
 from service.runtime.request_context import remaining_seconds
+from service.runtime.telemetry import NO_METRICS, Metrics
 from service.search.engine import Hit, Page, SearchRequest
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.guarded_engine import GuardedEngine

@@ -12,12 +12,11 @@ from urllib.parse import quote
 
 import orjson
 
-from index_mappings.ngrams import SHORT_MAX, short_field
-from index_mappings.opensearch import sort_field, suffixes_field
+from index_mappings.documents import sort_field
+from index_mappings.ngrams import SHORT_MAX, short_field, suffixes_field
 from index_mappings.tiers import INFIX_MIN
-from service.search.clauses import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix
 from service.search.engine import SearchRequest
-from service.search.plan import Plan, exclusive
+from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Plan, Prefix, exclusive
 
 
 def search_body(request: SearchRequest, *, timeout_ms: int) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from index_mappings.generations import Stamp
 from index_mappings.typeahead.manifest import TypeaheadManifest
-from service.runtime.metrics import NO_METRICS, Metrics
+from service.runtime.telemetry import NO_METRICS, Metrics
 from service.search.failures import TypeaheadUnavailable
 from service.search.typeahead.fetching import TypeaheadFetcher
 

@@ -6,7 +6,7 @@ from rapidfuzz.distance import OSA
 
 from index_mappings.documents import ShopDocument, is_known_to_sell_in, sells_in
 from index_mappings.forms import QueryForms
-from index_mappings.text import is_ideographic
+from index_mappings.ngrams import is_part_evidence
 from index_mappings.tiers import (
     FIXED_FROM,
     HALF_MIN,
@@ -17,7 +17,6 @@ from index_mappings.tiers import (
     TWO_TYPOS_MIN,
     FindTier,
     SuggestTier,
-    is_part_evidence,
 )
 
 # By word, the slugs of the categories that it means.
@@ -152,7 +151,7 @@ def word_tier(shop: ShopDocument, word: str, slugs: frozenset[str]) -> int | Non
     """The tier of the best evidence of one word: (a) or (b), else (d), else (c) of M3."""
     if any(known.startswith(word) for known in shop.words):
         return FindTier.WORDS
-    long_enough = is_part_evidence(word, ideographic=is_ideographic(word))
+    long_enough = is_part_evidence(word)
     if long_enough and any(word in infix for infix in shop.infixes):
         return FindTier.INFIX
     return FindTier.CATEGORY if slugs & frozenset(shop.categories) else None

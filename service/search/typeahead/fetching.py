@@ -26,8 +26,8 @@ from index_mappings.typeahead.chunks import TYPEAHEAD, chunk_count, chunk_id, ch
 from index_mappings.typeahead.manifest import SUFFIX as MANIFEST
 from index_mappings.typeahead.manifest import TypeaheadManifest, is_name, manifest_path
 from index_mappings.typeahead.segment import SUFFIX as SEGMENT
-from service.runtime.metrics import NO_METRICS, Metrics
 from service.runtime.request_context import detached_from_request
+from service.runtime.telemetry import NO_METRICS, Metrics
 from service.search.failures import BackendUnavailable, TypeaheadUnavailable
 from service.search.typeahead.fetch_failures import translate_failures
 from service.search.typeahead.folder import NeededManifests, TypeaheadFolder

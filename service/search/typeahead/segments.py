@@ -27,7 +27,7 @@ from index_mappings.typeahead.segment import (
     segment_path,
 )
 from service.search.categories import CategoryTable
-from service.search.clauses import Clause, meets
+from service.search.plan import Clause, meets
 from service.search.protocol import SuggestedShop, Suggestion
 from service.search.typeahead.checks import check_bounds
 from service.search.typeahead.kernel import arrays

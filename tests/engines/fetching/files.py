@@ -17,7 +17,7 @@ from index_mappings.typeahead.chunks import TYPEAHEAD, chunk_id
 from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest, manifest_path
 from index_mappings.typeahead.segment import segment_path
 from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead
-from service.runtime.metrics import NO_METRICS, Metrics
+from service.runtime.telemetry import NO_METRICS, Metrics
 from service.search.opensearch.nodes import connect
 from service.search.typeahead.fetching import TypeaheadFetcher
 from tests.support.emptying import delete_indices

@@ -18,7 +18,7 @@ from index_mappings.typeahead.announcement import Announcement
 from index_mappings.typeahead.chunks import CHUNK_BYTES
 from index_mappings.typeahead.manifest import SegmentUse, manifest_path
 from index_mappings.typeahead.segment import segment_path
-from service.runtime.metrics import Metrics
+from service.runtime.telemetry import Metrics
 from service.search.failures import GenerationGone, TypeaheadUnavailable
 from service.search.typeahead.fetch_failures import DAMAGED, ENGINE_UNAVAILABLE, FULL, MISSING, READ_ONLY
 from service.search.typeahead.fetching import TypeaheadFetcher

@@ -67,10 +67,10 @@ class Statement:
 
 def newest(statements: Iterable[Statement]) -> dict[tuple[str, str], Statement]:
     """What stands of each key."""
-    standing: dict[tuple[str, str], Statement] = {}
+    newest: dict[tuple[str, str], Statement] = {}
     for one in sorted(statements, key=lambda one: one.weight):
-        standing[one.type, one.key] = one
-    return standing
+        newest[one.type, one.key] = one
+    return newest
 
 
 def by_type(statements: Iterable[Statement]) -> dict[str, list[Mapping[str, Any]]]:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from index_mappings.documents import stored_part
 from index_mappings.opensearch import wire_document
-from indexer.sinks.memory.sink import MemorySink
 from tests.engines.following.followed import FollowedIndex, right
 from tests.engines.following.statements import Story, how_many
+from tests.support.memory_sink import MemorySink
 
 _EXAMPLES = max(40, how_many(400) // 10)
 

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import pytest
 
-from indexer.sinks.memory.sink import MemorySink
 from indexer.sinks.protocol import GenerationEditor
 from service.parts import open_search
 from service.search.protocol import FindQuery, SuggestQuery
@@ -15,6 +14,7 @@ from tests.engines.following.breaking import BreakingEditor
 from tests.engines.following.followed import FollowedIndex
 from tests.support.catalogues import shop
 from tests.support.changes import delete, upsert
+from tests.support.memory_sink import MemorySink
 
 LAMP: Final = {**shop("Lamp", id="lamp", categories=["lighting"]), "version": 1}
 OWL: Final = {**shop("Owl", id="owl", categories=["falconry"], visibility="under_review"), "version": 1}

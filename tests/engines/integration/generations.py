@@ -8,9 +8,9 @@ from typing import Any
 
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import Stamp, first_stamp, new_generation
-from indexer.sinks.memory.sink import MemorySink
 from indexer.sinks.protocol import GenerationWriter, Sink
 from tests.support.catalogues import Lines, build_into, write_catalogue_directory
+from tests.support.memory_sink import MemorySink
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,11 +140,11 @@ def _hold(lease: Lease) -> None:
 def _hold_with_a_worker(lease: Lease) -> None:
     """Hold it, with a forked process that lives as long as the test keeps the pipe open, not as long as we do."""
     lease.acquire("build", 0)
-    forked, told_pipe = os.pipe()
+    forked, fork_pipe = os.pipe()
     if os.fork() == 0:
-        os.write(told_pipe, b".")
+        os.write(fork_pipe, b".")
     else:
-        os.close(told_pipe)
+        os.close(fork_pipe)
         # Until then it may not have closed its copy of what it inherits.
         os.read(forked, 1)
         _print_line("held")

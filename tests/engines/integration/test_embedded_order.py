@@ -20,12 +20,11 @@ from index_mappings.rank import rank_key
 from indexer.projection.shops import project_shop
 from indexer.records.shop import ShopRecord
 from indexer.sinks.embedded.sink import EmbeddedSink
-from service.search.clauses import MATCH_ALL, Clause, Exact, Prefix
 from service.search.embedded.engine import TantivyEngine
 from service.search.embedded.order import DocumentCache
 from service.search.embedded.queries import OpenIndex
 from service.search.engine import SearchRequest
-from service.search.plan import Plan
+from service.search.plan import MATCH_ALL, Clause, Exact, Plan, Prefix
 from tests.engines.integration.generations import Documents, publish
 from tests.support.catalogues import shop
 

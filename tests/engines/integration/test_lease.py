@@ -17,8 +17,8 @@ import pytest
 from indexer.sinks.embedded.lease import EmbeddedLease
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import Lease, LeaseHeldError, LeaseLostError, holding
-from indexer.sinks.memory.sink import MemoryLease, MemoryLock
 from tests.engines.integration.leases import LeaseLocation, held_by_us, opensearch_lease, race, reply_to
+from tests.support.memory_sink import MemoryLease, MemoryLock
 
 TURNS: Final = int(os.environ.get("SHOP_DIRECTORY_LEASE_TURNS", "4"))
 THREADS: Final = 5

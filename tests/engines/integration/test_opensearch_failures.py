@@ -14,12 +14,11 @@ from opensearchpy import OpenSearch
 from index_mappings.documents import DOCUMENTS, Shop
 from index_mappings.generations import STAMP, alias_name, index_name
 from indexer.sinks.opensearch.sink import OpenSearchSink
-from service.search.clauses import MATCH_ALL
 from service.search.engine import SearchRequest
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.guarded_engine import GuardedEngine
 from service.search.opensearch.engine import OpenSearchBackend, OpenSearchEngine
-from service.search.plan import Plan
+from service.search.plan import MATCH_ALL, Plan
 from service.search.planned_backend import snapshot_of
 from service.search.protocol import SearchBackend, Snapshot
 from service.search.related_records import CouponQuery

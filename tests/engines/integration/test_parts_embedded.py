@@ -9,14 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from index_mappings.documents import ShopDocument
-from index_mappings.ngrams import short_parts, trigram_row, trigrams
-from index_mappings.text import is_ideographic
-from index_mappings.tiers import is_part_evidence
+from index_mappings.ngrams import is_part_evidence, short_parts, trigram_row, trigrams
 from indexer.projection.shops import project_shop
 from indexer.records.shop import ShopRecord
 from indexer.sinks.embedded.writing import finished, schema
-from service.search.clauses import Infix
 from service.search.embedded.queries import OpenIndex, query_of
+from service.search.plan import Infix
 from tests.support.catalogues import shop
 
 pytestmark = pytest.mark.rule("M3")
@@ -37,7 +35,7 @@ def test_a_short_part_is_evidence_only_in_han_kana_or_hangul() -> None:
 @settings(max_examples=40, deadline=None)
 @given(shops=st.lists(st.lists(_TEXTS, min_size=1, max_size=3), min_size=1, max_size=12), part=_TEXTS)
 def test_the_engine_finds_exactly_the_shops_with_the_part(shops: list[list[str]], part: str) -> None:
-    if not is_part_evidence(part, ideographic=is_ideographic(part)):
+    if not is_part_evidence(part):
         return
     index = tantivy.Index(schema("shops"))
     writer = index.writer(heap_size=15_000_000, num_threads=1)

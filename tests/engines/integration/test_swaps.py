@@ -11,10 +11,9 @@ import pytest
 
 from index_mappings.documents import DOCUMENTS
 from indexer.sinks.embedded.sink import EmbeddedSink
-from service.search.clauses import MATCH_ALL
 from service.search.engine import SearchRequest
 from service.search.failures import GenerationGone
-from service.search.plan import Plan
+from service.search.plan import MATCH_ALL, Plan
 from service.search.protocol import SearchBackend, Snapshot
 from tests.engines.conftest import Engine
 from tests.engines.integration.generations import Documents, projected, publish, replace_live, sealed

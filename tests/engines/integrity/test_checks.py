@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from index_mappings.integrity import FileSum
-from service.runtime.metrics import Metrics
+from service.runtime.telemetry import Metrics
 from service.search.embedded import checks as module
 from service.search.embedded.checks import CheckedFile, FileChecks
 from service.search.failures import GenerationDamaged

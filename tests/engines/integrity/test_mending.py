@@ -15,12 +15,11 @@ from indexer.reconcile.findings import Fault, FaultCount
 from indexer.reconcile.live import VerifyOptions, verify_live
 from indexer.sinks.failures import SinkError
 from service.app import create_app
-from service.search.clauses import MATCH_ALL
 from service.search.embedded.checks import FileChecks
 from service.search.embedded.engine import TantivyEngine
 from service.search.engine import SearchRequest
 from service.search.failures import GenerationDamaged, GenerationGone
-from service.search.plan import Plan
+from service.search.plan import MATCH_ALL, Plan
 from service.settings.service import Settings
 from tests.engines.integrity.world import UNAVAILABLE, Damage, DamagedWorld, answers
 from tests.support.served import get, served

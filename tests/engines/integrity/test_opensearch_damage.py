@@ -39,7 +39,7 @@ def _cut(path: Path) -> None:
 def _shard_file(node: OpenSearchNode, client: OpenSearch, index: str) -> Path:
     """The largest file of a shard that holds documents."""
     uuid = client.indices.get_settings(index=index)[index]["settings"]["index"]["uuid"]
-    files = (node.place.folder / "data").glob(f"**/indices/{uuid}/*/index/*")
+    files = (node.allocation.folder / "data").glob(f"**/indices/{uuid}/*/index/*")
     return max(files, key=lambda path: path.stat().st_size)
 
 

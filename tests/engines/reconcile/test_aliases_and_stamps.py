@@ -19,7 +19,6 @@ from indexer.reconcile.live import Verified, VerifyOptions, verify_live
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import LeaseHeldError
-from indexer.sinks.memory.sink import MemorySink
 from indexer.state.state import StateError
 from indexer.state.states import States
 from tests.engines.conftest import Engine, OpenSearchLocation
@@ -33,6 +32,7 @@ from tests.engines.reconcile.world import (
     lose,
     plant,
 )
+from tests.support.memory_sink import MemorySink
 
 _REPAIR = VerifyOptions(repair=True)
 

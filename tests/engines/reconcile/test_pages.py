@@ -9,7 +9,6 @@ from indexer.reconcile.findings import Fault, FaultCount, FaultReport
 from indexer.reconcile.generation import KINDS, Comparison, Cursor
 from indexer.reconcile.live import VerifyOptions, verify_live
 from indexer.sinks.lease import LeaseLostError
-from indexer.sinks.memory.sink import MemorySink
 from tests.engines.reconcile.world import (
     DOCUMENTS_OF_THE_WORLD,
     Clock,
@@ -21,6 +20,7 @@ from tests.engines.reconcile.world import (
     lose,
     plant,
 )
+from tests.support.memory_sink import MemorySink
 
 _PLANTED = (
     lose("shops", "s0"),

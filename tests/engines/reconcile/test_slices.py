@@ -10,7 +10,6 @@ import pytest
 from indexer.reconcile.findings import Fault, FaultCount, FaultReport
 from indexer.reconcile.slices import Reconciler
 from indexer.reconcile.state import derived_tables_match
-from indexer.sinks.memory.sink import MemorySink
 from indexer.sinks.protocol import GenerationEditor
 from indexer.state.background import BackgroundQuery
 from indexer.state.state import State
@@ -29,6 +28,7 @@ from tests.engines.reconcile.world import (
 )
 from tests.support.catalogues import coupon, offer
 from tests.support.changes import delete, upsert
+from tests.support.memory_sink import MemorySink
 
 
 class SlowFilesEditor(BreakingEditor):

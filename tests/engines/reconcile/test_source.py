@@ -8,10 +8,10 @@ import pytest
 from indexer.reconcile.findings import Fault, FaultCount, FaultReport
 from indexer.reconcile.source import compare_source, read_source
 from indexer.records.problems import InvalidRecordsError
-from indexer.sinks.memory.sink import MemorySink
 from tests.engines.reconcile.world import HIDDEN, OTHERS, PUBLIC, SHOPS, World, built
 from tests.support.catalogues import coupon, shipping, shop
 from tests.support.changes import delete, upsert
+from tests.support.memory_sink import MemorySink
 
 
 def _compare(world: World, *, repair: bool) -> FaultReport:

@@ -8,9 +8,9 @@ from typing import Final
 import pytest
 
 from service.redis.access import RedisAccess
-from tests.engines.redis_access.using import AWAY, USED, use
+from tests.engines.redis_access.using import UNAVAILABLE, USED, use
 from tests.support.real.redis import RedisServer
-from tests.support.real.redis_groups import told
+from tests.support.real.redis_groups import redis_cli
 
 _PAGE: Final = (Path(__file__).parents[3] / "docs" / "redis.md").read_text(encoding="utf-8")
 _LINE: Final = re.search(r"^ACL SETUSER shopdir on >PASSWORD ((?:.*\\\n)*.*)$", _PAGE, re.MULTILINE)
@@ -35,11 +35,11 @@ def _access(server: RedisServer, *, password: str = "secret") -> RedisAccess:  #
 
 def _made(server: RedisServer, *without: str) -> None:
     """The user of the page, perhaps without something."""
-    told(server.port, "FLUSHALL")
-    told(server.port, "SCRIPT", "FLUSH")
-    assert told(server.port, "ACL", "SETUSER", "shopdir", "reset", "on", ">secret", *RULES) == "OK\n"
+    redis_cli(server.port, "FLUSHALL")
+    redis_cli(server.port, "SCRIPT", "FLUSH")
+    assert redis_cli(server.port, "ACL", "SETUSER", "shopdir", "reset", "on", ">secret", *RULES) == "OK\n"
     for rule in without:
-        told(server.port, "ACL", "SETUSER", "shopdir", rule)
+        redis_cli(server.port, "ACL", "SETUSER", "shopdir", rule)
 
 
 async def test_the_documented_user_can_do_everything(server: RedisServer) -> None:
@@ -52,7 +52,7 @@ async def test_without_any_one_of_its_commands_something_fails(server: RedisServ
     _made(server, command.replace("+", "-"))
     try:
         outcome = await use(_access(server))
-    except AWAY:
+    except UNAVAILABLE:
         return
     assert outcome != USED
 
@@ -60,15 +60,15 @@ async def test_without_any_one_of_its_commands_something_fails(server: RedisServ
 @pytest.mark.parametrize("prefix", ["other", "shopdirectory"])
 async def test_its_keys_are_those_of_the_prefix_alone(server: RedisServer, prefix: str) -> None:
     _made(server)
-    with pytest.raises(AWAY) as refused:
+    with pytest.raises(UNAVAILABLE) as refused:
         await use(_access(server), prefix)
-    assert (str(refused.value), told(server.port, "DBSIZE")) == ("Redis did not confirm: NoPermissionError", "0\n")
+    assert (str(refused.value), redis_cli(server.port, "DBSIZE")) == ("Redis did not confirm: NoPermissionError", "0\n")
 
 
 async def test_a_wrong_password_is_an_unavailable_redis_and_appears_in_no_message(server: RedisServer) -> None:
     _made(server)
     access = _access(server, password="zqcanaryzq")
-    with pytest.raises(AWAY) as refused:
+    with pytest.raises(UNAVAILABLE) as refused:
         await use(access)
     assert str(refused.value) == "Redis did not confirm: AuthenticationError"
     assert "zqcanaryzq" not in repr(access)
@@ -80,11 +80,11 @@ async def test_the_documented_user_can_do_everything_in_a_cluster(
     redis_cluster: tuple[str, ...], without: tuple[str, ...], *, refused: bool
 ) -> None:
     for port in (address.rpartition(":")[2] for address in redis_cluster):
-        told(int(port), "FLUSHALL")
-        assert told(int(port), "ACL", "SETUSER", "shopdir", "reset", "on", ">secret", *RULES, *without) == "OK\n"
+        redis_cli(int(port), "FLUSHALL")
+        assert redis_cli(int(port), "ACL", "SETUSER", "shopdir", "reset", "on", ">secret", *RULES, *without) == "OK\n"
     access = RedisAccess(user="shopdir", password="secret", cluster_nodes=redis_cluster)
     if not refused:
         assert await use(access) == USED
         return
-    with pytest.raises(AWAY):
+    with pytest.raises(UNAVAILABLE):
         await use(access)

@@ -15,7 +15,7 @@ from service.limits.redis import RedisLimiter
 from service.redis.access import RedisAccess
 from tests.engines.redis_access.using import READS, USED, WIDGET, opened, soon, use
 from tests.rules.reports.stores import exported, report
-from tests.support.real.redis_groups import ClusterOfRedis, told, wait_until_replicated
+from tests.support.real.redis_groups import ClusterOfRedis, redis_cli, wait_until_replicated
 
 RESUMED_BOUND_S: Final = 10.0
 
@@ -64,7 +64,7 @@ async def test_everything_works_and_keys_are_spread(redis_cluster: tuple[str, ..
     assert await use(access, "works") == USED
     async with opened(access, "spread") as stores:
         await asyncio.gather(*(stores.limiter.hit(f"k{number}", READS) for number in range(60)))
-    sizes = [int(told(int(address.rpartition(":")[2]), "DBSIZE")) for address in redis_cluster]
+    sizes = [int(redis_cli(int(address.rpartition(":")[2]), "DBSIZE")) for address in redis_cluster]
     assert all(size > 0 for size in sizes)
 
 
@@ -82,6 +82,6 @@ async def test_scripts_that_a_node_forgot_are_sent_again(redis_cluster: tuple[st
     async with opened(RedisAccess(cluster_nodes=redis_cluster), "forgotten") as stores:
         before = await stores.limiter.hit("k", READS)
         for address in redis_cluster:
-            told(int(address.rpartition(":")[2]), "SCRIPT", "FLUSH")
+            redis_cli(int(address.rpartition(":")[2]), "SCRIPT", "FLUSH")
         after = await stores.limiter.hit("k", READS)
     assert (before.remaining, after.remaining) == (READS.limit - 1, READS.limit - 2)

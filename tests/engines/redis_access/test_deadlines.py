@@ -16,9 +16,9 @@ from service.limits.fallback import FallbackLimiter
 from service.limits.memory import MemoryLimiter
 from service.limits.redis import RedisLimiter
 from service.redis.access import RedisAccess
-from service.runtime.metrics import Metrics
 from service.runtime.request_context import RequestContext, bind_request
-from tests.engines.redis_access.using import AWAY, READS, WIDGET, Stores, opened
+from service.runtime.telemetry import Metrics
+from tests.engines.redis_access.using import READS, UNAVAILABLE, WIDGET, Stores, opened
 from tests.rules.reports.stores import exported, report
 from tests.support.real.redis import RedisServer
 
@@ -72,7 +72,7 @@ async def test_a_request_waits_for_a_hanging_redis_no_longer_than_it_has_time(se
         await stores.reports.append(report("s0"))
         server.process.pause()
         began = time.monotonic()
-        with bind_request(_request(0.1)), pytest.raises(AWAY):
+        with bind_request(_request(0.1)), pytest.raises(UNAVAILABLE):
             await ask(stores)
         took = time.monotonic() - began
         server.process.resume()
@@ -84,7 +84,7 @@ async def test_what_a_request_gave_up_does_not_answer_the_next_one(server: Redis
         await stores.tokens.issue(WIDGET, hash_of("text"))
         server.process.pause()
         for _ in range(20):
-            with bind_request(_request(0.02)), pytest.raises(AWAY):
+            with bind_request(_request(0.02)), pytest.raises(UNAVAILABLE):
                 await stores.tokens.find(hash_of("text"))
         server.process.resume()
         assert [await stores.tokens.find(hash_of(text)) for text in ("none", "text", "none")] == [None, WIDGET, None]

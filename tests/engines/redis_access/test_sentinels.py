@@ -14,7 +14,7 @@ from service.redis.access import RedisAccess
 from service.reports.protocol import ReportsUnavailable
 from tests.engines.redis_access.using import READS, USED, WIDGET, opened, soon, use
 from tests.rules.reports.stores import exported, report
-from tests.support.real.redis_groups import MASTER_NAME, SentinelsOfRedis, told, wait_until_replicated
+from tests.support.real.redis_groups import MASTER_NAME, SentinelsOfRedis, redis_cli, wait_until_replicated
 
 RESUMED_BOUND_S: Final = 10.0
 
@@ -46,7 +46,7 @@ async def test_everything_recovers_by_itself_after_the_master_was_killed(group: 
         stored = [one.shop_id for one in await exported(stores.reports)]
         # It comes back as a replica: it accepts no writes any more, also over connections from before.
         group.master.start()
-        told(group.master.port, "REPLICAOF", "127.0.0.1", str(group.replica.port))
+        redis_cli(group.master.port, "REPLICAOF", "127.0.0.1", str(group.replica.port))
         back = await stores.reports.append(report("s6"))
     assert (appended, found, counted.remaining, back) == (True, WIDGET, READS.limit - 2, True)
     assert stored == [f"s{number}" for number in range(6)]
@@ -77,9 +77,10 @@ async def test_a_sentinel_that_hangs_or_is_gone_does_not_hide_the_master_and_kno
     # The last one lets only its user ask, who may ask nothing else.
     port = group.sentinels[2].port
     assert (
-        told(port, "ACL", "SETUSER", "asker", "on", ">secret", "resetchannels", "-@all", "+sentinel|masters") == "OK\n"
+        redis_cli(port, "ACL", "SETUSER", "asker", "on", ">secret", "resetchannels", "-@all", "+sentinel|masters")
+        == "OK\n"
     )
-    told(port, "ACL", "SETUSER", "default", "-@all", "+acl")
+    redis_cli(port, "ACL", "SETUSER", "default", "-@all", "+acl")
     asker = replace(_access(group), sentinel_user="asker", sentinel_password="secret")
     async with opened(asker) as stores:
         assert await stores.reports.append(report()) is True

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 WIDGET: Final = Token("a1", "widget", "default", None)
 READS: Final = Quota(Bucket.READS, 100, 60)
-AWAY: Final = (ReportsUnavailable, TokensUnavailable, LimiterUnavailable)
+UNAVAILABLE: Final = (ReportsUnavailable, TokensUnavailable, LimiterUnavailable)
 # What `use` answers where all is as it should be.
 USED: Final = ("stored, claimed and done", "issued, found and revoked", "counted")
 _BOUND_S: Final = 15.0
@@ -108,6 +108,6 @@ async def soon(ask: Callable[[], Awaitable[T]]) -> tuple[T, float]:
     while True:
         try:
             return await ask(), time.monotonic() - began
-        except AWAY:
+        except UNAVAILABLE:
             assert time.monotonic() - began < _BOUND_S, "it never goes on"
             await asyncio.sleep(_AGAIN_AFTER_S)

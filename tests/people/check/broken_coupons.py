@@ -40,7 +40,7 @@ def _free_shipping(**fields: Any) -> Callable[[Document], None]:  # noqa: ANN401
     return change
 
 
-def _tell(document: Document) -> None:
+def _state_numbers(document: Document) -> None:
     numbers = (document["total_count"], len(document["results"]), *document["withheld"].values())
     document["note"] = f"These are the numbers: {', '.join(str(number) for number in numbers)}."
 
@@ -61,7 +61,7 @@ def _one_less(answered: Answered) -> None:
     if answered.asked.arguments and document["results"]:
         document["results"].pop()
         document["withheld"]["policy"] += 1
-        _tell(document)
+        _state_numbers(document)
         answered.document = document
 
 

@@ -12,7 +12,7 @@ from tests.people.check.stage import COMMIT, OPS_KEY
 STATE: Final = "/api/ops/state"
 RESOURCES: Final = "/metrics/resources"
 KEY: Final = b"x-ops-key"
-AWAY: Final = {"available": False, "reason": None, "live": None, "previous": None}
+UNAVAILABLE: Final = {"available": False, "reason": None, "live": None, "previous": None}
 
 
 def _key_given(*paths: str, only_wrong: bool = False) -> Callable[[ASGIApp], ASGIApp]:
@@ -62,7 +62,7 @@ BREAKAGES: Final = (
     Breakage("I76", "sends no flags", rewriting(STATE, put("flags", {}))),
     Breakage("I76", "leaves a consumer out", rewriting(STATE, drop("consumers.follower"))),
     Breakage("I76", "sends no sizes", rewriting(STATE, put("catalogue.sizes", None))),
-    Breakage("I76", "is away without a reason", rewriting(STATE, put("shops", AWAY))),
+    Breakage("I76", "is away without a reason", rewriting(STATE, put("shops", UNAVAILABLE))),
     Breakage("I77", "says that it is JSON", answering(RESOURCES, header(b"content-type", b"application/json"))),
     Breakage("I77", "shows no account", answering(RESOURCES, _text(_no_accounts))),
     Breakage("I77", "is no exposition", answering(RESOURCES, _text(lambda text: text + b'broken{provider="\n'))),

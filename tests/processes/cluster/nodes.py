@@ -9,7 +9,7 @@ from tests.support.served import get
 def manager(cluster: OpenSearchCluster) -> OpenSearchNode:
     """The node that the others have elected."""
     ((row),) = get(cluster.nodes[0].url, "/_cat/cluster_manager?format=json").json
-    (found,) = (node for node in cluster.nodes if node.place.name == row["node"])
+    (found,) = (node for node in cluster.nodes if node.allocation.name == row["node"])
     return found
 
 

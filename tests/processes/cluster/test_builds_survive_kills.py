@@ -138,7 +138,9 @@ def test_a_build_finishes_although_a_node_is_killed(directory: Directory) -> Non
         node = turns[number]
         with struck(BUILDING[point], node.kill) as happened:
             summary = directory.build()
-        LOG.info("killed %s while %s: %.1f s, restarts: %d", node.place.name, point, summary.seconds, summary.restarts)
+        LOG.info(
+            "killed %s while %s: %.1f s, restarts: %d", node.allocation.name, point, summary.seconds, summary.restarts
+        )
         assert happened.is_set(), point
         assert not node.process.running, point
         live = directory.live

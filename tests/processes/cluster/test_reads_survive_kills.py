@@ -30,7 +30,7 @@ from tests.support.service_process import serving
 PREFIX: Final = "read"
 CLIENTS: Final = 4
 BOUND_S: Final = 15.0
-_AWAY_S: Final = 4.0
+_OUTAGE_S: Final = 4.0
 _HANGS_S: Final = 10.0
 # How many nodes hang in turn: the manager in the short form.
 _HANGING: Final = 3 if os.environ.get("SHOP_DIRECTORY_NODE_KILLS") == "all" else 1
@@ -99,7 +99,7 @@ def test_no_answer_is_wrong_while_one_node_after_the_other_is_killed(
 
     def kill(node: OpenSearchNode) -> None:
         node.kill()
-        assert_answers_go_on(readers, _AWAY_S)
+        assert_answers_go_on(readers, _OUTAGE_S)
 
     with reading(service.base, service.token, service.known, CLIENTS) as readers:
         in_turn(cluster, kill)

@@ -13,11 +13,11 @@ from index_mappings.documents import DOCUMENTS
 from indexer.jobs.build import build
 from indexer.jobs.change_applier import ChangeApplier
 from indexer.sinks.dead_letters import DeadLetters
-from indexer.sinks.memory.sink import MemorySink
 from indexer.sinks.protocol import GenerationReader
 from indexer.sources.ndjson import CHANGES, NdjsonCatalogue
 from indexer.state.states import States
 from tests.support.catalogues import coupon, offer, program, redirect, shipping, shop, trust, write_catalogue_directory
+from tests.support.memory_sink import MemorySink
 
 COLOURS: Final = ("amber", "violet")
 _DESTINATIONS: Final = {"amber": "DE", "violet": "FR"}

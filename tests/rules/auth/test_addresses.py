@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.runtime.addresses import ForwardingHeader, Origin, Proxies, origin_of, proxies
+from service.runtime.caller import ForwardingHeader, Origin, Proxies, origin_of, proxies
 
 EDGE = "10.0.0.1"
 CHAIN = proxies(["10.0.0.0/8", "2001:db8:ffff::/48", "unix"])

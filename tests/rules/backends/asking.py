@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from index_mappings.documents import Shop
+from service.calls.dispatch import to_wire
 from service.reports.sqlite import SqliteReports
 from service.search.protocol import FindQuery, Found, Snapshot, SuggestedShop, SuggestQuery, SuggestResult
 from service.tools.request import validated
-from service.tools.tool import Tool, ToolContext, to_wire
+from service.tools.tool import Tool, ToolContext
 
 # Opened by the first report, and nothing can be opened there: a tool that only reads does not notice.
 _NO_REPORTS: Final = SqliteReports(Path(os.devnull) / "reports")

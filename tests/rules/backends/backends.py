@@ -11,7 +11,6 @@ from index_mappings.documents import ShopDocument
 from index_mappings.forms import QueryForms
 from index_mappings.generations import Stamp
 from indexer.sinks.embedded.sink import EmbeddedSink
-from indexer.sinks.memory.sink import MemorySink
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from service.search.embedded.engine import EmbeddedBackend
 from service.search.opensearch.engine import OpenSearchBackend
@@ -20,6 +19,7 @@ from service.search.reference.backend import ReferenceBackend
 from tests.engines.typeahead.segmented import cut_at_random
 from tests.support.catalogues import Lines, build_into, write_catalogue_directory
 from tests.support.emptying import delete_indices
+from tests.support.memory_sink import MemorySink
 
 Opened = AbstractAsyncContextManager[SearchBackend]
 

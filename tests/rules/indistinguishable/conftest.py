@@ -12,7 +12,6 @@ import pytest
 
 from index_mappings.generations import Stamp, first_stamp
 from indexer.sinks.embedded.sink import EmbeddedSink
-from indexer.sinks.memory.sink import MemorySink
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.protocol import Sink
 from service.app import create_app
@@ -23,6 +22,7 @@ from tests.rules.indistinguishable.transports import Service
 from tests.support.callers import issue
 from tests.support.catalogues import build_into, write_catalogue_directory
 from tests.support.emptying import delete_indices
+from tests.support.memory_sink import MemorySink
 from tests.support.served import served
 
 GENERATION: Final = "20310101t000000000000-abcdef"

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from service.runtime.call_log import CALL_FIELDS
+from service.runtime.telemetry import CALL_FIELDS
 from service.tools.registry import REGISTRY
 from tests.rules.indistinguishable.conftest import Opener, World, projected
 from tests.rules.indistinguishable.subjects import (
@@ -142,7 +142,7 @@ def test_the_log_does_not_distinguish_hidden_from_unknown_shops_and_names_neithe
         transport(world.service, tool, arguments)
         # A call's line is written when its answer has been sent.
         until = time.monotonic() + 5.0
-        while not any(record.name == "service.runtime.call_log" for record in caplog.records):
+        while not any(record.name == "service.runtime.telemetry" for record in caplog.records):
             assert time.monotonic() < until, "no line of the call"
             time.sleep(0.001)
         lines = [f"{record.levelname} {record.name} {record.getMessage()}{_extra(record)}" for record in caplog.records]

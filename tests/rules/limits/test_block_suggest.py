@@ -11,7 +11,7 @@ from service.auth.verifier import TokenVerifier
 from service.calls.admission import Admission
 from service.calls.live_data import LiveData
 from service.limits.policy import QuotaClass, QuotaPolicy
-from service.runtime.addresses import proxies
+from service.runtime.caller import proxies
 from service.suggest.endpoint import suggest_endpoint
 from service.suggest.responder import SuggestResponder
 from tests.rules.limits.block_world import World

@@ -13,7 +13,7 @@ from service.limits.policy import Bucket, Quota
 from service.limits.protocol import Decision, LimiterDeadlineExceeded, LimiterUnavailable
 from service.limits.redis import RedisLimiter
 from service.redis.access import RedisAccess
-from service.runtime.metrics import Metrics
+from service.runtime.telemetry import Metrics
 from tests.rules.limits.clocks import HandClock
 from tests.rules.limits.relay import relay_to
 

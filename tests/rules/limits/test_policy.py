@@ -13,7 +13,6 @@ from service.limits.policy import (
     QuotaPolicy,
     address_group,
     quota_key,
-    tool_bucket,
 )
 from service.limits.protocol import Decision, quota_headers
 
@@ -55,7 +54,6 @@ def test_the_classes_must_hold_the_default_one() -> None:
 def test_a_token_is_counted_by_its_id_and_anybody_else_by_the_address() -> None:
     keys = [quota_key(Bucket.READS, TOKEN, "192.0.2.1"), quota_key(Bucket.SUGGEST, None, "192.0.2.1")]
     assert keys == ["reads:token:a1", "suggest:address:192.0.2.1"]
-    assert [tool_bucket(read_only=True), tool_bucket(read_only=False)] == [Bucket.READS, Bucket.REPORTS]
 
 
 @pytest.mark.rule("Q2")

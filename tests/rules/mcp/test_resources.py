@@ -176,7 +176,7 @@ def test_a_reading_is_logged_as_its_tool_and_names_no_shop(base: str, caplog: py
 
 
 def _lines(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
-    return [record for record in caplog.records if record.name == "service.runtime.call_log"]
+    return [record for record in caplog.records if record.name == "service.runtime.telemetry"]
 
 
 def _settled(reply: Reply, uri: str) -> tuple[int, dict[str, str], bytes]:

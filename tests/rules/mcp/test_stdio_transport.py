@@ -43,7 +43,7 @@ async def test_the_local_caller_has_quotas_and_a_line_for_each_call(
     missing = (-32602 if mode == "2026-07-28" else -32002, ["uri"])
     too_many = (-32001, ["code", "detail", "status", "title", "type"])
     assert refused == [missing, missing, too_many, too_many]
-    lines = [record for record in caplog.records if record.name == "service.runtime.call_log"]
+    lines = [record for record in caplog.records if record.name == "service.runtime.telemetry"]
     assert {line.__dict__["channel"] for line in lines} == {"stdio"}
     assert [(line.__dict__["route"], line.__dict__["outcome"]) for line in lines] == [
         ("get_shop", "ok"),

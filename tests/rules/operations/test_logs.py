@@ -107,7 +107,7 @@ def test_every_transport_ends_a_call_in_one_line_early_refusals_too(index: Path,
     assert [line["request_id"] for line in calls][: len(replies)] == [
         reply.headers["x-request-id"] for reply in replies
     ]
-    assert {line["logger"] for line in calls} == {"service.runtime.call_log"}
+    assert {line["logger"] for line in calls} == {"service.runtime.telemetry"}
     assert all(line.keys() - {"generation"} == CALL_FIELDS for line in calls)
     answered = [line for line in calls if line["outcome"] in {"ok", "shop_not_found"}]
     assert {line["generation"] for line in answered} == {replies[0].headers["x-generation"]}

@@ -17,7 +17,7 @@ from service.observability.prometheus import PrometheusMetrics
 from service.observability.scrape_gauges import scrape_gauge_families
 from service.operations.health import HealthSnapshot, Unavailable
 from service.operations.state import ServiceState
-from service.runtime.metrics import safe_metrics
+from service.runtime.telemetry import safe_metrics
 from service.search.protocol import Generations
 from tests.rules.operations.expositions import families_of, names_of, openmetrics_of, samples_of
 from tests.rules.operations.worlds import BUILT_AT, COMMIT, serving

@@ -48,7 +48,7 @@ def _queue(**given: object) -> dict[str, Any]:
     return {"available": True, "reason": None, "group": "workers", **known, **given}
 
 
-def _away(reason: str, *names: str) -> dict[str, Any]:
+def _unavailable(reason: str, *names: str) -> dict[str, Any]:
     return {"available": False, "reason": reason, **dict.fromkeys(names)}
 
 
@@ -79,7 +79,7 @@ def test_the_state_has_everything_that_there_is(tmp_path: Path) -> None:
     }
     assert state["consumers"] == {
         "rechecks": _queue(depth=0, lag=0, pending=0, dead_letters=0, consumers=[]),
-        "follower": _away("not_reported", *OF_A_FOLLOWER),
+        "follower": _unavailable("not_reported", *OF_A_FOLLOWER),
     }
     assert state["resource_accounts"] == {"available": True, "reason": None, "accounts": SHOWN_ACCOUNTS}
     service = state["service"]
@@ -141,10 +141,10 @@ def test_reports_and_workers_show_as_consumers(tmp_path: Path) -> None:
 def test_before_the_first_build_everything_of_the_engine_is_not_published(tmp_path: Path) -> None:
     with serving(tmp_path / "index") as base:
         state = state_of(base)
-    assert state["shops"] == _away("nothing_published", "live", "previous")
-    assert state["catalogue"] == _away("nothing_published", "sizes")
-    assert state["consumers"]["follower"] == _away("nothing_published", *OF_A_FOLLOWER)
-    assert state["resource_accounts"] == _away("nothing_published", "accounts")
+    assert state["shops"] == _unavailable("nothing_published", "live", "previous")
+    assert state["catalogue"] == _unavailable("nothing_published", "sizes")
+    assert state["consumers"]["follower"] == _unavailable("nothing_published", *OF_A_FOLLOWER)
+    assert state["resource_accounts"] == _unavailable("nothing_published", "accounts")
     assert state["consumers"]["rechecks"]["available"]
 
 
@@ -186,8 +186,8 @@ def test_with_opensearch_it_is_the_same_document_and_with_it_stopped_the_rest_of
     assert there["resource_accounts"]["accounts"] == SHOWN_ACCOUNTS
     assert again["shops"]["previous"]["generation"] == there["shops"]["live"]["generation"]
     assert again["shops"]["live"]["generation"] != there["shops"]["live"]["generation"]
-    assert gone["shops"] == _away("engine_unavailable", "live", "previous")
-    assert gone["resource_accounts"] == _away("engine_unavailable", "accounts")
+    assert gone["shops"] == _unavailable("engine_unavailable", "live", "previous")
+    assert gone["resource_accounts"] == _unavailable("engine_unavailable", "accounts")
     assert (gone["consumers"]["rechecks"]["available"], gone["flags"]["engine"]) == (True, "opensearch")
 
 

@@ -34,14 +34,14 @@ class Appender:
     def __init__(self, kind: str, target: str, acknowledgements: Path) -> None:
         self._kind = kind
         self._target = target
-        self._told = acknowledgements
+        self._acknowledgements = acknowledgements
         self._child: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Go on with the first report of each lane that was not acknowledged: its outcome is unknown."""
         starts = ",".join(str(1 + max(self.acknowledged(lane), default=-1)) for lane in range(LANES))
         command = [sys.executable, "-m", "tests.rules.reports.appender", self._kind, self._target, starts]
-        with self._told.open("ab") as acknowledgements:
+        with self._acknowledgements.open("ab") as acknowledgements:
             self._child = subprocess.Popen(command, cwd=REPOSITORY, stdout=acknowledgements)
 
     def kill(self) -> None:
@@ -50,7 +50,9 @@ class Appender:
             self._child.wait()
 
     def lines(self) -> list[str]:
-        return self._told.read_text(encoding="utf-8").splitlines() if self._told.exists() else []
+        return (
+            self._acknowledgements.read_text(encoding="utf-8").splitlines() if self._acknowledgements.exists() else []
+        )
 
     def acknowledged(self, lane: int) -> list[int]:
         return [int(line.split()[1]) for line in self.lines() if line.split()[0] == str(lane)]

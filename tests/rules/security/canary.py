@@ -20,7 +20,7 @@ from fastapi import FastAPI
 
 import service.parts
 from service.app import create_app, run_stdio
-from service.runtime.metrics import NO_METRICS
+from service.runtime.telemetry import NO_METRICS
 from service.settings.service import Settings, load_settings
 from service.tools.registry import REGISTRY
 
@@ -171,7 +171,7 @@ def fused(fuse: Fuse) -> Iterator[None]:
 
 _FUNCTIONS: Final = {
     "service.calls.dispatch.validated": Layer.VALIDATION,
-    "service.calls.dispatch.encode": Layer.ENCODING,
+    "service.calls.dispatch.to_wire": Layer.ENCODING,
     "service.suggest.responder.encode_results": Layer.SUGGEST,
     "service.suggest.responder.parse": Layer.QUERY,
     "service.rest.operations.ops_state": Layer.STATE,
@@ -183,7 +183,7 @@ _FUNCTIONS: Final = {
     "service.mcp_server.server.ListToolsResult": Layer.SDK,
     "service.http.bounded_endpoint.request_context_of": Layer.GATE,
     "service.http.middleware.with_defaults": Layer.DEFAULTS,
-    "service.http.access_log.request_context_of": Layer.OBSERVER,
+    "service.http.middleware.request_context_of": Layer.OBSERVER,
 }
 
 

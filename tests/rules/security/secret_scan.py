@@ -37,7 +37,7 @@ NOT_SECRET: Final = {
     ("service/rest/openapi/examples.json", "0123456789abcdef0123456789abcdef"): "what stands for a request's id",
     ("service/rest/openapi/examples.json", "0123456789abcdef0123456789abcdef01234567"): "what stands for a commit",
     ("service/rest/openapi/examples.json", "sqlite"): "the name of a store",
-    ("service/runtime/metrics.py", "limiter` or `reports"): "the names of stores",
+    ("service/runtime/telemetry.py", "limiter` or `reports"): "the names of stores",
     ("kubernetes/indexer.yaml", "false"): "whether the cluster's own token is mounted",
     ("kubernetes/service.yaml", "false"): "the same",
 }

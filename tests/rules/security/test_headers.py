@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from service.app import create_app
-from service.http.security_headers import security_headers, with_defaults
+from service.http.messages import security_headers, with_defaults
 from service.settings.service import Settings, SettingsError, load_settings
 from tests.support.problems import problem
 from tests.support.served import Reply, ask, get, served

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import httpx2
+import orjson
 import pytest
 from mcp import Client
 
 from service.app import create_app
-from service.runtime.wire import encode
 from service.settings.service import Settings
 from service.tools.registry import REGISTRY
 from tests.support.catalogues import coupon, shop
@@ -126,7 +126,7 @@ async def assert_alike(
     document = reply.json()
     failed = reply.status_code != 200
     # The bytes are the canonical ones: nothing is lost in reading them and writing them again.
-    assert reply.content == encode(document), (at, tool, arguments)
+    assert reply.content == orjson.dumps(document), (at, tool, arguments)
     ids = {reply.headers["x-request-id"]}
     answers = await asyncio.gather(*(over_mcp(client, tool, arguments) for client in transports.values()))
     for name, answer in zip(transports, answers, strict=True):

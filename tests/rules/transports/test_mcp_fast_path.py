@@ -92,11 +92,11 @@ def test_refusals_are_the_same_on_both_paths(tmp_path: Path, version: str) -> No
 def test_an_unforeseen_fault_outside_the_tool_is_the_protocols_own_error_on_both_paths(
     tmp_path: Path, version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(_: object) -> bytes:
+    def broken(_: object) -> object:
         raise RuntimeError("node-7.internal")
 
     over = dispatcher(tmp_path, ECHO)
-    monkeypatch.setattr("service.calls.dispatch.encode", broken)
+    monkeypatch.setattr("service.calls.dispatch.to_wire", broken)
     answers, taken = answered(over, plain(version, "echo", {"said": "61"}, id="é"))
     ((short, sdk),) = answers
     assert (short, taken) == (sdk, 1)

@@ -19,9 +19,8 @@ from starlette.routing import Route
 from uvicorn.server import ServerState
 
 from service.app import create_app
-from service.http.bounded_endpoint import BoundedEndpoint
+from service.http.bounded_endpoint import BoundedEndpoint, Gate
 from service.limits.policy import QuotaClass
-from service.runtime.overload import Gate
 from service.server.http_server import HttpProtocol, server_config
 from service.settings.service import Settings
 from service.suggest.fast_path import RawResponse

@@ -18,7 +18,9 @@ from tests.support.rpc import Era, call, request
 from tests.support.served import Reply, get, post, served
 from tests.support.worlds import embedded_world
 
-AWAY: Final = problem(503, "backend_unavailable", "The token could not be checked just now; try again in 1 second.")
+UNAVAILABLE: Final = problem(
+    503, "backend_unavailable", "The token could not be checked just now; try again in 1 second."
+)
 TRUST: Final = {"shop_domain": "shop_books"}
 
 
@@ -66,7 +68,7 @@ def test_with_the_store_away_a_token_confirmed_within_ten_minutes_counts(
 def _assert_not_checked(base: str, issued: Issued) -> None:
     """503 where a token is needed, with the time to wait, and none anywhere else."""
     reply = _trust(base, issued)
-    assert (reply.summary, reply.headers["retry-after"]) == ((503, "application/problem+json", AWAY), "1")
+    assert (reply.summary, reply.headers["retry-after"]) == ((503, "application/problem+json", UNAVAILABLE), "1")
     for era in Era:
         result = call(base, era, "get_trust", json.dumps(TRUST).encode(), x_api_token=issued.text).json["result"]
         assert (result["isError"], result["content"][0]["text"]) == (True, reply.body.decode())

@@ -62,7 +62,7 @@ class OpenSearchNode(Server):
     def __init__(
         self,
         build: NodeBuild,
-        place: NodeAllocation,
+        allocation: NodeAllocation,
         *,
         cluster: Sequence[NodeAllocation] = (),
         heap: str = "512m",
@@ -73,25 +73,27 @@ class OpenSearchNode(Server):
 
         Args:
             build: the JDK and the class path.
-            place: its name, folder and ports.
+            allocation: its name, folder and ports.
             cluster: those of all nodes of its cluster, its own too; a cluster of one when empty.
             heap: the JVM's heap, as `-Xmx` takes it.
             settings: OpenSearch settings that are added to the usual ones or replace them.
             quick_start: whether the JVM compiles less, to be there sooner; not for what is measured.
         """
-        self.place = place
-        self.url = f"http://{_LOOPBACK}:{place.http_port}"
+        self.allocation = allocation
+        self.url = f"http://{_LOOPBACK}:{allocation.http_port}"
         own = {
-            "path.home": str(place.folder),
-            "node.name": place.name,
-            "http.port": str(place.http_port),
-            "transport.port": str(place.transport_port),
+            "path.home": str(allocation.folder),
+            "node.name": allocation.name,
+            "http.port": str(allocation.http_port),
+            "transport.port": str(allocation.transport_port),
         }
         stated = {**_SETTINGS, **own, **_discovery(cluster), **(settings or {})}
         options = [f"-Xms{heap}", f"-Xmx{heap}", *_JVM, *(_QUICK_START if quick_start else ())]
         jvm = [str(build.jdk.java), *options, "-cp", build.class_path, "OpenSearchNode"]
         command = [*jvm, *(f"{name}={value}" for name, value in stated.items())]
-        self.process = ServerProcess(f"OpenSearch {place.name} at {self.url}", command, place.folder / "node.log")
+        self.process = ServerProcess(
+            f"OpenSearch {allocation.name} at {self.url}", command, allocation.folder / "node.log"
+        )
 
     def launch(self) -> None:
         """Starts the process and returns without waiting.
@@ -99,7 +101,7 @@ class OpenSearchNode(Server):
         Raises:
             ProcessError: it runs already.
         """
-        (self.place.folder / "config").mkdir(parents=True, exist_ok=True)
+        (self.allocation.folder / "config").mkdir(parents=True, exist_ok=True)
         self.process.launch()
 
     def _begin(self) -> None:
@@ -130,7 +132,7 @@ class OpenSearchNode(Server):
         self.start()
 
     def _is_green(self, nodes: int) -> bool:
-        connection = http.client.HTTPConnection(_LOOPBACK, self.place.http_port, timeout=_ANSWER_BOUND_S)
+        connection = http.client.HTTPConnection(_LOOPBACK, self.allocation.http_port, timeout=_ANSWER_BOUND_S)
         try:
             connection.request("GET", f"/_cluster/health?wait_for_status=green&wait_for_nodes=ge({nodes})&timeout=1s")
             return connection.getresponse().status == http.HTTPStatus.OK
@@ -145,9 +147,10 @@ class OpenSearchCluster(Startable):
 
     def __init__(self, build: NodeBuild, folder: Path, *, size: int = 3, heap: str = "512m") -> None:
         """Chooses folders below `folder`; nothing runs yet. `heap` is each node's."""
-        places = allocate_nodes(folder, size)
+        allocations = allocate_nodes(folder, size)
         self.nodes = tuple(
-            OpenSearchNode(build, place, cluster=places, heap=heap, quick_start=True) for place in places
+            OpenSearchNode(build, allocation, cluster=allocations, heap=heap, quick_start=True)
+            for allocation in allocations
         )
 
     @property
@@ -170,6 +173,6 @@ def _discovery(cluster: Sequence[NodeAllocation]) -> dict[str, str]:
     if len(cluster) <= 1:
         return {"discovery.type": "single-node"}
     return {
-        "discovery.seed_hosts": ",".join(f"{_LOOPBACK}:{place.transport_port}" for place in cluster),
-        "cluster.initial_cluster_manager_nodes": ",".join(place.name for place in cluster),
+        "discovery.seed_hosts": ",".join(f"{_LOOPBACK}:{allocation.transport_port}" for allocation in cluster),
+        "cluster.initial_cluster_manager_nodes": ",".join(allocation.name for allocation in cluster),
     }

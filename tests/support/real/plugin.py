@@ -192,10 +192,10 @@ def node_build() -> NodeBuild:
 @pytest.fixture(scope="session")
 def spare_node_of_session(node_build: NodeBuild, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenSearchNode]:
     """Not for tests: they ask for `spare_node`."""
-    (place,) = allocate_nodes(tmp_path_factory.mktemp("spare"), 1)
+    (allocation,) = allocate_nodes(tmp_path_factory.mktemp("spare"), 1)
     # Its clock for time limits ticks every 200 ms otherwise.
     settings = {"thread_pool.estimated_time_interval": "0"}
-    with OpenSearchNode(node_build, place, settings=settings, quick_start=True) as node:
+    with OpenSearchNode(node_build, allocation, settings=settings, quick_start=True) as node:
         yield node
 
 
@@ -217,8 +217,8 @@ def opensearch_node(node_build: NodeBuild, tmp_path: Path) -> Iterator[NodeFacto
     with ExitStack() as made:
 
         def make(*, heap: str = "512m", settings: Mapping[str, str] | None = None) -> OpenSearchNode:
-            (place,) = allocate_nodes(Path(tempfile.mkdtemp(prefix="opensearch-", dir=tmp_path)), 1)
-            node = OpenSearchNode(node_build, place, heap=heap, settings=settings, quick_start=True)
+            (allocation,) = allocate_nodes(Path(tempfile.mkdtemp(prefix="opensearch-", dir=tmp_path)), 1)
+            node = OpenSearchNode(node_build, allocation, heap=heap, settings=settings, quick_start=True)
             made.callback(node.stop)
             return node
 

@@ -23,7 +23,7 @@ _MASTER_OFFSET: Final = re.compile(r"^master_repl_offset:(\d+)", re.MULTILINE)
 _REPLICA_OFFSET: Final = re.compile(r"^slave\d+:.*\boffset=(\d+)", re.MULTILINE)
 
 
-def told(port: int, *command: str) -> str:
+def redis_cli(port: int, *command: str) -> str:
     """What redis-cli prints; an empty text without an answer."""
     done = subprocess.run(
         ["redis-cli", "-h", _LOOPBACK, "-p", str(port), *command],
@@ -42,7 +42,7 @@ def wait_until(server: RedisServer, command: Sequence[str], sign: str) -> None:
         ProcessError: it died, or has not answered so within `_AGREED_BOUND_S`.
     """
     what = f"answering {sign} when asked {' '.join(command)}"
-    server.process.wait_for(lambda: sign in told(server.port, *command), what, _AGREED_BOUND_S)
+    server.process.wait_for(lambda: sign in redis_cli(server.port, *command), what, _AGREED_BOUND_S)
 
 
 def wait_until_replicated(master: RedisServer) -> None:
@@ -56,7 +56,7 @@ def wait_until_replicated(master: RedisServer) -> None:
     """
 
     def offsets(kind: re.Pattern[str]) -> list[int]:
-        return [int(found) for found in kind.findall(told(master.port, "INFO", "replication"))]
+        return [int(found) for found in kind.findall(redis_cli(master.port, "INFO", "replication"))]
 
     (written,) = offsets(_MASTER_OFFSET)
     master.process.wait_for(lambda: max(offsets(_REPLICA_OFFSET), default=-1) >= written, "replicated", _AGREED_BOUND_S)
@@ -127,8 +127,8 @@ class ClusterOfRedis(_Group):
 
     def master_of(self, key: str) -> RedisServer:
         """The node that owns a key's slot."""
-        slot = int(told(self.servers[0].port, "CLUSTER", "KEYSLOT", key))
-        for line in told(self.servers[0].port, "CLUSTER", "NODES").splitlines():
+        slot = int(redis_cli(self.servers[0].port, "CLUSTER", "KEYSLOT", key))
+        for line in redis_cli(self.servers[0].port, "CLUSTER", "NODES").splitlines():
             address, flags, ranges = line.split()[1], line.split()[2], line.split()[8:]
             spans = [tuple(map(int, (one if "-" in one else f"{one}-{one}").split("-"))) for one in ranges]
             if "master" in flags and any(first <= slot <= last for first, last in spans):
@@ -140,10 +140,10 @@ class ClusterOfRedis(_Group):
         for node in self.servers:
             node.start()
         made = ["--cluster", "create", *self.addresses, "--cluster-replicas", str(self._replicas), "--cluster-yes"]
-        told(self.servers[0].port, *made)
+        redis_cli(self.servers[0].port, *made)
         for node in self.servers:
             wait_until(node, ("CLUSTER", "INFO"), "cluster_state:ok")
-            follows = told(node.port, "ROLE").startswith("slave")
+            follows = redis_cli(node.port, "ROLE").startswith("slave")
             if self._replicas:
                 sign = "master_link_status:up" if follows else "state=online"
                 wait_until(node, ("INFO", "replication"), sign)

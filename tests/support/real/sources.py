@@ -58,8 +58,8 @@ class LocalNodes:
 
     def one_node(self, folder: Path) -> AbstractContextManager[str]:
         """Yields the URL of a node of its own in `folder`, and stops it at the end."""
-        (place,) = allocate_nodes(folder, 1)
-        return _url_of(OpenSearchNode(self.build(), place))
+        (allocation,) = allocate_nodes(folder, 1)
+        return _url_of(OpenSearchNode(self.build(), allocation))
 
 
 def find_local_nodes(environment: Mapping[str, str] = os.environ) -> LocalNodes | Missing:

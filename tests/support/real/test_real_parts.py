@@ -13,7 +13,7 @@ from tests.support.real.jdk import Jdk, JdkMissingError, find_jdk
 from tests.support.real.opensearch import OpenSearchNode
 from tests.support.real.plugin import NodeFactory
 from tests.support.real.process import ProcessError
-from tests.support.real.redis_groups import SentinelsOfRedis, told, wait_until_replicated
+from tests.support.real.redis_groups import SentinelsOfRedis, redis_cli, wait_until_replicated
 from tests.support.real.sources import REPOSITORY, Missing, Source, find_dev_data, find_opensearch, find_redis
 
 SEVEN_TESTS = """
@@ -214,10 +214,10 @@ def test_a_node_that_dies_at_its_start_says_why(opensearch_node: NodeFactory) ->
 def test_what_was_written_is_waited_for_until_a_replica_has_it(redis_program: str, tmp_path: Path) -> None:
     with SentinelsOfRedis(redis_program, tmp_path) as group, ThreadPoolExecutor(1) as waiting:
         group.replica.process.pause()
-        assert told(group.master.port, "SET", "k", "v") == "OK\n"
+        assert redis_cli(group.master.port, "SET", "k", "v") == "OK\n"
         replicated = waiting.submit(wait_until_replicated, group.master)
         with pytest.raises(TimeoutError):
             replicated.result(0.5)
         group.replica.process.resume()
         replicated.result()
-        assert told(group.replica.port, "GET", "k") == "v\n"
+        assert redis_cli(group.replica.port, "GET", "k") == "v\n"

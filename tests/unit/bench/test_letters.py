@@ -7,11 +7,11 @@ import pytest
 from bench.built_indices import Shops
 from bench.invented import invented_shops
 from bench.letters import CHARACTERS, Times, WrongTotalError, plain_totals, time_backend
-from indexer.sinks.memory.sink import MemorySink
 from service.search.embedded.engine import EmbeddedBackend
 from service.search.protocol import FindQuery
 from service.search.reference.backend import ReferenceBackend
 from tests.support.catalogues import build_into, shop, write_catalogue_directory
+from tests.support.memory_sink import MemorySink
 
 SHOPS = [
     *invented_shops(200),

@@ -19,7 +19,6 @@ from indexer.jobs.build import build
 from indexer.jobs.following import Following, FollowOptions
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
-from indexer.sinks.memory.sink import MemorySink
 from indexer.sources.changes.file import ChangeFile
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state import state as state_module
@@ -28,6 +27,7 @@ from indexer.state.schema import SCHEMA
 from indexer.state.state import State, StateError
 from indexer.state.states import States
 from tests.support.catalogues import shop, write_catalogue, write_catalogue_directory
+from tests.support.memory_sink import MemorySink
 
 MANY: Final = [shop(f"Shop {number}", id=f"s{number}", source="x" * 2_000) for number in range(100)]
 _ENOUGH: Final = 1_000_000

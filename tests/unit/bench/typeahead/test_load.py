@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.typeahead.inputs import Inputs, prepared
+from bench.typeahead.inputs import Inputs, inputs_of
 from bench.typeahead.load import Load, LoadError, NoAnswerYetError, Paced, Targets, WrkCounts, checked, read_wrk
 from bench.typeahead.paced import Pacer, due_times, percentile, sequential, whole
 from bench.typeahead.priorities import may_raise_priority, prioritised
@@ -267,7 +267,7 @@ def test_an_index_is_built_once(tmp_path: Path) -> None:
 
 
 def test_without_development_data_plain_shops_stand_in(tmp_path: Path) -> None:
-    made = prepared(tmp_path, 300, 500, None)
+    made = inputs_of(tmp_path, 300, 500, None)
     assert (len(made.typed), made.dev_data) == (500, None)
     assert len(made.corpus.read_text("utf-8").splitlines()) == 300
-    assert made == prepared(tmp_path, 300, 500, None)
+    assert made == inputs_of(tmp_path, 300, 500, None)

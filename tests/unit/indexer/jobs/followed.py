@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from indexer.jobs.build import build
-from indexer.sinks.memory.sink import MemorySink
 from indexer.sources.changes.file import ChangeFile
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.states import States
 from tests.support.catalogues import shop, write_catalogue_directory
+from tests.support.memory_sink import MemorySink
 
 
 class FollowedCatalogue:

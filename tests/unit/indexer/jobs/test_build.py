@@ -15,7 +15,6 @@ from indexer.jobs.update import ChangeCounts
 from indexer.records.problems import LISTED, InvalidRecordsError
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
-from indexer.sinks.memory.sink import MemorySink
 from indexer.sinks.protocol import Sink
 from indexer.sources.ndjson import NdjsonCatalogue
 from tests.support.catalogues import (
@@ -30,6 +29,7 @@ from tests.support.catalogues import (
     write_catalogue,
     write_catalogue_directory,
 )
+from tests.support.memory_sink import MemorySink
 
 NOON: Final = datetime(2031, 5, 6, 12, tzinfo=UTC)
 CANARY: Final = "zqcanaryzq"

@@ -15,10 +15,10 @@ from indexer.jobs.following import Following, FollowOptions, FollowSummary
 from indexer.jobs.live_follower import LiveFollower
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
-from indexer.sinks.memory.sink import MemoryEditor, MemorySink
 from indexer.sources.changes.file import ChangeFile
 from indexer.sources.changes.stream import ChangeStream
 from indexer.sources.sql.changes import SqlChanges
+from tests.support.memory_sink import MemoryEditor, MemorySink
 from tests.unit.indexer.jobs.followed import FollowedCatalogue
 
 NOON = datetime(2031, 5, 6, 12, tzinfo=UTC)

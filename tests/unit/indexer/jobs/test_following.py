@@ -12,10 +12,10 @@ from indexer.jobs.update import ChangeCounts
 from indexer.records.problems import CatalogueError
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import holding
-from indexer.sinks.memory.sink import MemorySink
 from indexer.sources.changes.file import ChangeFile
 from indexer.sources.protocol import ChangeBatch
 from indexer.state.state import StateError
+from tests.support.memory_sink import MemorySink
 from tests.unit.indexer.jobs.followed import FollowedCatalogue
 
 _BOUND_S = 20.0
@@ -178,10 +178,10 @@ def test_a_lost_state_ends_it_and_a_build_makes_a_new_one(world: World) -> None:
 class Refusing(MemorySink):
     """An engine that shows nothing until it is released."""
 
-    is_away = True
+    is_unavailable = True
 
     def live(self) -> Any:  # noqa: ANN401 - as the sink's
-        if self.is_away and self.stamp is not None:
+        if self.is_unavailable and self.stamp is not None:
             raise SinkError("the cluster does not answer")
         return super().live()
 
@@ -193,6 +193,6 @@ def test_an_engine_that_is_away_is_waited_for(tmp_path: Path) -> None:
     refusing.stamp, refusing.documents = world.sink.stamp, world.sink.documents
     running = Running(Following(refusing, world.states, world.changes(), FollowOptions(interval=0.01)))
     world.add("Book", 1)
-    refusing.is_away = False
+    refusing.is_unavailable = False
     _until(lambda: "Book" in {found.name for found in refusing.documents["shops"]})
     running.end()

@@ -12,8 +12,8 @@ import pytest
 
 from index_mappings.documents import CouponDocument, ShopDocument
 from indexer.sinks.failures import SinkError
-from indexer.sinks.memory.sink import MemorySink, MemoryWriter
 from tests.support.catalogues import build_into, coupon, offer, shop, write_catalogue_directory
+from tests.support.memory_sink import MemorySink, MemoryWriter
 
 Defect = Callable[[str, list[object]], list[object]]
 PUBLIC: Final = 400

@@ -17,8 +17,8 @@ from service.errors import UnsupportedMediaTypeError
 from service.limits.memory import MemoryLimiter
 from service.limits.policy import QuotaPolicy
 from service.reports.sqlite import SqliteReports
-from service.runtime.caller import Caller, Channel, new_request_id
-from service.runtime.request_context import bind_request, new_request_context
+from service.runtime.caller import Caller, Channel
+from service.runtime.request_context import bind_request, new_request_context, new_request_id
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.protocol import FindQuery, Found
 from service.search.reference.backend import ReferenceBackend

@@ -9,9 +9,8 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from service.errors import MAX_BODY_BYTES
-from service.http.bounded_endpoint import BoundedEndpoint
-from service.http.responses import request_context_of
-from service.runtime.overload import Gate
+from service.http.bounded_endpoint import BoundedEndpoint, Gate
+from service.http.messages import request_context_of
 
 BODY: Final[Message] = {"type": "http.request", "body": b"{}", "more_body": False}
 

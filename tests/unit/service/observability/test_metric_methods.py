@@ -1,7 +1,7 @@
 """No metric is discarded because its method is missing: the base class discards silently."""
 
 from service.observability.prometheus import PrometheusMetrics
-from service.runtime.metrics import Metrics
+from service.runtime.telemetry import Metrics
 
 
 def test_prometheus_records_every_metric_that_parts_report() -> None:

@@ -6,11 +6,11 @@ from typing import Final
 import pytest
 
 from service.runtime.circuit_breaker import CircuitBreaker, CircuitOpen
-from service.runtime.metrics import Metrics
+from service.runtime.telemetry import Metrics
 from tests.rules.limits.clocks import HandClock
 
 
-class Away(Exception):  # noqa: N818
+class Unavailable(Exception):  # noqa: N818
     """The part does not answer."""
 
 
@@ -37,7 +37,7 @@ class World:
 
     def __init__(self) -> None:
         self.clock, self.states = HandClock(), States()
-        self.circuit = CircuitBreaker("part", (Away,), self.states, self.clock)
+        self.circuit = CircuitBreaker("part", (Unavailable,), self.states, self.clock)
         self.asked = 0
 
     def part(self, outcome: Exception | None = None) -> Callable[[], Awaitable[str]]:
@@ -57,14 +57,14 @@ class World:
             return await self.circuit.call(self.part(outcome))
         except CircuitOpen:
             return "open"
-        except (Away, NoSuchThing) as error:
+        except (Unavailable, NoSuchThing) as error:
             return type(error).__name__
 
 
 async def opened() -> World:
     world = World()
     for _ in range(ENOUGH):
-        assert await world.call(Away()) == "Away"
+        assert await world.call(Unavailable()) == "Unavailable"
     return world
 
 
@@ -77,14 +77,14 @@ async def test_answers_and_refusals_of_a_part_that_works_leave_the_circuit_close
 
 async def test_a_few_failures_open_no_breaker() -> None:
     world = World()
-    assert [await world.call(Away()) for _ in range(ENOUGH - 1)] == ["Away"] * (ENOUGH - 1)
+    assert [await world.call(Unavailable()) for _ in range(ENOUGH - 1)] == ["Unavailable"] * (ENOUGH - 1)
     assert world.states.recorded == []
 
 
 async def test_fewer_failures_than_answers_open_no_breaker() -> None:
     world = World()
     for _ in range(50):
-        await world.call(Away())
+        await world.call(Unavailable())
         await world.call()
         await world.call()
         world.clock.pass_seconds(0.001)
@@ -105,9 +105,9 @@ async def test_after_a_second_one_call_tries_and_the_others_do_not_wait_for_it()
 
     async def probing() -> str:
         results.append(await world.call())
-        raise Away
+        raise Unavailable
 
-    with pytest.raises(Away):
+    with pytest.raises(Unavailable):
         await world.circuit.call(probing)
     assert results == ["open"]
     assert world.states.recorded == [("part", "open"), ("part", "half_open"), ("part", "open")]
@@ -125,7 +125,7 @@ async def test_a_probe_that_is_answered_or_refused_closes_it(outcome: Exception 
 async def test_what_failed_long_ago_is_forgotten() -> None:
     world = World()
     for _ in range(ENOUGH - 1):
-        await world.call(Away())
+        await world.call(Unavailable())
     world.clock.pass_seconds(6.0)
-    assert await world.call(Away()) == "Away"
+    assert await world.call(Unavailable()) == "Unavailable"
     assert world.states.recorded == []

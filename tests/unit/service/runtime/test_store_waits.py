@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from service.errors import OverloadedError
-from service.runtime.overload import Gate, GateSlot
+from service.http.bounded_endpoint import Gate, GateSlot
 from service.runtime.request_context import RequestContext, bind_request, new_request_context
 from service.runtime.store_waits import store_answer, store_wait_budget, wait_for_store
 
@@ -15,10 +15,11 @@ from service.runtime.store_waits import store_answer, store_wait_budget, wait_fo
 @contextmanager
 def a_request_inside(gate: Gate) -> Iterator[RequestContext]:
     request = new_request_context("r1", 10.0)
-    request.slot = GateSlot(gate)
+    slot = GateSlot(gate)
+    request.suspended = slot.suspended
     with bind_request(request):
         yield request
-    request.slot.leave()
+    slot.leave()
 
 
 async def test_a_request_that_waits_for_a_store_frees_its_slot() -> None:

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from index_mappings.forms import query_forms, shop_forms
 from index_mappings.tiers import FindTier
-from service.search.clauses import AllOf, AnyOf, Below, Clause, NoneOf, meets
-from service.search.plan import filter_clauses, find_plan
+from service.search.plan import AllOf, AnyOf, Below, Clause, NoneOf, filter_clauses, find_plan, meets
 from service.search.planned_backend import CATEGORY_CAP
 from service.tools.fields import query_text
 from tests.engines.typeahead.crowded import HAN, HANGUL

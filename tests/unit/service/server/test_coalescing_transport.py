@@ -2,7 +2,7 @@
 
 import asyncio
 
-from service.server.coalescing_transport import CoalescingTransport
+from service.server.connections import CoalescingTransport
 
 
 class Noted(asyncio.Transport):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from service.runtime.addresses import proxies
+from service.runtime.caller import proxies
 from service.server.connections import (
     Connection,
     ConnectionBounds,

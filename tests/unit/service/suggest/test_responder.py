@@ -9,9 +9,9 @@ from service.auth.verifier import TokenVerifier
 from service.calls.admission import Admission
 from service.calls.live_data import LiveData
 from service.errors import InvalidInputError, OverloadedError, QuotaExceededError
+from service.http.bounded_endpoint import Gate
 from service.limits.memory import MemoryLimiter
 from service.limits.policy import QuotaClass, QuotaPolicy
-from service.runtime.overload import Gate
 from service.runtime.request_context import new_request_context
 from service.search.failures import GenerationGone
 from service.search.protocol import SuggestQuery, SuggestResult
@@ -80,8 +80,8 @@ async def test_a_full_gate_refuses_a_search_before_it_is_counted_and_no_cached_r
     search = reference_world(tmp_path)
     responder = responder_of(tmp_path, search)
     first = await responder.respond(request_of(b"q=b"))
-    refused = responder.respond_now(request_of(b"q=bo"), search, Gate(0))
-    cached = responder.respond_now(request_of(b"q=b"), search, Gate(0))
+    refused = responder.respond_now(request_of(b"q=bo"), search, Gate(0).admits_in_tick)
+    cached = responder.respond_now(request_of(b"q=b"), search, Gate(0).admits_in_tick)
     assert isinstance(first, Suggestions)
     assert isinstance(cached, Suggestions)
     assert isinstance(refused, Refused)

@@ -63,11 +63,11 @@ async def node(talk: Talk, most: int = 10) -> AsyncIterator[tuple[Node, NodeConn
 
     server = await asyncio.start_server(connected, "127.0.0.1", 0)
     seen.port = server.sockets[0].getsockname()[1]
-    kept = NodeConnection(host="127.0.0.1", port=seen.port, timeout=TIMEOUT_S, pool_maxsize=most)
+    connection = NodeConnection(host="127.0.0.1", port=seen.port, timeout=TIMEOUT_S, pool_maxsize=most)
     try:
-        yield seen, kept
+        yield seen, connection
     finally:
-        await kept.close()
+        await connection.close()
         server.close()
 
 
@@ -88,12 +88,12 @@ def says(answer: bytes, *, then_ends: bool) -> Talk:
 
 
 async def ask(
-    kept: NodeConnection,
+    connection: NodeConnection,
     method: str,
     target: str,
     **options: Any,  # noqa: ANN401 - passed on
 ) -> tuple[int, str | None, str]:
-    status, headers, body = await kept.perform_request(method, target, **options)
+    status, headers, body = await connection.perform_request(method, target, **options)
     return status, headers.get("content-type"), body
 
 
@@ -105,8 +105,8 @@ async def until(holds: Callable[[], bool]) -> None:
 
 @pytest.mark.rule("E3")
 async def test_a_connection_is_kept_for_the_next_request() -> None:
-    async with node(well) as (seen, kept):
-        answers = [await ask(kept, "POST", "/x/_search", params={"a": "b c"}, body=b"{}") for _ in range(3)]
+    async with node(well) as (seen, connection):
+        answers = [await ask(connection, "POST", "/x/_search", params={"a": "b c"}, body=b"{}") for _ in range(3)]
         assert answers == [ANSWERED] * 3
         assert seen.connections == 1
         assert {head.split(b"\r\n")[0] for head in seen.heads} == {b"POST /x/_search?a=b+c HTTP/1.1"}
@@ -115,8 +115,8 @@ async def test_a_connection_is_kept_for_the_next_request() -> None:
 
 @pytest.mark.rule("E3")
 async def test_a_connection_that_the_node_closed_while_idle_costs_no_answer() -> None:
-    async with node(says(FINE, then_ends=True)) as (seen, kept):
-        answers = [await ask(kept, "GET", "/") for _ in range(4)]
+    async with node(says(FINE, then_ends=True)) as (seen, connection):
+        answers = [await ask(connection, "GET", "/") for _ in range(4)]
         assert answers == [ANSWERED] * 4
         assert seen.connections == 4
 
@@ -128,8 +128,8 @@ async def test_a_connection_that_ends_at_the_next_request_costs_no_answer() -> N
         writer.write(FINE)
         await seen.request(reader)
 
-    async with node(once) as (seen, kept):
-        answers = [await ask(kept, "GET", "/", body=b"{}") for _ in range(2)]
+    async with node(once) as (seen, connection):
+        answers = [await ask(connection, "GET", "/", body=b"{}") for _ in range(2)]
         assert answers == [ANSWERED] * 2
         assert (seen.connections, len(seen.heads)) == (2, 3)
 
@@ -140,8 +140,8 @@ async def test_a_request_that_is_given_up_ends_its_connection() -> None:
         while await seen.request(reader):
             pass
 
-    async with node(silent) as (seen, kept):
-        asked = asyncio.create_task(ask(kept, "GET", "/", body=b"{}"))
+    async with node(silent) as (seen, connection):
+        asked = asyncio.create_task(ask(connection, "GET", "/", body=b"{}"))
         await until(lambda: len(seen.heads) == 1)
         asked.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -155,9 +155,9 @@ async def test_a_node_that_does_not_answer_is_a_failure_in_time_and_its_connecti
         while await seen.request(reader):
             pass
 
-    async with node(silent) as (seen, kept):
+    async with node(silent) as (seen, connection):
         with pytest.raises(ConnectionTimeout):
-            await ask(kept, "GET", "/", timeout=0.05)
+            await ask(connection, "GET", "/", timeout=0.05)
         await until(lambda: seen.ended == 1)
 
 
@@ -173,16 +173,16 @@ async def test_a_node_that_does_not_answer_is_a_failure_in_time_and_its_connecti
     ids=["too short", "no last chunk", "half a header", "another protocol"],
 )
 async def test_a_part_of_an_answer_is_a_failure(answer: bytes) -> None:
-    async with node(says(answer, then_ends=True)) as (_, kept):
+    async with node(says(answer, then_ends=True)) as (_, connection):
         with pytest.raises(NoConnection):
-            await ask(kept, "GET", "/")
+            await ask(connection, "GET", "/")
 
 
 @pytest.mark.rule("E3")
 async def test_what_nobody_asked_for_is_never_taken_for_the_next_answer() -> None:
     wrong = FINE.replace(b"{}", b"[]")
-    async with node(says(FINE + wrong, then_ends=False)) as (seen, kept):
-        answers = [await ask(kept, "GET", "/") for _ in range(3)]
+    async with node(says(FINE + wrong, then_ends=False)) as (seen, connection):
+        answers = [await ask(connection, "GET", "/") for _ in range(3)]
         assert answers == [ANSWERED] * 3
         assert seen.connections == 3
 
@@ -191,8 +191,8 @@ async def test_no_query_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "opensearch")
     refusal = b"HTTP/1.1 404 Not Found\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}"
     for answer in (FINE, refusal):
-        async with node(says(answer, then_ends=False)) as (_, kept):
+        async with node(says(answer, then_ends=False)) as (_, connection):
             with suppress(NotFoundError):
-                await ask(kept, "GET", "/x/_search", body=b'{"query": "lamp"}')
+                await ask(connection, "GET", "/x/_search", body=b'{"query": "lamp"}')
     assert [record.getMessage() for record in caplog.records if "lamp" in record.getMessage()] == []
     assert caplog.text.count("status:404") == 1

@@ -1,16 +1,16 @@
-"""The end of a call, reported in the same way for each transport: one line in the log, and one count.
+"""What the service reports of itself: metrics, and one log line and one count at the end of each call.
 
-Neither holds a query, a token or an address (E5, V2).
+Labels of metrics have a fixed set of values. Neither metrics nor lines hold a query, a shop, a token or an address (E5,
+V2). /metrics exports the metrics where they are collected.
 """
 
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from service.runtime.metrics import Metrics
 from service.runtime.request_context import LEFT, RequestContext
 
 OK: Final = "ok"
@@ -28,6 +28,94 @@ _PROBES: Final = frozenset({"health", "ready", "version", "metrics", "metrics_re
 _FIRST_REFUSAL: Final = 400
 _FIRST_FAILURE: Final = 500
 _LOG: Final = logging.getLogger(__name__)
+
+
+class Metrics:
+    """Counters and timings. No method raises or waits; those of this class discard what is reported."""
+
+    def answered(self, route: str, outcome: str, *seconds: float) -> None:
+        """Calls of one route were answered with one outcome.
+
+        Args:
+            route: a tool's name, `suggest`, `mcp` (a message that calls no tool), a probe's name, or `none`.
+            outcome: `ok`, the code of a problem, or `left` when the caller disconnected.
+            seconds: the time from the request's head to the end of the answer, for each call.
+        """
+
+    def engine_call(self, operation: str, outcome: str, seconds: float) -> None:
+        """A request to the search engine ended.
+
+        Args:
+            operation: `stamp`, `search`, `every` or `present`.
+            outcome: `ok`, `gone` (the generation was removed), `unavailable`, or `refused` by an open circuit.
+            seconds: until the answer.
+        """
+
+    def store_call(self, store: str, operation: str, outcome: str, seconds: float) -> None:
+        """A call of the store `tokens`, `limiter` or `reports` ended with outcome `ok` or `unavailable`."""
+
+    def cache(self, cache: str, *, hit: bool, times: int = 1) -> None:
+        """The cache `stamp`, `tokens`, `etag` or `suggest` was looked up `times` times."""
+
+    def quota(self, bucket: str, decision: str, times: int = 1) -> None:
+        """A quota was decided: `allowed`, `refused`, or `local` when counted without the shared limiter (Q4)."""
+
+    def circuit(self, part: str, state: str) -> None:
+        """A circuit breaker became `closed`, `open` or `half_open`."""
+
+    def in_flight(self, change: int) -> None:
+        """The number of requests in flight changed."""
+
+    def typeahead_fetched(self, outcome: str, size: int, seconds: float) -> None:
+        """A file of a typeahead was fetched, or could not be fetched.
+
+        Args:
+            outcome: `ok` or `unavailable`.
+            size: bytes of the file; 0 where it could not be fetched.
+            seconds: the duration.
+        """
+
+    def typeahead_folder(self, files: int, size: int) -> None:
+        """The folder for fetched typeaheads now holds `files` files of `size` bytes in total."""
+
+    def typeahead_open(self, segments: int, size: int) -> None:
+        """Suggest requests are now answered from `segments` segments of `size` bytes in total."""
+
+    def index_checked(self, size: int) -> None:
+        """`size` bytes of the embedded index were read again while serving."""
+
+    def index_damaged(self, scopes: int) -> None:
+        """The number of generations and typeaheads that are not used, because a file is damaged, is now `scopes`."""
+
+
+NO_METRICS: Final = Metrics()
+
+
+def safe_metrics(metrics: Metrics) -> Metrics:
+    """The same metrics, except that no method raises: the first failure is logged, and later ones are dropped."""
+    return cast("Metrics", _SafeMetrics(metrics))
+
+
+class _SafeMetrics:
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._logged = False
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        record = getattr(self._metrics, name)
+
+        def record_safely(*values: object, **named: object) -> None:
+            try:
+                record(*values, **named)
+            except Exception:  # noqa: BLE001 - what counts a call must not end it
+                # Once: a full disk would otherwise fill the log as fast as requests come.
+                if not self._logged:
+                    self._logged = True
+                    _LOG.exception("a metric could not be recorded; later failures are not logged")
+
+        # Found without __getattr__ from now on.
+        setattr(self, name, record_safely)
+        return record_safely
 
 
 @dataclass(slots=True)  # not frozen, which is slower to make: each suggest request makes one

@@ -1,27 +1,104 @@
-"""HTTP responses as values, and the ASGI endpoints that send them. Errors are RFC 9457 problem documents (E1)."""
+"""HTTP messages: requests are read strictly, and responses are values, which ASGI endpoints send (E1, E6, I5).
+
+Errors are RFC 9457 problem documents. All responses have security headers, the server's own refusals included; a header
+that an endpoint sets itself takes precedence. `x-frame-options` is missing because all browsers of the last ten years
+support `frame-ancestors`. `strict-transport-security` is sent only where the operator states that clients use TLS,
+because a browser that has seen it never uses plain HTTP again.
+"""
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
+import orjson
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from index_mappings.generations import Stamp
-from service.errors import MethodNotAllowedError, ServiceError
-from service.runtime.addresses import Proxies, origin_of
-from service.runtime.caller import Caller, Channel, new_request_id
-from service.runtime.request_context import RequestContext, current, new_request_context
-from service.runtime.wire import JSON, encode, header
+from index_mappings.strict_json import NotStrictJsonError, strict_loads
+from service.errors import MAX_BODY_BYTES, BodyTooLargeError, InvalidInputError, MethodNotAllowedError, ServiceError
+from service.runtime.caller import Caller, Channel, Proxies, origin_of
+from service.runtime.request_context import RequestContext, current, new_request_context, new_request_id
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
+JSON: Final = b"application/json"
 PROBLEM_JSON: Final = b"application/problem+json"
 TOKEN_HEADER: Final = b"x-api-token"
 NO_STORE: Final = (b"cache-control", b"no-store")
 # The key of a request's context in its scope.
 REQUEST_CONTEXT: Final = "shop_directory.request_context"
+CONTENT_SECURITY_POLICY: Final = b"content-security-policy"
+RESOURCE_POLICY: Final = b"cross-origin-resource-policy"
+
+# An answer is data: it loads nothing, runs nothing and is shown in no frame. A page sets a policy of its own.
+_ALWAYS: Final[Headers] = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (CONTENT_SECURITY_POLICY, b"default-src 'none'; frame-ancestors 'none'"),
+)
+
+
+def decode_object(raw: bytes) -> dict[str, Any]:
+    """Parse a request body.
+
+    Raises:
+        InvalidInputError: it is empty, not strict JSON, or not an object. The message does not repeat the input.
+    """
+    if not raw.strip():
+        raise InvalidInputError("The body is empty: send a JSON object, {} at least.")
+    try:
+        value = strict_loads(raw)
+    except NotStrictJsonError as error:
+        raise InvalidInputError(f"The body {error}.") from None
+    if not isinstance(value, dict):
+        raise InvalidInputError("The body must be a JSON object.")
+    return value
+
+
+def header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> str | None:
+    """The value of the first header with a lower-case name; None without one."""
+    return next((value.decode("latin-1") for key, value in headers if key == name), None)
+
+
+def entity_tags(if_none_match: str | None) -> frozenset[str]:
+    """The entity tags in a value of If-None-Match, without weakness marks, which do not matter for GET."""
+    if if_none_match is None:
+        return frozenset()
+    return frozenset(tag.strip().removeprefix("W/") for tag in if_none_match.split(","))
+
+
+def is_json(content_type: str | None) -> bool:
+    """Whether a Content-Type is application/json, with any parameters."""
+    return content_type is not None and content_type.partition(";")[0].strip().lower() == "application/json"
+
+
+def declares_too_large(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Whether Content-Length is over the limit of a body, so that the body need not be received."""
+    declared = header(headers, b"content-length")
+    return declared is not None and declared.isdecimal() and int(declared[:20]) > MAX_BODY_BYTES
+
+
+async def read_body(headers: Iterable[tuple[bytes, bytes]], receive: Receive) -> bytes:
+    """Read a request body of at most 64 KiB, whatever its declared length.
+
+    Raises:
+        BodyTooLargeError: it is longer; the rest is not read.
+        InvalidInputError: the client disconnected before its end.
+    """
+    if declares_too_large(headers):
+        raise BodyTooLargeError
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise InvalidInputError("The body ended early.")
+        body += message.get("body", b"")
+        if len(body) > MAX_BODY_BYTES:
+            raise BodyTooLargeError
+        if not message.get("more_body", False):
+            return bytes(body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +180,7 @@ def http_caller(scope: Scope, channel: Channel, trusted: Proxies) -> Caller:
 
 def json_answer(document: dict[str, Any], headers: Headers = ()) -> Answer:
     """A JSON document with status 200."""
-    return Answer(200, encode(document), JSON, headers)
+    return Answer(200, orjson.dumps(document), JSON, headers)
 
 
 def problem_answer(error: ServiceError, headers: Headers = (), body: bytes | None = None) -> Answer:
@@ -111,7 +188,9 @@ def problem_answer(error: ServiceError, headers: Headers = (), body: bytes | Non
     headers = (*headers, *error.headers)
     if error.retry_after is not None:
         headers = (*headers, (b"retry-after", b"%d" % error.retry_after))
-    return Answer(error.status, encode(error.problem()) if body is None else body, PROBLEM_JSON, headers, error.code)
+    return Answer(
+        error.status, orjson.dumps(error.problem()) if body is None else body, PROBLEM_JSON, headers, error.code
+    )
 
 
 def method_not_allowed(methods: tuple[str, ...]) -> Answer:
@@ -134,3 +213,23 @@ def status_line(status: int) -> bytes:
 def header_lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
     """Headers as lines of a head."""
     return b"".join([b"%b: %b\r\n" % pair for pair in headers])
+
+
+def security_headers(hsts_seconds: int = 0, *, any_origin: bool = False) -> Headers:
+    """The security headers of an answer.
+
+    Args:
+        hsts_seconds: max-age of Strict-Transport-Security; 0 omits the header.
+        any_origin: whether pages of any origin may load the answer, as they may load /suggest (C3).
+    """
+    resource = (RESOURCE_POLICY, b"cross-origin" if any_origin else b"same-origin")
+    transport = ((b"strict-transport-security", b"max-age=%d" % hsts_seconds),) if hsts_seconds else ()
+    return (*_ALWAYS, resource, *transport)
+
+
+def with_defaults(own: Iterable[tuple[bytes, bytes]], defaults: Headers) -> list[tuple[bytes, bytes]]:
+    """An answer's own headers, and the defaults whose names are not among them."""
+    headers = list(own)
+    names = {name.lower() for name, _ in headers}
+    headers += [default for default in defaults if default[0] not in names]
+    return headers

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from starlette.types import Receive
 
 from service.errors import BodyTooLargeError, InvalidInputError
-from service.runtime.wire import Receive, decode_object, encode, header, is_json, read_body
+from service.http.messages import decode_object, header, is_json, json_answer, read_body
 
 pytestmark = pytest.mark.rule("E6")
 
@@ -50,7 +51,10 @@ def test_nesting_has_a_limit(levels: int, taken: bool) -> None:  # noqa: FBT001 
 
 @pytest.mark.rule("I5")
 def test_answers_are_compact_utf_8() -> None:
-    assert encode({"name": "Zoë", "none": None, "score": 8.5}) == '{"name":"Zoë","none":null,"score":8.5}'.encode()
+    assert (
+        json_answer({"name": "Zoë", "none": None, "score": 8.5}).body
+        == '{"name":"Zoë","none":null,"score":8.5}'.encode()
+    )
 
 
 async def test_a_body_is_read_in_its_parts() -> None:

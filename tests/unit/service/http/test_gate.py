@@ -3,8 +3,8 @@
 import pytest
 
 from service.errors import OverloadedError
-from service.runtime.metrics import Metrics
-from service.runtime.overload import Gate
+from service.http.bounded_endpoint import Gate
+from service.runtime.telemetry import Metrics
 
 
 class Counted(Metrics):

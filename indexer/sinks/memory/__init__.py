@@ -1,1 +1,0 @@
-"""The sink in memory, for the reference backend."""
