@@ -56,7 +56,10 @@ def _hidden(number: int) -> dict[str, Any]:
 
 
 @pytest.mark.rule("G2")
-@pytest.mark.parametrize(("left", "options"), [(8, BuildOptions()), (5, BuildOptions(most_shrink=0.5))])
+@pytest.mark.parametrize(
+    ("left", "options"),
+    [(8, BuildOptions()), (5, BuildOptions(most_shrink=0.5)), (3, BuildOptions(most_shrink=0.7))],
+)
 def test_a_build_may_lose_a_share_of_the_public_shops(operator: Operator, left: int, options: BuildOptions) -> None:
     operator.build(TEN)
     summary = operator.build(TEN[:left], options)
@@ -69,6 +72,7 @@ def test_a_build_may_lose_a_share_of_the_public_shops(operator: Operator, left: 
     [
         (7, BuildOptions(), "7 of 10 public shops remain, and at most 20% may be lost"),
         (4, BuildOptions(most_shrink=0.5), "4 of 10 public shops remain, and at most 50% may be lost"),
+        (8, BuildOptions(most_shrink=0.125), "8 of 10 public shops remain, and at most 12.5% may be lost"),
         (9, BuildOptions(most_shrink=0), "9 of 10 public shops remain, and at most 0% may be lost"),
         (0, BuildOptions(), "0 of 10 public shops remain, and at most 20% may be lost"),
     ],
