@@ -55,6 +55,17 @@ def _hidden(number: int) -> dict[str, Any]:
     return {"op": "upsert", "type": "shops", "version": 2, "record": {**record, "visibility": "under_review"}}
 
 
+@pytest.mark.rule("V1", "G3")
+def test_shops_that_changes_brought_do_not_hide_how_many_are_not_public(operator: Operator) -> None:
+    operator.build(TEN)
+    added = {name: value for name, value in shop("New", id="s10").items() if name != "version"}
+    operator.change(_hidden(3), {"op": "upsert", "type": "shops", "version": 2, "record": added})
+    summaries = [operator.build(TEN) for _ in range(2)]
+    assert [(found.read["shops"], found.not_public, found.stamp.counts["shops"]) for found in summaries] == [
+        (10, 1, 10)
+    ] * 2
+
+
 @pytest.mark.rule("G2")
 @pytest.mark.parametrize(
     ("left", "options"),
