@@ -214,8 +214,9 @@ class _Build:
         """Refuse what is more often a mistake than intended: far fewer public shops than before, or none at all."""
         if self._previous is not None and not self._options.allow_shrink:
             before = self._previous.counts.get("shops", 0)
-            if public < before * (1 - self._options.most_shrink):
-                share = f"{self._options.most_shrink:.0%}"
+            # A share of 1 - 0.7 is a little over 0.3 as a float; that of the lost shops is as exact as the setting.
+            if before and (before - public) / before > self._options.most_shrink:
+                share = f"{100 * self._options.most_shrink:g}%"
                 raise ShrinkError(
                     f"{public:,} of {before:,} public shops remain, and at most {share} may be lost: check the"
                     " catalogue, or allow the loss by --allow-shrink"

@@ -29,6 +29,7 @@ class ReadCounts:
         left_out: records by type that belong to no public shop.
         superseded: shops that a newer record of the same key replaced.
         public: public shops that have their domain.
+        not_public: shops that the gate rejected, those that only changes or the former state know included.
         lost: for the first public shops without their domain: their line, and the line of the shop that has it.
         lost_domain: the number of shops without their domain.
         changes: of the changes that were available.
@@ -38,14 +39,10 @@ class ReadCounts:
     left_out: Mapping[str, int]
     superseded: int
     public: int
+    not_public: int
     lost: tuple[tuple[int, int], ...]
     lost_domain: int
     changes: ChangeCounts
-
-    @property
-    def not_public(self) -> int:
-        """Shops that the gate rejected."""
-        return max(0, self.read["shops"] - self.superseded - self.public - self.lost_domain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +103,7 @@ def read_catalogue(
         left_out={kind: state.related_records.left_out(kind) for kind in source.kinds()[1:]},
         superseded=counted["shops"][1],
         public=state.shops.count(),
+        not_public=state.shops.count_hidden(),
         lost=lost,
         lost_domain=lost_domain,
         changes=changes,

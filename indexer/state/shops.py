@@ -45,6 +45,7 @@ SELECT record,
 FROM winners JOIN shops USING (id) ORDER BY winners.rank
 """
 _COUNT_LOST: Final = "SELECT (SELECT COUNT(*) FROM shops WHERE shown) - (SELECT COUNT(*) FROM winners)"
+_COUNT_HIDDEN: Final = "SELECT COUNT(*) FROM shops WHERE presence = 0 AND NOT shown"
 _PUT: Final = "INSERT INTO shops VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 _WRITE: Final = "INSERT OR REPLACE INTO shops VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
@@ -180,6 +181,11 @@ class StateShops:
     def count(self) -> int:
         """The number of public shops."""
         (count,) = self._db.execute("SELECT COUNT(*) FROM winners").fetchone()
+        return int(count)
+
+    def count_hidden(self) -> int:
+        """The number of shops whose newest record is not public; tombstones are no shops."""
+        (count,) = self._db.execute(_COUNT_HIDDEN).fetchone()
         return int(count)
 
     def public_ids(self) -> Iterator[str]:

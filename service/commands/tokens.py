@@ -94,7 +94,11 @@ def new_command(
     context: typer.Context,
     name: Annotated[str, typer.Option(help="Who or what it is for, in 1 to 100 characters.")],
     quota_class: Annotated[
-        str, typer.Option("--class", help="Its quota class, one of SHOP_DIRECTORY_QUOTA_CLASSES.")
+        str,
+        typer.Option(
+            "--class",
+            help="Its quota class; one that SHOP_DIRECTORY_QUOTA_CLASSES of the service lacks has the default quotas.",
+        ),
     ] = "default",
     expires: Annotated[
         str | None,

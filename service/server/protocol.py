@@ -21,7 +21,8 @@ _CACHED_HOSTS: Final = 256
 # A refused connection stays open this long, so that the client can read the reason.
 _REFUSED_SECONDS: Final = 1.0
 _NOT_HTTP: Final = InvalidInputError(
-    "The request is not valid HTTP, or its head is too long. Percent-encode # and what is not ASCII in the address."
+    "The request is not valid HTTP, its method is unknown, or its head is too long. Percent-encode # and what is not"
+    " ASCII in the address."
 )
 # The values that RFC 9112, 3.2, allows in Host: a name, an address or nothing, and a port.
 _HOST: Final = re.compile(rb"(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z\-._~%!$&'()*+,;=]*)(?::[0-9]*)?")

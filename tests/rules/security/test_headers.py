@@ -102,7 +102,7 @@ def test_every_answer_keeps_browsers_from_misusing_it(base: str, method: str, pa
 @pytest.mark.parametrize("sent", NOT_HTTP)
 def test_a_request_that_names_no_one_valid_host_is_refused_like_what_is_not_http(base: str, sent: bytes) -> None:
     (reply,) = exchange(base, sent)
-    detail = "The request is not valid HTTP, or its head is too long. "
+    detail = "The request is not valid HTTP, its method is unknown, or its head is too long. "
     detail += "Percent-encode # and what is not ASCII in the address."
     assert reply.summary == (400, "application/problem+json", problem(400, "invalid_input", detail))
     assert (_policy(reply), len(reply.headers["x-request-id"]), reply.headers["connection"]) == (POLICY, 32, "close")

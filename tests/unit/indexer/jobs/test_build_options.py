@@ -55,8 +55,22 @@ def _hidden(number: int) -> dict[str, Any]:
     return {"op": "upsert", "type": "shops", "version": 2, "record": {**record, "visibility": "under_review"}}
 
 
+@pytest.mark.rule("V1", "G3")
+def test_shops_that_changes_brought_do_not_hide_how_many_are_not_public(operator: Operator) -> None:
+    operator.build(TEN)
+    added = {name: value for name, value in shop("New", id="s10").items() if name != "version"}
+    operator.change(_hidden(3), {"op": "upsert", "type": "shops", "version": 2, "record": added})
+    summaries = [operator.build(TEN) for _ in range(2)]
+    assert [(found.read["shops"], found.not_public, found.stamp.counts["shops"]) for found in summaries] == [
+        (10, 1, 10)
+    ] * 2
+
+
 @pytest.mark.rule("G2")
-@pytest.mark.parametrize(("left", "options"), [(8, BuildOptions()), (5, BuildOptions(most_shrink=0.5))])
+@pytest.mark.parametrize(
+    ("left", "options"),
+    [(8, BuildOptions()), (5, BuildOptions(most_shrink=0.5)), (3, BuildOptions(most_shrink=0.7))],
+)
 def test_a_build_may_lose_a_share_of_the_public_shops(operator: Operator, left: int, options: BuildOptions) -> None:
     operator.build(TEN)
     summary = operator.build(TEN[:left], options)
@@ -69,6 +83,7 @@ def test_a_build_may_lose_a_share_of_the_public_shops(operator: Operator, left: 
     [
         (7, BuildOptions(), "7 of 10 public shops remain, and at most 20% may be lost"),
         (4, BuildOptions(most_shrink=0.5), "4 of 10 public shops remain, and at most 50% may be lost"),
+        (8, BuildOptions(most_shrink=0.125), "8 of 10 public shops remain, and at most 12.5% may be lost"),
         (9, BuildOptions(most_shrink=0), "9 of 10 public shops remain, and at most 0% may be lost"),
         (0, BuildOptions(), "0 of 10 public shops remain, and at most 20% may be lost"),
     ],
