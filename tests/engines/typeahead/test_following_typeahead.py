@@ -64,9 +64,10 @@ def test_the_last_segment_is_rewritten_while_it_is_small_and_then_another_one_be
         shapes.append(world.shape[0])
     assert shapes == [[20, 1], [20, 2], [20, 3], [20, 3, 1], [20, 3, 2], [20, 3, 3], [20, 3, 3, 1]]
     # Where there are as many segments as may be, the last one takes all.
-    for number in range(7, 20):
+    settled = [3] * (MAX_SEGMENTS - 2)
+    for number in range(7, sum(settled) + 14):
         world.change([named(f"n{number}", f"Wren {number}")])
-    assert world.shape == [[20, 3, 3, 14]]
+    assert world.shape == [[20, *settled, 14]]
 
 
 @pytest.mark.rule("V3")
@@ -189,7 +190,9 @@ def test_what_a_stamp_may_still_name_stays_however_often_its_successor_fails(tmp
         ([(100, 0), (5, 0), (4, 0)], (0, 0)),
         ([(100, 0), (5, 0), (5, 0)], (1, 3)),
         ([(100, 0), (5, 0), (6, 0), (2, 0)], (1, 3)),
-        ([(100, 0), (5, 0), (6, 0), (9, 0)], (1, 3)),  # the last one is rewritten, as there may be no more
+        ([(100, 0), (5, 0), (6, 0), (9, 0)], (1, 4)),
+        # The last one is rewritten, as there may be no more.
+        ([(1000, 0), *[(5, 0)] * (MAX_SEGMENTS - 2), (9, 0)], (1, MAX_SEGMENTS - 1)),
         ([(100, 20), (10, 5), (5, 0)], (0, 3)),  # more than a quarter is gone or elsewhere
         ([(10, 0), (5, 0)], (0, 2)),
         ([(0, 0)], (0, 0)),
