@@ -19,7 +19,7 @@ const BROKEN = {
 const isAnswer = ({ status }) => [400, 401, 404, 413].includes(status);
 
 export const sentence = (failure) => (isAnswer(failure) ? refusal(failure)
-  : `${breakdown(failure)} Nothing is known of the answer, which does not mean that there is none.`);
+  : `${breakdown(failure)} This does not mean that there is nothing.`);
 
 function refusal({ status, code }) {
   switch (status) {
