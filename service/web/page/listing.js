@@ -6,6 +6,7 @@ import { categoryIcon, categoryName, loadNames } from "./categories.js";
 import { readable } from "./domains.js";
 import { bdi, make } from "./elements.js";
 import { filters } from "./filters.js";
+import { marked } from "./letters.js";
 import { badge, count, countryName, joined, missing } from "./format.js";
 
 const PAGE = 25;
@@ -33,7 +34,7 @@ export async function listing(route, signal) {
   const shops = found.results.slice(0, PAGE);
   const heading = title(route, found.total_count);
   const results = shops.length
-    ? make("ul", { class: "shops" }, shops.map((shop) => shopRow(shop, country)))
+    ? make("ul", { class: "shops" }, shops.map((shop) => shopRow(shop, route)))
     : await nothing(route, found, signal);
   const list = make("div", { class: "found" }, results, paging(route, found.total_count));
   const aside = anyCategory && anyCountry && filters(route, anyCategory, anyCountry);
@@ -85,13 +86,13 @@ function meant(shops, country) {
   return make("p", { id: "did-you-mean" }, "Did you mean ", joined(links, " or "), "?");
 }
 
-function shopRow(shop, country) {
+function shopRow(shop, { query, country }) {
   const markets = shop.countries?.map(countryName);
   const more = markets?.length > NAMED ? ` and ${count(markets.length - NAMED, "more", "more")}` : "";
   return make("li", { "data-shop": shop.id },
     badge(shop.name, shop.id),
     make("div", {},
-      make("a", { href: hrefOf(shopRoute(shop, country)) }, bdi(shop.name)),
+      make("a", { href: hrefOf(shopRoute(shop, country)) }, marked(shop.name, query) ?? bdi(shop.name)),
       make("span", { class: "aside" }, bdi(readable(shop.domain)))),
     shop.categories ? make("div", { class: "small" },
       make("span", {}, joined(shop.categories.map((slug) => bdi(categoryName(slug))))),
@@ -121,7 +122,7 @@ async function nothing(route, found, signal) {
   return make("div", { class: "plain" },
     make("p", { class: "sentence" }, country ? `No shop fits among those${within(route)}.` : "No shop in the directory fits."),
     shops.size ? make("h2", { id: "near" }, "Did you mean") : null,
-    shops.size ? make("ul", { class: "shops", id: "did-you-mean", "aria-labelledby": "near" }, [...shops.values()].map((shop) => shopRow(shop, country))) : null,
+    shops.size ? make("ul", { class: "shops", id: "did-you-mean", "aria-labelledby": "near" }, [...shops.values()].map((shop) => shopRow(shop, route))) : null,
     make("p", { class: "links" }, links.map(([to, text]) => [make("a", { href: hrefOf(to) }, bdi(text)), " "]).flat()));
 }
 
