@@ -88,14 +88,15 @@ function meant(shops, country) {
 
 function shopRow(shop, { query, country }) {
   const markets = shop.countries?.map(countryName);
+  const lit = (text) => marked(text, query) ?? bdi(text);
   const more = markets?.length > NAMED ? ` and ${count(markets.length - NAMED, "more", "more")}` : "";
   return make("li", { "data-shop": shop.id },
     badge(shop.name, shop.id),
     make("div", {},
-      make("a", { href: hrefOf(shopRoute(shop, country)) }, marked(shop.name, query) ?? bdi(shop.name)),
+      make("a", { href: hrefOf(shopRoute(shop, country)) }, lit(shop.name)),
       make("span", { class: "aside" }, bdi(readable(shop.domain)))),
     shop.categories ? make("div", { class: "small" },
-      make("span", {}, joined(shop.categories.map((slug) => bdi(categoryName(slug))))),
+      make("span", {}, joined(shop.categories.map((slug) => lit(categoryName(slug))))),
       make("span", {}, shop.countries?.includes("WORLDWIDE") ? "Sells worldwide"
         : markets?.length ? `Sells in ${markets.slice(0, NAMED).join(", ")}${more}` : missing("markets not stated")),
       make("span", {}, shop.offers_total ? count(shop.offers_total, "offer") : missing("no offers listed"))) : null);
