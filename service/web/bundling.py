@@ -10,9 +10,10 @@ from typing import Final
 
 _IMPORT: Final = re.compile(r'^import \{[^}]*\} from "[./a-z]*/([a-z]+\.js)";\n', re.MULTILINE)
 _EXPORT: Final = re.compile(r"^export ", re.MULTILINE)
-# Strings and regular expressions are copied unchanged; comments and space between them are removed.
+# Strings and regular expressions are copied unchanged. Between them, comments, space, and the last semicolon of a block
+# and comma of a list are removed.
 _PART: Final = re.compile(
-    r"""(?P<comment>//[^\n]*|/\*[^*]*\*/)|(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`"""
+    r"""(?P<dropped>//[^\n]*|/\*[^*]*\*/|;\s*(?=\})|,\s*(?=[\])}]))|(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`"""
     r"""|(?<=[(,=:\[!&|?])[ ]?/(?![/*])(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/)|(?P<space>\s+)"""
 )
 # No statement ends after these characters, nor after the empty string, the beginning of the script.
@@ -52,7 +53,10 @@ def modules_of(entry: str, modules: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def compact_script(source: str) -> str:
-    """A script without comments and indentation. Line breaks stay if they may end a statement."""
+    """A script without comments, indentation, the last semicolon of a block and the last comma of a list.
+
+    Line breaks stay if they may end a statement. A block must not end in an empty statement, such as `while (next());`.
+    """
     # Twice, as the space before and after a comment is joined by the first run.
     return re.sub(r"\n+", "\n", _PART.sub(_compact, _PART.sub(_compact, source))).strip() + "\n"
 
@@ -60,7 +64,7 @@ def compact_script(source: str) -> str:
 def _compact(part: re.Match[str]) -> str:
     if part["text"]:
         return part["text"]
-    if part["comment"]:
+    if part["dropped"]:
         return ""
     before, after = part.string[part.start() - 1 : part.start()], part.string[part.end() : part.end() + 1]
     if "\n" in part["space"]:
@@ -69,8 +73,9 @@ def _compact(part: re.Match[str]) -> str:
 
 
 def compact_style(source: str) -> str:
-    """A style sheet without indentation and superfluous space."""
-    return re.sub(r"\s*([{};,>])\s*|(:)\s+|\n+\s*", lambda part: part[1] or part[2] or "\n", source).strip() + "\n"
+    """A style sheet without indentation, superfluous space and the last semicolon of a rule."""
+    compact = re.sub(r"\s*([{};,>])\s*|(:)\s+|\n+\s*", lambda part: part[1] or part[2] or "\n", source)
+    return compact.replace(";}", "}").strip() + "\n"
 
 
 def compact_lines(source: str) -> str:

@@ -10,5 +10,8 @@ export function make(name, properties = {}, ...children) {
   return made;
 }
 
+// Whether the screen has room for two columns.
+export const isWide = () => matchMedia("(min-width: 56rem)").matches;
+
 // A text from the catalogue, whose direction does not affect its neighbours.
 export const bdi = (text) => make("bdi", {}, String(text));

@@ -19,7 +19,7 @@ const BROKEN = {
 const isAnswer = ({ status }) => [400, 401, 404, 413].includes(status);
 
 export const sentence = (failure) => (isAnswer(failure) ? refusal(failure)
-  : `${breakdown(failure)} Nothing is known of the answer, which does not mean that there is none.`);
+  : `${breakdown(failure)} This does not mean that there is nothing.`);
 
 function refusal({ status, code }) {
   switch (status) {
@@ -37,7 +37,7 @@ function breakdown({ kind, status, code }) {
   if (status === 429) return "Too many questions came from here in a short time.";
   if (status !== 503) return "The directory failed.";
   if (code === "not_ready") return "This directory has no index yet.";
-  return code === "overloaded" ? "The directory has more to do than it can at the moment."
+  return code === "overloaded" ? "The directory is busy."
     : "The directory can’t look this up at the moment.";
 }
 

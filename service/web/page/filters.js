@@ -2,7 +2,7 @@
 
 import { hrefOf } from "./address.js";
 import { categoryCounts, categoryName } from "./categories.js";
-import { bdi, make } from "./elements.js";
+import { bdi, isWide, make } from "./elements.js";
 import { firstFew } from "./sections.js";
 import { countryName } from "./format.js";
 
@@ -26,8 +26,7 @@ export function filters(route, anyCategory, anyCountry) {
     group("Country", route.country, codes, isWhole(anyCountry), countryName, (code) => ({ ...route, country: code, offset: 0 })),
   ].filter(Boolean);
   if (!groups.length) return null;
-  const open = matchMedia("(min-width: 56rem)").matches ? "" : undefined;
-  return make("details", { class: "filters", open }, make("summary", {}, "Filter"), groups);
+  return make("details", { class: "filters", open: isWide() ? "" : undefined }, make("summary", {}, "Filter"), groups);
 }
 
 function group(title, chosen, counts, isCounted, nameOf, routeOf) {

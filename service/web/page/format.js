@@ -12,7 +12,7 @@ const GROUPS = {
 };
 const DAY = new Intl.DateTimeFormat(LOCALE, { dateStyle: "medium", timeZone: "UTC" });
 const DATE_TIME = new Intl.DateTimeFormat(LOCALE, { dateStyle: "medium", timeStyle: "short", timeZone: "UTC" });
-const AGO = new Intl.RelativeTimeFormat("en", { numeric: "always" });
+const AGO = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const NUMBER = new Intl.NumberFormat(LOCALE);
 const SPANS = [["year", 31_557_600], ["month", 2_629_800], ["day", 86_400], ["hour", 3_600], ["minute", 60]];
 
@@ -48,7 +48,10 @@ export function dateTime(time) {
 
 export const missing = (text = "not stated") => make("span", { class: "missing" }, text);
 
-export const stated = (text) => (text ? bdi(text) : missing());
+// A code word of a provider, such as checkout_page.
+export const words = (code) => bdi(String(code).replaceAll("_", " "));
+
+export const stated = (code) => (code ? words(code) : missing());
 
 // Rows of a name and a value; null is shown as missing.
 export function facts(...rows) {

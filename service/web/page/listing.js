@@ -6,6 +6,7 @@ import { categoryIcon, categoryName, loadNames } from "./categories.js";
 import { readable } from "./domains.js";
 import { bdi, make } from "./elements.js";
 import { filters } from "./filters.js";
+import { marked } from "./letters.js";
 import { badge, count, countryName, joined, missing } from "./format.js";
 
 const PAGE = 25;
@@ -33,7 +34,7 @@ export async function listing(route, signal) {
   const shops = found.results.slice(0, PAGE);
   const heading = title(route, found.total_count);
   const results = shops.length
-    ? make("ul", { class: "shops" }, shops.map((shop) => shopRow(shop, country)))
+    ? make("ul", { class: "shops" }, shops.map((shop) => shopRow(shop, route)))
     : await nothing(route, found, signal);
   const list = make("div", { class: "found" }, results, paging(route, found.total_count));
   const aside = anyCategory && anyCountry && filters(route, anyCategory, anyCountry);
@@ -85,16 +86,17 @@ function meant(shops, country) {
   return make("p", { id: "did-you-mean" }, "Did you mean ", joined(links, " or "), "?");
 }
 
-function shopRow(shop, country) {
+function shopRow(shop, { query, country }) {
   const markets = shop.countries?.map(countryName);
+  const lit = (text) => marked(text, query) ?? bdi(text);
   const more = markets?.length > NAMED ? ` and ${count(markets.length - NAMED, "more", "more")}` : "";
   return make("li", { "data-shop": shop.id },
     badge(shop.name, shop.id),
     make("div", {},
-      make("a", { href: hrefOf(shopRoute(shop, country)) }, bdi(shop.name)),
+      make("a", { href: hrefOf(shopRoute(shop, country)) }, lit(shop.name)),
       make("span", { class: "aside" }, bdi(readable(shop.domain)))),
     shop.categories ? make("div", { class: "small" },
-      make("span", {}, joined(shop.categories.map((slug) => bdi(categoryName(slug))))),
+      make("span", {}, joined(shop.categories.map((slug) => lit(categoryName(slug))))),
       make("span", {}, shop.countries?.includes("WORLDWIDE") ? "Sells worldwide"
         : markets?.length ? `Sells in ${markets.slice(0, NAMED).join(", ")}${more}` : missing("markets not stated")),
       make("span", {}, shop.offers_total ? count(shop.offers_total, "offer") : missing("no offers listed"))) : null);
@@ -121,7 +123,7 @@ async function nothing(route, found, signal) {
   return make("div", { class: "plain" },
     make("p", { class: "sentence" }, country ? `No shop fits among those${within(route)}.` : "No shop in the directory fits."),
     shops.size ? make("h2", { id: "near" }, "Did you mean") : null,
-    shops.size ? make("ul", { class: "shops", id: "did-you-mean", "aria-labelledby": "near" }, [...shops.values()].map((shop) => shopRow(shop, country))) : null,
+    shops.size ? make("ul", { class: "shops", id: "did-you-mean", "aria-labelledby": "near" }, [...shops.values()].map((shop) => shopRow(shop, route))) : null,
     make("p", { class: "links" }, links.map(([to, text]) => [make("a", { href: hrefOf(to) }, bdi(text)), " "]).flat()));
 }
 

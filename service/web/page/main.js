@@ -64,7 +64,8 @@ async function show(to, { scroll = 0, still = false } = {}) {
 }
 
 function failed(failure, to) {
-  const title = failure.status === 404 ? "Not in the directory" : "No answer";
+  const unknown = failure.status === 404 || failure.code === "unknown_category";
+  const title = unknown ? "Not in the directory" : "No answer";
   return {
     kind: "error",
     title,
@@ -72,7 +73,9 @@ function failed(failure, to) {
     nodes: [
       make("h1", { tabindex: "-1" }, title),
       problem(failure, () => show(to), { button: { id: "retry" } }),
-      make("p", {}, make("a", { href: hrefOf({ view: "start" }) }, "To the start")),
+      make("p", { class: "links" },
+        unknown && to.shop ? make("a", { href: hrefOf({ view: "results", query: to.shop }) }, "Search for “", bdi(to.shop), "”") : null,
+        make("a", { href: hrefOf({ view: "start" }) }, "To the start")),
     ],
   };
 }
@@ -101,8 +104,9 @@ function announceSuggestions(groups, failure) {
   if (failure) return announce(`Suggestions: ${sentence(failure)}`, true);
   const number = (kind) => groups.flatMap(([, rows]) => rows).filter((row) => row.kind === kind).length;
   const [shops, categories] = [number("shop"), number("category")];
-  announce(!groups.length ? "" : !shops && !categories ? "Nothing to suggest."
-    : `${count(shops, "shop")} and ${count(categories, "category", "categories")} suggested.`);
+  const nothing = groups.length && !shops && !categories;
+  announce(nothing ? "Nothing to suggest."
+    : groups.length ? `${count(shops, "shop")} and ${count(categories, "category", "categories")} suggested.` : "", nothing);
 }
 
 const finder = combobox(field, list, {

@@ -1,11 +1,11 @@
 // One shop: what is known of it, in sections that ask for themselves.
 
 import { hrefOf } from "./address.js";
-import { call, hasToken } from "./api.js";
+import { call } from "./api.js";
 import { categoryIcon, categoryName, loadNames } from "./categories.js";
 import { coupons } from "./coupons.js";
 import { OUTWARDS, readable, siteOf } from "./domains.js";
-import { bdi, make } from "./elements.js";
+import { bdi, isWide, make } from "./elements.js";
 import { offers } from "./offers.js";
 import { reportShop } from "./reports.js";
 import { section } from "./sections.js";
@@ -18,6 +18,10 @@ const TOGETHER = 150;
 
 // No public site has such a domain.
 const RESERVED = /\.(internal|test|invalid|example)$/;
+
+// The element of a section.
+const elementOf = ({ element }) => element;
+
 export async function shop(route, signal, announce) {
   const input = { shop_domain: route.shop };
   let { country } = route;
@@ -29,9 +33,6 @@ export async function shop(route, signal, announce) {
   const offerPart = section("offers", "Offers", () => offers(found, signal, announce));
   filled.push(offerPart.fill());
   await Promise.race([Promise.all(filled), new Promise((resolve) => { setTimeout(resolve, TOGETHER); })]);
-  // Without a token the measured facts are three lines, so that they and the codes are about as high as the other two.
-  const rest = [trustPart.element, offerPart.element];
-  if (hasToken()) rest.reverse();
   return {
     kind: "shop",
     title: found.name,
@@ -39,9 +40,10 @@ export async function shop(route, signal, announce) {
     status: "",
     nodes: [
       head(found, country),
-      make("div", { class: "columns" },
-        make("div", {}, couponPart.element, rest[0]),
-        make("div", {}, shippingPart.element, rest[1])),
+      // In two columns, the codes and the facts are about as high as the other two.
+      make("div", { class: "columns" }, isWide()
+        ? [[couponPart, trustPart], [shippingPart, offerPart]].map((parts) => make("div", {}, parts.map(elementOf)))
+        : [couponPart, shippingPart, offerPart, trustPart].map(elementOf)),
       reportShop(found, signal, announce),
     ],
     // A change of the country affects only the verdict on shipping.

@@ -2,7 +2,7 @@
 
 import { call, hasToken } from "./api.js";
 import { bdi, make } from "./elements.js";
-import { countryName, dateTime, day, joined } from "./format.js";
+import { countryName, dateTime, day, joined, words } from "./format.js";
 
 const REGISTERED = "domain_registered_at";
 const KINDS = {
@@ -37,11 +37,11 @@ export async function trust(input, signal) {
 function measured({ kind, value, source, checked_at: at }) {
   return make("li", { "data-signal": kind },
     make("p", {}, make("span", { class: "kind" }, KINDS[kind] ?? kind), " ", make("span", { class: "name" }, valueOf(kind, value))),
-    make("p", { class: "small" }, "Seen by ", bdi(source), ", ", dateTime(at)));
+    make("p", { class: "small" }, "Seen by ", words(source), ", ", dateTime(at)));
 }
 
 function valueOf(kind, value) {
-  if (Array.isArray(value)) return joined(value.map(bdi));
+  if (Array.isArray(value)) return joined(value.map(words));
   if (kind === "hosting_country") return bdi(countryName(value));
   return kind === REGISTERED ? day(value) : bdi(value);
 }

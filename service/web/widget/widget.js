@@ -13,6 +13,7 @@ input,#list{width:100%;font:inherit;color:var(--shop-ink,CanvasText);background:
 [part=group]{padding:.3em .6em;font-size:.85em}
 [role=option]{display:flex;flex-wrap:wrap;justify-content:space-between;gap:0 1em;padding:.5em .6em;cursor:pointer}
 [aria-selected=true]{background:var(--shop-accent,Highlight);color:var(--shop-accent-ink,HighlightText)}
+[part=status]:not(.shown){position:absolute;clip-path:inset(50%)}
 mark{background:none;color:inherit;font-weight:bold}`);
 
 class ShopTypeahead extends HTMLElement {
@@ -41,6 +42,8 @@ class ShopTypeahead extends HTMLElement {
         this.dispatchEvent(new CustomEvent("choose", { detail: { kind, [kind]: found }, bubbles: true }));
       },
       report: (groups, failure) => {
+        // The number of suggestions is for screen readers only, so that the page does not move while somebody types.
+        status.className = failure ? "shown" : "";
         const found = groups.flatMap(([, rows]) => rows).length;
         status.textContent = failure ? "The directory did not answer." : groups.length ? `Suggestions: ${found}` : "";
       },

@@ -5,7 +5,8 @@ from playwright.async_api import Locator, Page
 
 from service.rest.openapi.document import openapi_document
 from service.tools.registry import REGISTRY
-from tests.people.web.browser import Screen, Visitor
+from tests.people.web.browser import PHONE, Screen, Visitor
+from tests.people.web.test_accessible import axe_violations
 from tests.support.sample import SampleService
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
@@ -93,3 +94,25 @@ async def test_it_is_dark_for_a_visitor_who_likes_dark_pages(visitor: Visitor, s
     page, _ = await visitor.visit(sample.base, "/docs", Screen(dark=True))
     await page.locator(".opblock").first.wait_for()
     assert await page.evaluate(BACKGROUND) == "rgb(28, 32, 34)"
+
+
+async def test_an_operation_fits_on_a_phone(visitor: Visitor, sample: SampleService) -> None:
+    page, _ = await visitor.visit(sample.base, "/docs", PHONE)
+    block = await opened(page, "find_shop")
+    await block.locator(".responses-table").first.wait_for()
+
+    assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE.width
+
+
+@pytest.mark.parametrize("dark", [False, True])
+async def test_axe_finds_only_what_the_markup_of_swagger_ui_brings(
+    visitor: Visitor,
+    sample: SampleService,
+    dark: bool,  # noqa: FBT001 - a case
+) -> None:
+    page, _ = await visitor.visit(sample.base, "/docs", Screen(dark=dark))
+    await page.locator(".opblock").first.wait_for()
+
+    rules = {violation.split(" at ")[0] for violation in await axe_violations(page)}
+
+    assert rules == {"heading-order", "nested-interactive"}

@@ -20,7 +20,7 @@ from tests.support.served import served
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
-NOT_KNOWN: Final = "Nothing is known of the answer"
+NOT_KNOWN: Final = "This does not mean that there is nothing."
 UNANSWERABLE: Final = "can’t answer this question as it was asked"
 
 LIES: Final = re.compile(
@@ -206,16 +206,17 @@ async def test_an_answer_that_is_no_answer_is_a_failure(site: Site, visitor: Vis
 
 async def test_a_question_that_cannot_be_answered_is_said_to_be_one(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.arrive(site.base, announced=(400,))
-    for question, said in (
-        ("q=harbour&country=QQ", UNANSWERABLE),
-        ("q=mill&offset=x", UNANSWERABLE),
-        ("q=mill&offset=100000", UNANSWERABLE),
-        ("category=secrets", "There is no such category."),
+    for question, heading, said in (
+        ("q=harbour&country=QQ", "No answer", UNANSWERABLE),
+        ("q=mill&offset=x", "No answer", UNANSWERABLE),
+        ("q=mill&offset=100000", "No answer", UNANSWERABLE),
+        ("category=secrets", "Not in the directory", "There is no such category."),
     ):
         await page.goto(f"{site.base}/?{question}")
 
         main = await shown(page, "error")
 
+        await expect(main.locator("h1")).to_have_text(heading)
         await expect(main).to_contain_text(said)
         await expect(page.locator("#retry")).to_have_count(0)
         await nothing_looks_empty(page)

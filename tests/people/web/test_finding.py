@@ -68,6 +68,13 @@ async def test_words_that_were_ignored_are_named(site: Site, visitor: Visitor) -
     assert await listed(page) == ["shop_books"]
 
 
+async def test_the_letters_that_match_are_marked_in_names_and_categories(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base, "/?q=lane+stationery")
+    await shown(page, "results")
+
+    assert await texts(page.locator("[data-shop] mark")) == ["Lane", "Stationery"]
+
+
 async def test_what_may_have_been_meant_is_offered(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base, "/?q=hrabour")
     await shown(page, "results")

@@ -72,6 +72,22 @@ async def test_text_may_be_twice_as_large(site: Site, visitor: Visitor) -> None:
         await expect(page.locator("#search")).to_be_visible()
 
 
+async def test_the_section_that_needs_a_token_comes_last(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base, "/?shop=shop_books", PHONE)
+    await shown(page, "shop")
+
+    order = await page.locator("section").evaluate_all(
+        "all => all.sort((one, other) => one.getBoundingClientRect().top - other.getBoundingClientRect().top)"
+        ".map(one => one.id)"
+    )
+
+    assert order == ["coupons", "shipping", "offers", "trust"]
+    # By keyboard as well: the offers end with a button, and the button for a token follows.
+    await page.locator("#offers button").last.focus()
+    await page.keyboard.press("Tab")
+    await expect(page.get_by_role("button", name="Enter a token")).to_be_focused()
+
+
 async def test_the_start_shows_a_few_categories_and_the_rest_on_request(tmp_path: Path, visitor: Visitor) -> None:
     shops = [shop(f"Maple {at}", categories=[f"craft-{at}"]) for at in range(12)]
     with served(create_app(Settings(data_dir=embedded_world(tmp_path, shops)))) as base:

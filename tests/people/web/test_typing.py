@@ -126,6 +126,8 @@ async def test_the_number_of_suggestions_is_announced_politely(site: Site, visit
     await typed(page, "qqxxqq")
     await suggested(page)
     await expect(status).to_have_text("Nothing to suggest.")
+    # No list opens, so the sentence is shown as well.
+    await expect(status).to_have_class("shown")
 
 
 async def test_the_combobox_exposes_its_state(site: Site, visitor: Visitor) -> None:

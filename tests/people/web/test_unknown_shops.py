@@ -51,6 +51,16 @@ async def test_a_shop_under_review_is_shown_as_an_unknown_one(
     assert "There is no such shop in the directory." in hidden[0]
 
 
+async def test_an_unknown_shop_can_be_searched_for(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base, "/?shop=harbor-lane-books", announced=(404,))
+    main = await shown(page, "error")
+
+    await main.get_by_role("link", name="Search for “harbor-lane-books”").click()
+
+    await shown(page, "results")
+    await expect(page.locator("[data-shop]")).to_have_attribute("data-shop", "shop_books")
+
+
 @pytest.mark.rule("I6")
 @pytest.mark.parametrize("text", ["Quietly Hidden Goods", "quietly-hidden.internal", "HIDDEN-CODE", "secrets"])
 async def test_no_search_shows_it(site: Site, visitor: Visitor, text: str) -> None:

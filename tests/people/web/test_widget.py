@@ -90,6 +90,17 @@ async def offered(page: Page, *names: str) -> Locator:
     return options
 
 
+async def test_the_page_does_not_move_while_somebody_types(page: Page) -> None:
+    widget = page.locator("shop-typeahead")
+    before = await widget.bounding_box()
+
+    await page.get_by_role("combobox").press_sequentially("harb")
+    await offered(page, "Harbour Lane Books")
+
+    await expect(widget.get_by_role("status")).to_have_text("Suggestions: 1")
+    assert await widget.bounding_box() == before
+
+
 async def test_a_shop_is_chosen_by_keyboard_and_the_page_gets_the_event(page: Page) -> None:
     field = page.get_by_role("combobox", name="Which shop?")
     await page.keyboard.press("Tab")
