@@ -156,8 +156,10 @@ class FileChecks:
                     self._metrics.index_damaged(len(self._damaged))
                     _LOG.warning("the file %s is intact again", file.name)
             with self._lock:
-                opened = {(scope, file.expected): file for scope, files in self._open.values() for file in files}
-            for (scope, _), file in opened.items():
+                watched = {(scope, file) for scope, files in self._open.values() for file in files}
+            # Stamps share files as links, which are read once. Another file with the same content is a file of its own.
+            opened = {(scope, file.expected, _inode(file.path)): file for scope, file in watched}
+            for (scope, *_), file in opened.items():
                 # A missing file was removed with its stamp or generation; its mapped pages stay valid.
                 if not self._is_intact(file) and file.path.exists():
                     self._mark_damaged(scope, file)
@@ -182,3 +184,11 @@ class FileChecks:
 def _matches_checksum(file: CheckedFile) -> bool:
     with file.path.open("rb") as stream:
         return file_digest(stream, "sha256").hexdigest() == file.expected.sha256
+
+
+def _inode(path: Path) -> int | None:
+    """The number that all links to a file share; None if it is missing."""
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return None

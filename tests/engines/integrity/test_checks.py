@@ -25,10 +25,10 @@ class _Counted(Metrics):
         self.read += size
 
 
-def _file(folder: Path, content: bytes) -> CheckedFile:
-    path = folder / "file"
+def _file(folder: Path, content: bytes, name: str = "file") -> CheckedFile:
+    path = folder / name
     path.write_bytes(content)
-    return CheckedFile(path, "a file", FileSum.of(content))
+    return CheckedFile(path, f"a {name}", FileSum.of(content))
 
 
 @pytest.mark.rule("E3")
@@ -54,6 +54,20 @@ def test_a_file_that_is_open_is_not_read_again_for_a_later_stamp(tmp_path: Path)
     checks.release("first")
     with pytest.raises(GenerationDamaged, match=r"^the file a file is damaged$"):
         checks.check("generation", [file])
+    checks.close()
+
+
+@pytest.mark.rule("E3")
+@pytest.mark.parametrize("damaged", ["one", "other"])
+def test_of_two_files_with_the_same_content_each_is_read_again(tmp_path: Path, damaged: str) -> None:
+    checks = FileChecks(pause=0.0)
+    checks.watch("generation", "stamp", [_file(tmp_path, b"whole", name) for name in ("one", "other")])
+    (tmp_path / damaged).write_bytes(b"cut")
+    rounds = checks.rounds + 2
+    while checks.rounds < rounds:
+        time.sleep(0.01)
+    with pytest.raises(GenerationDamaged, match=f"^the file a {damaged} is damaged$"):
+        checks.refuse_damaged("generation")
     checks.close()
 
 
