@@ -18,8 +18,8 @@ from index_mappings.documents import CategoryEntry
 
 SUFFIX: Final = ".manifest"
 # The maximum number of segments that a suggest request searches: the kernel takes 18 microseconds for one and 100 for
-# eight. There are more than three only while changes arrive faster than 80 a second: with fewer, each commit would write
-# a larger segment, and each service fetch it, until readers have fetched the result of the last merge.
+# eight. There are more than three only while changes arrive quickly: with a lower maximum, each commit would write a
+# larger segment, and each service fetch it, until readers have fetched the result of the last merge.
 MAX_SEGMENTS: Final = 12
 _NAME_LETTERS: Final = frozenset("0123456789abcdef")
 _NAME_LENGTH: Final = 64
