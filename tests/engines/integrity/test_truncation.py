@@ -32,9 +32,8 @@ _READS: Final[tuple[tuple[str, dict[str, Any] | None], ...]] = (
 )
 _SUGGESTIONS: Final = tuple(f"/suggest?q={q}" for q in ("l", "lumen", "kestrle", "harbour", "ink", "moss", "d1", "zz"))
 _LOG: Final = logging.getLogger(__name__)
-# Stamp and cached answers are trusted for two seconds, and all files of this small generation are read in two; a busy
-# machine takes longer, up to three in a hundred times more than ten.
-_FOUND_BOUND_S: Final = 60.0
+# Stamp and cached answers are trusted for two seconds, and all files of this small generation are read in two.
+_FOUND_BOUND_S: Final = 10.0
 
 
 class _Reading:

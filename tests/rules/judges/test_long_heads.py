@@ -12,7 +12,8 @@ SUGGEST = "/suggest?q=boo"
 _TOO_LONG = problem(
     400,
     "invalid_input",
-    "The request is not valid HTTP, or its head is too long. Percent-encode # and what is not ASCII in the address.",
+    "The request is not valid HTTP, its method is unknown, or its head is too long. Percent-encode # and what is not"
+    " ASCII in the address.",
 )
 
 
