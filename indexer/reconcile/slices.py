@@ -20,7 +20,7 @@ from indexer.state.background import BackgroundQuery
 from indexer.state.state import State
 
 _ROUND_INTERVAL_S: Final = 60.0
-# How long a slice waits for the checks in the background, which take twenty seconds for a million shops.
+# How long a slice waits for the checks in the background, which take long for a million shops.
 _CHECK_WAIT_S: Final = 0.2
 _LOG: Final = logging.getLogger(__name__)
 

@@ -46,6 +46,16 @@ class SlowFilesEditor(BreakingEditor):
         self.typeahead_damaged = damaged
 
 
+def finish_round(
+    reconciler: Reconciler, clock: Clock, rounds: list[FaultReport], state: State, editor: GenerationEditor
+) -> None:
+    """Compare slice after slice until the first round has ended, and close the editor."""
+    while not rounds:
+        clock.sleep(1)
+        reconciler.slice(state, editor, lambda: None)
+    editor.close()
+
+
 def _changes(n: int) -> list[dict[str, Any]]:
     """The n-th handful: shops hidden and shown, renamed and moved, coupons and offers that come and go."""
     one, two = PUBLIC[n % 10], PUBLIC[(n + 3) % 10]
@@ -145,10 +155,7 @@ def test_a_slice_does_not_wait_for_the_check_of_a_large_state(world: World, monk
             reconciler.slice(state, editor, lambda: None)
         assert (reconciler.total.checked, rounds) == (0, [])
         ready.set()
-        while not rounds:
-            clock.sleep(1)
-            reconciler.slice(state, editor, lambda: None)
-        editor.close()
+        finish_round(reconciler, clock, rounds, state, editor)
     reconciler.close()
     assert (rounds[0].checked, rounds[0].faults) == (DOCUMENTS_OF_THE_WORLD, ())
 
@@ -195,10 +202,7 @@ def test_a_slice_does_not_wait_for_the_check_of_large_typeahead_files(world: Wor
             reconciler.slice(state, editor, lambda: None)
         assert (reconciler.total.checked, rounds, editor.readers) == (0, [], {"state"})
         ready.set()
-        while not rounds:
-            clock.sleep(1)
-            reconciler.slice(state, editor, lambda: None)
-        editor.close()
+        finish_round(reconciler, clock, rounds, state, editor)
     reconciler.close()
     assert (rounds[0].checked, rounds[0].faults) == (DOCUMENTS_OF_THE_WORLD, ())
     assert editor.readers == {"state"}
