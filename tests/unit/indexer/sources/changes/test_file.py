@@ -17,6 +17,10 @@ from indexer.sources.lines import BEGINNING, MAX_LINE
 from indexer.sources.protocol import Change, ChangeBatch, ChangeSource, RefusedChange
 from tests.support.catalogues import shop
 
+NOT_THE_FORMER = (
+    "changes.ndjson is not the file that was read before, which is not beside it: it is read from its beginning. "
+    "Changes of the former file that were not read are missing until a full build"
+)
 TOO_LONG = f"the line is longer than {MAX_LINE} bytes"
 
 
@@ -118,7 +122,42 @@ def test_a_file_that_was_replaced_or_cut_short_is_read_from_its_beginning_and_th
     whole = ChangeFile(path).read(None, 100)
     assert [batch.changes for batch in again] == [whole.changes] * 2
     assert (after.changes, after.position) == ((), again[0].position)
-    assert caplog.messages == ["changes.ndjson is not the file that was read before: it is read from its beginning"]
+    assert caplog.messages == [NOT_THE_FORMER]
+
+
+@pytest.mark.parametrize("name", ["changes.ndjson.1", "changes.ndjson-20261124"])
+@pytest.mark.rule("G3")
+def test_a_file_that_is_rotated_before_it_was_read_to_its_end_is_read_to_its_end_first(
+    path: Path, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    path.write_bytes(_delete("a") + _delete("b") + _delete("c"))
+    before = _read(path, most=1)[1]
+    rotated = path.rename(path.with_name(name))
+    path.with_name("changes.ndjson.0").write_bytes(_delete("x") * 9)
+    source = ChangeFile(path)
+    last_of_former = source.read(before, 100)
+    assert _keys(last_of_former) == [("2", "b"), ("3", "c")]
+    path.touch()
+    assert source.read(last_of_former.position, 100).position == last_of_former.position
+    _append(rotated, _delete("d"))  # by a writer that had opened it before
+    path.write_bytes(_delete("e"))
+    assert (source.backlog(before), source.backlog(last_of_former.position)) == (4, 2)
+    changes, position, _ = _read(path, last_of_former.position)
+    assert changes == [("4", "d")]
+    changes, position, _ = _read(path, position)
+    assert changes == [("1", "e")]
+    assert (_read(path, position), source.backlog(position)) == (([], position, False), 0)
+    assert caplog.messages == []
+
+
+def test_a_file_that_is_copied_and_truncated_is_read_to_its_end_first(path: Path) -> None:
+    path.write_bytes(_delete("a") + _delete("b"))
+    before = _read(path, most=1)[1]
+    path.with_name("changes.ndjson.1").write_bytes(path.read_bytes())
+    path.write_bytes(_delete("c"))
+    changes, position, _ = _read(path, before)
+    assert changes == [("2", "b")]
+    assert _read(path, position)[0] == [("1", "c")]
 
 
 def test_a_longer_file_with_the_same_first_kibibytes_but_other_lines_is_noticed(path: Path) -> None:
