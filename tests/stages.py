@@ -1,20 +1,24 @@
-"""Runs the tests in two stages: on all cores what measures neither time nor load, then the rest alone.
+"""Runs the tests in two stages at the same time, a serial one and, at a low priority, a parallel one.
 
-`python -m tests.stages ARGS` passes its arguments to pytest in both stages. The second stage prints its closing line
-last, whatever the first one did.
+The serial stage has the tests whose results depend on how busy the machine is. The parallel one uses what they leave of
+the processors. `python -m tests.stages ARGS` passes its arguments to pytest in both stages. The report of the parallel
+stage follows that of the serial one, so its closing line is the last one.
 """
 
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from tempfile import TemporaryFile
+from typing import IO, Final
 
 import pytest
 
 _TESTS: Final = Path(__file__).parent
-# What these assert depends on how busy the machine is, or makes it busy, or restarts whole clusters.
+# What these assert depends on how busy the machine is, or makes it busy, or restarts whole clusters. The serial stage.
 _ALONE: Final = (
     "processes/cluster/test_builds_survive_kills.py",
     "processes/cluster/test_reads_survive_kills.py",
@@ -26,6 +30,8 @@ _ALONE: Final = (
     "rules/limits/test_redis.py",
 )
 _STAGES: Final = ("parallel", "serial")
+# The other stage's processes get the time that the serial one leaves, and at least a tenth of a core.
+_LOW_PRIORITY: Final = ("nice", "-n", "10")
 _OK: Final = 0
 _NO_TESTS: Final = 5
 
@@ -50,7 +56,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run both stages, the second one also after a failure of the first.
+    """Run both stages.
 
     Args:
         arguments: pytest's, for both stages.
@@ -60,14 +66,34 @@ def main(arguments: Sequence[str]) -> int:
     """
     # Two workers fill two cores: a third one starts another OpenSearch node, saves no time, and lets leases run out.
     workers = str(max(2, os.cpu_count() or 2))
-    codes = [
-        subprocess.run([sys.executable, "-m", "pytest", *stage, *arguments], check=False).returncode
-        for stage in (("--stage", "parallel", "-n", workers, "--dist", "loadfile"), ("--stage", "serial"))
-    ]
+    parallel = _pytest("--stage", "parallel", "-n", workers, "--dist", "loadfile", *arguments)
+    with TemporaryFile() as report, _started((*_LOW_PRIORITY, *parallel), report) as background:
+        sys.stdout.write("Most tests run in the background; their report follows that of the others.\n")
+        sys.stdout.flush()
+        serial = subprocess.run(_pytest("--stage", "serial", *arguments), check=False).returncode
+        codes = [serial, background.wait()]
+        report.seek(0)
+        shutil.copyfileobj(report, sys.stdout.buffer)
+        sys.stdout.flush()
     failed = [code for code in codes if code not in {_OK, _NO_TESTS}]
     if failed:
         return failed[0]
     return _OK if _OK in codes else _NO_TESTS
+
+
+def _pytest(*arguments: str) -> tuple[str, ...]:
+    return sys.executable, "-m", "pytest", *arguments
+
+
+@contextmanager
+def _started(command: Sequence[str], output: IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that is ended with the context."""
+    process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait()
 
 
 def _is_alone(path: Path) -> bool:
