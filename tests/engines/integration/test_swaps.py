@@ -1,4 +1,4 @@
-"""Sixty generations published one after the other under constant reading: no answer mixes two of them (C2, G1)."""
+"""Sixty generations published one after the other while they are read: no answer mixes two of them (C2, G1)."""
 
 import asyncio
 from collections import Counter
@@ -41,6 +41,13 @@ class _Record:
     done: bool = False
     wanted: int = 0
     enough: asyncio.Event = field(default_factory=asyncio.Event)
+    reading: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def next_answers(self, count: int) -> None:
+        """Waits until so many more answers were read."""
+        self.wanted = self.asked.total() + count
+        self.enough.clear()
+        await self.enough.wait()
 
 
 def _documents(colour: str, directory: Path) -> Documents:
@@ -118,6 +125,7 @@ def _expected(question: Callable[[Snapshot], Awaitable[Seen]], colour: str) -> S
 async def _read(backend: SearchBackend, record: _Record, first: int) -> None:
     turn = first
     while not record.done:
+        await record.reading.wait()
         question = _QUESTIONS[turn % len(_QUESTIONS)]
         turn += 1
         before = record.swaps
@@ -133,17 +141,19 @@ async def _read(backend: SearchBackend, record: _Record, first: int) -> None:
 async def _swap(engine: Engine, documents: dict[str, Documents], record: _Record) -> None:
     for number in range(_SWAPS):
         colour = ("blue", "red")[number % 2]
+        # Nothing that is read changes while a generation is written, so there is nothing to read.
+        record.reading.clear()
         stamp, writer = await asyncio.to_thread(sealed, engine.sink, documents[colour])
         record.colours[stamp.generation] = colour
+        record.reading.set()
+        await record.next_answers(_READERS)
         # OpenSearch loses the older generation at once, so that readers are left with one that is gone. The embedded
         # engine must not lose it between the reading of its pointer and of its stamp.
         keep = isinstance(engine.sink, EmbeddedSink)
         await asyncio.to_thread(replace_live, engine.sink, stamp, writer, keep_previous=keep)
         record.swaps += 1
         # An operator's prune leaves readers a minute for one answer; here they get the time of a few.
-        record.wanted = record.asked.total() + 2 * _READERS
-        record.enough.clear()
-        await record.enough.wait()
+        await record.next_answers(2 * _READERS)
     record.done = True
 
 
