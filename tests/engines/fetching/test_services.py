@@ -16,14 +16,12 @@ from index_mappings.typeahead.chunks import TYPEAHEAD, chunk_id
 from indexer.jobs.build import build
 from indexer.jobs.rollback import roll_back
 from indexer.reconcile.live import VerifyOptions, verify_live
-from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.opensearch.typeahead import LOOK_S, MAX_WAIT_S, TypeaheadOptions
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.states import States
 from service.app import create_app
-from service.search.embedded.engine import EmbeddedBackend
 from service.search.failures import BackendUnavailable
 from service.search.opensearch.engine import OpenSearchBackend
 from service.search.protocol import SuggestQuery, TypeaheadState
@@ -130,19 +128,6 @@ async def test_suggestions_come_from_fetched_files_and_follow_each_publication(w
     assert {path.name for path in world.folder.glob("*.manifest")} == {f"{stamp.typeahead}.manifest"}
     await asyncio.to_thread(world.build, "Hazel", "Hawthorn")
     await world.shows("ha", ["Hawthorn", "Hazel"])
-
-
-@pytest.mark.rule("M9")
-async def test_suggestions_are_those_of_the_embedded_engine(world: World) -> None:
-    names = ("Harbour", "Hazel", "Hawthorn", "Larch Lane", "Larder")
-    world.build(*names)
-    build(world.catalogue(*names), EmbeddedSink(world.scratch / "index"))
-    embedded = EmbeddedBackend(world.scratch / "index")
-    for text in ("", "h", "ha", "haz", "harbuor", "larch lane things", "lane", "things", "nothing"):
-        query = SuggestQuery(text, None, 20)
-        here, there = (backend.snapshot() for backend in (world.backend, embedded))
-        assert (await here).suggest(query) == (await there).suggest(query)
-    await embedded.close()
 
 
 async def test_the_index_of_files_has_no_alias_and_leaves_with_its_generation(world: World) -> None:

@@ -101,30 +101,3 @@ def test_a_build_of_an_old_catalogue_does_not_undo_a_delete_even_when_the_change
     followed.append([upsert("shops", LAMP, 4)])
     assert (followed.step().older, _ids(followed)) == (1, MOSS_ALONE)
     _assert_a_newer_upsert_brings_it_back(followed)
-
-
-@pytest.mark.rule("G3", "V1")
-@pytest.mark.parametrize("version", [1, 5])
-def test_a_build_of_an_old_catalogue_does_not_show_a_shop_that_a_change_has_hidden(
-    embedded_engine: Engine, tmp_path: Path, version: int
-) -> None:
-    followed = _built(embedded_engine, tmp_path)
-    followed.append([upsert("shops", {**LAMP, "visibility": "under_review"}, version)])
-    assert (followed.step().applied, _ids(followed)) == (1, MOSS_ALONE)
-    for _ in range(2):
-        followed.build()
-        assert _ids(followed) == MOSS_ALONE
-        followed.changes.unlink(missing_ok=True)
-    _assert_a_newer_upsert_brings_it_back(followed)
-
-
-@pytest.mark.rule("G3")
-def test_a_shop_that_only_a_change_has_introduced_stays_when_the_same_catalogue_is_built_again(
-    embedded_engine: Engine, tmp_path: Path
-) -> None:
-    newer = {**CATALOGUE, "shops": [{**MOSS, "version": 9}]}
-    followed = FollowedIndex(tmp_path / "followed", embedded_engine.sink, newer)
-    followed.append([upsert("shops", LAMP, 1)])
-    for _ in range(3):
-        followed.build()
-        assert _ids(followed) == BOTH

@@ -181,15 +181,6 @@ async def test_a_generation_of_another_schema_is_not_read_until_a_readable_one_f
     assert (snapshot.stamp, names((await find(snapshot, "lamp")).shops)) == (stamp, ["Lamp"])
 
 
-@pytest.mark.rule("G4.schema", "E3")
-async def test_where_nothing_is_published_nothing_is_readable(engine: Engine, tmp_path: Path) -> None:
-    for ask in (engine.backend.snapshot, engine.backend.refresh):
-        with pytest.raises(NotReadable, match="nothing is published"):
-            await ask()
-    publish(engine.sink, projected([shop("Lamp")], tmp_path))
-    assert names((await find(await engine.backend.snapshot(), "")).shops) == ["Lamp"]
-
-
 _DAMAGED_STAMPS: Final[tuple[Callable[[dict[str, Any]], object], ...]] = (
     lambda _: {},
     lambda _: [],

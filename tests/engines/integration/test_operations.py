@@ -22,7 +22,6 @@ from indexer.reconcile.live import VerifyOptions, verify_live
 from indexer.sinks.protocol import Role
 from indexer.sources.ndjson import NdjsonCatalogue
 from service.search.failures import BackendUnavailable, NothingPublished, OtherSchema
-from service.search.opensearch.engine import OpenSearchBackend
 from service.search.protocol import Generations
 from tests.engines.conftest import Engine, OpenSearchLocation
 from tests.engines.following.breaking import BreakingEditor, CrashedError, CrashPoint, crashing_check
@@ -289,10 +288,3 @@ async def test_opensearch_a_damaged_document_is_unknown_and_a_damaged_or_lost_st
         client.indices.close(index=of_first)
         with pytest.raises(BackendUnavailable, match="could not be read"):
             await opensearch_engine.backend.generations()
-
-
-async def test_an_unavailable_opensearch_is_a_failure() -> None:
-    backend = OpenSearchBackend(["http://127.0.0.1:1"], "nothing")
-    with pytest.raises(BackendUnavailable):
-        await backend.generations()
-    await backend.close()

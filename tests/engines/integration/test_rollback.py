@@ -10,7 +10,6 @@ import pytest
 from index_mappings.generations import Stamp
 from indexer.jobs.retention import prune
 from indexer.jobs.rollback import roll_back
-from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import Role, Sink
 from indexer.sources.changes.file import ChangeFile
@@ -150,12 +149,3 @@ def test_without_a_previous_generation_there_is_nothing_to_go_back_to(engine: En
     assert len(prune(engine.sink, catalogue.states, later, keep_previous=False)) == 2
     with pytest.raises(SinkError, match="there is no previous generation to roll back to"):
         roll_back(engine.sink, catalogue.states, None)
-
-
-@pytest.mark.rule("G2")
-def test_a_dry_run_reports_what_would_be_live_and_changes_nothing(tmp_path: Path) -> None:
-    sink = EmbeddedSink(tmp_path / "index")
-    catalogue = Catalogue(tmp_path, sink)
-    first, second = catalogue.publish(LAMP, BOOK), catalogue.publish(LAMP)
-    assert roll_back(sink, catalogue.states, None, dry_run=True).stamp == first
-    assert sink.live() == second

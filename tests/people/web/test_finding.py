@@ -117,12 +117,14 @@ async def test_a_page_beyond_the_last_says_where_the_results_are(site: Site, vis
     await expect(page.locator("#previous")).to_have_count(1)
 
 
-async def test_the_start_lists_the_categories_with_their_numbers(site: Site, visitor: Visitor) -> None:
+@pytest.mark.rule("I15")
+async def test_the_start_lists_the_categories_of_public_shops_with_their_numbers(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base)
     main = await shown(page, "start")
 
     for name, count in (("Paper", "120"), ("Books", "2"), ("سوق", "1")):
         await expect(main.locator("a, li").filter(has_text=name).first).to_contain_text(count)
+    await expect(main).not_to_contain_text("Secrets")
     await main.get_by_text("Books", exact=True).first.click()
     await shown(page, "category")
     assert await listed(page) == ["shop_books", "shop_japanese"]

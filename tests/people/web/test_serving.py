@@ -93,14 +93,6 @@ def test_each_file_of_the_page_is_served_as_what_it_is(site: Site, path: str) ->
     }
 
 
-@pytest.mark.rule("I73")
-@pytest.mark.parametrize("path", PATHS)
-def test_head_describes_a_file_without_sending_it(site: Site, path: str) -> None:
-    whole, head = get(site.base, path), ask(site.base, "HEAD", path)
-    assert (head.status, head.body) == (200, b"")
-    assert (head.headers["content-length"], head.headers["etag"]) == (str(len(whole.body)), whole.headers["etag"])
-
-
 @pytest.mark.rule("E1")
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 @pytest.mark.parametrize("path", ["/", "/assets/main.js"])

@@ -72,12 +72,3 @@ async def test_no_search_shows_it(site: Site, visitor: Visitor, text: str) -> No
 
     await expect(page.locator("[data-shop]")).to_have_count(0)
     await expect(main.get_by_role("link", name="Quietly Hidden Goods")).to_have_count(0)
-
-
-@pytest.mark.rule("I15")
-async def test_its_category_is_not_among_those_to_browse(site: Site, visitor: Visitor) -> None:
-    page, _ = await visitor.visit(site.base)
-    main = await shown(page, "start")
-
-    await expect(main).to_contain_text("Stationery")
-    await expect(main).not_to_contain_text("Secrets")

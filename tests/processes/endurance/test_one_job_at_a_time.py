@@ -1,50 +1,18 @@
-"""Builds that meet: one waits for the other or says who has the lease, and both leave a whole generation (G4)."""
+"""Builds that meet: one waits for the other, and both leave a whole generation (G4)."""
 
-import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from indexer.sinks.lease import LeaseHeldError, holding
-from tests.engines.integration.leases import held_by_us
 from tests.processes.endurance.job import start, wait_for
 from tests.processes.endurance.locations import Location
 from tests.processes.endurance.test_kills import JOB_BOUND_S, ended, live_documents
 from tests.processes.endurance.worlds import expected_documents, write_world
 
 SHOPS: Final = 50
-HELD_S: Final = 1.5
 
 pytestmark = pytest.mark.rule("G4")
-
-
-def test_a_build_waits_while_another_job_has_the_lease(location: Location, tmp_path: Path) -> None:
-    catalogue = write_world(tmp_path / "amber", "amber", SHOPS)
-    sink = location.sink()
-    with ThreadPoolExecutor(1) as pool:
-        with holding(sink.lease(), "follow", 0):
-            waiting = pool.submit(location.build, catalogue, wait=60.0)
-            time.sleep(HELD_S)
-            assert (waiting.done(), sink.generations()) == (False, ())
-        summary = waiting.result(JOB_BOUND_S)
-    assert live_documents(location) == (summary.stamp.generation, expected_documents(catalogue))
-    sink.close()
-    assert location.remains() == []
-
-
-def test_a_build_that_must_not_wait_reports_who_has_the_lease(location: Location, tmp_path: Path) -> None:
-    catalogue = write_world(tmp_path / "amber", "amber", SHOPS)
-    sink = location.sink()
-    with holding(sink.lease(), "verify", 0):
-        with pytest.raises(LeaseHeldError, match=held_by_us("verify")):
-            location.build(catalogue)
-        assert sink.generations() == ()
-    summary = location.build(catalogue)
-    assert live_documents(location) == (summary.stamp.generation, expected_documents(catalogue))
-    sink.close()
-    assert location.remains() == []
 
 
 @pytest.mark.slow

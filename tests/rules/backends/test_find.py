@@ -58,24 +58,6 @@ async def test_the_whole_query_may_equal_or_begin_a_form_or_a_key(directory: Dir
     assert {query: await found_names(world, query) for query in found} == found
 
 
-@pytest.mark.rule("X2.articles", "M4")
-async def test_a_name_without_its_article_is_a_whole_name(directory: Directory) -> None:
-    world = await directory(
-        [
-            shop("Body Shop Supplies", popularity=9),
-            shop("The Body Shop"),
-            shop("Sourcery", popularity=9),
-            shop("La Source"),
-        ]
-    )
-    found = {
-        "body shop": ["The Body Shop", "Body Shop Supplies"],
-        "the body shop": ["The Body Shop"],
-        "source": ["La Source", "Sourcery"],
-    }
-    assert {query: await found_names(world, query) for query in found} == found
-
-
 @pytest.mark.rule("X1", "M3", "M6.ignored")
 async def test_ignored_words_of_any_script_are_shown_as_they_were_typed(directory: Directory) -> None:
     world = await directory([shop("쿠팡 마켓"), shop("ねこ 本舗"), shop("کتاب ماه")])

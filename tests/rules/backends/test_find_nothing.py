@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.rules.backends.asking import find, names
+from tests.rules.backends.asking import find
 from tests.rules.backends.conftest import Directory
 from tests.support.catalogues import shop
 
@@ -126,12 +126,3 @@ async def test_each_word_of_a_query_without_matches_is_counted_once_within_the_f
     assert await counted("uk uk") == {"uk": 1}
     assert await counted("qqxx") is None
     assert await counted("???") is None
-
-
-@pytest.mark.rule("M6.word_counts")
-async def test_there_are_no_counts_where_dropping_a_word_finds_something(directory: Directory) -> None:
-    world = await directory([shop("Blue Lamp")])
-    found = await find(world, "blue qqxx")
-    assert (names(found.shops), found.ignored, found.word_counts) == (["Blue Lamp"], ("qqxx",), None)
-    beyond = await find(world, "blue qqxx", offset=5)
-    assert (beyond.shops, beyond.total, beyond.word_counts) == ((), 1, None)

@@ -185,18 +185,3 @@ async def test_a_third_shop_is_found_behind_more_shops_of_the_name_than_one_look
     assert (await _audit(world, "s000", "s001"))["verdict"] == "insufficient_evidence"
     world = await directory(many)
     assert (await _audit(world, "s000", "s001"))["verdict"] == "likely_same"
-
-
-@pytest.mark.rule("A12")
-async def test_a_pair_with_disjoint_markets_on_one_domain_is_likely_the_same_only_by_a_redirect(
-    directory: Directory,
-) -> None:
-    pair = [
-        shop("Nord", "nord.de", id="s1", countries=["DE"]),
-        shop("Nord", "shop.nord.de", id="s2", countries=["FR"]),
-    ]
-    verdicts = []
-    for redirects in ([], [redirect("shop.nord.de", "nord.de")]):
-        world = await directory(pair, redirects=redirects)
-        verdicts.append((await _audit(world, "s1", "s2"))["verdict"])
-    assert verdicts == ["insufficient_evidence", "likely_same"]

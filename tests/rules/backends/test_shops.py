@@ -145,23 +145,6 @@ async def test_categories_are_listed_with_the_public_shops_that_carry_them(direc
     )
 
 
-@pytest.mark.rule("M11", "I15")
-async def test_a_disputed_category_has_the_name_that_most_public_shops_give_it(directory: Directory) -> None:
-    world = await directory(
-        [
-            shop("One", categories=[("books", "Reading")]),
-            shop("Two", categories=[("books", "Books")]),
-            shop("Three", categories=[("books", "Reading"), ("art", "Pictures")]),
-            shop("Four", categories=[("art", "Art")]),
-            *(
-                shop(f"Hidden {number}", visibility="under_review", categories=[("books", "Secrets")])
-                for number in range(5)
-            ),
-        ]
-    )
-    assert await world.categories() == (Category("books", "Reading", 3), Category("art", "Art", 2))
-
-
 @pytest.mark.rule("A13", "I15")
 async def test_a_directory_of_hidden_shops_answers_with_nothing(directory: Directory) -> None:
     world = await directory([shop("Quiet", "quiet.internal", visibility="under_review")])

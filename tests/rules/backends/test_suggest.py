@@ -3,7 +3,6 @@
 import pytest
 
 from index_mappings.documents import Category
-from index_mappings.forms import query_forms
 from service.search.protocol import SuggestResult
 from tests.rules.backends.asking import ladder, names, suggest
 from tests.rules.backends.conftest import Directory
@@ -151,17 +150,6 @@ async def test_one_edit_of_any_kind_is_forgiven_the_first_letter_included(direct
 
 
 @pytest.mark.rule("M9.typos")
-@pytest.mark.parametrize("name", ["kestrel", "aabbaabb", "совенок"])
-async def test_one_edit_is_forgiven_at_every_position_of_every_beginning(directory: Directory, name: str) -> None:
-    world = await directory([shop(name.title(), "q.internal")])
-    beginnings = {form[:end] for form in query_forms(name).texts for end in range(1, len(form) + 1)}
-    typed = {text for beginning in beginnings for text in _edited(beginning) if len(text) > 3} - beginnings
-    assert len(typed) > 100
-    for text in sorted(typed):
-        assert await ladder(world, text) == [(3, name.title())], text
-
-
-@pytest.mark.rule("M9.typos")
 async def test_one_typo_needs_four_characters_and_two_need_eight(directory: Directory) -> None:
     world = await directory([shop("Kestrelbird")])
     found = {
@@ -216,18 +204,6 @@ async def test_no_part_is_edited_twice(directory: Directory) -> None:
     assert await ladder(world, "cawoodlands") == []
     assert await ladder(world, "acwoodlands") == [(3, "Abcwoodlands")]
     assert await ladder(world, "abwcodolands") == [(2, "Abcwoodlands")]
-
-
-def _edited(text: str) -> set[str]:
-    """What one edit makes of a text, with letters that it has and one that it has not."""
-    letters = {*text, "x"}
-    cuts = [(text[:position], text[position:]) for position in range(len(text) + 1)]
-    return {
-        *(before + after[1:] for before, after in cuts if after),
-        *(before + after[1] + after[0] + after[2:] for before, after in cuts if len(after) > 1),
-        *(before + letter + after[1:] for before, after in cuts if after for letter in letters),
-        *(before + letter + after for before, after in cuts for letter in letters),
-    }
 
 
 @pytest.mark.rule("M9.words")

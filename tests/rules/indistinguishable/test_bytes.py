@@ -3,7 +3,6 @@
 import json
 import logging
 import re
-import sqlite3
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -154,19 +153,6 @@ def test_the_log_does_not_distinguish_hidden_from_unknown_shops_and_names_neithe
             assert [line for line in expected if f"'route': '{of_unknown[0]}'" in line]
             assert [said(transport, *of_review), said(transport, *of_removed)] == [expected, expected]
             assert UNKNOWN.blanked("\n".join(expected).encode()) == "\n".join(expected).encode()
-
-
-@pytest.mark.rule("V2", "I8", "A9", "I36")
-def test_a_report_on_a_hidden_or_unknown_shop_leaves_no_row(world: World) -> None:
-    for subject in (UNKNOWN, UNDER_REVIEW, REMOVED, PUBLIC):
-        for tool, arguments in calls(subject):
-            if tool.startswith("report_"):
-                world.service.rest(tool, arguments)
-    with sqlite3.connect(world.settings.reports_file) as file:
-        dumped = "\n".join(file.iterdump())
-    file.close()
-    assert PUBLIC.id in dumped
-    assert [subject.word for subject in (UNKNOWN, *HIDDEN) if subject.word in dumped.lower()] == []
 
 
 @pytest.mark.rule("V1", "V1.dependents", "V1.silent", "I15")

@@ -109,7 +109,14 @@ def test_clients_that_stall_do_not_delay_others(base: str, begun: bytes) -> None
 
 
 @pytest.mark.rule("E6")
-@pytest.mark.parametrize("pieces", [*([begun] for begun in STALLED), [BEGUN, *repeat(b"x: y\r\n", 60)]])
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        *([begun] for begun in STALLED),
+        [BEGUN, *repeat(b"x: y\r\n", 200)],
+        [BEGUN + b"content-length: 1000\r\n\r\n", *repeat(b" ", 200)],
+    ],
+)
 def test_clients_that_never_come_to_the_point_are_hung_up_on(
     base: str, pieces: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:

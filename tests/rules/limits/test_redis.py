@@ -19,15 +19,6 @@ pytestmark = pytest.mark.redis
 READS = Quota(Bucket.READS, 10, 60)
 
 
-@pytest.mark.rule("Q2")
-async def test_workers_share_one_count(redis_url: str) -> None:
-    workers = [RedisLimiter(RedisAccess(redis_url), "test-shared", timeout=5) for _ in range(4)]
-    decisions = await asyncio.gather(*(worker.hit("k", READS) for worker in workers for _ in range(5)))
-    for worker in workers:
-        await worker.close()
-    assert sum(decision.allowed for decision in decisions) == 10
-
-
 async def test_a_key_goes_by_itself_when_its_quota_is_whole(redis_url: str) -> None:
     limiter = RedisLimiter(RedisAccess(redis_url), "test-gone", timeout=5)
     redis = Redis.from_url(redis_url)
@@ -93,14 +84,3 @@ async def test_a_redis_that_is_gone_or_silent_is_unavailable_in_time(redis_url: 
         await limiter.close()
     assert took < 0.6
     assert (str(gone.value), back.allowed) == ("Redis: ConnectionError", True)
-
-
-async def test_a_script_that_the_server_forgot_is_sent_again(redis_url: str) -> None:
-    limiter = RedisLimiter(RedisAccess(redis_url), "test-script", timeout=5)
-    redis = Redis.from_url(redis_url)
-    await limiter.hit("k", READS)
-    await redis.script_flush()
-    after = await limiter.hit("k", READS)
-    await redis.aclose()
-    await limiter.close()
-    assert (after.allowed, after.remaining) == (True, 8)

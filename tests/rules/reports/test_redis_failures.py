@@ -72,19 +72,6 @@ async def test_many_appends_to_a_paused_redis_are_all_refused_in_time_and_may_be
     assert sorted(one.shop_id for one in await exported(queue)) == sorted(f"s{n}" for n in range(60))
 
 
-@pytest.mark.rule("Q5")
-async def test_after_a_kill_and_a_restart_the_same_queue_goes_on_with_all_it_had(
-    own_redis: RedisServer, queue: RedisReports
-) -> None:
-    (held,) = await queue.claim("w1", 1, 60)
-    own_redis.kill()
-    await _refused_in_time(queue.append(report("s1")))
-    own_redis.start()
-    assert [await queue.append(report(shop)) for shop in ("s0", "s1", "s1")] == [False, True, False]
-    assert await exported(queue) == [report("s0"), report("s1")]
-    assert await queue.acknowledge("w1", [held.id]) == (held.id,)
-
-
 @pytest.mark.parametrize("times", [1, 3])
 async def test_a_waiting_connection_that_the_server_closed_costs_no_answer(
     own_redis: RedisServer, queue: RedisReports, times: int

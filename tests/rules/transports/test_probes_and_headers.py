@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from index_mappings.documents import Shop
-from index_mappings.generations import Stamp
 from service.app import create_app
 from service.search.failures import (
     BackendUnavailable,
@@ -15,14 +13,14 @@ from service.search.failures import (
     OtherSchema,
     TypeaheadNotOpen,
 )
-from service.search.protocol import Generations, SuggestQuery, SuggestResult, TypeaheadState
+from service.search.protocol import Generations, TypeaheadState
 from service.search.reference.backend import ReferenceBackend
 from service.settings.service import Settings
 from tests.rules.transports.conftest import BUILT_AT, COMMIT
 from tests.support.problems import problem
 from tests.support.rpc import Era, call
 from tests.support.served import Reply, ask, get, post, served
-from tests.support.worlds import BOOKS_VIEW, reference_world
+from tests.support.worlds import reference_world
 
 SECRET = "node-7.internal index shops-000042"
 UNAVAILABLE = problem(
@@ -37,6 +35,7 @@ class FailingBackend:
 
     def __init__(self, failure: Exception | None) -> None:
         self._failure = failure
+        self.closed = False
 
     async def snapshot(self) -> ReferenceBackend:
         if self._failure is None:
@@ -57,46 +56,7 @@ class FailingBackend:
         return await (await self.snapshot()).generations()
 
     async def close(self) -> None:
-        """Nothing is held."""
-
-
-class ReplacedBackend:
-    """A search engine whose first generation is removed while it is asked."""
-
-    def __init__(self, world: ReferenceBackend) -> None:
-        self._world = world
-        self.closed = False
-
-    async def snapshot(self) -> "RemovedSnapshot":
-        return RemovedSnapshot(self._world.stamp)
-
-    def current(self) -> None:
-        """Nothing is available."""
-
-    def typeahead_state(self) -> TypeaheadState:
-        return TypeaheadState("ready")
-
-    async def refresh(self) -> ReferenceBackend:
-        return self._world
-
-    async def generations(self) -> Generations:
-        return await self._world.generations()
-
-    async def close(self) -> None:
         self.closed = True
-
-
-class RemovedSnapshot(ReferenceBackend):
-    """A snapshot of a generation that is no longer there."""
-
-    def __init__(self, stamp: Stamp) -> None:
-        super().__init__(stamp, {})
-
-    async def shop(self, reference: str, offers: int = 0, offers_offset: int = 0) -> Shop | None:  # noqa: ARG002 - as `Snapshot` has it
-        raise GenerationGone(f"{SECRET} without {reference} and {offers} offers")
-
-    def suggest(self, query: SuggestQuery) -> SuggestResult:
-        raise GenerationGone(f"{SECRET} without {query.text}")
 
 
 @pytest.mark.rule("I73", "O1", "C1.http", "I85")
@@ -154,10 +114,11 @@ def test_a_build_that_does_not_know_itself_says_so(tmp_path: Path, commit: str |
     ],
 )
 def test_a_service_without_readable_data_is_alive_but_not_ready(failure: Exception | None, reason: str) -> None:
-    with served(create_app(Settings(request_timeout=0.2), search=FailingBackend(failure))) as base:
+    backend = FailingBackend(failure)
+    with served(create_app(Settings(request_timeout=0.2), search=backend)) as base:
         ready, health = get(base, "/ready"), get(base, "/health")
     assert ready.summary == (503, "application/problem+json", problem(503, "not_ready", reason))
-    assert (ready.headers["retry-after"], health.status) == ("2", 200)
+    assert (ready.headers["retry-after"], health.status, backend.closed) == ("2", 200, True)
 
 
 @pytest.mark.rule("O1", "E1.retry_after")
@@ -221,18 +182,6 @@ def _failed_searches(failure: Exception | None) -> list[Reply]:
         assert (result["isError"], result["content"][0]["text"]) == (True, replies[0].body.decode())
         assert set(result["_meta"]) & {"x-generation", "x-data-as-of"} == set()
     return replies
-
-
-@pytest.mark.rule("C2.one_generation", "C2")
-def test_a_generation_removed_meanwhile_is_looked_up_again_once(tmp_path: Path) -> None:
-    world = reference_world(tmp_path)
-    backend = ReplacedBackend(world)
-    with served(create_app(Settings(), search=backend)) as base:
-        shop = post(base, "/tool/get_shop", {"shop_domain": "shop_books"})
-        suggested = get(base, "/suggest?q=harbour")
-    assert (shop.status, shop.json, shop.headers["x-generation"]) == (200, BOOKS_VIEW, world.stamp.generation)
-    assert (suggested.status, [found["id"] for found in suggested.json["shops"]]) == (200, ["shop_books"])
-    assert backend.closed
 
 
 @pytest.mark.rule("C3")

@@ -237,19 +237,6 @@ def test_each_kind_of_request_gets_its_status_behind_a_plain_one(
     assert (found, world.fast_path.answered - before) == (status, answered)
 
 
-@pytest.mark.rule("E6")
-@pytest.mark.parametrize(("size", "status", "answered"), [(65_536, 200, 1), (65_537, 400, 0), (120_000, 400, 0)])
-def test_the_bound_of_a_head_is_that_of_the_application(world: World, size: int, status: int, answered: int) -> None:
-    get(world.base, "/suggest?q=b")
-    whole = _asked("/suggest?q=b", f"x: {'a' * (size - len(_asked('/suggest?q=b', 'x: ')))}")
-    assert len(whole) == size
-    before = world.fast_path.answered
-    with connect(world.base) as connection:
-        connection.sendall(whole)
-        assert _whole(connection)[0] == status
-    assert world.fast_path.answered - before == answered
-
-
 def test_requests_in_pieces_and_several_together_are_answered_in_order(world: World) -> None:
     get(world.base, "/suggest?q=a")
     with connect(world.base) as connection:

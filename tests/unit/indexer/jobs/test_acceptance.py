@@ -32,7 +32,6 @@ from shop_directory.acceptance import (
     AcceptanceFailure,
     AcceptanceQuery,
     AcceptanceTool,
-    AnswersUnavailableError,
 )
 
 FIND: Final = {"tool": "find_shop", "query": "lamp", "expect": ["lamp"]}
@@ -66,13 +65,6 @@ class Judged:
     def ask(self, queries: Sequence[AcceptanceQuery]) -> tuple[AcceptanceFailure, ...]:
         asked = {query.location for query in queries}
         return tuple(failure for failure in self.failures if failure.location in asked)
-
-
-class Silent:
-    """Answers that do not come."""
-
-    def ask(self, queries: Sequence[AcceptanceQuery]) -> tuple[AcceptanceFailure, ...]:
-        raise AnswersUnavailableError(f"{len(queries)} were asked of an engine that is away")
 
 
 def _query(location: str) -> AcceptanceQuery:
@@ -212,22 +204,6 @@ def test_a_file_without_queries_with_too_many_too_large_or_not_there_is_refused(
         read_acceptance(tmp_path / "nowhere.ndjson")
 
 
-def test_failures_are_reported_by_line_and_field_and_queries_counted_once() -> None:
-    failures = (
-        AcceptanceFailure("g:1", "expect.0 is not among the first 1"),
-        AcceptanceFailure("g:1", "absent.0 is in place 2"),
-        AcceptanceFailure("g:3", "category is carried by no shop"),
-    )
-    with pytest.raises(AcceptanceFailedError) as raised:
-        check_acceptance([_query("g:1"), _query("g:2"), _query("g:3")], Judged(failures))
-    assert raised.value.failures == failures
-    check_acceptance([_query("g:2")], Judged(failures))
-    assert str(raised.value) == (
-        "2 of 3 acceptance queries failed: g:1: expect.0 is not among the first 1; g:1: absent.0 is in place 2;"
-        " g:3: category is carried by no shop"
-    )
-
-
 def test_twenty_failures_are_named_and_the_others_counted() -> None:
     failures = tuple(AcceptanceFailure(f"g:{number}", "absent.0 is in place 1") for number in range(1, 24))
     with pytest.raises(
@@ -235,12 +211,6 @@ def test_twenty_failures_are_named_and_the_others_counted() -> None:
     ) as error:
         check_acceptance([_query(f"g:{number}") for number in range(1, 31)], Judged(failures))
     assert (str(error.value).count("absent.0"), len(error.value.failures)) == (20, 23)
-
-
-def test_an_engine_that_does_not_answer_is_an_error_of_its_own() -> None:
-    with pytest.raises(SinkError, match=r"^the acceptance queries were not answered: 1 were asked") as raised:
-        check_acceptance([_query("g:1")], Silent())
-    assert not isinstance(raised.value, AcceptanceFailedError)
 
 
 def test_the_answers_are_those_that_an_installed_package_registers(

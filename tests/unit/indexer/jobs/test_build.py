@@ -112,14 +112,6 @@ def test_a_category_of_several_names_is_noted(sink: Sink, tmp_path: Path) -> Non
     )
 
 
-@pytest.mark.rule("G1")
-def test_a_catalogue_without_a_public_shop_is_published_empty_where_that_is_allowed(sink: Sink, tmp_path: Path) -> None:
-    path = write_catalogue(tmp_path / "catalogue", [shop("A", visibility="removed")])
-    summary = build_into(sink, path)
-    nothing = {"shops": 0, "categories": 0, "coupons": 0, "offers": 0, "facts": 0}
-    assert (dict(summary.stamp.counts), summary.not_public) == (nothing, 1)
-
-
 @pytest.mark.rule("V1.dependents")
 def test_related_records_of_no_public_shop_are_left_out_and_counted_by_type(sink: Sink, tmp_path: Path) -> None:
     path = write_catalogue_directory(

@@ -100,13 +100,6 @@ def test_a_build_that_loses_more_is_refused_and_leaves_the_live_generation_alone
 
 
 @pytest.mark.rule("G2")
-def test_a_loss_that_is_meant_is_published(operator: Operator) -> None:
-    operator.build(TEN)
-    summary = operator.build(TEN[:1], BuildOptions(allow_shrink=True))
-    assert (summary.stamp.counts["shops"], operator.sink.live()) == (1, summary.stamp)
-
-
-@pytest.mark.rule("G2")
 def test_a_first_build_and_one_after_an_empty_one_lose_nothing(operator: Operator) -> None:
     empty = BuildOptions(allow_empty=True)
     assert operator.build([], empty).stamp.counts["shops"] == 0

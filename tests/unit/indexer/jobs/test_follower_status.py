@@ -90,15 +90,6 @@ def test_changes_before_and_during_a_build_are_in_its_summary(tmp_path: Path) ->
     assert world.accounts == (_bare("P", "a"), _bare("P", "b"))
 
 
-def test_following_reports_as_soon_as_it_begins_although_nothing_has_changed(tmp_path: Path) -> None:
-    world = World(tmp_path, [_account("P", "a")])
-    world.follow()
-    assert world.follower is not None
-    assert (world.follower.source, world.follower.position, world.follower.waiting) == ("file", None, 0)
-    assert abs(datetime.fromisoformat(world.follower.told_at) - datetime.now(UTC)) < timedelta(minutes=1)
-    assert world.accounts == (_bare("P", "a"),)
-
-
 def test_a_document_that_is_missing_is_made_by_following(tmp_path: Path) -> None:
     world = World(tmp_path, [_account("P", "a")])
     world.sink.operations_document = None

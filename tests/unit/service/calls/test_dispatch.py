@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from index_mappings.documents import Category
 from service.auth.sqlite import SqliteTokenStore
 from service.auth.verifier import TokenVerifier
 from service.calls.admission import Admission
@@ -37,12 +38,9 @@ class Replaced(ReferenceBackend):
         self._times = times
         self.refreshed = 0
 
-    async def snapshot(self) -> ReferenceBackend:
+    async def categories(self) -> tuple[Category, ...]:
         self._times -= 1
         raise GenerationGone("gone")
-
-    def current(self) -> None:
-        """Nothing is available."""
 
     async def refresh(self) -> ReferenceBackend:
         self.refreshed += 1
@@ -100,14 +98,6 @@ async def test_a_generation_that_is_gone_is_asked_for_again_once_and_not_twice(
     backend = Replaced(reference_world(tmp_path), times)
     outcome = await _dispatcher(LiveData(backend, 5.0)).call("list_categories", lambda: _given({}), CALLER)
     assert (outcome.document.get("code"), backend.refreshed) == (code, 1)
-
-
-@pytest.mark.rule("E3")
-async def test_a_call_ends_at_its_deadline(tmp_path: Path) -> None:
-    world = reference_world(tmp_path)
-    dispatcher = _dispatcher(LiveData(Slow(world.stamp, {}), 0.05))
-    outcome = await dispatcher.call("find_shop", lambda: _given({"query": "x"}), CALLER)
-    assert (outcome.document["code"], outcome.stamp) == ("backend_unavailable", None)
 
 
 @pytest.mark.rule("E4")

@@ -67,37 +67,3 @@ def test_those_are_suggested_that_have_a_word_which_begins_with_the_last_word_ty
 def test_one_typing_error_is_forgiven_wherever_it_is(known: list[CategoryEntry], typed: str) -> None:
     query = query_forms(typed)
     assert CategoryTable(known).suggested(query, 20) == ReferenceCategories(known).suggested(query, 20)
-
-
-@pytest.mark.rule("M10")
-@pytest.mark.parametrize(
-    ("typed", "suggested"),
-    [
-        ("elektrnik", ["electronics"]), ("lektronik", ["electronics"]), ("leektronik", ["electronics"]),
-        ("xelektronik", ["electronics"]), ("elektronikk", ["electronics"]), ("eletkr", ["electronics"]),
-        ("cheap elektornik", ["electronics"]), ("Möbel", ["furniture"]), ("moble", ["furniture"]),
-        ("mxbel", ["furniture"]),
-        # Two errors, or too few characters.
-        ("eeletkronik", []), ("elektrxxik", []), ("mobx", []), ("elketornik", []), ("elektronik mobx", []),
-        # Where a word is begun, nothing is corrected: "boots" is one error away from "books".
-        ("books", ["books"]), ("boots", ["shoes"]), ("boobs", ["books", "shoes"]),
-    ],
-)  # fmt: skip
-def test_an_error_is_forgiven_from_five_characters_on_where_nothing_begins_so(typed: str, suggested: list[str]) -> None:
-    table = CategoryTable(
-        [
-            _entry("electronics", "Electronics", 4, ["Elektronik"]),
-            _entry("furniture", "Furniture", 3, ["Möbel"]),
-            _entry("books", "Books", 2, []),
-            _entry("shoes", "Shoes", 1, ["Boots"]),
-        ]
-    )
-    assert [category.slug for category in table.suggested(query_forms(typed), 20)] == suggested
-
-
-@pytest.mark.rule("M10")
-@given(categories)
-def test_nothing_typed_suggests_the_largest_and_punctuation_none(known: list[CategoryEntry]) -> None:
-    table = CategoryTable(known)
-    assert table.suggested(query_forms(" "), 2) == table.categories[:2]
-    assert table.suggested(query_forms("??"), 2) == ()

@@ -52,17 +52,6 @@ def left(quota: tuple[tuple[bytes, bytes], ...]) -> bytes:
     return dict(quota)[b"ratelimit"].split(b";")[1]
 
 
-@pytest.mark.rule("C2", "Q2")
-async def test_a_request_whose_generation_is_gone_continues_without_a_second_count(tmp_path: Path) -> None:
-    search = Removed(reference_world(tmp_path))
-    responder, request = responder_of(tmp_path, search), request_of(b"q=b")
-    assert responder.respond_now(request, search) is None
-    parsed = request.parsed
-    response = await responder.respond(request)
-    assert isinstance(response, Suggestions)
-    assert (search.searches, left(response.quota), request.parsed is parsed) == (1, b"r=1", True)
-
-
 @pytest.mark.rule("R5", "Q2", "E1")
 async def test_the_quota_comes_before_the_query(tmp_path: Path) -> None:
     search = reference_world(tmp_path)

@@ -5,8 +5,6 @@ from typing import Any
 import pytest
 
 from service.errors import FieldError, InvalidInputError
-from service.tools.find_shop import FindShopRequest
-from service.tools.get_shop import GetShopRequest
 from service.tools.list_categories import ListCategoriesRequest
 from service.tools.request import reduce_reference, validated
 
@@ -15,20 +13,6 @@ def _errors(model: Any, arguments: object) -> tuple[FieldError, ...]:  # noqa: A
     with pytest.raises(InvalidInputError) as raised:
         validated(model, arguments)
     return raised.value.errors
-
-
-@pytest.mark.rule("R3", "I47", "I48")
-@pytest.mark.parametrize("absent", [None, ""])
-def test_null_and_the_empty_string_are_absence_where_a_field_is_optional(absent: object) -> None:
-    names = ("country", "limit", "offset", "category", "shop_domain", "shop_id_or_domain")
-    assert validated(FindShopRequest, {"query": "", **dict.fromkeys(names, absent)}) == FindShopRequest(query="")
-    assert (FindShopRequest(query="").limit, FindShopRequest(query="").offset) == (50, 0)
-
-
-@pytest.mark.rule("R3", "E5")
-def test_an_unknown_field_is_named_with_the_allowed_ones_and_its_value_is_not() -> None:
-    (error,) = _errors(ListCategoriesRequest, {"colour": "hunter2"})
-    assert error == FieldError("colour", "is not a field of this tool; it takes shop_domain, shop_id_or_domain")
 
 
 @pytest.mark.rule("E6", "E5")
@@ -76,17 +60,6 @@ def test_arguments_are_an_object(arguments: object) -> None:
 )
 def test_a_reference_is_reduced_to_an_id_or_a_host(text: str, lookup: str | None) -> None:
     assert reduce_reference(text) == lookup
-
-
-@pytest.mark.rule("R2")
-def test_either_name_of_the_shop_does_and_two_that_mean_one_shop_do_too() -> None:
-    for arguments in (
-        {"shop_domain": "a.example"},
-        {"shop_id_or_domain": "a.example"},
-        {"shop_domain": "https://www.a.example/x", "shop_id_or_domain": "A.example."},
-        {"shop_domain": "", "shop_id_or_domain": "a.example"},
-    ):
-        assert validated(GetShopRequest, arguments).lookup == "a.example"
 
 
 @pytest.mark.rule("R2.ignored")

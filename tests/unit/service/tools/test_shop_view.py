@@ -74,9 +74,3 @@ def test_a_page_comes_out_as_its_response_does(found: Found, offset: int) -> Non
         }
     )
     assert orjson.dumps(page_wire(found, offset)) == orjson.dumps(response.model_dump())
-
-
-def test_a_page_that_ends_with_the_last_match_is_not_truncated() -> None:
-    shop = Shop("a", "A", (), "a.example", ("books",), (), None)
-    found = Found((shop,), total=3, ignored=(), category_truncated=False, did_you_mean=())
-    assert [page_wire(found, offset)["truncated"] for offset in (0, 1, 2)] == [True, True, False]
