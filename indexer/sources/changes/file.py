@@ -1,7 +1,7 @@
 """Follows a file of changes that others append to, from a position that is stored with the applied changes (G3).
 
-Only whole lines are read: a line without its line feed is still being written. After a rotation the rotated file, which
-lies beside the new one and whose name begins with the new one's, is read to its end first. Any other file that replaces
+Only whole lines are read: a line without its line feed is still being written. After a rotation the rotated file is
+read to its end first, if it is in the same folder and its name begins with the new file's. Any other file that replaces
 the former one is read from its beginning, which is safe, as versions decide; unread lines of the former file are then
 missing until a full build.
 """
@@ -115,7 +115,7 @@ class ChangeFile:
         """Do nothing: the file is closed after each read."""
 
     def _rotated(self, position: str | None) -> Path | None:
-        """The file beside the followed one that a position is of; None if it is of the followed one, or of neither."""
+        """The file in the same folder that a position is of; None if it is of the followed one, or of neither."""
         found = None if position is None else _parsed(position)
         if found is None or _is_of(found, self.path):
             return None
@@ -161,8 +161,9 @@ class ChangeFile:
                 return found, *ends
             if position != self._warned_of:
                 _LOG.warning(
-                    "%s is not the file that was read before, which is not beside it: it is read from its beginning. "
-                    "Changes of the former file that were not read are missing until a full build",
+                    "%s is not the file that was read before, and its folder does not have that one: it is "
+                    "read from its beginning. Changes of the former file that were not read "
+                    "are missing until a full build",
                     self.path.name,
                 )
             self._warned_of = position

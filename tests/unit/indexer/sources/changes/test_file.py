@@ -18,8 +18,9 @@ from indexer.sources.protocol import Change, ChangeBatch, ChangeSource, RefusedC
 from tests.support.catalogues import shop
 
 NOT_THE_FORMER = (
-    "changes.ndjson is not the file that was read before, which is not beside it: it is read from its beginning. "
-    "Changes of the former file that were not read are missing until a full build"
+    "changes.ndjson is not the file that was read before, and its folder does not have that one: it is "
+    "read from its beginning. Changes of the former file that were not read "
+    "are missing until a full build"
 )
 TOO_LONG = f"the line is longer than {MAX_LINE} bytes"
 
