@@ -1,7 +1,8 @@
 """Merges segments into one that equals the segment built of the same shops directly.
 
-The texts of all inputs are read block by block, so that memory holds a few bytes for each shop and each text, and never
-all texts. Blocks are concatenated and sorted, which is a merge, because Python's sort detects sorted runs.
+The texts of all inputs are read block by block, and large arrays are spilt to files, so that memory holds a few bytes
+for each shop and each text, and never all texts. Blocks are concatenated and sorted, which is a merge, because Python's
+sort detects sorted runs.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -103,7 +104,7 @@ class _MergedTexts:
         spilt = {name: self._spill(name) for name in ("offsets", "letters", "firsts", "heads", "postings")}
         for name in ("offsets", "heads"):
             spilt[name].append(np.zeros(1, np.int32))
-        best: dict[int, list[Ints]] = {LEADING: [np.zeros(0, np.int32)], KEY: [np.zeros(0, np.int32)]}
+        best = {LEADING: self._spill("best_leading"), KEY: self._spill("best_key")}
         texts = letters = postings = 0
         readers = list(map(text_reader, self._sources))
         for blocks in rounds([len(found) for found in self.numbers], readers):
@@ -118,10 +119,10 @@ class _MergedTexts:
             spilt["heads"].append(heads[1:] + np.int32(postings))
             texts, letters, postings = texts + len(merged), letters + int(offsets[-1]), postings + len(found)
             _check_number("texts", texts, self._most)
-        self._best_key = np.concatenate(best[KEY])
+        self._best_key = best[KEY].items()
         return {
             **spilt,
-            "best_leading": best_tree(np.concatenate(best[LEADING])),
+            "best_leading": best_tree(best[LEADING].items()),
             "best_key": best_tree(self._best_key),
         }
 
@@ -168,8 +169,7 @@ class _MergedTexts:
 
     def _merged_rests(self, lacking: int) -> dict[str, Items | Spill]:
         name = f"rests_{lacking}"
-        firsts = self._spill(f"firsts_{lacking}")
-        found: list[Ints] = [np.zeros(0, np.int32)]
+        found, firsts, best = (self._spill(f"{kind}_{lacking}") for kind in ("rests", "firsts", "best"))
         # The last item is for GONE.
         is_key = np.append(self._best_key != NO_POSTING, np.False_)
         readers = [rest_reader(arrays, lacking) for arrays in self._sources]
@@ -183,10 +183,11 @@ class _MergedTexts:
             chosen = np.concatenate([own[key] for own, key in zip(numbers, keys, strict=True)])[order]
             # Distinct keys, those with the same rest in the order of their numbers.
             keyed = np.unique((np.cumsum(is_new) - 1) << ABOVE | chosen)
+            merged = (keyed & BELOW).astype(np.int32)
+            found.append(merged)
             firsts.append(np.concatenate(own_firsts)[order][is_new][keyed >> ABOVE])
-            found.append((keyed & BELOW).astype(np.int32))
-        merged = np.concatenate(found)
-        return {name: merged, f"firsts_{lacking}": firsts, f"best_{lacking}": best_tree(self._best_key[merged])}
+            best.append(self._best_key[merged])
+        return {name: found, f"firsts_{lacking}": firsts, f"best_{lacking}": best_tree(best.items())}
 
     def _of(self, block: Block, name: str) -> Items:
         return self._sources[block.source][name][block.low : block.high]

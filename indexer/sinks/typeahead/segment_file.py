@@ -43,6 +43,11 @@ class Spill:
         self._file.write(data)
         self._bytes += data.nbytes
 
+    def items(self) -> Items:
+        """The array so far, memory-mapped: the system can take back what it occupies."""
+        self._file.flush()
+        return np.memmap(self._file, self._dtype, "r") if self._bytes else np.zeros(0, self._dtype)
+
     def chunks(self) -> Iterator[bytes]:
         """The bytes of the array in blocks."""
         self._file.seek(0)
