@@ -21,9 +21,9 @@ from indexer.sinks.typeahead.segment_file import write_segment
 from indexer.sinks.typeahead.shops import SegmentShop, segment_shop, stored_segment_shop
 from indexer.sinks.typeahead.store import TypeaheadStore, write_file
 
-# The maximum number of shops in memory, and of characters of their texts and suggestions: some 250 MB.
-_RUN_SHOPS: Final = 25_000
-_RUN_LETTERS: Final = 10_000_000
+# The maximum number of shops in memory, and of characters of their texts and suggestions: some 100 MB.
+_RUN_SHOPS: Final = 10_000
+_RUN_LETTERS: Final = 4_000_000
 
 
 class TypeaheadBuild:
