@@ -54,7 +54,8 @@ class Folding:
             file.write(job)
             file.seek(0)
             try:
-                # In its own session, so that an interrupt of the terminal reaches only this process.
+                # In its own group, so that an interrupt of the terminal reaches only this process. In its own session
+                # the niceness would have no effect where the system divides the processor among sessions.
                 self._process = subprocess.Popen(  # noqa: S603 - constants and a folder
                     command,
                     env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
@@ -62,7 +63,7 @@ class Folding:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,
                     text=True,
-                    start_new_session=True,
+                    process_group=0,
                 )
             except OSError as error:
                 _LOG.warning("segments of the typeahead can't be merged: %s", error)
