@@ -28,6 +28,7 @@ from index_mappings.integrity import to_checked_json
 from index_mappings.operations import Operations
 from index_mappings.typeahead.manifest import typeahead_directory
 from index_mappings.typeahead.segment import Shown
+from indexer.freed_memory import return_freed_memory
 from indexer.sinks.embedded.bands import BAND_WIDTH, Bands
 from indexer.sinks.embedded.committing import CommittedFiles
 from indexer.sinks.embedded.files import has_orphaned_segments, read_stamp, remove_torn, write_stamp, write_whole
@@ -80,6 +81,7 @@ class EmbeddedWriter(_WritableGeneration):
                 count += 1
             writer.commit()
             writer.wait_merging_threads()
+            return_freed_memory()
         except (OSError, ValueError) as error:
             raise SinkError(f"the {kind} could not be written: {error}") from error
         bands.write(anchors_path(self._root, self._generation, kind))

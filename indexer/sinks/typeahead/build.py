@@ -13,6 +13,7 @@ from index_mappings.documents import (
 )
 from index_mappings.typeahead import manifest, segment
 from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest
+from indexer.freed_memory import return_freed_memory
 from indexer.sinks.protocol import GenerationReader
 from indexer.sinks.typeahead.merging import MAX_NUMBERED, Input, merge
 from indexer.sinks.typeahead.reading import open_segment
@@ -63,6 +64,11 @@ class TypeaheadBuild:
         """Add a category as an engine returns it."""
         self._categories.append(category)
 
+    def end_shops(self) -> None:
+        """Write the shops that are in memory, as no more shops come soon. Errors as of `add`."""
+        if len(self._run):
+            self._end_run()
+
     def finish(self) -> str:
         """Write and store segment and manifest.
 
@@ -85,9 +91,10 @@ class TypeaheadBuild:
         return put_manifest(self._store, TypeaheadManifest(((base,),), in_category_order(self._categories)))
 
     def _end_run(self) -> None:
-        run, self._run = self._run, Run()
-        use = write_segment(self._store.directory, *run.contents())
+        use = write_segment(self._store.directory, *self._run.contents())
+        self._run = Run()
         self._runs[use.name] = use
+        return_freed_memory()
 
     def close(self) -> None:
         """Remove the files of the runs."""

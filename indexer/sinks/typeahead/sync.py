@@ -89,6 +89,8 @@ def with_typeahead(build: TypeaheadBuild, documents: Iterable[object]) -> Iterat
         except (OSError, ValueError) as error:
             raise _not_written(error) from error
         yield document
+    with typeahead_errors():
+        build.end_shops()
 
 
 @contextmanager
