@@ -73,7 +73,7 @@ def read_catalogue(
         reading: what to read, and how.
         state: an empty one.
         problems: takes the problems of bad records.
-        tick: called after each record.
+        tick: called after each record, and between the statements that sort them.
 
     Raises:
         CatalogueError: it cannot be read, or holds bad records that were not to be skipped.
@@ -88,10 +88,17 @@ def read_catalogue(
         source.close_snapshot()
     if problems.count and not reading.skip_invalid:
         raise InvalidRecordsError(problems)
-    if reading.former is not None:
-        take_over(state.connection, reading.former)
-    state.index()
-    state.shops.settle()
+    with stage("Sorting the records") as advance:
+
+        def meanwhile() -> None:
+            advance(0)
+            tick()
+
+        if reading.former is not None:
+            take_over(state.connection, reading.former)
+            meanwhile()
+        state.index(meanwhile)
+        state.shops.settle(meanwhile)
     state.position = position
     changes = NOTHING
     if reading.changes is not None:

@@ -4,7 +4,7 @@ Only a shop with public visibility claims its domain; among several the best ran
 """
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -147,12 +147,20 @@ class StateShops:
         """Write a row, replacing any other with its id."""
         self._db.execute(_WRITE, _columns(row))
 
-    def settle(self) -> None:
-        """Compute the owners of all domains and the categories again."""
-        self._db.execute("DELETE FROM winners")
-        self._db.execute("DELETE FROM category_names")
-        self._db.execute(f"INSERT INTO winners {DOMAIN_WINNERS}")
-        self._db.execute(f"INSERT INTO category_names {COUNTED_CATEGORIES}")
+    def settle(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+        """Compute the owners of all domains and the categories again.
+
+        Args:
+            meanwhile: called after each statement, as by `State.index`.
+        """
+        for statement in (
+            "DELETE FROM winners",
+            "DELETE FROM category_names",
+            f"INSERT INTO winners {DOMAIN_WINNERS}",
+            f"INSERT INTO category_names {COUNTED_CATEGORIES}",
+        ):
+            self._db.execute(statement)
+            meanwhile()
 
     def row(self, shop_id: str) -> ShopRow | None:
         """The row of a shop, public or not."""

@@ -6,7 +6,7 @@ crash loses none of them.
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -111,9 +111,15 @@ class State:
         self.path.replace(path)
         self.path = path
 
-    def index(self) -> None:
-        """Create the indexes, after a whole catalogue was stored."""
-        self.connection.executescript(INDEXES)
+    def index(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+        """Create the indexes, after a whole catalogue was stored.
+
+        Args:
+            meanwhile: called after each statement, one of which takes some seconds for a million shops.
+        """
+        for statement in INDEXES:
+            self.connection.execute(statement)
+            meanwhile()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

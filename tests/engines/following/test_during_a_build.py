@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from index_mappings.generations import Stamp
 from indexer.jobs.build import BuildOptions, BuildSummary, build
 from indexer.records.problems import ProblemLog
+from indexer.sinks.protocol import GenerationWriter
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.sources.protocol import AnyRecord, NumberedRecord
 from tests.engines.conftest import Engine
@@ -77,6 +79,33 @@ def test_a_shop_hidden_while_a_slow_source_is_read_leaves_the_live_generation_be
     assert (watching.risen.generation, watching.risen.sequence) == (first.generation, first.sequence + 1)
     assert summary.stamp.generation != first.generation
     assert watching.records > 2 + 4
+
+
+@pytest.mark.rule("V3", "G3")
+def test_a_shop_hidden_while_a_generation_is_sealed_leaves_the_live_one_meanwhile(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    followed = FollowedIndex(tmp_path / "followed", engine.sink, lamp_world())
+    first = followed.build().stamp
+    seen: list[Scanned] = []
+
+    def begin(generation: str, begin: Callable[[str], GenerationWriter] = engine.sink.begin) -> GenerationWriter:
+        writer = begin(generation)
+        monkeypatch.setattr(writer, "seal", partial(sealed_later, writer.seal))
+        return writer
+
+    def sealed_later(seal: Callable[[Stamp], Stamp], stamp: Stamp) -> Stamp:
+        followed.append([now("under_review", 2)])
+        end = time.monotonic() + 30
+        while followed.live.sequence == first.sequence and time.monotonic() < end:
+            time.sleep(0.1)
+        seen.append(followed.scan())
+        return seal(stamp)
+
+    monkeypatch.setattr(engine.sink, "begin", begin)
+    _build(followed)
+    without = right(tmp_path / "right", _statements(lamp_world(known=False)))
+    assert [*seen, followed.scan()] == [scanned(without)] * 2
 
 
 @pytest.mark.rule("V3", "G3", "G1")
