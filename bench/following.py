@@ -9,12 +9,15 @@ even rate the whole time. A suggest request that fails, or a name that is not sh
 import argparse
 import http.client
 import json
+import math
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -23,6 +26,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Thread
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -39,6 +43,8 @@ from bench.typeahead.priorities import raise_priority
 _RATE: Final = 200.0
 _SAMPLE_EVERY: Final = 500
 _SHOWN_WITHIN_S: Final = 60.0
+# The follower logs it after each refresh.
+_BATCH: Final = re.compile(r"(\d+) changes applied, (\d+) older, (\d+) refused")
 _SYLLABLES: Final = ("qua", "zor", "vex", "jum", "wib", "xyl", "fyo", "zig", "quo", "vya")
 
 
@@ -139,17 +145,50 @@ def wait_until_shown(port: int, name: str) -> None:
 
 
 @contextmanager
-def follower(built_index: BuiltIndex, state: Path, changes: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+def follower(built_index: BuiltIndex, state: Path, changes: Path, *options: str) -> Iterator["Follower"]:
     """The operator's command in a process of its own; it is ended by SIGTERM."""
     command = [sys.executable, "-m", "shop_directory", "index", "follow", "--changes", str(changes), *options]
     environment = {**os.environ, **built_index.environment, "SHOP_DIRECTORY_STATE_DIR": str(state)}
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)  # noqa: S603 - our own command
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            process.send_signal(signal.SIGTERM)
-        process.wait(timeout=120)
+    with subprocess.Popen(  # noqa: S603 - our own command
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
+        running = Follower(process)
+        running.start()
+        try:
+            yield running
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+            process.wait(timeout=120)
+            running.join()
+
+
+class Follower(Thread):
+    """A running follower, whose log it passes on.
+
+    Attributes:
+        process: of the command.
+        refreshed: the number of changes up to each refresh, and its time (`time.monotonic`), both ascending.
+    """
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        super().__init__(daemon=True)
+        self.process = process
+        self.refreshed: list[tuple[int, float]] = []
+
+    def run(self) -> None:
+        """Read the log to its end."""
+        count = 0
+        for line in self.process.stderr or ():
+            if logged := _BATCH.search(line):
+                count += sum(map(int, logged.groups()))
+                self.refreshed.append((count, time.monotonic()))
+            else:
+                sys.stderr.write(line)
+
+    def refresh_of(self, number: int) -> float:
+        """The time of the refresh that held a change, the first of which is number 0."""
+        return self.refreshed[bisect_right(self.refreshed, (number, math.inf))][1]
 
 
 def measure(
@@ -172,8 +211,8 @@ def measure(
         waiting = scratch / "waiting.ndjson"
         waiting.write_text("".join(change(record, number, 1) for number, record in enumerate(shops)), "utf-8")
         load, began = SuggestLoad(port, texts), time.monotonic()
-        with follower(built_index, state, waiting, "--once") as process:
-            code = process.wait()
+        with follower(built_index, state, waiting, "--once") as running:
+            code = running.process.wait()
         seconds = time.monotonic() - began
         table.add_row(*load.stop().row("all changes waiting"))
         if code:
@@ -183,31 +222,38 @@ def measure(
         load = SuggestLoad(port, texts)
         changes = scratch / "appended.ndjson"
         changes.touch()
-        with follower(built_index, state, changes) as process:
-            delays, memory, processor = append(process.pid, port, shops, rate * share, changes)
+        with follower(built_index, state, changes) as running:
+            shown_at, memory, processor = append(running.process.pid, port, shops, rate * share, changes)
         table.add_row(*load.stop().row(f"appended, {rate * share:,.0f} a second"))
+    since_written = sorted(shown - written for _, written, shown in shown_at)
+    since_refresh = sorted(max(0.0, shown - running.refresh_of(number)) for number, _, shown in shown_at)
     summary = (
-        f"{len(shops):,} changes in {seconds:.1f} s: {rate:,.0f} a second. Appended: each sampled change was shown "
-        f"{percentile(delays, 0.5):.1f} s (median) and {delays[-1]:.1f} s (longest of {len(delays)}) after it was "
-        f"written. The follower had at most {memory:,.0f} MiB of its own, and used {processor:.0f} s of processor time."
+        f"{len(shops):,} changes in {seconds:.1f} s: {rate:,.0f} a second. Appended: each of {len(shown_at)} sampled "
+        f"changes was shown {_median_and_longest(since_refresh)} after the refresh that held it, and "
+        f"{_median_and_longest(since_written)} after it was written. "
+        f"The follower had at most {memory:,.0f} MiB of its own, and used {processor:.0f} s of processor time."
     )
     return table, summary
 
 
+def _median_and_longest(seconds: list[float]) -> str:
+    return f"{percentile(seconds, 0.5):.1f} s (median) and {seconds[-1]:.1f} s (longest)"
+
+
 def append(
     pid: int, port: int, shops: list[dict[str, Any]], rate: float, changes: Path
-) -> tuple[list[float], float, float]:
+) -> tuple[list[tuple[int, float, float]], float, float]:
     """Append changes at a rate, and look for sampled ones.
 
     Returns:
-        The seconds from writing a sampled change to its being shown, ascending; the most memory of the follower, in
-        MiB; its seconds of processor time.
+        For each sampled change its number, and the times at which it was written and shown (`time.monotonic`); the most
+        memory of the follower, in MiB; its seconds of processor time.
 
     Raises:
         TimeoutError: a name was not shown in time.
     """
-    delays: list[float] = []
-    sampled: list[tuple[float, str]] = []
+    shown_at: list[tuple[int, float, float]] = []
+    sampled: list[tuple[int, float]] = []
     memory = 0.0
     written = 0
     with changes.open("a", encoding="utf-8", buffering=1) as file:
@@ -217,15 +263,15 @@ def append(
             for number in range(written, due):
                 file.write(change(shops[number], number, 2))
                 if number % _SAMPLE_EVERY == 0:
-                    sampled.append((time.monotonic(), new_name(number, 2)))
+                    sampled.append((number, time.monotonic()))
             written = due
-            while sampled and shown(port, sampled[0][1]):
-                delays.append(time.monotonic() - sampled.pop(0)[0])
-            if sampled and time.monotonic() > sampled[0][0] + _SHOWN_WITHIN_S:
-                raise TimeoutError(f"{sampled[0][1]} is not shown after {_SHOWN_WITHIN_S:g} s")
+            while sampled and shown(port, new_name(sampled[0][0], 2)):
+                shown_at.append((*sampled.pop(0), time.monotonic()))
+            if sampled and time.monotonic() > sampled[0][1] + _SHOWN_WITHIN_S:
+                raise TimeoutError(f"{new_name(sampled[0][0], 2)} is not shown after {_SHOWN_WITHIN_S:g} s")
             memory = max(memory, memory_mib(pid)[0])
             time.sleep(0.05)
-    return sorted(delays), memory, processor_seconds(pid)
+    return shown_at, memory, processor_seconds(pid)
 
 
 def main() -> int:
