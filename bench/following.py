@@ -109,8 +109,8 @@ def _send(port: int, texts: list[str], stopped: Event, results: Connection) -> N
 
 
 def new_name(number: int, pass_number: int) -> str:
-    """A name that no other shop has."""
-    return "".join(_SYLLABLES[int(digit)] for digit in f"{pass_number}{number:06d}").title()
+    """A name that no other shop has, and none had in an earlier run."""
+    return "".join(_SYLLABLES[int(digit)] for digit in f"{pass_number % 100_000}{number:06d}").title()
 
 
 def change(record: dict[str, Any], number: int, pass_number: int) -> str:
@@ -203,13 +203,14 @@ def measure(
     table = Table("phase", "requests", "failed", "p50 ms", "p99 ms", "max ms")
     files = {f"SHOP_DIRECTORY_{name.upper()}": str(scratch / name) for name in ("token_file", "reports_file")}
     texts = [record["name"][:length].lower() for record in shops[:2000] for length in (2, 3, 5)]
+    first = int(time.time())  # of the two passes, so that later runs have later versions
     data = Path(built_index.settings.get("data_dir", scratch))
     with service(data, {**built_index.environment, **NO_QUOTA, **files}) as port:
         load = SuggestLoad(port, texts)
         time.sleep(15)
         table.add_row(*load.stop().row("nothing followed"))
         waiting = scratch / "waiting.ndjson"
-        waiting.write_text("".join(change(record, number, 1) for number, record in enumerate(shops)), "utf-8")
+        waiting.write_text("".join(change(record, number, first) for number, record in enumerate(shops)), "utf-8")
         load, began = SuggestLoad(port, texts), time.monotonic()
         with follower(built_index, state, waiting, "--once") as running:
             code = running.process.wait()
@@ -217,13 +218,13 @@ def measure(
         table.add_row(*load.stop().row("all changes waiting"))
         if code:
             raise RuntimeError(f"the follower ended with {code}")
-        wait_until_shown(port, new_name(len(shops) - 1, 1))
+        wait_until_shown(port, new_name(len(shops) - 1, first))
         rate = len(shops) / seconds
         load = SuggestLoad(port, texts)
         changes = scratch / "appended.ndjson"
         changes.touch()
         with follower(built_index, state, changes) as running:
-            shown_at, memory, processor = append(running.process.pid, port, shops, rate * share, changes)
+            shown_at, memory, processor = append(running.process.pid, port, shops, first + 1, rate * share, changes)
         table.add_row(*load.stop().row(f"appended, {rate * share:,.0f} a second"))
     since_written = sorted(shown - written for _, written, shown in shown_at)
     since_refresh = sorted(max(0.0, shown - running.refresh_of(number)) for number, _, shown in shown_at)
@@ -240,8 +241,8 @@ def _median_and_longest(seconds: list[float]) -> str:
     return f"{percentile(seconds, 0.5):.1f} s (median) and {seconds[-1]:.1f} s (longest)"
 
 
-def append(
-    pid: int, port: int, shops: list[dict[str, Any]], rate: float, changes: Path
+def append(  # noqa: PLR0917 - of one measurement
+    pid: int, port: int, shops: list[dict[str, Any]], pass_number: int, rate: float, changes: Path
 ) -> tuple[list[tuple[int, float, float]], float, float]:
     """Append changes at a rate, and look for sampled ones.
 
@@ -261,14 +262,14 @@ def append(
         while written < len(shops) or sampled:
             due = min(len(shops), int((time.monotonic() - began) * rate))
             for number in range(written, due):
-                file.write(change(shops[number], number, 2))
+                file.write(change(shops[number], number, pass_number))
                 if number % _SAMPLE_EVERY == 0:
                     sampled.append((number, time.monotonic()))
             written = due
-            while sampled and shown(port, new_name(sampled[0][0], 2)):
+            while sampled and shown(port, new_name(sampled[0][0], pass_number)):
                 shown_at.append((*sampled.pop(0), time.monotonic()))
             if sampled and time.monotonic() > sampled[0][1] + _SHOWN_WITHIN_S:
-                raise TimeoutError(f"{new_name(sampled[0][0], 2)} is not shown after {_SHOWN_WITHIN_S:g} s")
+                raise TimeoutError(f"{new_name(sampled[0][0], pass_number)} is not shown after {_SHOWN_WITHIN_S:g} s")
             memory = max(memory, memory_mib(pid)[0])
             time.sleep(0.05)
     return shown_at, memory, processor_seconds(pid)
