@@ -201,7 +201,7 @@ def test_follow_takes_changes_from_standard_input_and_ends_with_it(operator: Ope
 
 
 @pytest.mark.rule("G3")
-def test_follow_ends_with_exit_code_0_on_a_signal(operator: Operator) -> None:
+def test_follow_has_a_low_priority_and_ends_with_exit_code_0_on_a_signal(operator: Operator) -> None:
     operator.build(LAMP)
     operator.change(op="upsert", type="shops", record=BOOK, version=2)
     command = [sys.executable, "-m", "indexer", "follow", "--catalogue", str(operator.catalogue), "--interval", "0.05"]
@@ -213,6 +213,7 @@ def test_follow_ends_with_exit_code_0_on_a_signal(operator: Operator) -> None:
         said = ""
         while "1 changes applied" not in said and following.poll() is None:
             said += following.stderr.readline()
+        assert os.getpriority(os.PRIO_PROCESS, following.pid) >= 10
         os.kill(following.pid, signal.SIGTERM)
         out, _ = following.communicate(timeout=30)
     assert (following.returncode, out.startswith("Followed for ")) == (0, True)
