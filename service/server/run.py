@@ -37,6 +37,8 @@ _STARTUP_FAILURE: Final = 3
 _POLL_SECONDS: Final = 0.1
 # Dozens of waiting requests hold more live objects than the interpreter's own threshold of 700.
 _GC_THRESHOLD: Final = 10_000
+# How long a request may wait for a thread that opens the next generation; the interpreter's own interval is 5 ms.
+_SWITCH_SECONDS: Final = 0.0005
 _HINTS: Final = """
 Things to try:
   {url}/ in a browser: type lumn, or look at {url}/docs
@@ -139,6 +141,7 @@ def drained_on_sigterm(app: FastAPI, seconds: float) -> FastAPI:
             gc.collect()
             gc.freeze()
             gc.set_threshold(_GC_THRESHOLD)
+            sys.setswitchinterval(_SWITCH_SECONDS)
             with _draining(app.state.draining, seconds):
                 yield state
 
