@@ -180,9 +180,7 @@ async def test_a_monetised_offer_shows_its_programme_or_that_there_is_none(direc
 @pytest.mark.parametrize("tool", [RESOLVE_CHECKOUT_URL, MONETIZE_OFFER], ids=lambda tool: tool.name)
 @pytest.mark.parametrize("affiliate", [True, False])
 async def test_an_offer_without_a_valid_url_has_none_through_the_network_either(
-    directory: Directory,
-    tool: Tool[Any],
-    affiliate: bool,  # noqa: FBT001 - a parameter
+    directory: Directory, tool: Tool[Any], *, affiliate: bool
 ) -> None:
     world = await _checkout_world(directory)
     for offer_id in ("none", "bad"):

@@ -22,9 +22,7 @@ from index_mappings.countries import COUNTRY_CODES, GROUPS, WORLDWIDE, covers, i
     ],
 )
 def test_a_country_is_covered_when_it_is_named_by_itself_or_in_a_group(
-    destinations: tuple[str, ...],
-    country: str,
-    covered: bool,  # noqa: FBT001 - a parameter
+    destinations: tuple[str, ...], country: str, *, covered: bool
 ) -> None:
     assert covers(destinations, country) is covered
 

@@ -51,11 +51,7 @@ def test_present_signals_are_in_the_one_order_whatever_the_order_of_the_rows() -
         ({"value": None, "source": None}, False, False),
     ],
 )
-def test_a_row_is_a_signal_a_gap_or_nothing(
-    fields: dict[str, Any],
-    present: bool,  # noqa: FBT001 - a parameter
-    gap: bool,  # noqa: FBT001 - a parameter
-) -> None:
+def test_a_row_is_a_signal_a_gap_or_nothing(fields: dict[str, Any], *, present: bool, gap: bool) -> None:
     document = _facts({**trust("s1", "registrar"), **fields})
     signal = {"kind": "registrar", "value": fields["value"], "source": "test", "checked_at": TIME}
     assert document.signals == ((signal,) if present else ())

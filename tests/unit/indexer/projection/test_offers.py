@@ -22,7 +22,7 @@ NORD: Final = ShopRecord.model_validate(shop("Nord", "nord.internal", id="s1", c
         ("a.internal", False),
     ],
 )  # fmt: skip
-def test_the_names_of_the_two_standards_are_reserved_and_no_others(domain: str, reserved: bool) -> None:  # noqa: FBT001
+def test_the_names_of_the_two_standards_are_reserved_and_no_others(domain: str, *, reserved: bool) -> None:
     assert is_reserved(domain) is reserved
 
 
@@ -38,7 +38,7 @@ def test_the_names_of_the_two_standards_are_reserved_and_no_others(domain: str, 
         ("nonsense", False),
     ],
 )
-def test_only_a_valid_url_is_stored_and_the_networks_host_is_none_of_them(url: str, valid: bool) -> None:  # noqa: FBT001
+def test_only_a_valid_url_is_stored_and_the_networks_host_is_none_of_them(url: str, *, valid: bool) -> None:
     its_program = AffiliateProgramRecord.model_validate(program("s1", "Net"))
     document = project_offer(OfferRecord.model_validate(offer("o1", "s1", url=url)), NORD, its_program)
     assert document.checkout_url == (url if valid else None)

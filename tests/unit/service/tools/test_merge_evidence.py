@@ -79,9 +79,7 @@ def test_a_redirect_agrees_in_either_direction_and_only_between_the_two() -> Non
     ],
 )  # fmt: skip
 def test_markets_agree_when_both_state_a_shared_one(
-    first: tuple[str, ...],
-    second: tuple[str, ...],
-    agrees: bool,  # noqa: FBT001 - a parameter
+    first: tuple[str, ...], second: tuple[str, ...], *, agrees: bool
 ) -> None:
     found = _agreeing(_shop("Nordlicht", "a.de", countries=first), _shop("Quelle", "q.fr", countries=second))
     assert ("markets" in found) is agrees
