@@ -153,14 +153,6 @@ def test_one_name_on_one_domain_is_likely_one_shop_unless_its_stated_markets_are
 
 
 @pytest.mark.rule("A12")
-def test_a_third_shop_of_another_name_on_the_domain_leaves_the_evidence_insufficient_and_is_named_in_it() -> None:
-    found = compare(*_on_one_domain((), ()), domain_has_others=True)
-    assert verdict(found) == "insufficient_evidence"
-    detail = "nordlicht.de and nordlicht.de; a shop of another name is on it too"
-    assert found.pieces[0] == Evidence("registrable_domain", True, detail)
-
-
-@pytest.mark.rule("A12")
 def test_a_stated_redirect_outweighs_markets_names_and_neighbours() -> None:
     first = _shop("Nordlicht", "nordlicht.de", countries=("DE",), redirects=(_redirect("nordlicht.de", "quelle.fr"),))
     second = _shop("Quelle", "quelle.fr", countries=("FR",))
