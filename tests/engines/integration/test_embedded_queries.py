@@ -13,12 +13,12 @@ from typing import Any, Final
 import pytest
 import tantivy
 
-from indexer.sinks.embedded.sink import EmbeddedSink
 from service.search.embedded import queries
 from service.search.embedded.engine import EmbeddedBackend
 from service.search.protocol import FindQuery, Snapshot
 from tests.engines.typeahead.crowded import HAN
-from tests.support.catalogues import build_into, shop, write_catalogue
+from tests.support.catalogues import shop
+from tests.support.worlds import embedded_world
 
 # Characters that are next to one another in Unicode share most of their bytes, which makes the automaton small.
 SPREAD: Final = "".join(random.Random(1).sample(HAN, 400))  # noqa: S311 - the same each time
@@ -56,8 +56,7 @@ class RecordedQueries:
 async def snapshot(tmp_path: Path) -> AsyncIterator[Snapshot]:
     """A shop whose name has 200 Han characters, and one with a name that begins like it."""
     shops = [shop(NAMED, "named.internal"), shop(f"{NAMED[:40]}\u5e97", "short.internal"), shop("Lumen")]
-    build_into(EmbeddedSink(tmp_path / "index"), write_catalogue(tmp_path / "shops.ndjson", shops))
-    backend = EmbeddedBackend(tmp_path / "index")
+    backend = EmbeddedBackend(embedded_world(tmp_path, shops))
     yield await backend.snapshot()
     await backend.close()
 

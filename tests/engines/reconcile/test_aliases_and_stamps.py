@@ -167,11 +167,7 @@ class TestOpenSearch:
         client.index(index=index, id="zzz", body={**s1, "rank": "0"}, params={"refresh": "true"})
         client.index(index=index, id="without", body={"rank": "0"}, params={"refresh": "true"})
 
-        found = world.reconcile(repair=False)
-        repaired = world.reconcile(repair=True)
-
-        assert found.faults == (FaultCount(Fault.GHOST, "shops", 2),)
-        assert (repaired.faults, repaired.remaining) == (found.faults, 0)
+        assert world.found_and_repaired() == (FaultCount(Fault.GHOST, "shops", 2),)
         assert world.scan() == world.rebuilt()
 
 
@@ -186,11 +182,7 @@ def test_a_document_that_is_there_twice_is_stale(tmp_path: Path) -> None:
     writer.wait_merging_threads()
     del writer, index
 
-    found = world.reconcile(repair=False)
-    repaired = world.reconcile(repair=True)
-
-    assert found.faults == (FaultCount(Fault.STALE, "facts", 1),)
-    assert (repaired.faults, repaired.remaining) == (found.faults, 0)
+    assert world.found_and_repaired() == (FaultCount(Fault.STALE, "facts", 1),)
     assert world.scan() == world.rebuilt()
     with world.editing() as (_, editor):
         assert editor.count("facts") == 10

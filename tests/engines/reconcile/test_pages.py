@@ -130,16 +130,11 @@ def test_a_wrong_count_in_the_stamp_is_found_and_repaired(world: World) -> None:
         right = editor.stamp
         editor.commit(right.counted({**right.counts, "coupons": 99, "facts": 0}))
 
-    found = world.reconcile(repair=False)
-    repaired = world.reconcile(repair=True)
-
-    assert found.faults == (
+    assert world.found_and_repaired() == (
         FaultCount(Fault.WRONG_GENERATION, "coupons", 1),
         FaultCount(Fault.WRONG_GENERATION, "facts", 1),
     )
-    assert (repaired.faults, repaired.repaired) == (found.faults, 2)
     assert world.sink.live() == replace(right, sequence=right.sequence + 1)
-    assert world.reconcile(repair=False).faults == ()
 
 
 def test_a_wrong_category_count_of_the_state_is_not_held_against_the_index(world: World) -> None:
@@ -149,13 +144,8 @@ def test_a_wrong_category_count_of_the_state_is_not_held_against_the_index(world
         state.connection.execute("INSERT INTO category_names VALUES ('secrets', 'Secrets', 1)")
     documents = world.scan()
 
-    found = world.reconcile(repair=False)
-    repaired = world.reconcile(repair=True)
-
-    assert found.faults == (FaultCount(Fault.STATE, "categories", 3),)
-    assert (repaired.faults, repaired.repaired) == (found.faults, 3)
+    assert world.found_and_repaired() == (FaultCount(Fault.STATE, "categories", 3),)
     assert world.scan() == documents == world.rebuilt()
-    assert world.reconcile(repair=False).faults == ()
 
 
 def test_a_domain_that_the_state_gave_to_the_wrong_shop_goes_back(world: World) -> None:
@@ -166,14 +156,9 @@ def test_a_domain_that_the_state_gave_to_the_wrong_shop_goes_back(world: World) 
         )
         state.connection.execute("DELETE FROM winners WHERE id = 's1'")
 
-    found = world.reconcile(repair=False)
-    repaired = world.reconcile(repair=True)
-
     # The counts of categories are right for the shops that ought to be public.
-    assert found.faults == (FaultCount(Fault.STATE, "shops", 3),)
-    assert (repaired.faults, repaired.repaired) == (found.faults, 3)
+    assert world.found_and_repaired() == (FaultCount(Fault.STATE, "shops", 3),)
     assert world.scan() == world.rebuilt()
-    assert world.reconcile(repair=False).faults == ()
 
 
 def test_what_is_pending_is_no_fault_and_is_done_by_a_repair(world: World) -> None:

@@ -9,7 +9,7 @@ from indexer.jobs.change_applier import ChangeApplier
 from indexer.projection.generation import Projector
 from indexer.projection.offers import project_coupon
 from indexer.projection.shops import project_shop
-from indexer.reconcile.findings import FaultReport
+from indexer.reconcile.findings import FaultCount, FaultReport
 from indexer.reconcile.live import Timer, VerifyOptions, verify_live
 from indexer.records.related import CouponRecord
 from indexer.sinks.dead_letters import DeadLetters
@@ -82,6 +82,13 @@ class World(FollowedIndex):
         """Compare all of it, in no time."""
         options = VerifyOptions(repair=repair, rate=rate)
         return verify_live(self.sink, self.states, options=options, timer=Clock().timer).found
+
+    def found_and_repaired(self) -> tuple[FaultCount, ...]:
+        """The faults: a repair finds the same ones, repairs each of them, and nothing is wrong afterwards."""
+        found, repaired = self.reconcile(repair=False), self.reconcile(repair=True)
+        assert (repaired.faults, repaired.remaining) == (found.faults, 0)
+        assert self.reconcile(repair=False).faults == ()
+        return found.faults
 
     def applier(self, state: State, editor: GenerationEditor) -> ChangeApplier:
         return ChangeApplier(state, editor, self.source.changes(), DeadLetters(self.states.dead_letters), lambda: None)

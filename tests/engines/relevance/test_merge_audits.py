@@ -11,12 +11,11 @@ from index_mappings.documents import WORLDWIDE, ShopDocument
 from index_mappings.generations import first_stamp
 from indexer.projection.shops import project_shop
 from indexer.records.shop import ShopRecord
-from indexer.sinks.embedded.sink import EmbeddedSink
 from service.search.embedded.engine import EmbeddedBackend
 from service.search.reference.backend import ReferenceBackend
 from service.tools.resolve_conflict import RESOLVE_CONFLICT
 from tests.rules.backends.asking import NOW, call
-from tests.support.catalogues import build_into, write_catalogue
+from tests.support.worlds import embedded_world
 
 pytestmark = [pytest.mark.dev_data, pytest.mark.rule("A12")]
 
@@ -104,8 +103,7 @@ async def test_a_candidate_with_disjoint_stated_markets_is_likely_the_same_only_
     dev_data: Path, tmp_path: Path
 ) -> None:
     records = list({record["domain"]: record for record in reversed(list(_records(dev_data)))}.values())
-    build_into(EmbeddedSink(tmp_path / "index"), write_catalogue(tmp_path / "shops.ndjson", records))
-    backend = EmbeddedBackend(tmp_path / "index")
+    backend = EmbeddedBackend(embedded_world(tmp_path, records))
     directory = await backend.snapshot()
     answers = [await call(directory, RESOLVE_CONFLICT, from_shop_id=record["id"]) for record in records]
     await backend.close()

@@ -35,34 +35,19 @@ def test_nodes_are_urls_separated_by_commas(
 
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize(
-    "urls",
-    [
-        ",",
-        f"{CANARY}:9200",
-        f"ftp://{CANARY}",
-        "https://",
-        f"https://reader:{CANARY}@one.example",
-        f"https://one.example,https://{CANARY}@two.example",
-        f"https://one.example/?password={CANARY}",
-        f"https://one.example/#{CANARY}",
-        f"https://one.example:{CANARY}",
-        "https://one.example:99999",
-        f"https://[{CANARY}",
-    ],
-)
-def test_what_is_no_nodes_url_or_more_than_one_is_refused_without_a_word_of_it(
-    bare: pytest.MonkeyPatch, side: type[LocationSettings], urls: str
-) -> None:
-    bare.setenv("SHOP_DIRECTORY_OPENSEARCH_URLS", urls)
-    with pytest.raises(SettingsError) as raised:
-        side.load()
-    assert str(raised.value) == URLS
-
-
-@pytest.mark.parametrize("side", SIDES)
-@pytest.mark.parametrize(
     ("name", "value", "message"),
     [
+        ("URLS", ",", URLS),
+        ("URLS", f"{CANARY}:9200", URLS),
+        ("URLS", f"ftp://{CANARY}", URLS),
+        ("URLS", "https://", URLS),
+        ("URLS", f"https://reader:{CANARY}@one.example", URLS),
+        ("URLS", f"https://one.example,https://{CANARY}@two.example", URLS),
+        ("URLS", f"https://one.example/?password={CANARY}", URLS),
+        ("URLS", f"https://one.example/#{CANARY}", URLS),
+        ("URLS", f"https://one.example:{CANARY}", URLS),
+        ("URLS", "https://one.example:99999", URLS),
+        ("URLS", f"https://[{CANARY}", URLS),
         ("USER", "reader", BOTH),
         ("PASSWORD", CANARY, BOTH),
         (
@@ -77,7 +62,7 @@ def test_what_is_no_nodes_url_or_more_than_one_is_refused_without_a_word_of_it(
         ("VERIFY", CANARY, "SHOP_DIRECTORY_OPENSEARCH_VERIFY is wrong: it must be true or false."),
     ],
 )
-def test_wrong_access_is_refused_by_name(
+def test_wrong_nodes_and_wrong_access_are_refused_by_name_without_a_word_of_the_value(
     bare: pytest.MonkeyPatch, side: type[LocationSettings], name: str, value: str, message: str
 ) -> None:
     bare.setenv(f"SHOP_DIRECTORY_OPENSEARCH_{name}", value)

@@ -85,7 +85,7 @@ async def test_axe_would_find_what_is_wrong(site: Site, visitor: Visitor) -> Non
 
 
 @pytest.mark.parametrize(("still", "moving"), [(False, 1), (True, 0)])
-async def test_reduced_motion_is_respected(site: Site, visitor: Visitor, still: bool, moving: int) -> None:  # noqa: FBT001 - a case
+async def test_reduced_motion_is_respected(site: Site, visitor: Visitor, moving: int, *, still: bool) -> None:
     page, _ = await visitor.arrive(site.base, Screen(still=still))
     held = asyncio.Event()
 

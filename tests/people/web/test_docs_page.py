@@ -106,9 +106,7 @@ async def test_an_operation_fits_on_a_phone(visitor: Visitor, sample: SampleServ
 
 @pytest.mark.parametrize("dark", [False, True])
 async def test_axe_finds_only_what_the_markup_of_swagger_ui_brings(
-    visitor: Visitor,
-    sample: SampleService,
-    dark: bool,  # noqa: FBT001 - a case
+    visitor: Visitor, sample: SampleService, *, dark: bool
 ) -> None:
     page, _ = await visitor.visit(sample.base, "/docs", Screen(dark=dark))
     await page.locator(".opblock").first.wait_for()

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 from index_mappings.documents import ShopDocument
 from index_mappings.forms import QueryForms
 from index_mappings.generations import Stamp
-from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from service.search.embedded.engine import EmbeddedBackend
 from service.search.opensearch.engine import OpenSearchBackend
@@ -20,6 +19,7 @@ from tests.engines.typeahead.segmented import cut_at_random
 from tests.support.catalogues import Lines, build_into, write_catalogue_directory
 from tests.support.emptying import delete_indices
 from tests.support.memory_sink import MemorySink
+from tests.support.worlds import embedded_world
 
 Opened = AbstractAsyncContextManager[SearchBackend]
 
@@ -77,10 +77,7 @@ async def kernel(shops: Lines, directory: Path, **others: Lines) -> AsyncIterato
 @asynccontextmanager
 async def embedded(shops: Lines, directory: Path, **others: Lines) -> AsyncIterator[SearchBackend]:
     """The embedded engine in a directory of its own."""
-    build_into(
-        EmbeddedSink(directory / "index"), write_catalogue_directory(directory / "catalogue", shops=shops, **others)
-    )
-    backend = EmbeddedBackend(directory / "index", CATEGORY_CAP)
+    backend = EmbeddedBackend(embedded_world(directory, shops, **others), CATEGORY_CAP)
     try:
         yield backend
     finally:

@@ -102,7 +102,11 @@ async def test_signals_are_shown_in_one_order_with_what_is_missing_and_why(direc
             trust("s1", "tls_grade", None),
             trust("s1", "hosting_isp", ""),
             trust("s1", "hosting_country", "DE", source=None),
+            trust("s1", "domain_registered_at", []),
             trust("s1", "registrar", "R", checked_at=None),
+            trust("s2", "registrar", "R"),
+            trust("s2", "tls_grade", None, source=None),
+            trust("s2", "hosting_isp", "I", source=""),
         ],
     )
     answer = await call(world, GET_TRUST, shop_domain="nord.internal")
@@ -119,11 +123,14 @@ async def test_signals_are_shown_in_one_order_with_what_is_missing_and_why(direc
                 {"kind": "tls_grade", "reason": "pipeline_gap"},
                 {"kind": "hosting_isp", "reason": "pipeline_gap"},
                 {"kind": "hosting_country", "reason": "not_collected_yet"},
-                {"kind": "domain_registered_at", "reason": "not_collected_yet"},
+                {"kind": "domain_registered_at", "reason": "pipeline_gap"},
                 {"kind": "registrar", "reason": "not_collected_yet"},
             ),
         },
     }
+    other = await call(world, GET_TRUST, shop_domain="s2")
+    assert [signal["kind"] for signal in other["signals"]] == ["registrar"]
+    assert {gap["reason"] for gap in other["signal_coverage"]["missing"]} == {"not_collected_yet"}
 
 
 @pytest.mark.rule("A8", "V2", "I6", "I32", "I60", "V1.dependents")

@@ -110,6 +110,7 @@ async def _checkout_world(directory: Directory) -> Snapshot:
             offer("paid", "s1", url=URL),
             offer("none", "s1"),
             offer("bad", "s1", url="https://nord.internal.evil.internal/"),
+            offer("network", "s1", url="https://go.network.internal/a"),
             offer("hidden", "h", url="https://hidden.internal/"),
             offer("lost", "l", url=URL),
             offer("orphan", "nobody", url=URL),
@@ -180,12 +181,13 @@ async def test_a_monetised_offer_shows_its_programme_or_that_there_is_none(direc
 @pytest.mark.parametrize("tool", [RESOLVE_CHECKOUT_URL, MONETIZE_OFFER], ids=lambda tool: tool.name)
 @pytest.mark.parametrize("affiliate", [True, False])
 async def test_an_offer_without_a_valid_url_has_none_through_the_network_either(
-    directory: Directory,
-    tool: Tool[Any],
-    affiliate: bool,  # noqa: FBT001 - a parameter
+    directory: Directory, tool: Tool[Any], *, affiliate: bool
 ) -> None:
     world = await _checkout_world(directory)
-    for offer_id in ("none", "bad"):
+    for offer_id in ("none", "bad", "network"):
+        found = await world.offer(offer_id)
+        assert found is not None
+        assert (found.checkout_url, found.affiliate) == (None, None)
         with pytest.raises(NoValidCheckoutUrlError):
             await call(world, tool, offer_id=offer_id, affiliate=affiliate)
 

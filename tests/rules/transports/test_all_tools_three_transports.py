@@ -93,9 +93,7 @@ async def test_a_blocked_channel_is_one_of_two_things_that_transports_differ_in(
 @pytest.mark.rule("A6.ceiling", "I5", "E2")
 @pytest.mark.parametrize(("count", "listed_over_mcp"), [(200, True), (201, False)])
 async def test_the_other_is_that_mcp_lists_at_most_200_codes_of_all_shops(
-    tmp_path: Path,
-    count: int,
-    listed_over_mcp: bool,  # noqa: FBT001 - a parameter
+    tmp_path: Path, count: int, *, listed_over_mcp: bool
 ) -> None:
     coupons = [coupon(f"CODE{number}", f"s{number % 2}") for number in range(count)]
     shops = [shop("Lantern Lane", "lantern-lane.internal", id="s0"), shop("Nord", "nord.internal", id="s1")]

@@ -288,6 +288,7 @@ def test_of_several_faults_the_first_in_r5s_order_is_reported(
         ("find_shop", b'{"query":"","limit":"","offset":"","country":"","category":""}'),
         ("find_shop", b'{"query":"\\t \\r\\n"}'),
         ("find_shop", b'{"query":"","shop_domain":"ignored","shop_id_or_domain":null}'),
+        ("find_shop", b'{"query":"","shop_domain":"   ","shop_id_or_domain":"%s"}' % (b"x" * 5_000)),
     ],
 )
 def test_what_is_unusual_but_right_is_taken(base: str, tool: str, arguments: bytes) -> None:

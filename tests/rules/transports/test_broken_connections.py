@@ -56,11 +56,7 @@ _REFUSED: Final = (400, "code")
 @pytest.mark.parametrize("broken", [GARBAGE, CHUNKED, LONG], ids=["garbage", "a broken body", "a head too long"])
 @pytest.mark.parametrize("together", [True, False], ids=["in one write", "in several"])
 def test_what_came_whole_before_it_is_answered_first(
-    base: str,
-    whole: list[bytes],
-    answered: list[tuple[int, str]],
-    broken: bytes,
-    together: bool,  # noqa: FBT001 - a parameter
+    base: str, whole: list[bytes], answered: list[tuple[int, str]], broken: bytes, *, together: bool
 ) -> None:
     parts = [b"".join(whole) + broken] if together else [*whole, broken]
     assert _answers(base, *parts) == [*answered, _REFUSED]

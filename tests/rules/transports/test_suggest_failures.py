@@ -107,6 +107,17 @@ def test_an_invalid_query_is_parsed_once_and_costs_one_unit(tmp_path: Path, pars
         assert counted(samples(base), "invalid_input") == (1, 1)
 
 
+@pytest.mark.rule("C1")
+@pytest.mark.parametrize("way", WAYS)
+def test_a_response_that_the_caller_has_is_not_searched_for(tmp_path: Path, way: str) -> None:
+    backend = Failing(reference_world(tmp_path), GenerationGone("removed"))
+    with served(create_app(settings_of(tmp_path, suggest_cache_mb=0), search=backend)) as base:
+        tag = get(base, "/suggest?q=b").headers["etag"]
+        for known in (tag, "*"):
+            again = get(base, "/suggest?q=b", if_none_match=known, **WAYS[way])
+            assert (again.status, again.headers["etag"], backend.searches) == (304, tag, 1)
+
+
 @pytest.mark.rule("E3", "Q2")
 @pytest.mark.parametrize("way", WAYS)
 def test_without_the_files_of_the_live_generation_each_request_costs_one_unit(

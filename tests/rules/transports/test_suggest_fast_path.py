@@ -25,6 +25,7 @@ from service.server.http_server import HttpProtocol, server_config
 from service.settings.service import Settings
 from service.suggest.fast_path import RawResponse
 from tests.rules.operations.expositions import samples_of
+from tests.support.problems import problem
 from tests.support.served import get, served
 from tests.support.wire import connect
 from tests.support.worlds import SHOPS, embedded_world
@@ -128,7 +129,7 @@ class _Unbuffered:
         return self._connection.makefile("rb", buffering=0)
 
 
-@pytest.mark.rule("Q2")
+@pytest.mark.rule("Q2", "R5")
 def test_the_fast_path_and_the_application_count_in_the_same_quota(index: Path) -> None:
     app = create_app(settings_of(index, quota_anonymous=QuotaClass(reads=120, suggest=6, reports=0)))
     fast_path = CountingFastPath(app)
@@ -136,9 +137,11 @@ def test_the_fast_path_and_the_application_count_in_the_same_quota(index: Path) 
         world = World(base, fast_path)
         statuses = [response_to(world, f"/suggest?q=b{number}", {}, fast=number % 2 == 1)[0] for number in range(8)]
         refused = get(base, "/suggest?q=b")
-    assert statuses == [200] * 6 + [429] * 2
+        # The quota comes before the query.
+        invalid = [get(base, "/suggest?limit=0", **headers).status for headers in ({}, {"connection": "close"})]
+    assert (statuses, invalid) == ([200] * 6 + [429] * 2, [429, 429])
     # The refusals too: they need no waiting.
-    assert fast_path.answered == 5
+    assert fast_path.answered == 6
     assert (refused.json["code"], refused.headers["ratelimit"].split(";")[1]) == ("quota_exceeded", "r=0")
 
 
@@ -173,7 +176,8 @@ def test_the_fast_path_ends_when_the_process_is_draining(index: Path) -> None:
 
 @pytest.mark.rule("E1", "E5.request_id")
 def test_a_full_gate_refuses_alike_on_both_paths_and_lets_cached_responses_through(index: Path) -> None:
-    app = create_app(settings_of(index))
+    # A third unit is left for the cached response: what is refused is not counted.
+    app = create_app(settings_of(index, quota_anonymous=QuotaClass(reads=120, suggest=3, reports=0)))
     fast_path = CountingFastPath(app)
     with served(app) as base:
         world = World(base, fast_path)
@@ -186,7 +190,9 @@ def test_a_full_gate_refuses_alike_on_both_paths_and_lets_cached_responses_throu
         refused = [response_to(world, "/suggest?q=bo", {}, fast=fast) for fast in (True, False)]
         cached = response_to(world, "/suggest?q=b", {}, fast=True)
     assert refused[0] == refused[1]
-    assert (refused[0][0], json.loads(refused[0][2])["code"], refused[0][1]["retry-after"]) == (503, "overloaded", "1")
+    detail = "The service has as much to do as it can. Nothing was done; try again in 1 second."
+    status, headers, body = refused[0]
+    assert (status, headers["retry-after"], json.loads(body)) == (503, "1", problem(503, "overloaded", detail))
     assert cached[0] == 200
 
 

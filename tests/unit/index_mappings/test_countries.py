@@ -2,31 +2,7 @@
 
 import pytest
 
-from index_mappings.countries import COUNTRY_CODES, GROUPS, WORLDWIDE, covers, is_destination_group
-
-
-@pytest.mark.rule("A7")
-@pytest.mark.parametrize(
-    ("destinations", "country", "covered"),
-    [
-        (("AT",), "AT", True),
-        (("AT",), "DE", False),
-        (("DACH",), "CH", True),
-        (("EU",), "CH", False),
-        (("EU",), "GB", False),
-        (("EEA",), "NO", True),
-        (("EEA",), "CH", False),
-        (("FR", "NORDICS"), "IS", True),
-        ((WORLDWIDE,), "XK", True),
-        ((), "AT", False),
-    ],
-)
-def test_a_country_is_covered_when_it_is_named_by_itself_or_in_a_group(
-    destinations: tuple[str, ...],
-    country: str,
-    covered: bool,  # noqa: FBT001 - a parameter
-) -> None:
-    assert covers(destinations, country) is covered
+from index_mappings.countries import COUNTRY_CODES, GROUPS, WORLDWIDE, is_destination_group
 
 
 @pytest.mark.rule("A7")

@@ -48,19 +48,6 @@ def test_every_error_has_the_same_members(error: type[ServiceError]) -> None:
     assert (error.retry_after is not None) == (error.status == 503)
 
 
-@pytest.mark.rule("E1.retry_after")
-def test_a_used_up_quota_names_the_seconds_to_wait() -> None:
-    error = QuotaExceededError(7, ((b"ratelimit", b"x"),))
-    assert (error.retry_after, error.headers) == (7, ((b"ratelimit", b"x"),))
-    assert error.problem() == {
-        "type": "urn:shop-directory:problem:quota_exceeded",
-        "title": "Quota exceeded",
-        "status": 429,
-        "detail": "The quota of this caller is used up. Try again in 7 seconds.",
-        "code": "quota_exceeded",
-    }
-
-
 @pytest.mark.rule("E1", "E5")
 def test_input_errors_name_their_fields_and_the_text_of_the_exception_is_only_its_code() -> None:
     error = InvalidInputError("a is wrong.", [FieldError("a", "is wrong")])

@@ -203,7 +203,7 @@ def test_the_paced_load_asks_for_all_and_counts_refusals(target: str, refused: i
 
 
 @pytest.mark.parametrize(("target", "all_refused"), [("/suggest?q=a", False), ("/other", True)])
-def test_one_caller_asks_when_it_has_been_answered(target: str, all_refused: bool) -> None:  # noqa: FBT001 - a case
+def test_one_caller_asks_when_it_has_been_answered(target: str, *, all_refused: bool) -> None:
     request = f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
     with listening(Answers) as port:
         measured = sequential(port, [request], seconds=0.2)

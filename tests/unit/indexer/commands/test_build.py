@@ -129,10 +129,7 @@ def test_unknown_fields_are_passed_over_when_lenient(tmp_path: Path) -> None:
 
 @pytest.mark.rule("G2")
 @pytest.mark.parametrize("from_sql", [False, True])
-def test_a_catalogue_of_no_shops_is_exit_code_1_unless_that_is_allowed(
-    tmp_path: Path,
-    from_sql: bool,  # noqa: FBT001 - a parameter
-) -> None:
+def test_a_catalogue_of_no_shops_is_exit_code_1_unless_that_is_allowed(tmp_path: Path, *, from_sql: bool) -> None:
     arguments: tuple[str, ...] = ("--catalogue", _catalogue(tmp_path))
     environment = {}
     if from_sql:

@@ -12,7 +12,6 @@ from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import is_generation
 from indexer.jobs.build import BuildOptions, BuildSummary, build
 from indexer.jobs.update import ChangeCounts
-from indexer.records.problems import LISTED, InvalidRecordsError
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import Sink
@@ -32,7 +31,6 @@ from tests.support.catalogues import (
 from tests.support.memory_sink import MemorySink
 
 NOON: Final = datetime(2031, 5, 6, 12, tzinfo=UTC)
-CANARY: Final = "zqcanaryzq"
 Shops = Iterable[Mapping[str, Any]]
 
 
@@ -89,20 +87,6 @@ def test_a_build_publishes_public_shops_that_won_their_domain_and_counts_the_oth
     assert (summary.problems.count, sink.live()) == (0, summary.stamp)
 
 
-@pytest.mark.rule("V1", "V1.silent")
-def test_what_is_published_is_the_public_shops_and_their_categories_alone(tmp_path: Path) -> None:
-    sink = MemorySink()
-    _build(sink, tmp_path, _world())
-    assert {kind: [document.id for document in found] for kind, found in sink.documents.items()} == {
-        "shops": ["s1", "s2"],
-        "categories": ["books", "garden"],
-        "coupons": [],
-        "offers": [],
-        "facts": ["s1", "s2"],
-    }
-    assert [found.name for found in sink.documents["shops"]] == ["Shown", "Newer"]
-
-
 def test_a_category_of_several_names_is_noted(sink: Sink, tmp_path: Path) -> None:
     worlds = [shop(f"S{number}", categories=[("books", name)]) for number, name in enumerate(("A", "B", "B"))]
     summary = _build(sink, tmp_path, worlds)
@@ -142,35 +126,12 @@ def test_related_records_of_no_public_shop_are_left_out_and_counted_by_type(sink
     assert summary.stamp.counts == {"shops": 2, "categories": 2, "coupons": 1, "offers": 1, "facts": 2}
 
 
-@pytest.mark.rule("V1.silent")
-def test_bad_records_stop_the_build_after_the_first_hundred_are_listed_without_a_value(
-    sink: Sink, tmp_path: Path
-) -> None:
-    bad = [shop(f"{CANARY}\x07", "a.internal", id=f"{CANARY}{number}") for number in range(LISTED + 50)]
-    with pytest.raises(InvalidRecordsError, match="150 bad records: mend them, or build without them") as error:
-        _build(sink, tmp_path, [shop("Shown"), *bad])
-    problems = error.value.problems
-    assert (problems.count, problems.records) == (150, 150)
-    assert [str(problem) for problem in problems.listed] == [
-        f"shops.ndjson:{line}: name holds a control character" for line in range(2, LISTED + 2)
-    ]
-    assert sink.live() is None
-
-
 def test_bad_records_can_be_passed_over_and_are_counted(sink: Sink, tmp_path: Path) -> None:
     bad = shop("B", popularity=-1, source=7)
     summary = _build(sink, tmp_path, [shop("A"), bad, shop("C")], skip_invalid=True)
     problems = summary.problems
     assert (dict(summary.read), summary.stamp.counts["shops"]) == ({"shops": 2}, 2)
     assert (problems.records, problems.count) == (1, 2)
-
-
-def test_a_key_that_comes_twice_is_a_bad_record_reported_by_its_lines(sink: Sink, tmp_path: Path) -> None:
-    with pytest.raises(InvalidRecordsError) as error:
-        _build(sink, tmp_path, [shop("A", id="s1"), shop("B", id="s1")])
-    assert [str(problem) for problem in error.value.problems.listed] == [
-        "shops.ndjson:2: id is already the key of line 1, and no version says which of them is newer"
-    ]
 
 
 @pytest.mark.rule("G1", "G2")

@@ -164,9 +164,7 @@ class LateChanges(EmbeddedSink):
 @pytest.mark.rule("G2", "G3", "G1")
 @pytest.mark.parametrize(("hidden", "refused"), [(2, False), (3, True)])
 def test_shops_that_changes_hide_after_the_catalogue_was_read_count_as_lost_too(
-    tmp_path: Path,
-    hidden: int,
-    refused: bool,  # noqa: FBT001 - a parameter
+    tmp_path: Path, hidden: int, *, refused: bool
 ) -> None:
     sink = LateChanges(tmp_path / "index")
     operator = Operator(tmp_path, sink)

@@ -80,10 +80,7 @@ def index(tmp_path: Path) -> Index:
     ],
 )
 def test_what_has_not_been_live_for_a_minute_is_due_but_for_the_live_one_and_the_one_before(
-    role: Role,
-    retired: timedelta | None,
-    due: bool,  # noqa: FBT001 - a parameter
-    due_without_previous: bool,  # noqa: FBT001 - a parameter
+    role: Role, retired: timedelta | None, *, due: bool, due_without_previous: bool
 ) -> None:
     found = Generation(NAME, role, None, None if retired is None else NOON - retired)
     assert timedelta(seconds=60) == GRACE

@@ -1,15 +1,8 @@
-"""Projection of coupons and offers: which domains are reserved, and which URLs are stored."""
-
-from typing import Final
+"""Projection of coupons: which domains are reserved."""
 
 import pytest
 
-from indexer.projection.offers import is_reserved, project_offer
-from indexer.records.related import AffiliateProgramRecord, OfferRecord
-from indexer.records.shop import ShopRecord
-from tests.support.catalogues import offer, program, shop
-
-NORD: Final = ShopRecord.model_validate(shop("Nord", "nord.internal", id="s1", checkout_hosts=["pay.internal"]))
+from indexer.projection.offers import is_reserved
 
 
 @pytest.mark.rule("A4")
@@ -22,24 +15,5 @@ NORD: Final = ShopRecord.model_validate(shop("Nord", "nord.internal", id="s1", c
         ("a.internal", False),
     ],
 )  # fmt: skip
-def test_the_names_of_the_two_standards_are_reserved_and_no_others(domain: str, reserved: bool) -> None:  # noqa: FBT001
+def test_the_names_of_the_two_standards_are_reserved_and_no_others(domain: str, *, reserved: bool) -> None:
     assert is_reserved(domain) is reserved
-
-
-@pytest.mark.rule("A10")
-@pytest.mark.parametrize(
-    ("url", "valid"),
-    [
-        ("https://nord.internal/a", True),
-        ("https://shop.nord.internal/a", True),
-        ("https://pay.internal/a", True),
-        ("https://go.network.internal/a", False),
-        ("http://nord.internal/a", False),
-        ("nonsense", False),
-    ],
-)
-def test_only_a_valid_url_is_stored_and_the_networks_host_is_none_of_them(url: str, valid: bool) -> None:  # noqa: FBT001
-    its_program = AffiliateProgramRecord.model_validate(program("s1", "Net"))
-    document = project_offer(OfferRecord.model_validate(offer("o1", "s1", url=url)), NORD, its_program)
-    assert document.checkout_url == (url if valid else None)
-    assert (document.affiliate is not None) is valid

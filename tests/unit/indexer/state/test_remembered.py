@@ -177,10 +177,7 @@ def test_a_shop_that_a_catalogue_lacked_comes_back_with_the_next_catalogue_unles
     ],
 )
 def test_a_shop_that_a_change_brought_stays_while_it_is_newer_than_all_that_the_catalogue_has(
-    tmp_path: Path,
-    changed: Age,
-    newest: Age,
-    stays: bool,  # noqa: FBT001 - a parameter
+    tmp_path: Path, changed: Age, newest: Age, *, stays: bool
 ) -> None:
     former = _former(tmp_path, {"shops": []}, _upsert("shops", _shop("Brought", changed)))
     with _fresh(tmp_path, former, {"shops": [_shop("B", newest, "s2")]}) as state:

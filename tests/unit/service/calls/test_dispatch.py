@@ -1,7 +1,6 @@
 """The dispatch of one call: order, deadline, retry, and what is logged."""
 
 import asyncio
-import json
 import logging
 from functools import partial
 from pathlib import Path
@@ -24,7 +23,7 @@ from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.protocol import FindQuery, Found
 from service.search.reference.backend import ReferenceBackend
 from service.tools.registry import REGISTRY
-from tests.support.worlds import BOOKS_VIEW, SHOPS, reference_world
+from tests.support.worlds import SHOPS, reference_world
 
 CALLER = Caller(Channel.REST, new_request_id())
 
@@ -65,14 +64,6 @@ def _dispatcher(live: LiveData) -> Dispatcher:
 
 async def _given(arguments: object) -> object:
     return arguments
-
-
-async def test_the_answer_is_a_document_and_its_bytes(tmp_path: Path) -> None:
-    world = reference_world(tmp_path)
-    dispatcher = _dispatcher(LiveData(world, 5.0))
-    outcome = await dispatcher.call("get_shop", lambda: _given({"shop_domain": "shop_books"}), CALLER)
-    assert (json.loads(outcome.body), outcome.error, outcome.stamp) == (BOOKS_VIEW, None, world.stamp)
-    assert json.loads(json.dumps(outcome.document)) == BOOKS_VIEW
 
 
 @pytest.mark.rule("R5")

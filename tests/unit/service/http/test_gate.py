@@ -25,19 +25,10 @@ def test_a_request_beyond_the_bound_is_refused_and_takes_no_slot() -> None:
     gate = Gate(2, metrics)
     gate.enter()
     gate.enter()
-    with pytest.raises(OverloadedError) as refused:
-        gate.enter()
-    with pytest.raises(OverloadedError):
-        gate.check()
+    for refuses in (gate.enter, gate.check):
+        with pytest.raises(OverloadedError):
+            refuses()
     assert gate.in_flight == metrics.now == 2
     gate.leave()
     gate.leave()
-    assert refused.value.problem() == {
-        "type": "urn:shop-directory:problem:overloaded",
-        "title": "Overloaded",
-        "status": 503,
-        "detail": "The service has as much to do as it can. Nothing was done; try again in 1 second.",
-        "code": "overloaded",
-    }
-    assert refused.value.retry_after == 1
     assert (gate.in_flight, metrics.changes) == (0, [1, 1, -1, -1])

@@ -31,16 +31,8 @@ def test_an_object_is_decoded_with_its_numbers_as_they_are() -> None:
     }
 
 
-@pytest.mark.parametrize("secret", ["hunter2", "\\ud800hunter2", "hunter2\x01"])
-def test_a_refusal_never_repeats_the_body(secret: str) -> None:
-    with pytest.raises(InvalidInputError) as raised:
-        decode_object(f'{{"password":"{secret}","password":1}}'.encode())
-    assert "hunter2" not in str(raised.value.problem())
-    assert "password" not in str(raised.value.problem())
-
-
 @pytest.mark.parametrize(("levels", "taken"), [(31, True), (32, False)])
-def test_nesting_has_a_limit(levels: int, taken: bool) -> None:  # noqa: FBT001 - a parameter
+def test_nesting_has_a_limit(levels: int, *, taken: bool) -> None:
     raw = b'{"a":' + b"[" * levels + b"]" * levels + b"}"
     if taken:
         assert list(decode_object(raw)) == ["a"]
@@ -87,7 +79,7 @@ async def test_a_caller_who_leaves_has_sent_no_body() -> None:
         (None, False),
     ],
 )
-def test_json_is_declared_by_its_media_type(content_type: str | None, expected: bool) -> None:  # noqa: FBT001 - a parameter
+def test_json_is_declared_by_its_media_type(content_type: str | None, *, expected: bool) -> None:
     assert is_json(content_type) is expected
 
 

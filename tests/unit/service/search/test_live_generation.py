@@ -1,7 +1,7 @@
 """Which snapshot answers while the typeahead of a new stamp is being opened, cannot be opened, or is slow (C1, C2)."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -138,11 +138,19 @@ async def test_the_new_snapshot_replaces_the_former_as_soon_as_it_can(world: Wor
     assert (current.stamp, current.suggest(_QUERY)) == (later, former.suggest(_QUERY))
 
 
-async def test_after_a_pause_a_request_waits_for_what_was_published_meanwhile(world: World) -> None:
+@pytest.mark.rule("C2")
+@pytest.mark.parametrize(
+    ("now", "ask"),
+    [(600.0, PlannedBackend.snapshot), (0.5, PlannedBackend.refresh)],
+    ids=["after a pause", "where the generation is gone"],
+)
+async def test_a_request_waits_for_what_was_published_meanwhile(
+    world: World, now: float, ask: Callable[[PlannedBackend], Coroutine[None, None, PlannedSnapshot]]
+) -> None:
     await world.started()
     later = world.engine.publish()
-    world.now = 600.0
-    asking = asyncio.create_task(world.backend.snapshot())
+    world.now = now
+    asking = asyncio.create_task(ask(world.backend))
     await asyncio.sleep(0.01)
     assert not asking.done()
     await world.files_come()
@@ -174,15 +182,3 @@ async def test_a_failed_opening_is_tried_again_once_a_second(world: World, caplo
     await world.files_come()
     assert (await world.backend.snapshot()).suggest(_QUERY) == former.suggest(_QUERY)
     assert world.backend.typeahead_state() == _READY
-
-
-@pytest.mark.rule("C2")
-async def test_a_generation_that_is_gone_is_not_answered_from_again(world: World) -> None:
-    await world.started()
-    later = world.engine.publish()
-    world.now = 0.5
-    asking = asyncio.create_task(world.backend.refresh())
-    await asyncio.sleep(0.01)
-    assert not asking.done()
-    await world.files_come()
-    assert (await asking).stamp == later

@@ -48,7 +48,7 @@ def test_what_matches_is_exactly_what_has_a_tier(shop: Fields, text: str, length
         ("garden b", True, "WORDS INFIX LABELS CATEGORY"),
     ],
 )
-def test_a_plan_has_the_tiers_that_can_hold_a_shop(text: str, category: bool, tiers: str) -> None:  # noqa: FBT001
+def test_a_plan_has_the_tiers_that_can_hold_a_shop(text: str, tiers: str, *, category: bool) -> None:
     query = query_forms(text)
     plan = find_plan(query, dict.fromkeys(query.words, ("garden",) if category else ()), ())
     by_forms = [FindTier.EQUALS_FULL, FindTier.BEGINS_FULL, FindTier.BEGINS_KEY] if text else []

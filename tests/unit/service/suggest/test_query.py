@@ -4,13 +4,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from index_mappings.generations import Stamp
 from service.errors import InvalidInputError
 from service.search.protocol import SuggestQuery
-from service.suggest.encoding import entity_tag
 from service.suggest.query import ParsedQuery, parse
-
-STAMP = Stamp(1, "20261121t093000000000-abcdef", 1, "2026-11-21T09:30:00Z", None, {})
 
 
 @pytest.mark.rule("I70", "R4", "E6", "R3", "R3.query_string")
@@ -72,13 +68,3 @@ def test_a_query_string_has_a_limit() -> None:
     with pytest.raises(InvalidInputError) as raised:
         parse(b"q=&_=" + b"x" * (16_385 - 5))
     assert raised.value.problem()["detail"] == "The query string may hold at most 16,384 bytes."
-
-
-@pytest.mark.rule("C1")
-def test_a_tag_is_that_of_the_data_and_of_everything_asked() -> None:
-    asked = [parse(raw) for raw in (b"q=a", b"q=A", b"q=a+", b"q=a&limit=7", b"q=a&country=DE")]
-    later = Stamp(1, STAMP.generation, 2, STAMP.built_at, None, {})
-    tags = [entity_tag(STAMP, parsed) for parsed in asked] + [entity_tag(later, asked[0])]
-    assert len(set(tags)) == 6
-    assert entity_tag(STAMP, parse(b"_=3&limit=8&q=a")) == tags[0]
-    assert (tags[0][:1], tags[0][-1:], len(tags[0])) == (b'"', b'"', 34)

@@ -60,9 +60,3 @@ def test_arguments_are_an_object(arguments: object) -> None:
 )
 def test_a_reference_is_reduced_to_an_id_or_a_host(text: str, lookup: str | None) -> None:
     assert reduce_reference(text) == lookup
-
-
-@pytest.mark.rule("R2.ignored")
-def test_a_tool_without_a_shop_does_not_look_at_one() -> None:
-    arguments = {"shop_domain": "   ", "shop_id_or_domain": "x" * 5000}
-    assert validated(ListCategoriesRequest, arguments) == ListCategoriesRequest()
