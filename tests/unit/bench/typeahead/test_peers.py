@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from opensearchpy import OpenSearch
@@ -59,13 +60,13 @@ def test_a_peer_answers_with_the_right_shop_first(
         assert "install" in absent
         assert peer.name == COMPILED or not pytestconfig.getoption("--require-real")
         return
-    folder = tmp_path / peer.name
-    folder.mkdir()
-    built = peer.build(_corpus(tmp_path), folder)
-    assert built.seconds > 0
-    with peer.serving(folder) as served, _asking(peer, served.port) as ask:
-        _check(peer, ask)
-        pids = descendants(served.pids)
+    # Not in pytest's folder: each start of pytest closes that to the user that PostgreSQL runs as.
+    with TemporaryDirectory(prefix="shop-directory-peer-") as folder:
+        built = peer.build(_corpus(tmp_path), Path(folder))
+        assert built.seconds > 0
+        with peer.serving(Path(folder)) as served, _asking(peer, served.port) as ask:
+            _check(peer, ask)
+            pids = descendants(served.pids)
     assert built.index_mb > 0 or peer.name in {"minisearch", "orama"}
     assert any(character.isdigit() for character in peer.version())
     assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
