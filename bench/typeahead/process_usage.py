@@ -25,7 +25,11 @@ def memory(served: RunningServer) -> Memory:
     """The current memory of the processes of a server."""
     totals = {"Rss": 0, "Pss": 0}
     for pid in descendants(served.pids):
-        for line in Path(f"/proc/{pid}/smaps_rollup").read_text("ascii").splitlines():
+        try:
+            lines = Path(f"/proc/{pid}/smaps_rollup").read_text("ascii").splitlines()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # the process has ended
+        for line in lines:
             name, _, rest = line.partition(":")
             if name in totals:
                 totals[name] += int(rest.split()[0]) * 1024

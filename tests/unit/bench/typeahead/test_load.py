@@ -236,12 +236,15 @@ def test_descendants_and_their_memory_are_counted() -> None:
     alone = memory(RunningServer(0, (os.getpid(),))).rss_mb
     command = [sys.executable, "-c", "import sys; print(flush=True); sys.stdin.read()"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdin is not None
         assert child.stdout is not None
         child.stdout.readline()
         assert set(descendants((os.getpid(), child.pid))) >= {os.getpid(), child.pid}
         assert descendants((os.getpid(),)).count(child.pid) == 1
         assert memory(RunningServer(0, (os.getpid(),))).rss_mb > alone
-        child.communicate()
+        child.stdin.close()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert memory(RunningServer(0, (child.pid,))).rss_mb == 0  # it has ended, and nobody has waited for it yet
     assert child.pid not in descendants((os.getpid(),))
 
 
