@@ -4,23 +4,19 @@ Every wait is bounded, and a message about a process always names its log and sh
 """
 
 import os
-import secrets
 import signal
 import socket
 import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 STOP_BOUND_S: Final = 30.0
 _POLL_S: Final = 0.02
-_LOWEST_PORT: Final = 10_000
-_HIGHEST_PORT: Final = 65_535
-_OUTGOING_PORTS: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _LOG_TAIL: Final = 25
 
 
@@ -29,21 +25,12 @@ class ProcessError(Exception):
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Returns that many different loopback ports that nothing listens on.
-
-    They are below those that the system gives to outgoing connections, one of which could otherwise take a port before
-    its server does: the tests make thousands of them at the same time.
-    """
-    below = int(_OUTGOING_PORTS.read_text("ascii").split()[0])
-    candidates = range(_LOWEST_PORT, below if below > _LOWEST_PORT else _HIGHEST_PORT)
-    ports: list[int] = []
+    """Returns that many different loopback ports that nothing listens on."""
     with ExitStack() as held:  # all held together, so that they differ
-        while len(ports) < count:
-            port = secrets.choice(candidates)  # not `random`, which tests seed
-            with suppress(OSError):  # in use
-                held.enter_context(socket.socket()).bind(("127.0.0.1", port))
-                ports.append(port)
-    return tuple(ports)
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return tuple(one.getsockname()[1] for one in sockets)
 
 
 class Startable(ABC):
