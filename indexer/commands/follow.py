@@ -101,7 +101,7 @@ def follow_command(
         following = Following(
             workspace.sink, workspace.states, source, options, reconciling=reconciler, on_batch=_log_batch
         )
-        with closing(source), _low_priority(), _stopped_by_signals() as stop_event:
+        with closing(source), _low_priority(), stopped_by_signals() as stop_event:
             summary = following.run(stop_event)
     found = FaultReport() if reconciler is None else reconciler.total
     print(json.dumps(_as_wire(summary, found)) if as_json else _as_text(summary, found))
@@ -157,12 +157,13 @@ def _low_priority() -> Iterator[None]:
 
 
 @contextmanager
-def _stopped_by_signals() -> Iterator[threading.Event]:
+def stopped_by_signals() -> Iterator[threading.Event]:
     """An event that SIGTERM and SIGINT set, so that the job ends after the current micro-batch."""
     stop_event = threading.Event()
     former = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     for number in former:
-        signal.signal(number, lambda *_: stop_event.set())
+        # Set in a thread: this one may be in `stop_event.wait`, and hold the lock that `set` needs.
+        signal.signal(number, lambda *_: threading.Thread(target=stop_event.set).start())
     try:
         yield stop_event
     finally:

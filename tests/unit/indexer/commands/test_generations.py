@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from indexer.commands.follow import stopped_by_signals
 from indexer.sinks.lease import holding
 from tests.support.catalogues import shop
 from tests.unit.indexer.commands.index_operator import Operator
@@ -219,6 +220,14 @@ def test_follow_has_a_low_priority_and_ends_with_exit_code_0_on_a_signal(operato
     assert (following.returncode, out.startswith("Followed for ")) == (0, True)
     done = "1 changes applied, 0 older, 0 refused; 3 documents written, 0 removed in 1 updates; 0 attempts failed."
     assert f": {done} Compared " in out
+
+
+@pytest.mark.timeout(20)
+def test_a_signal_stops_following_even_while_the_follower_takes_the_lock_of_its_wait() -> None:
+    with stopped_by_signals() as stop:
+        with stop._cond:  # type: ignore[attr-defined]  # as `stop.wait` has it for a moment
+            signal.raise_signal(signal.SIGTERM)
+        assert stop.wait(10)
 
 
 @pytest.mark.rule("G3")
