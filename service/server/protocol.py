@@ -18,7 +18,7 @@ _HEAD_BYTES: Final = 64 * 1024
 # A header line has a colon and a line break besides its name and value.
 _HEADER_SEPARATORS: Final = 3
 _CACHED_HOSTS: Final = 256
-# A refused connection stays open this long, so that the client can read the reason.
+# How long a client that is refused may go on sending while it reads the reason.
 _REFUSED_SECONDS: Final = 1.0
 _NOT_HTTP: Final = InvalidInputError(
     "The request is not valid HTTP, its method is unknown, or its head is too long. Percent-encode # and what is not"
@@ -44,6 +44,8 @@ class BoundedProtocol(HttpToolsProtocol):
     # The entry in the table of connections; None for a refused connection.
     _connection: Connection | None = None
     _connection_refused = False
+    # The last response is written: what still arrives is discarded.
+    _ending = False
     _messages_started = 0
     _message_complete = False
     _reading_head = False
@@ -79,6 +81,10 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.timeout_keep_alive_task is not None:
             self.timeout_keep_alive_task.cancel()
             self.timeout_keep_alive_task = None
+        self._stop_running_cycle()
+
+    def _stop_running_cycle(self) -> None:
+        """Stop the work for a request that is not answered."""
         running = self._running_cycle
         if running is None or running.response_complete:
             return
@@ -97,9 +103,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse received bytes, unless the head has grown too long."""
-        if self._connection_refused:
-            # The refusal has been sent already.
-            self.transport.close()
+        if self._ending:
             return
         while data and not self.transport.is_closing() and not self._refusal_pending:
             room = _HEAD_BYTES - self._head_bytes if self._reading_head else _HEAD_BYTES
@@ -212,12 +216,25 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def _refuse_connection(self) -> None:
-        """Send 503, and close the connection once the client may have read it."""
+        """Send 503, and close the connection."""
         if not self._table.reserve_refusal():
             self.transport.abort()
             return
         self._connection_refused = True
-        self.transport.write(self._refusal(OverloadedError(), new_request_id()))
+        self._end_with(self._refusal(OverloadedError(), new_request_id()))
+
+    def _end_with(self, response: bytes) -> None:
+        """Write the last response of the connection, and close it once the client has, or after a second.
+
+        Closing while the client still sends would reset the connection, and a client may not be able to read a response
+        before a reset (RFC 9112, 9.6).
+        """
+        self._ending = True
+        self.transport.write(response)
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self.flow.resume_reading()
+        self._cancel_receive_timer()
         self._receive_timer = self.loop.call_later(_REFUSED_SECONDS, self.transport.close)
 
     def pause_writing(self) -> None:
@@ -266,8 +283,10 @@ class BoundedProtocol(HttpToolsProtocol):
         self._coalescing.flush()
         request = new_request_context(new_request_id())
         request.outcome = _NOT_HTTP.code
-        self.transport.write(self._refusal(_NOT_HTTP, request.request_id))
-        self.transport.close()
+        self._end_with(self._refusal(_NOT_HTTP, request.request_id))
+        self._stop_running_cycle()
+        if self._connection is not None:
+            self._table.mark_idle(self._connection)
         # The application, which logs all other requests, has not received this one.
         log_call(NO_METRICS, request, channel=Channel.REST.value, route=NO_ROUTE, status=_NOT_HTTP.status)
 

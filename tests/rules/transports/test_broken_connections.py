@@ -1,5 +1,7 @@
 """A connection on which something is not HTTP: what came whole before it is answered, then it is refused and closed."""
 
+import time
+from socket import socket
 from typing import Final
 
 import pytest
@@ -60,6 +62,27 @@ def test_what_came_whole_before_it_is_answered_first(
 ) -> None:
     parts = [b"".join(whole) + broken] if together else [*whole, broken]
     assert _answers(base, *parts) == [*answered, _REFUSED]
+
+
+@pytest.mark.rule("E1", "E5")
+@pytest.mark.parametrize("broken", [GARBAGE, CHUNKED, LONG], ids=["garbage", "a broken body", "a head too long"])
+def test_a_client_that_still_sends_can_read_why_it_is_refused(base: str, broken: bytes) -> None:
+    with connect(base) as connection:
+        connection.sendall(broken)
+        received = connection.recv(1)
+        connection.sendall(b"x" * 400_000)
+        received += b"".join(iter(lambda: connection.recv(65_536), b""))
+        assert [reply.status for reply in replies(received)] == [400]
+        # The server waits no longer than a second for the client to close the connection.
+        with pytest.raises(ConnectionError):
+            _send_for(5.0, connection)
+
+
+def _send_for(seconds: float, connection: socket) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        connection.sendall(b"x")
+        time.sleep(0.05)
 
 
 @pytest.mark.rule("E1", "E5")
