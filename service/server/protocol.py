@@ -43,7 +43,6 @@ class BoundedProtocol(HttpToolsProtocol):
 
     # The entry in the table of connections; None for a refused connection.
     _connection: Connection | None = None
-    _connection_refused = False
     # The last response is written: what still arrives is discarded.
     _ending = False
     _messages_started = 0
@@ -74,7 +73,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._cancel_receive_timer()
         if self._connection is not None:
             self._table.remove(self._connection)
-        elif self._connection_refused:
+        elif self._ending:
             self._table.release_refusal()
         self.resume_writing()
         super().connection_lost(exc)
@@ -220,7 +219,6 @@ class BoundedProtocol(HttpToolsProtocol):
         if not self._table.reserve_refusal():
             self.transport.abort()
             return
-        self._connection_refused = True
         self._end_with(self._refusal(OverloadedError(), new_request_id()))
 
     def _end_with(self, response: bytes) -> None:
@@ -231,8 +229,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """
         self._ending = True
         self.transport.write(response)
-        if self.transport.can_write_eof():
-            self.transport.write_eof()
+        self.transport.write_eof()
         self.flow.resume_reading()
         self._cancel_receive_timer()
         self._receive_timer = self.loop.call_later(_REFUSED_SECONDS, self.transport.close)

@@ -129,7 +129,9 @@ def test_where_all_connections_have_a_request_the_next_one_is_refused_with_a_pro
         time.sleep(0.2)
         with connect(service.port) as refused:
             refused.sendall(_HEALTH)
-            came = b""
+            came = refused.recv(1)
+            # A client that still sends can read the reason.
+            refused.sendall(b"x" * 400_000)
             while part := refused.recv(65_536):
                 came += part
         with connect(service.port, _OTHER) as other:
@@ -139,3 +141,19 @@ def test_where_all_connections_have_a_request_the_next_one_is_refused_with_a_pro
     assert b"\r\nretry-after: 1\r\n" in lines
     assert b"\r\nconnection: close" in lines
     assert json.loads(body)["code"] == "overloaded"
+
+
+@pytest.mark.rule("E6")
+def test_connections_on_which_something_is_not_http_make_room_and_get_no_second_answer(
+    embedded: Location, tmp_path: Path
+) -> None:
+    settings = {**embedded.settings(), "MAX_CONNECTIONS_PER_ADDRESS": "5"}
+    # The application answers without reading the body, which is refused first.
+    broken = b"POST /nowhere HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nnonsense\r\n"
+    with serving(tmp_path / "service", settings) as service, ExitStack() as stack:
+        callers = [stack.enter_context(connect(service.port)) for _ in range(5)]
+        assert {status_of(caller, broken) for caller in callers} == {400}
+        with connect(service.port) as another:
+            assert status_of(another) == 200
+        assert {caller.recv(1) for caller in callers} == {b""}
+        assert service.wrong_lines() == []
