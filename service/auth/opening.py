@@ -2,9 +2,14 @@
 
 from enum import StrEnum
 from pathlib import Path
+from typing import Final
 
 from service.auth.protocol import TokenStore
 from service.redis.access import RedisAccess
+
+
+# A caller of the service waits for it with every request.
+_REQUEST_SECONDS: Final = 0.8
 
 
 class TokenStoreKind(StrEnum):
@@ -14,7 +19,9 @@ class TokenStoreKind(StrEnum):
     REDIS = "redis"
 
 
-def open_tokens(kind: TokenStoreKind, path: Path, redis: RedisAccess, prefix: str) -> TokenStore:
+def open_tokens(
+    kind: TokenStoreKind, path: Path, redis: RedisAccess, prefix: str, *, timeout: float = _REQUEST_SECONDS
+) -> TokenStore:
     """Open a store; it connects at the first call.
 
     Args:
@@ -22,6 +29,7 @@ def open_tokens(kind: TokenStoreKind, path: Path, redis: RedisAccess, prefix: st
         path: the file of the SQLite store.
         redis: how Redis is reached.
         prefix: the prefix of keys in Redis.
+        timeout: seconds that a call of Redis may take.
     """
     if kind is TokenStoreKind.SQLITE:
         from service.auth.sqlite import SqliteTokenStore
@@ -29,4 +37,4 @@ def open_tokens(kind: TokenStoreKind, path: Path, redis: RedisAccess, prefix: st
         return SqliteTokenStore(path)
     from service.auth.redis import RedisTokenStore
 
-    return RedisTokenStore(redis, prefix)
+    return RedisTokenStore(redis, prefix, timeout)

@@ -28,6 +28,8 @@ _SPAN: Final = re.compile("([1-9][0-9]{0,4})([hd])")
 # The options of settings whose names differ.
 _OPTIONS: Final = {"token_store": "--store", "token_file": "--path", "redis_prefix": "--prefix"}
 _SECONDS: Final = {"h": 3600, "d": 86_400}
+# No request waits for a command, and revoking a token must not fail because Redis is slow.
+_COMMAND_SECONDS: Final = 5.0
 
 
 def _complete_ids(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
@@ -206,12 +208,23 @@ def _with_store(settings: "StoreSettings", work: Callable[[TokenStore], Awaitabl
     try:
         return asyncio.run(_call_store(settings, work))
     except TokensUnavailable as error:
-        end_command(ExitCode.UNAVAILABLE, f"Nothing was done: the token store does not answer ({error}).")
+        # A store that did not answer in time may have made the change.
+        end_command(
+            ExitCode.UNAVAILABLE,
+            f"The token store does not answer ({error}). If a token was to be issued or revoked, `list` will show whether"
+            " it was.",
+        )
 
 
 async def _call_store(settings: "StoreSettings", work: Callable[[TokenStore], Awaitable[T]]) -> T:
     """Open the store, call it and close it."""
-    store = open_tokens(settings.token_store, settings.token_file, settings.redis_access, settings.redis_prefix)
+    store = open_tokens(
+        settings.token_store,
+        settings.token_file,
+        settings.redis_access,
+        settings.redis_prefix,
+        timeout=_COMMAND_SECONDS,
+    )
     try:
         return await work(store)
     finally:

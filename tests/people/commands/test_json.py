@@ -71,7 +71,10 @@ PROBLEMS: Final = {
     "token --path my-shops list": (
         3,
         "unavailable",
-        "Nothing was done: the token store does not answer (the token file FOLDER/my-shops: IsADirectoryError).",
+        (
+            "The token store does not answer (the token file FOLDER/my-shops: IsADirectoryError). "
+            "If a token was to be issued or revoked, `list` will show whether it was."
+        ),
     ),
     "rechecks claim --worker a/b": (
         2,

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 import time
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from service.auth.secrets import hash_of, is_token_text
 from service.commands.tokens import token
 from service.redis.access import DEFAULT_REDIS, RedisAccess
 from tests.rules.auth.watched import StoreLocation
+from tests.support.real.redis import RedisServer
 
 
 def _run(location: StoreLocation, *arguments: str) -> Result:
@@ -91,6 +93,20 @@ def test_a_revoked_token_is_gone_and_an_unknown_id_is_exit_code_1(location: Stor
     assert left.stderr == f"There are no tokens in {_named(location)}.\n"
 
 
+@pytest.mark.redis
+@pytest.mark.rule("Q1")
+def test_a_token_is_revoked_in_a_redis_that_is_too_slow_for_requests(tmp_path: Path, redis_program: str) -> None:
+    with RedisServer(redis_program, tmp_path) as server:
+        location = (TokenStoreKind.REDIS, tmp_path, RedisAccess(server.url), "slow")
+        made = json.loads(_run(location, "new", "--name", "a", "--json").stdout)
+        server.process.pause()
+        resuming = threading.Timer(1.5, server.process.resume)
+        resuming.start()
+        revoked = _run(location, "revoke", made["id"])
+        resuming.join()
+        assert (revoked.exit_code, _find(location, made["token"])) == (0, None)
+
+
 @pytest.mark.parametrize(("span", "seconds"), [("90d", 90 * 86_400), ("12h", 12 * 3600)])
 def test_a_span_ends_that_long_from_now(tmp_path: Path, span: str, seconds: int) -> None:
     location = (TokenStoreKind.SQLITE, tmp_path / "tokens.sqlite", DEFAULT_REDIS, "")
@@ -135,7 +151,8 @@ def test_a_wrong_url_is_exit_code_2_and_a_store_away_3(tmp_path: Path) -> None:
         "SHOP_DIRECTORY_REDIS_URL is wrong: "
         "it must be a redis://, rediss:// or unix:// URL, without options other than db.\n"
     )
-    assert away.stderr == "Nothing was done: the token store does not answer (Redis: ConnectionError).\n"
+    after = "If a token was to be issued or revoked, `list` will show whether it was.\n"
+    assert away.stderr == f"The token store does not answer (Redis: ConnectionError). {after}"
     assert unreadable.stderr == (
-        f"Nothing was done: the token store does not answer (the token file {tmp_path}: IsADirectoryError).\n"
+        f"The token store does not answer (the token file {tmp_path}: IsADirectoryError). {after}"
     )
