@@ -18,6 +18,7 @@ from typing import Final, Self
 STOP_BOUND_S: Final = 30.0
 _POLL_S: Final = 0.02
 _LOG_TAIL: Final = 25
+_returned: Final[set[int]] = set()
 
 
 class ProcessError(Exception):
@@ -25,12 +26,17 @@ class ProcessError(Exception):
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Returns that many different loopback ports that nothing listens on."""
+    """Returns that many different loopback ports that nothing listens on, and that were not returned before."""
+    ports: list[int] = []
     with ExitStack() as held:  # all held together, so that they differ
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
+        while len(ports) < count:
+            one = held.enter_context(socket.socket())
             one.bind(("127.0.0.1", 0))
-        return tuple(one.getsockname()[1] for one in sockets)
+            port = one.getsockname()[1]
+            if port not in _returned:  # the server of a returned one may not listen yet
+                ports.append(port)
+    _returned.update(ports)
+    return tuple(ports)
 
 
 class Startable(ABC):

@@ -50,10 +50,13 @@ class RedisServer(Server):
         self.process.wait_for(self.answers, "answering", START_BOUND_S)
 
     def answers(self) -> bool:
-        """Returns whether it answers a PING."""
+        """Returns whether it answers a PING, and not another server at its port."""
         try:
-            with socket.create_connection((_LOOPBACK, self.port), timeout=_ANSWER_BOUND_S) as connection:
-                connection.sendall(b"PING\r\n")
-                return connection.recv(16) == b"+PONG\r\n"
+            with (
+                socket.create_connection((_LOOPBACK, self.port), timeout=_ANSWER_BOUND_S) as connection,
+                connection.makefile("rb") as replies,
+            ):
+                connection.sendall(b"PING\r\nINFO server\r\nQUIT\r\n")
+                return replies.readline() == b"+PONG\r\n" and b"process_id:%d\r\n" % self.process.pid in replies
         except OSError:
             return False

@@ -5,6 +5,7 @@ They fail over within a second or two, where servers of an operator would wait l
 
 import re
 import subprocess
+from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -86,6 +87,19 @@ class SentinelServer(RedisServer):
 class _Group(Startable):
     servers: tuple[RedisServer, ...]
 
+    def _begin(self) -> None:
+        for server in self.servers:
+            server.start()
+        try:
+            self._agree()
+        except ProcessError as error:
+            logs = [server.process.describe("is one of the group") for server in self.servers]
+            raise ProcessError("\n".join((str(error), *logs))) from None
+
+    @abstractmethod
+    def _agree(self) -> None:
+        """Waits until the servers, which all run, know each other."""
+
     def stop(self) -> None:
         for server in reversed(self.servers):
             server.stop()
@@ -105,9 +119,7 @@ class SentinelsOfRedis(_Group):
         self.servers = (self.master, self.replica, *self.sentinels)
         self.addresses = tuple(f"{_LOOPBACK}:{sentinel.port}" for sentinel in self.sentinels)
 
-    def _begin(self) -> None:
-        for server in self.servers:
-            server.start()
+    def _agree(self) -> None:
         wait_until(self.master, ("INFO", "replication"), "state=online")
         for sentinel in self.sentinels:
             wait_until(sentinel, ("SENTINEL", "MASTER", MASTER_NAME), "num-other-sentinels\n2")
@@ -136,9 +148,7 @@ class ClusterOfRedis(_Group):
                 return next(node for node in self.servers if node.port == port)
         raise ProcessError(f"no server owns slot {slot}")
 
-    def _begin(self) -> None:
-        for node in self.servers:
-            node.start()
+    def _agree(self) -> None:
         made = ["--cluster", "create", *self.addresses, "--cluster-replicas", str(self._replicas), "--cluster-yes"]
         redis_cli(self.servers[0].port, *made)
         for node in self.servers:
