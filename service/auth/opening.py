@@ -7,7 +7,6 @@ from typing import Final
 from service.auth.protocol import TokenStore
 from service.redis.access import RedisAccess
 
-
 # A caller of the service waits for it with every request.
 _REQUEST_SECONDS: Final = 0.8
 

@@ -211,8 +211,8 @@ def _with_store(settings: "StoreSettings", work: Callable[[TokenStore], Awaitabl
         # A store that did not answer in time may have made the change.
         end_command(
             ExitCode.UNAVAILABLE,
-            f"The token store does not answer ({error}). If a token was to be issued or revoked, `list` will show whether"
-            " it was.",
+            f"The token store does not answer ({error}). "
+            "If a token was to be issued or revoked, `list` will show whether it was.",
         )
 
 
