@@ -64,11 +64,11 @@ _UNDECOMPOSABLE: Final = {
     "ŀ": "l",
 }
 
-# Characters below are cached: alphabets, marks and punctuation, without the many thousands of ideographs.
-_CACHED_BELOW: Final = 0x3000
+# The most characters that a table caches, more than a catalogue of many scripts has: 2 MB.
+_MAX_CACHED: Final = 16_384
 
 
-class Characters(dict[int, str | None]):
+class Characters(dict[int, int | str | None]):
     """A table for `str.translate` that is computed by a rule and cached.
 
     The cache is bounded, because queries may have any character.
@@ -83,10 +83,13 @@ class Characters(dict[int, str | None]):
         super().__init__()
         self._rule = rule
 
-    def __missing__(self, code: int) -> str | None:
+    def __missing__(self, code: int) -> int | str | None:
         """Compute the replacement of a character that is not cached."""
-        replacement = self._rule(chr(code))
-        if code < _CACHED_BELOW:
+        char = chr(code)
+        replacement: int | str | None = self._rule(char)
+        if replacement == char:
+            replacement = code  # takes less memory
+        if len(self) < _MAX_CACHED:
             self[code] = replacement
         return replacement
 

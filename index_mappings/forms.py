@@ -3,14 +3,14 @@
 The forms of shops are computed once, at projection; a query is folded without variants and compared with them.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from anyascii import anyascii
 
 from index_mappings.documents import Shop
-from index_mappings.hosts import domain_parts, has_dot, reduce_host, unicode_host
+from index_mappings.hosts import DomainParts, domain_parts, has_dot, reduce_host, unicode_host
 from index_mappings.spellings import readings, spellings, without_articles
 from index_mappings.text import (
     fold,
@@ -147,12 +147,13 @@ def shop_forms(name: str, aliases: Iterable[str], domain: str) -> ShopForms:
     return ShopForms(
         names=_unique(*whole.values(), domains, main_forms if by_domain else ()),
         leading=_unique(
-            *(whole[text] for text in (name, *_leading(name, aliases), *rests)), main_forms if name in by_domain else ()
+            *(whole[text] for text in (name, *_leading(name, stated[1:]), *rests)),
+            main_forms if name in by_domain else (),
         ),
         full=_unique(*whole.values(), domains, main_forms),
         keys=_unique(own_keys, domains, by_labels),
         words=_unique((word for form in named for word in form.split()), pieces),
-        infixes=infixes_of(set().union(*whole.values()), domain),
+        infixes=_infixes(set().union(*whole.values()), domains, main_forms, parts),
         labels=labels_of(domain),
         dotted=_unique(by_labels - own_keys),
         rests=_unique(set().union(*(whole[text] for text in single)).difference(*named_otherwise, domains, main_forms)),
@@ -167,9 +168,13 @@ def infixes_of(names: Iterable[str], domain: str) -> tuple[str, ...]:
         domain: reduced by R1.
     """
     parts = domain_parts(domain)
+    return _infixes(names, _domain_forms(domain), _label_forms(parts.main_label), parts)
+
+
+def _infixes(names: Iterable[str], domains: set[str], main_forms: set[str], parts: DomainParts) -> tuple[str, ...]:
     own = joined(fold(unicode_host(parts.without_suffix)))
     # Not names: spellings of the domain have its public suffix, and main labels may be A-labels or not folded.
-    spellings = _domain_forms(domain) | {form for form in _label_forms(parts.main_label) if joined(form) not in own}
+    spellings = domains | {form for form in main_forms if joined(form) not in own}
     unspaced = (joined(name) for name in names if name not in spellings and has_word_character(name))
     return _unique(unspaced, [own])
 
@@ -235,8 +240,10 @@ def _with_joined(forms: frozenset[str]) -> frozenset[str]:
     return forms | {joined(form) for form in forms if has_word_character(form)}
 
 
-def _leading(name: str, aliases: Iterable[str]) -> Iterator[str]:
+def _leading(name: str, aliases: Sequence[str]) -> Iterator[str]:
     """The aliases that count like the name: its last words, or the name in another script."""
+    if not aliases:
+        return
     own, own_scripts = fold(name), scripts_of(fold_by_script(name))
     for alias in aliases:
         scripts = scripts_of(fold_by_script(alias))

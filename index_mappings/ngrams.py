@@ -16,6 +16,7 @@ from index_mappings.tiers import INFIX_MIN
 # The maximum length of prefixes that are terms of their own. The dictionary of whole values has few enough values for a
 # prefix of four characters that a prefix query takes a millisecond or two.
 SHORT_MAX: Final = 3
+_SHORT_LENGTHS: Final = tuple(range(1, SHORT_MAX + 1))
 # Separates the trigrams of two texts, so that no phrase begins in one text and ends in the other.
 _BETWEEN: Final = " "
 
@@ -94,7 +95,7 @@ def is_part_evidence(word: str) -> bool:
 
 def short_prefixes(texts: Iterable[str]) -> list[str]:
     """The distinct prefixes of texts of up to SHORT_MAX characters, in no order."""
-    return list({text[:length] for text in texts for length in range(1, min(len(text), SHORT_MAX) + 1)})
+    return list({text[:length] for text in texts for length in _SHORT_LENGTHS})
 
 
 def trigrams(text: str) -> list[str]:

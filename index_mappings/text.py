@@ -16,7 +16,7 @@ _SCRIPTS: Final = {
     "KATAKANA": "Katakana",
     "HANGUL": "Hangul",
 }
-_STARTS: Final = tuple(_SCRIPTS)
+_NO_SCRIPTS: Final = frozenset(("", " "))
 _LATIN: Final = frozenset(("LATIN",))
 
 
@@ -65,14 +65,18 @@ def words_of(text: str) -> tuple[str, ...]:
 
 def has_word_character(text: str) -> bool:
     """Whether the folded text has any letter, mark or number."""
-    if text.isascii():
-        return text.isalnum() or any(map(str.isalnum, text))
+    return any(map(str.isalnum, text)) if text.isascii() else _has_word_character(text)
+
+
+# The projection asks it of each form of a name several times.
+@lru_cache(maxsize=1_024)
+def _has_word_character(text: str) -> bool:
     return any(unicodedata.category(char)[0] in "LMN" for char in text) and _fold_once(text, TYPED) != ""
 
 
 def is_ideographic(text: str) -> bool:
     """Whether the text has a Han, kana or Hangul character; there a single character is evidence (M3)."""
-    return not text.isascii() and any(unicodedata.name(char, "").startswith(_STARTS) for char in text)
+    return not text.isascii() and not _NO_SCRIPTS.issuperset(map(_script, text))
 
 
 def script_starts(text: str) -> Iterator[int]:
@@ -98,6 +102,7 @@ def scripts_of(text: str) -> frozenset[str]:
     return frozenset(unicodedata.name(char, "").partition(" ")[0] for char in text if char.isalpha())
 
 
+@lru_cache(maxsize=4_096)
 def _script(char: str) -> str:
     """Han, Hiragana, Katakana or Hangul; a space for a space; the empty string for any other character."""
     if char == " ":
