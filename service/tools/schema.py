@@ -3,13 +3,16 @@
 Hosts refuse tools whose schema has anyOf, oneOf or allOf at its root (R2).
 """
 
-from typing import Any, Literal
+from functools import cache
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel
 
 from service.tools.request import ToolRequest
 
 Schema = dict[str, Any]
+
+_KEYWORDS: Final = ("type", "properties", "required", "additionalProperties")
 
 
 def request_schema(model: type[ToolRequest]) -> Schema:
@@ -24,12 +27,15 @@ def response_schema(model: type[BaseModel]) -> Schema:
 
 
 def _flat(model: type[BaseModel], mode: Literal["validation", "serialization"]) -> Schema:
-    schema = model.model_json_schema(mode=mode)
-    definitions = schema.pop("$defs", {})
-    schema.pop("description", None)
-    flat = _flattened(schema, definitions)
-    flat.pop("title", None)
-    return {key: flat[key] for key in ("type", "properties", "required", "additionalProperties") if key in flat}
+    schema = _generated(model, mode)
+    flat = _flattened({key: schema[key] for key in _KEYWORDS if key in schema}, schema.get("$defs", {}))
+    return {key: flat[key] for key in _KEYWORDS if key in flat}
+
+
+# OpenAPI and MCP describe the same models, which takes a tenth of a second each time.
+@cache
+def _generated(model: type[BaseModel], mode: Literal["validation", "serialization"]) -> Schema:
+    return model.model_json_schema(mode=mode)
 
 
 def _flattened(schema: Schema, definitions: dict[str, Schema]) -> Schema:
