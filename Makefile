@@ -19,8 +19,8 @@ BIN := $(VENV)/bin
 COMMIT = $(shell git rev-parse HEAD 2>/dev/null)
 BUILT_AT = $(shell date -u +%Y-%m-%dT%H:%M:%SZ)
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
-# Made once and kept beside its source; otherwise the first service that is started makes it, while it answers.
-MACHINE_CODE = $(BIN)/python -m service.search.typeahead
+# A lock names all packages, so none is looked for; and Python compiles what it imports.
+LOCKED = --require-hashes --no-deps --no-compile
 
 .DEFAULT_GOAL := help
 .PHONY: help run image up test check audit format relevance bench soak golden examples picture settings commands schema lock clean
@@ -30,7 +30,7 @@ help:  ## this list
 	@echo
 	@echo "  make run takes CATALOGUE=(directory or file), HOST, PORT and INDEX=(where the index is kept)"
 
-run: $(VENV)/.run  ## index the sample catalogue (or CATALOGUE=...) and serve it
+run: $(VENV)/.run $(VENV)/.compiled  ## index the sample catalogue (or CATALOGUE=...) and serve it
 	@echo "Indexing $(or $(CATALOGUE),the sample catalogue) into $(INDEX), unless nothing has changed ..."
 	@RUN_BY_MAKE=1 $(BIN)/shop-directory index build --if-changed --data-dir "$(INDEX)" --allow-shrink --fresh-state \
 	  $(if $(CATALOGUE),--catalogue "$(CATALOGUE)")
@@ -66,10 +66,10 @@ format: $(VENV)/.dev  ## write the code as `make check` wants it
 relevance: $(VENV)/.dev  ## the development queries through both engines: success, MRR, keystrokes
 	@$(BIN)/python -m tests.engines.relevance
 
-bench: $(VENV)/.dev  ## the typeahead beside what else one could take (SHOPS="10000 100000 1000000", BENCH_ARGS=...)
+bench: $(VENV)/.dev $(VENV)/.compiled  ## the typeahead beside what else one could take (SHOPS="10000 100000 1000000", BENCH_ARGS=...)
 	@$(BIN)/python -m bench.typeahead --shops $(or $(SHOPS),100000) --json var/performance.json $(BENCH_ARGS)
 
-soak: $(VENV)/.dev  ## what is too long for CI; hours. SOAK=(a file or folder of tests) does a part
+soak: $(VENV)/.dev $(VENV)/.compiled  ## what is too long for CI; hours. SOAK=(a file or folder of tests) does a part
 	@SHOP_DIRECTORY_AGREEMENT=100x20 SHOP_DIRECTORY_TRANSPORT_CALLS=5000 SHOP_DIRECTORY_KILLS=20 \
 	  SHOP_DIRECTORY_SCHEMATHESIS=20000 SHOP_DIRECTORY_CHANGES=10000 SHOP_DIRECTORY_INDEX_KILLS=50 \
 	  SHOP_DIRECTORY_SWAPS=20 SHOP_DIRECTORY_SWAP_ANSWERS=100000 SHOP_DIRECTORY_NODE_KILLS=all \
@@ -117,18 +117,20 @@ $(BIN)/python:
 
 $(VENV)/.run: requirements.lock pyproject.toml | $(BIN)/python
 	@echo "Installing the packages of requirements.lock into $(VENV), for a minute or so ..."
-	@$(PIP_INSTALL) --require-hashes -r requirements.lock
+	@$(PIP_INSTALL) $(LOCKED) -r requirements.lock
 	@echo "Installing this program ..."
 	@$(PIP_INSTALL) --no-deps --no-build-isolation -e .
-	@echo "Compiling the typeahead to machine code, once, for half a minute ..."
-	@$(MACHINE_CODE)
 	@touch $@
 
 $(VENV)/.dev: requirements-dev.lock pyproject.toml | $(BIN)/python
 	@echo "Installing the packages of requirements-dev.lock into $(VENV), for a minute or so ..."
-	@$(PIP_INSTALL) --require-hashes -r requirements-dev.lock
+	@$(PIP_INSTALL) $(LOCKED) -r requirements-dev.lock
 	@echo "Installing this program ..."
 	@$(PIP_INSTALL) --no-deps --no-build-isolation -e .
-	@echo "Compiling the typeahead to machine code, once, for half a minute ..."
-	@$(MACHINE_CODE)
 	@touch $@ $(VENV)/.run
+
+# Otherwise the first service that is started makes the machine code, while it answers; and so do tests, before they run.
+$(VENV)/.compiled: $(VENV)/.run
+	@echo "Compiling the typeahead to machine code, once, for half a minute ..."
+	@$(BIN)/python -m service.search.typeahead
+	@touch $@
