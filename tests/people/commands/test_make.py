@@ -25,7 +25,8 @@ def checkout(tmp_path: Path) -> Path:
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m shop_directory "$@"\n')
     program.chmod(0o755)
     (programs / "python").symlink_to(sys.executable)
-    (tmp_path / ".venv" / ".run").touch()
+    for made in (".run", ".compiled"):
+        (tmp_path / ".venv" / made).touch()
     return tmp_path
 
 
