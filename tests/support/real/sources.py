@@ -121,9 +121,11 @@ def find_postgres(environment: Mapping[str, str] = os.environ) -> Source | Missi
 
 
 def find_chromium(environment: Mapping[str, str] = os.environ) -> Path | Missing:
-    """Returns the `chromium` that tests of the page drive."""
-    program = shutil.which("chromium", path=environment.get("PATH"))
-    return Missing("no chromium on the PATH") if program is None else Path(program)
+    """Returns the Chromium that tests of the page drive: the one without windows, which takes half the time, or any."""
+    for name in ("chromium-headless-shell", "chromium"):
+        if (program := shutil.which(name, path=environment.get("PATH"))) is not None:
+            return Path(program)
+    return Missing("no chromium on the PATH")
 
 
 def find_dev_data(environment: Mapping[str, str] = os.environ) -> Path | Missing:
