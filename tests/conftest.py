@@ -3,6 +3,7 @@
 The former lives in the plugin, so that a run outside this folder can load the same rules by name.
 """
 
+import gc
 import json
 import signal
 import subprocess
@@ -39,6 +40,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """Compile the machine code that was not compiled since its source changed: no test has the time for that."""
     if not hasattr(session.config, "workerinput") and not session.config.option.collectonly:
         subprocess.run([sys.executable, "-m", "service.search.typeahead"], check=True)
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over all that was collected, in which it could hold up a service for a second."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

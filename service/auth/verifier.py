@@ -190,7 +190,7 @@ class TokenVerifier:
         try:
             token = await self._find(secret)
         except (TokensUnavailable, TimeoutError) as error:
-            _LOG.warning("the token store is unavailable: %s", error or "timed out")
+            _LOG.warning("the token store is unavailable: %s", str(error) or "timed out")
             self._retry_at = self._clock.steady() + _RETRY_SECONDS
             self._mark_unavailable()
             return None

@@ -53,7 +53,9 @@ async def test_a_token_that_expires_while_the_store_is_away_is_refused(world: Wo
 
 
 @pytest.mark.rule("Q1")
-async def test_a_store_that_hangs_is_away_and_is_not_waited_for_by_every_caller(world: World) -> None:
+async def test_a_store_that_hangs_is_away_and_is_not_waited_for_by_every_caller(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
     texts = [new_token_text() for _ in range(20)]
     # A client that has asked before: to get to know a cluster takes longer than a look-up may.
     await world.issue()
@@ -66,6 +68,7 @@ async def test_a_store_that_hangs_is_away_and_is_not_waited_for_by_every_caller(
     after = await world.verifier.verify(texts[0])
     assert (set(verdicts), world.store.asked, after) == ({StoreUnavailable()}, 2, Refused())
     assert took < 2
+    assert "the token store is unavailable: timed out" in caplog.messages
 
 
 @pytest.mark.rule("Q1")
