@@ -208,8 +208,7 @@ async def test_an_outdated_request_is_aborted(site: Site, visitor: Visitor) -> N
 
     await suggested(page, "Moss & Fern")
     # A slow browser may type slowly enough for requests in between, which are outdated too.
-    assert given_up[:1] == ["m"]
-    assert "moss" not in given_up
+    assert given_up in (["m"], ["m", "mo"], ["m", "mos"], ["m", "mo", "mos"])
 
 
 async def test_a_late_answer_never_replaces_a_newer_one(site: Site, visitor: Visitor) -> None:

@@ -35,9 +35,10 @@ async def test_what_the_policy_refuses_is_reported(browser: Browser, site: Site)
 async def test_an_unexpected_answer_is_reported(browser: Browser, site: Site) -> None:
     document = "<!doctype html><link rel=icon href='data:,'><script src='/nowhere.js'></script>"
 
-    missing = f"status 404: {site.base}/nowhere.js"
-    assert missing in await left(browser, site, document)
-    assert missing not in await left(browser, site, document, (404,))
+    assert f"status 404: {site.base}/nowhere.js" in await left(browser, site, document)
+    announced = await left(browser, site, document, (404,))
+    # Without the address, whose port may contain the number.
+    assert not any("404" in wrong.replace(site.base, "") for wrong in announced)
 
 
 async def test_exceptions_and_other_origins_are_reported(browser: Browser, site: Site) -> None:
