@@ -131,6 +131,11 @@ class LiveStamp:
             del self._confirmations[next(iter(self._confirmations))]
         return stamp
 
+    @property
+    def latest(self) -> Stamp | None:
+        """The stamp that was read last, however long ago; None before the first."""
+        return self._confirmed
+
     def age_of(self, stamp: Stamp) -> float:
         """Seconds since a stamp was last confirmed to be live; infinite if it never was, or long ago."""
         return self._clock() - self._confirmations.get(stamp.key, -math.inf)

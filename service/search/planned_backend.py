@@ -78,8 +78,11 @@ class PlannedBackend:
         return None if stamp is None else self._usable(stamp)
 
     def typeahead_state(self) -> TypeaheadState:
-        """Whether suggest requests can be answered now."""
-        stamp = self._live.cached()
+        """Whether the stamp that was read last can be used for suggest requests.
+
+        Its age does not matter, or a stamp that becomes a second old after it was read would mean a missing typeahead.
+        """
+        stamp = self._live.latest
         if stamp is not None and self._usable(stamp) is not None:
             return READY
         state = self._opener.state

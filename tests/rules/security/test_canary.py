@@ -56,7 +56,8 @@ ENDS: Final[dict[Layer, frozenset[str]]] = {
     Layer.OBSERVER: EVERYTHING,
 }
 # What operators read of a part that is broken says that it is.
-SHOWS: Final[dict[Layer, dict[str, int]]] = {Layer.ENGINE: {"resources": 503}}
+_NO_ACCOUNTS: Final = "503 The accounts can't be read from the search engine just now; try again in 1 second."
+SHOWS: Final[dict[Layer, dict[str, str]]] = {Layer.ENGINE: {"resources": _NO_ACCOUNTS}}
 INITIALIZE: Final = b'"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}'
 
 
@@ -208,7 +209,7 @@ def test_a_canary_thrown_at_a_layer_reaches_no_answer_over_stdio(service: Servic
 
 
 def _kind(reply: Reply) -> int | str:
-    """`failed` for the declared internal error in its three forms; else the status, with a mark for other errors."""
+    """`failed` for the declared internal error in its three forms; else the status, with the reason of other errors."""
     if "json" not in reply.headers["content-type"]:
         return reply.status
     document = reply.json
@@ -220,7 +221,7 @@ def _kind(reply: Reply) -> int | str:
     result = document.get("result", {})
     if result.get("isError"):
         return "failed" if json.loads(result["content"][0]["text"]) == PROBLEM else "another error"
-    return reply.status
+    return f"{reply.status} {document['detail']}" if "detail" in document else reply.status
 
 
 def _rpc_error(document: dict[str, Any]) -> dict[str, Any]:

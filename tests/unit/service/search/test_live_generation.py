@@ -31,12 +31,14 @@ class Publishing:
 
     def __init__(self, typeahead: Typeahead) -> None:
         self.stamp = _stamp()
+        self.before_reading: Callable[[], None] = lambda: None
         self.there = asyncio.Event()
         self.damaged = False
         self.opened: list[Stamp] = []
         self._typeahead = typeahead
 
     async def live(self) -> Stamp:
+        self.before_reading()
         return self.stamp
 
     async def typeahead(self, stamp: Stamp) -> Typeahead:
@@ -136,6 +138,22 @@ async def test_the_new_snapshot_replaces_the_former_as_soon_as_it_can(world: Wor
     current = world.backend.current()
     assert current is not None
     assert (current.stamp, current.suggest(_QUERY)) == (later, former.suggest(_QUERY))
+
+
+@pytest.mark.parametrize("seconds", [0.5, 1.0, 1.5, 2.5])
+async def test_a_typeahead_stays_ready_however_long_reading_its_stamp_took(world: World, seconds: float) -> None:
+    await world.started()
+    world.now = 10.0
+
+    def pass_time() -> None:
+        world.now += seconds
+
+    world.engine.before_reading = pass_time
+    snapshot = await world.backend.snapshot()
+    assert [found.shop.id for found in snapshot.suggest(_QUERY).shops] == ["one"]
+    assert world.backend.typeahead_state() == _READY
+    world.now += 1.0
+    assert world.backend.typeahead_state() == _READY
 
 
 @pytest.mark.rule("C2")
