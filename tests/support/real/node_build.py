@@ -1,5 +1,7 @@
 """Makes the class path of a test node from Maven's artefacts and our Java source, once per machine.
 
+It has jars only: the JVM archives no classes of folders.
+
 A finished build is never changed: it is made elsewhere and renamed, so that runs at the same time may race.
 """
 
@@ -19,7 +21,8 @@ from tests.support.real.jdk import MINIMUM_MAJOR, Jdk
 MAVEN_BOUND_S: Final = 900.0  # the first run on a machine downloads about 100 MB
 _SOURCES: Final = Path(__file__).parent / "opensearch_node"
 _CLASS_PATH: Final = "class-path"
-_CLASSES: Final = "classes"
+_JAR: Final = "node.jar"
+_ARCHIVE: Final = "classes.jsa"
 
 
 class BuildError(Exception):
@@ -28,10 +31,17 @@ class BuildError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class NodeBuild:
-    """What starts a node: the JDK and the full class path of `OpenSearchNode`."""
+    """What starts a node.
+
+    Attributes:
+        jdk: the JDK.
+        class_path: the full class path of `OpenSearchNode`.
+        archive: the file of its loaded classes, which the JVM maps if it is there: half the time of a start.
+    """
 
     jdk: Jdk
     class_path: str
+    archive: Path
 
 
 def cached_build(jdk: Jdk, environment: Mapping[str, str] = os.environ) -> NodeBuild | None:
@@ -41,9 +51,10 @@ def cached_build(jdk: Jdk, environment: Mapping[str, str] = os.environ) -> NodeB
         jars = (folder / _CLASS_PATH).read_text(encoding="utf-8").strip()
     except FileNotFoundError:
         return None
-    if not all(Path(jar).is_file() for jar in jars.split(os.pathsep)):
+    class_path = os.pathsep.join([str(folder / _JAR), jars])
+    if not all(Path(jar).is_file() for jar in class_path.split(os.pathsep)):
         return None
-    return NodeBuild(jdk, os.pathsep.join([str(folder / _CLASSES), jars]))
+    return NodeBuild(jdk, class_path, folder / _ARCHIVE)
 
 
 def build_node(jdk: Jdk, environment: Mapping[str, str] = os.environ) -> NodeBuild:
@@ -93,7 +104,9 @@ def _compile(jdk: Jdk, fresh: Path) -> None:
     jars = (fresh / _CLASS_PATH).read_text(encoding="utf-8").strip()
     strictness = ["--release", str(MINIMUM_MAJOR), "-proc:none", "-Xlint:all", "-Werror"]
     source = _SOURCES / "OpenSearchNode.java"
-    _run([jdk.javac, *strictness, "-cp", jars, "-d", fresh / _CLASSES, source], environment=None)
+    classes = fresh / "classes"
+    _run([jdk.javac, *strictness, "-cp", jars, "-d", classes, source], environment=None)
+    _run([jdk.home / "bin" / "jar", "--create", "--file", fresh / _JAR, "-C", classes, "."], environment=None)
 
 
 def _run(command: Sequence[str | Path], environment: Mapping[str, str] | None) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from tests.support.real.node_build import BuildError, NodeBuild
 from tests.support.real.opensearch import OpenSearchNode, allocate_nodes
+from tests.support.real.process import ProcessError
 from tests.support.real.redis_groups import ClusterOfRedis
 from tests.support.real.sources import (
     LocalNodes,
@@ -145,7 +146,7 @@ def _prepare(parts: Iterable[Part]) -> None:
                 found.prepare()
             elif isinstance(found, LocalNodes):
                 found.build()
-    except BuildError as failure:
+    except (BuildError, ProcessError) as failure:
         raise pytest.UsageError(f"the OpenSearch test node cannot be built: {failure}") from failure
 
 

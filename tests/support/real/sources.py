@@ -13,7 +13,7 @@ from typing import Final
 
 from tests.support.real.jdk import Jdk, JdkMissingError, find_jdk
 from tests.support.real.node_build import NodeBuild, build_node, cached_build
-from tests.support.real.opensearch import OpenSearchNode, allocate_nodes
+from tests.support.real.opensearch import OpenSearchNode, allocate_nodes, archive_classes
 from tests.support.real.postgres import PostgresServer, find_postgres_programs
 from tests.support.real.redis import RedisServer
 
@@ -53,8 +53,11 @@ class LocalNodes:
 
         Raises:
             BuildError: Maven or the compiler failed.
+            ProcessError: its first node did not start.
         """
-        return build_node(self.jdk)
+        build = build_node(self.jdk)
+        archive_classes(build)
+        return build
 
     def one_node(self, folder: Path) -> AbstractContextManager[str]:
         """Yields the URL of a node of its own in `folder`, and stops it at the end."""
