@@ -13,17 +13,19 @@ from typing import Final
 
 import pytest
 
-_TESTS: Final = Path(__file__).parent
 # What these assert depends on how busy the machine is, or makes it busy, or restarts whole clusters.
-_ALONE: Final = (
-    "processes/cluster/test_builds_survive_kills.py",
-    "processes/cluster/test_reads_survive_kills.py",
-    "processes/endurance/test_swaps_under_load.py",
-    "processes/faults/test_fault_matrix.py",
-    "processes/load",
-    "rules/indistinguishable/test_timing.py",
-    "rules/limits/test_fallback.py",
-    "rules/limits/test_redis.py",
+_ALONE: Final = tuple(
+    Path(__file__).parent / name
+    for name in (
+        "processes/cluster/test_builds_survive_kills.py",
+        "processes/cluster/test_reads_survive_kills.py",
+        "processes/endurance/test_swaps_under_load.py",
+        "processes/faults/test_fault_matrix.py",
+        "processes/load",
+        "rules/indistinguishable/test_timing.py",
+        "rules/limits/test_fallback.py",
+        "rules/limits/test_redis.py",
+    )
 )
 _STAGES: Final = ("parallel", "serial")
 _OK: Final = 0
@@ -39,8 +41,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Read no test of the parallel stage for the serial one, which takes ten seconds."""
+    if config.getoption("--stage") != "serial":
+        return None
+    serial = any(path.is_relative_to(collection_path) or collection_path.is_relative_to(path) for path in _ALONE)
+    return None if serial else True
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the tests of the other stage to it."""
+    """Leave the tests of the other stage to it, which may be named in the command."""
     stage = config.getoption("--stage")
     if stage is None:
         return
@@ -71,7 +81,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _is_alone(path: Path) -> bool:
-    return any(path.is_relative_to(_TESTS / folder) for folder in _ALONE)
+    return any(path.is_relative_to(folder) for folder in _ALONE)
 
 
 if __name__ == "__main__":
