@@ -13,7 +13,7 @@ from service.auth.secrets import hash_of
 from service.limits.policy import Bucket, Quota
 from service.limits.redis import RedisLimiter
 from service.redis.access import RedisAccess
-from tests.engines.redis_access.using import READS, USED, WIDGET, opened, soon, use
+from tests.engines.redis_access.using import PATIENCE_S, READS, USED, WIDGET, opened, soon, use
 from tests.rules.reports.stores import exported, report
 from tests.support.real.redis_groups import ClusterOfRedis, redis_cli, wait_until_replicated
 
@@ -62,7 +62,7 @@ async def test_everything_recovers_by_itself_after_a_master_is_gone(cluster: Clu
 async def test_everything_works_and_keys_are_spread(redis_cluster: tuple[str, ...]) -> None:
     access = RedisAccess(cluster_nodes=redis_cluster[:1])
     assert await use(access, "works") == USED
-    async with opened(access, "spread") as stores:
+    async with opened(access, "spread", timeout=PATIENCE_S) as stores:
         await asyncio.gather(*(stores.limiter.hit(f"k{number}", READS) for number in range(60)))
     sizes = [int(redis_cli(int(address.rpartition(":")[2]), "DBSIZE")) for address in redis_cluster]
     assert all(size > 0 for size in sizes)
@@ -79,7 +79,7 @@ async def test_a_first_rush_of_callers_counts_every_hit_once(redis_cluster: tupl
 
 @pytest.mark.redis_cluster
 async def test_scripts_that_a_node_forgot_are_sent_again(redis_cluster: tuple[str, ...]) -> None:
-    async with opened(RedisAccess(cluster_nodes=redis_cluster), "forgotten") as stores:
+    async with opened(RedisAccess(cluster_nodes=redis_cluster), "forgotten", timeout=PATIENCE_S) as stores:
         before = await stores.limiter.hit("k", READS)
         for address in redis_cluster:
             redis_cli(int(address.rpartition(":")[2]), "SCRIPT", "FLUSH")

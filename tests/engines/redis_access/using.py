@@ -26,7 +26,8 @@ UNAVAILABLE: Final = (ReportsUnavailable, TokensUnavailable, LimiterUnavailable)
 # What `use` answers where all is as it should be.
 USED: Final = ("stored, claimed and done", "issued, found and revoked", "counted")
 _BOUND_S: Final = 15.0
-_PATIENCE_S: Final = 5.0
+# Seconds for a command where what is done counts, and not how fast.
+PATIENCE_S: Final = 5.0
 _AGAIN_AFTER_S: Final = 0.05
 
 
@@ -65,7 +66,7 @@ async def use(access: RedisAccess, prefix: str = "shopdir") -> tuple[str, str, s
         ReportsUnavailable, TokensUnavailable, LimiterUnavailable: as the stores do.
     """
     # What is done is looked at here, and how fast in tests of their own.
-    async with opened(access, prefix, max_deliveries=1, timeout=_PATIENCE_S) as stores:
+    async with opened(access, prefix, max_deliveries=1, timeout=PATIENCE_S) as stores:
         return await _reported(stores.reports), await _trusted(stores.tokens), await _counted(stores.limiter)
 
 
