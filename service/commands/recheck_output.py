@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-from service.reports.protocol import Recheck, Report, Waiting
-from service.reports.wire import time_to_text
+from service.reports.protocol import Recheck, Report, Waiting, time_to_text
 
 _MISSING: Final = "-"
 

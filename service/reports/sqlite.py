@@ -2,20 +2,29 @@
 
 When `append` returns, the transaction with mark, report and re-check is committed and synced (WAL, `synchronous=FULL`).
 Only the owner can read the file. All statements run on a thread of the store, so that the event loop never waits for a
-disk or a lock, and calls wait no longer than their deadline.
+disk or a lock, and calls wait no longer than their deadline. Each call is one transaction.
 """
 
 import asyncio
 import errno
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TypeVar
 
-from service.reports import sqlite_statements as statements
-from service.reports.protocol import Reason, Recheck, Report, ReportsUnavailable, Waiting
+from service.reports.protocol import (
+    Reason,
+    Recheck,
+    Report,
+    ReportsUnavailable,
+    Waiting,
+    Worker,
+    report_from_texts,
+    report_to_texts,
+)
 
 _PAGE: Final = 500
 _BUSY_WAIT: Final = 0.01
@@ -38,6 +47,37 @@ _SYSTEM_REASONS: Final = {
     errno.EIO: Reason.FAILING,
 }
 _Answer = TypeVar("_Answer")
+_VERSION: Final = 1
+
+_FIELDS: Final = ("source", "kind", "shop_id", "code", "reason", "reported_at")
+_SCHEMA: Final = (
+    """
+    CREATE TABLE reports (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, source TEXT NOT NULL, kind TEXT NOT NULL, shop_id TEXT NOT NULL,
+        code TEXT, reason TEXT NOT NULL, reported_at TEXT NOT NULL
+    )
+    """,
+    "CREATE TABLE marks (mark TEXT PRIMARY KEY, expires_at REAL NOT NULL) WITHOUT ROWID",
+    "CREATE INDEX marks_by_end ON marks (expires_at)",
+    # The id is that of the report, as each report has one re-check.
+    """
+    CREATE TABLE rechecks (
+        id INTEGER PRIMARY KEY REFERENCES reports, deliveries INTEGER NOT NULL DEFAULT 0, worker TEXT,
+        claimed_at REAL, dead INTEGER NOT NULL DEFAULT 0
+    )
+    """,
+    "CREATE INDEX rechecks_by_state ON rechecks (dead, deliveries, id)",
+    "CREATE TABLE workers (name TEXT PRIMARY KEY, seen_at REAL NOT NULL) WITHOUT ROWID",
+    f"PRAGMA user_version = {_VERSION}",
+)
+_ENTRIES: Final = (
+    "SELECT id, deliveries, worker, claimed_at, dead, source, kind, shop_id, code, reason, reported_at"
+    " FROM rechecks JOIN reports USING (id)"
+)
+_INSERT: Final = "INSERT INTO reports (source, kind, shop_id, code, reason, reported_at) VALUES (?, ?, ?, ?, ?, ?)"
+_NEXT: Final = (
+    "SELECT id, source, kind, shop_id, code, reason, reported_at FROM reports WHERE id > ? ORDER BY id LIMIT ?"
+)
 
 
 class SqliteReports:
@@ -71,22 +111,22 @@ class SqliteReports:
 
     async def append(self, report: Report) -> bool:
         """Store a report and queue its re-check in one transaction."""
-        return await self._run(lambda db: statements.append(db, report, self._clock(), self._window))
+        return await self._run(lambda db: _append(db, report, self._clock(), self._window))
 
     async def claim(self, worker: str, count: int, idle_seconds: float) -> tuple[Recheck, ...]:
         """Claim re-checks, new ones first, then abandoned ones; those delivered too often become dead letters."""
         limit = self._max_deliveries
         return await self._run(
-            lambda db: statements.claim(db, worker, count, idle_seconds, now=self._clock(), max_deliveries=limit)
+            lambda db: _claim(db, worker, count, idle_seconds, now=self._clock(), max_deliveries=limit)
         )
 
     async def acknowledge(self, worker: str, ids: Sequence[str]) -> tuple[str, ...]:
         """Remove the entries that the worker holds; others stay."""
-        return await self._run(lambda db: statements.acknowledge(db, worker, ids))
+        return await self._run(lambda db: _acknowledge(db, worker, ids))
 
     async def waiting(self, count: int) -> Waiting:
         """The state of the queue at one time."""
-        return await self._run(lambda db: statements.waiting(db, count, self._clock()))
+        return await self._run(lambda db: _waiting(db, count, self._clock()))
 
     async def export(self) -> AsyncIterator[Report]:
         """All reports ever stored, in the order of appending, read page by page."""
@@ -98,11 +138,11 @@ class SqliteReports:
 
     async def depth(self) -> int:
         """How many re-checks are not acknowledged."""
-        return await self._run(statements.depth)
+        return await self._run(_depth)
 
     async def check(self) -> None:
         """Write and sync a page, as only a write shows that the disk is full or read-only."""
-        await self._run(statements.write_page)
+        await self._run(_write_page)
 
     async def close(self) -> None:
         """Close the file after pending calls."""
@@ -110,7 +150,7 @@ class SqliteReports:
         self._thread.shutdown(wait=False)
 
     async def _page(self, after: int) -> list[tuple[int, Report]]:
-        return await self._run(lambda db: statements.reports_after(db, after, _PAGE))
+        return await self._run(lambda db: _reports_after(db, after, _PAGE))
 
     async def _run(self, work: Callable[[sqlite3.Connection], _Answer]) -> _Answer:
         """Run a statement on the thread; it is cancelled if it has not started by the deadline."""
@@ -149,7 +189,7 @@ class SqliteReports:
         self._path.touch(mode=0o600)
         db = sqlite3.connect(self._path, timeout=0, isolation_level=None)
         try:
-            statements.prepare(db)
+            _prepare(db)
             self._opened = (db, self._identity())
         except BaseException:
             db.close()
@@ -174,3 +214,151 @@ def _reason_of(error: Exception) -> Reason:
     if isinstance(error, sqlite3.Error):
         return _SQLITE_REASONS.get((getattr(error, "sqlite_errorcode", 0) or 0) & _PRIMARY_CODE, Reason.NO_ANSWER)
     return _SYSTEM_REASONS.get(getattr(error, "errno", None) or 0, Reason.NO_ANSWER)
+
+
+def _prepare(db: sqlite3.Connection) -> None:
+    """Set an open file to durable writes, and create the tables if it is new.
+
+    Raises:
+        ReportsUnavailable: the file is of another version, or its file system can't do WAL.
+    """
+    (mode,) = db.execute("PRAGMA journal_mode = WAL").fetchone()
+    if mode != "wal":
+        raise ReportsUnavailable("the file of reports is on a file system without write-ahead logging")
+    db.execute("PRAGMA synchronous = FULL")
+    if _version(db) == 0:
+        with _transaction(db):
+            # Another process may have created the tables.
+            if _version(db) == 0:
+                for statement in _SCHEMA:
+                    db.execute(statement)
+    if _version(db) != _VERSION:
+        raise ReportsUnavailable(f"the file of reports has another version than {_VERSION}")
+
+
+def _append(db: sqlite3.Connection, report: Report, now: float, window: float) -> bool:
+    """Write mark, report and re-check; returns False when the mark exists."""
+    texts = report_to_texts(report)
+    with _transaction(db):
+        db.execute("DELETE FROM marks WHERE expires_at <= ?", (now,))
+        marked = db.execute("INSERT INTO marks VALUES (?, ?) ON CONFLICT DO NOTHING", (report.mark, now + window))
+        if marked.rowcount == 0:
+            return False
+        row = db.execute(_INSERT, [texts.get(field) for field in _FIELDS])
+        db.execute("INSERT INTO rechecks (id) VALUES (?)", (row.lastrowid,))
+        return True
+
+
+def _claim(
+    db: sqlite3.Connection, worker: str, count: int, idle_seconds: float, *, now: float, max_deliveries: int
+) -> tuple[Recheck, ...]:
+    """Turn entries delivered too often into dead letters, then claim new entries, then abandoned ones."""
+    abandoned = (now - idle_seconds,)
+    with _transaction(db):
+        db.execute("INSERT OR REPLACE INTO workers VALUES (?, ?)", (worker, now))
+        db.execute(
+            "UPDATE rechecks SET dead = 1 WHERE dead = 0 AND deliveries >= ? AND claimed_at <= ?",
+            (max_deliveries, *abandoned),
+        )
+        ids = db.execute("SELECT id FROM rechecks WHERE dead = 0 AND deliveries = 0 ORDER BY id LIMIT ?", (count,))
+        claimed = [entry_id for (entry_id,) in ids]
+        ids = db.execute(
+            "SELECT id FROM rechecks WHERE dead = 0 AND deliveries > 0 AND claimed_at <= ? ORDER BY id LIMIT ?",
+            (*abandoned, count - len(claimed)),
+        )
+        claimed += [entry_id for (entry_id,) in ids]
+        db.executemany(
+            "UPDATE rechecks SET deliveries = deliveries + 1, worker = ?, claimed_at = ? WHERE id = ?",
+            [(worker, now, entry_id) for entry_id in claimed],
+        )
+        rows = [db.execute(f"{_ENTRIES} WHERE id = ?", (entry_id,)).fetchone() for entry_id in claimed]
+        return tuple(_recheck(row, now) for row in rows)
+
+
+def _acknowledge(db: sqlite3.Connection, worker: str, ids: Sequence[str]) -> tuple[str, ...]:
+    """Remove the entries that the worker holds."""
+    with _transaction(db):
+        return tuple(entry_id for entry_id in ids if _removed(db, worker, entry_id))
+
+
+def _waiting(db: sqlite3.Connection, count: int, now: float) -> Waiting:
+    """Count and list the entries in one snapshot."""
+    with _transaction(db, "DEFERRED"):
+        (lag, pending, dead) = db.execute(
+            "SELECT COUNT(*) FILTER (WHERE dead = 0 AND deliveries = 0),"
+            " COUNT(*) FILTER (WHERE dead = 0 AND deliveries > 0), COUNT(*) FILTER (WHERE dead = 1) FROM rechecks"
+        ).fetchone()
+        workers = db.execute(
+            "SELECT name, COUNT(*), seen_at FROM rechecks JOIN workers ON name = worker"
+            " WHERE dead = 0 AND deliveries > 0 GROUP BY name ORDER BY name"
+        ).fetchall()
+        listed = f"{_ENTRIES} WHERE dead = ? ORDER BY id LIMIT ?"
+        rechecks, dead_letters = (db.execute(listed, (state, count)).fetchall() for state in (0, 1))
+    return Waiting(
+        depth=lag + pending,
+        lag=lag,
+        pending=pending,
+        dead=dead,
+        workers=tuple(Worker(name, held, max(0.0, now - seen_at)) for name, held, seen_at in workers),
+        rechecks=tuple(_recheck(row, now) for row in rechecks),
+        dead_letters=tuple(_recheck(row, now) for row in dead_letters),
+    )
+
+
+def _reports_after(db: sqlite3.Connection, after: int, count: int) -> list[tuple[int, Report]]:
+    """The next reports with their row ids."""
+    return [(row_id, _report(texts)) for row_id, *texts in db.execute(_NEXT, (after, count))]
+
+
+def _depth(db: sqlite3.Connection) -> int:
+    """How many re-checks are neither acknowledged nor dead."""
+    (count,) = db.execute("SELECT COUNT(*) FROM rechecks WHERE dead = 0").fetchone()
+    return int(count)
+
+
+def _write_page(db: sqlite3.Connection) -> None:
+    """Rewrite the page that holds the version, unchanged, and commit it."""
+    with _transaction(db):
+        db.execute(f"PRAGMA user_version = {_VERSION}")
+
+
+@contextmanager
+def _transaction(db: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
+    # IMMEDIATE, as a deferred transaction that starts to write may fail with "busy" without waiting.
+    db.execute(f"BEGIN {kind}")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+def _version(db: sqlite3.Connection) -> int:
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    return int(version)
+
+
+def _removed(db: sqlite3.Connection, worker: str, entry_id: str) -> bool:
+    if not (entry_id.isascii() and entry_id.isdigit()):
+        return False
+    removed = db.execute("DELETE FROM rechecks WHERE id = ? AND worker = ? AND dead = 0", (entry_id, worker))
+    return removed.rowcount > 0
+
+
+def _recheck(row: Sequence[object], now: float) -> Recheck:
+    entry_id, deliveries, worker, claimed_at, dead, *texts = row
+    idle = None if dead or not isinstance(claimed_at, float) else max(0.0, now - claimed_at)
+    return Recheck(
+        id=str(entry_id),
+        report=_report(texts),
+        deliveries=deliveries if isinstance(deliveries, int) else 0,
+        claimed_by=worker if isinstance(worker, str) else None,
+        idle_seconds=idle,
+    )
+
+
+def _report(row: Sequence[object]) -> Report:
+    texts = {field: None if value is None else str(value) for field, value in zip(_FIELDS, row, strict=True)}
+    return report_from_texts(texts)
