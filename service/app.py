@@ -31,10 +31,8 @@ from service.mcp_server.server import build_server
 from service.mcp_server.stdio import call_over_stdio, serve_stdio
 from service.observability.prometheus import PrometheusMetrics
 from service.observability.traces import open_traces
-from service.operations.flags import flags_of
 from service.operations.health import HealthProbe
-from service.operations.state import ServiceState
-from service.operations.state_document import About
+from service.operations.state import About, ServiceState, flags_of
 from service.parts import Parts, open_parts
 from service.rest.openapi.document import VERSION, openapi_document, openapi_endpoint
 from service.rest.operations import OpsKey, operations_routes

@@ -8,13 +8,15 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final, Literal, TypeVar
 
-from service.operations.state import Reason
 from service.reports.protocol import ReportQueue, ReportsUnavailable, Waiting
 from service.search.failures import BackendUnavailable, NothingPublished
 from service.search.protocol import Generations, SearchBackend
 
+Reason = Literal[
+    "engine_unavailable", "nothing_published", "queue_unavailable", "timed_out", "not_reported", "fault"
+]  # fmt: skip
 T = TypeVar("T")
 
 _LOG: Final = logging.getLogger(__name__)

@@ -1,21 +1,38 @@
-"""The models of the answer to GET /api/ops/state; the documented JSON Schema is derived from them.
+"""The answer to GET /api/ops/state: its models, and how they are filled from a health snapshot, without I/O.
 
-A part that is unavailable says so, with a reason, and an unknown value is null, never an empty list or 0 (A13).
+The documented JSON Schema is derived from the models. A part that is unavailable says so, with a reason, and an unknown
+value is null, never an empty list or 0 (A13). An age is never below zero, even where two clocks disagree. Of the
+settings only numbers, switches and choices are shown: texts, addresses, paths and secrets are left out by their type,
+so that a setting added later can't leak by mistake.
 """
 
-from typing import Annotated, Any, Final, Literal
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from enum import Enum
+from math import isfinite
+from typing import Annotated, Any, Final, Literal, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+
+from index_mappings.generations import Stamp
+from index_mappings.operations import FollowerStatus, Operations, ResourceAccount
+from service.limits.policy import QuotaClass
+from service.operations.health import HealthSnapshot, Reason, Unavailable
+from service.reports.protocol import Waiting
+from service.search.protocol import Generations
 
 SCHEMA_ID: Final = "urn:shop-directory:schema:ops-state"
 
-Reason = Literal[
-    "engine_unavailable", "nothing_published", "queue_unavailable", "timed_out", "not_reported", "fault"
-]  # fmt: skip
 Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 Seconds = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=0)]
 FlagValue = bool | int | float | str | None | dict[str, Count] | dict[str, dict[str, Count]]
+RECHECK_GROUP: Final = "workers"
+_NUMBERS: Final = (bool, int, float)
+# It does not change how the service behaves.
+_NO_FLAGS: Final = frozenset({"port"})
 
 
 class _Model(BaseModel):
@@ -172,3 +189,152 @@ def ops_state_components() -> dict[str, Any]:
     schema = OpsState.model_json_schema(mode="serialization", ref_template="#/components/schemas/{model}")
     parts: dict[str, Any] = schema.pop("$defs")
     return {"OpsState": schema, **parts}
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """The part of the state that does not change while the process runs."""
+
+    service: ServiceState
+    flags: Mapping[str, FlagValue]
+
+
+def ops_state(about: About, health: HealthSnapshot, now: datetime) -> OpsState:
+    """The whole document."""
+    generations = health.generations
+    reason = generations.reason if isinstance(generations, Unavailable) else None
+    operations = None if isinstance(generations, Unavailable) else generations.operations
+    return OpsState(
+        asked_at=_timestamp(now),
+        service=about.service,
+        shops=ShopsState(available=False, reason=generations.reason)
+        if isinstance(generations, Unavailable)
+        else _shops(generations, now),
+        catalogue=(
+            CatalogueState(available=False, reason=generations.reason)
+            if isinstance(generations, Unavailable)
+            else CatalogueState(available=True, sizes=dict(generations.live.counts))
+        ),
+        flags=dict(about.flags),
+        consumers=ConsumersState(
+            rechecks=_rechecks(health.queue), follower=_follower(operations, reason or "not_reported", now)
+        ),
+        resource_accounts=_accounts(operations, reason or "not_reported"),
+    )
+
+
+def parse_timestamp(text: str | None) -> datetime | None:
+    """A stored timestamp, in UTC if it has no zone; None when it is missing or malformed."""
+    try:
+        time = None if text is None else datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return time if time is None or time.tzinfo is not None else time.replace(tzinfo=UTC)
+
+
+def remaining(account: ResourceAccount) -> float | None:
+    """The limit minus what is used, in decimal arithmetic; negative when overused, None unless both are stated."""
+    if account.limit is None or account.used is None or not isfinite(account.limit - account.used):
+        return None
+    return float(Decimal(str(account.limit)) - Decimal(str(account.used)))
+
+
+def _shops(generations: Generations, now: datetime) -> ShopsState:
+    return ShopsState(
+        available=True,
+        live=_generation(generations.live, now),
+        previous=None if generations.previous is None else _generation(generations.previous, now),
+    )
+
+
+def _generation(stamp: Stamp, now: datetime) -> GenerationState:
+    return GenerationState(
+        generation=stamp.generation,
+        schema_version=stamp.schema_version,
+        readable=stamp.readable,
+        sequence=stamp.sequence,
+        built_at=stamp.built_at,
+        age_seconds=_since(stamp.built_at, now),
+        shops=stamp.counts.get("shops"),
+        counts=dict(stamp.counts),
+    )
+
+
+def _rechecks(queue: Waiting | Unavailable) -> RechecksState:
+    if isinstance(queue, Unavailable):
+        return RechecksState(available=False, reason=queue.reason, group=RECHECK_GROUP)
+    return RechecksState(
+        available=True,
+        group=RECHECK_GROUP,
+        depth=queue.depth,
+        lag=queue.lag,
+        pending=queue.pending,
+        dead_letters=queue.dead,
+        consumers=tuple(
+            RecheckConsumer(name=worker.name, pending=worker.pending, idle_seconds=max(0.0, worker.idle_seconds))
+            for worker in queue.workers
+        ),
+    )
+
+
+def _follower(operations: Operations | None, reason: Reason, now: datetime) -> FollowerState:
+    status: FollowerStatus | None = None if operations is None else operations.follower
+    if status is None:
+        return FollowerState(available=False, reason=reason)
+    return FollowerState(
+        available=True,
+        source=status.source,
+        position=status.position,
+        waiting=status.waiting,
+        caught_up_at=status.caught_up_at,
+        lag_seconds=_since(status.caught_up_at, now),
+        reported_at=status.told_at,
+    )
+
+
+def _accounts(operations: Operations | None, reason: Reason) -> AccountsState:
+    if operations is None:
+        return AccountsState(available=False, reason=reason)
+    accounts = (AccountState(**asdict(account), remaining=remaining(account)) for account in operations.accounts)
+    return AccountsState(available=True, accounts=tuple(accounts))
+
+
+def _since(text: str | None, now: datetime) -> float | None:
+    time = parse_timestamp(text)
+    return None if time is None else max(0.0, round((now - time).total_seconds(), 3))
+
+
+def _timestamp(now: datetime) -> str:
+    return f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%S}Z"
+
+
+def flags_of(settings: BaseModel) -> dict[str, FlagValue]:
+    """The settings to show, by name."""
+    fields = type(settings).model_fields
+    shown = {
+        name: _flag_value(getattr(settings, name))
+        for name, field in fields.items()
+        if name not in _NO_FLAGS and _is_flag(field.annotation)
+    }
+    return {name: shown[name] for name in sorted(shown)}
+
+
+def _is_flag(kind: Any) -> bool:  # noqa: ANN401 - any annotation
+    if get_origin(kind) is Literal:
+        return True
+    if get_origin(kind) is dict:
+        return get_args(kind) == (str, QuotaClass)
+    if (members := get_args(kind)) and get_origin(kind) is not tuple:
+        return all(_is_flag(member) for member in members if member is not type(None))
+    return isinstance(kind, type) and kind is not SecretStr and issubclass(kind, (*_NUMBERS, Enum, QuotaClass))
+
+
+def _flag_value(value: Any) -> Any:  # noqa: ANN401 - any flag
+    match value:
+        case QuotaClass():
+            return {"reads": value.reads, "suggest": value.suggest, "reports": value.reports}
+        case dict():
+            return {name: _flag_value(quota) for name, quota in value.items()}
+        case Enum():
+            return value.value
+    return value

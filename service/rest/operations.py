@@ -20,13 +20,10 @@ from service.calls.admission import Admission
 from service.errors import BackendUnavailableError, OpsKeyRequiredError, ServiceError
 from service.http.messages import Answer, Endpoint, Headers, http_caller, json_answer, problem_answer
 from service.limits.policy import Bucket
-from service.observability.exposition import encode_families
-from service.observability.processes import process_families
+from service.observability.exposition import encode_families, process_families, resource_families, scrape_gauge_families
 from service.observability.prometheus import PrometheusMetrics
-from service.observability.resources import resource_families
-from service.observability.scrape_gauges import scrape_gauge_families
 from service.operations.health import HealthProbe, Unavailable
-from service.operations.state_document import About, ops_state
+from service.operations.state import About, ops_state
 from service.runtime.caller import Channel, Proxies
 
 OPS_KEY_HEADER: Final = "x-ops-key"

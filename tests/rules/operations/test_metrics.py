@@ -13,8 +13,8 @@ from typing import Final
 import pytest
 
 from index_mappings.operations import FollowerStatus, Operations
+from service.observability.exposition import scrape_gauge_families
 from service.observability.prometheus import PrometheusMetrics
-from service.observability.scrape_gauges import scrape_gauge_families
 from service.operations.health import HealthSnapshot, Unavailable
 from service.operations.state import ServiceState
 from service.runtime.telemetry import safe_metrics

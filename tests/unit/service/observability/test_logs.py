@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from service.observability.json_lines import JsonStream
+from service.observability.logs import JsonStream
 
 
 def written(stream: io.StringIO) -> list[str]:
