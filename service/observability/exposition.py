@@ -7,14 +7,12 @@ correctly.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
-from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
-from prometheus_client.openmetrics import exposition as openmetrics
 from prometheus_client.registry import Collector
 
 from index_mappings.generations import Stamp
@@ -37,19 +35,6 @@ _PROCESS_GAUGES: Final = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Exposition:
-    """The response to a scrape.
-
-    Attributes:
-        body: the encoded text.
-        media_type: its content type.
-    """
-
-    body: bytes
-    media_type: bytes
-
-
 class _FixedCollector(Collector):
     def __init__(self, families: Sequence[Metric]) -> None:
         self._families = families
@@ -58,32 +43,20 @@ class _FixedCollector(Collector):
         return self._families
 
 
-def encode_families(families: Sequence[Metric], accept: str | None) -> Exposition:
-    """Encode metric families.
+def encode_families(families: Sequence[Metric], accept: str | None) -> tuple[bytes, bytes]:
+    """Encode metric families, no two of the same name. Returns the text and its content type.
 
-    Args:
-        families: no two of the same name.
-        accept: the request's `accept` header. Only whether it names OpenMetrics matters; it is never echoed.
+    Of the `accept` header only whether it names OpenMetrics matters: prometheus_client would repeat the version that it
+    asks for in the content type, and raise for one that is no number.
     """
     registry = CollectorRegistry()
     registry.register(_FixedCollector(families))
-    if accept is not None and _OPENMETRICS in accept.lower():
-        return Exposition(_openmetrics(registry), openmetrics.CONTENT_TYPE_LATEST.encode())
-    return Exposition(generate_latest(registry), CONTENT_TYPE_PLAIN_0_0_4.encode())
-
-
-def _openmetrics(registry: CollectorRegistry) -> bytes:
-    text: bytes = openmetrics.generate_latest(registry)  # type: ignore[no-untyped-call]
-    return text
+    encode, media_type = choose_encoder(_OPENMETRICS if _OPENMETRICS in (accept or "").lower() else "")
+    return encode(registry), media_type.encode()
 
 
 def scrape_gauge_families(service: ServiceState, health: HealthSnapshot) -> list[Metric]:
-    """The metric families of the service's current state.
-
-    Args:
-        service: this process.
-        health: the state of its parts.
-    """
+    """The metric families of this process and of the state of its parts."""
     build = {"version": service.version, "commit": service.commit or "", "built_at": service.built_at or ""}
     return [
         InfoMetricFamily("shopdir_build", "The build that runs.", value=build),
@@ -143,26 +116,23 @@ def _gauge(name: str, help_text: str, value: float | None) -> Metric:
 
 
 def _time(name: str, help_text: str, text: str | None) -> Metric:
-    time = parse_timestamp(text)
-    return _gauge(f"{name}_timestamp_seconds", help_text, None if time is None else time.timestamp())
+    return _gauge(f"{name}_timestamp_seconds", help_text, _unix_seconds(text))
 
 
 def resource_families(operations: Operations | None) -> list[Metric]:
-    """The metric families of the accounts.
-
-    Args:
-        operations: the operations document of the live generation; None if it has none.
-    """
+    """The metric families of the accounts; `operations` is None if the live generation has no such document."""
     accounts = () if operations is None else operations.accounts
     shown = accounts[:MAX_ACCOUNTS]
     return [
-        _resource_gauge(
-            "accounts_known", "Whether the live generation has information on accounts.", operations is not None
+        _gauge(
+            "resource_accounts_known",
+            "Whether the live generation has information on accounts.",
+            operations is not None,
         ),
-        _resource_gauge(
-            "accounts", "Accounts that the catalogue states.", None if operations is None else len(accounts)
+        _gauge(
+            "resource_accounts", "Accounts that the catalogue states.", None if operations is None else len(accounts)
         ),
-        _resource_gauge("accounts_left_out", f"Accounts beyond {MAX_ACCOUNTS:,}.", len(accounts) - len(shown)),
+        _gauge("resource_accounts_left_out", f"Accounts beyond {MAX_ACCOUNTS:,}.", len(accounts) - len(shown)),
         _account_gauge("used", "Units used.", shown, lambda account: account.used),
         _account_gauge("limit", "Units available in total.", shown, lambda account: account.limit),
         _account_gauge("remaining", "limit - used; below 0 when more is used than there is.", shown, remaining),
@@ -180,10 +150,6 @@ def resource_families(operations: Operations | None) -> list[Metric]:
         ),
         _statuses(shown),
     ]
-
-
-def _resource_gauge(name: str, help_text: str, value: float | None) -> Metric:
-    return GaugeMetricFamily(f"shopdir_resource_{name}", help_text, value=value)
 
 
 def _account_gauge(
@@ -216,11 +182,7 @@ def _unix_seconds(text: str | None) -> float | None:
 
 
 def process_families(pids: Iterable[int]) -> list[Metric]:
-    """The metric families of the workers.
-
-    Args:
-        pids: process ids of all workers; one that has ended is left out.
-    """
+    """The metric families of the workers with these process ids; one that has ended is left out."""
     values: dict[str, list[float]] = {}
     running = 0
     for pid in pids:

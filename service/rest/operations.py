@@ -88,8 +88,7 @@ def resources_endpoint(key: OpsKey, probe: HealthProbe) -> Endpoint:
         found = await probe.generations()
         if isinstance(found, Unavailable):
             raise BackendUnavailableError(_NO_ACCOUNTS)
-        exposition = encode_families(resource_families(found.operations), request.headers.get("accept"))
-        return Answer(200, exposition.body, exposition.media_type)
+        return Answer(200, *encode_families(resource_families(found.operations), request.headers.get("accept")))
 
     return _protected(key, answer)
 
@@ -101,10 +100,10 @@ def metrics_endpoint(key: OpsKey, probe: HealthProbe, about: About, metrics: Pro
         gauges = scrape_gauge_families(about.service, await probe.snapshot())
         accept = request.headers.get("accept")
         # In a thread, as it reads files of other workers and of the system.
-        exposition = await asyncio.to_thread(
+        body, media_type = await asyncio.to_thread(
             lambda: encode_families([*metrics.families(), *gauges, *process_families(metrics.workers())], accept)
         )
-        return Answer(200, exposition.body, exposition.media_type)
+        return Answer(200, body, media_type)
 
     return _protected(key, answer)
 

@@ -42,7 +42,7 @@ sys.stdin.read()
 ASKING: Final = """
 from service.observability.exposition import encode_families
 from service.observability.prometheus import PrometheusMetrics
-print(encode_families(PrometheusMetrics(["find_shop"]).families(), None).body.decode())
+print(encode_families(PrometheusMetrics(["find_shop"]).families(), None)[0].decode())
 """
 
 

@@ -17,8 +17,8 @@ OVER: Final = (("account", "over"), ("provider", "crawler"), ("unit", "requests"
 
 
 def _exposition(operations: Operations | None) -> Reply:
-    written = encode_families(resource_families(operations), None)
-    return Reply(200, {"content-type": written.media_type.decode()}, written.body)
+    body, media_type = encode_families(resource_families(operations), None)
+    return Reply(200, {"content-type": media_type.decode()}, body)
 
 
 def _bare(provider: str, account: str, **stated: Any) -> ResourceAccount:  # noqa: ANN401 - any field
