@@ -74,7 +74,7 @@ def create_app(
     """
     files = (*page_files(), *site_files(), *docs_files(settings))
     labels = route_labels(tool.name for tool in REGISTRY) | page_labels(files)
-    prometheus = PrometheusMetrics(labels.values())
+    prometheus = PrometheusMetrics()
     metrics = safe_metrics(prometheus if metrics is None else metrics)
     traces = open_traces(SERVICE, VERSION, spans, sent=settings.traces == "otlp")
     parts = open_parts(settings, search, metrics)

@@ -31,7 +31,7 @@ REQUESTS: Final = "shopdir_request_duration_seconds"
 COUNTING: Final = """
 import sys
 from service.observability.prometheus import PrometheusMetrics
-metrics = PrometheusMetrics(["find_shop"])
+metrics = PrometheusMetrics()
 for _ in range(int(sys.argv[1])):
     metrics.answered("find_shop", "ok", 0.002)
     metrics.cache("stamp", hit=True)
@@ -42,7 +42,7 @@ sys.stdin.read()
 ASKING: Final = """
 from service.observability.exposition import encode_families
 from service.observability.prometheus import PrometheusMetrics
-print(encode_families(PrometheusMetrics(["find_shop"]).families(), None)[0].decode())
+print(encode_families(PrometheusMetrics().families(), None)[0].decode())
 """
 
 
@@ -88,11 +88,13 @@ def test_every_call_is_counted_by_route_and_outcome(index: Path) -> None:
 def test_hostile_callers_cannot_make_series(base: str) -> None:
     post(base, "/tool/find_shop", {"query": "x"})
     get(base, "/nothing")
+    call(base, Era.STATELESS, "nothing", b"{}")
     get(base, "/suggest?limit=0")
     get(base, "/metrics")
     before = set(samples_of(get(base, "/metrics")))
     for number in range(170):
         get(base, f"/tool/{secrets.token_hex(8)}")
+        call(base, Era.STATELESS, secrets.token_hex(8), b"{}")
         get(base, f"/suggest?{secrets.token_hex(8)}=1", x_api_token=secrets.token_hex(8), user_agent=str(number))
         ask(base, "POST", f"/{number}?x={number}", b"{", {"host": f"{number}.example"})
     found = samples_of(get(base, "/metrics"))
@@ -100,25 +102,9 @@ def test_hostile_callers_cannot_make_series(base: str) -> None:
     assert found[(f"{REQUESTS}_count", (("outcome", "not_found"), ("route", "none")))] >= 340.0
 
 
-def test_words_that_the_code_does_not_know_are_one_word() -> None:
-    metrics = PrometheusMetrics(["find_shop"])
-    for number in range(500):
-        word = f"w{number}"
-        metrics.answered(f"route{number}", f"outcome\n{number}", 0.1)
-        metrics.engine_call(word, word, 0.1)
-        metrics.store_call(word, word, word, 0.1)
-        metrics.cache(word, hit=True)
-        metrics.quota(word, word)
-        metrics.circuit(word, word)
-    series = [sample for family in metrics.families() for sample in family.samples]
-    assert len(series) < 1000
-    words = {sample.labels.get("route") for sample in series if sample.name == f"{REQUESTS}_count"}
-    assert words == {"other"}
-
-
 def test_every_metric_is_documented_and_every_documented_metric_is_exposed(tmp_path: Path, index: Path) -> None:
     documented = _ROW.findall(DOCS.read_text(encoding="utf-8"))
-    metrics = PrometheusMetrics([])
+    metrics = PrometheusMetrics()
     metrics.engine_call("search", "ok", 0.1)
     metrics.store_call("limiter", "hit", "ok", 0.1)
     metrics.quota("reads", "allowed")
