@@ -33,9 +33,7 @@ from service.search.typeahead.checks import check_bounds
 from service.search.typeahead.kernel import arrays
 from service.search.typeahead.kernel.arrays import NOTHING, Array, read_only
 from service.search.typeahead.kernel.lookup import SAMPLED
-from service.search.typeahead.kernel.ranked import TIER_BITS
-from service.search.typeahead.kernel.request import NEAR
-from service.search.typeahead.kernel.suggest import ANY_COUNTRY, suggest
+from service.search.typeahead.kernel.suggest import ANY_COUNTRY, NEAR, TIER_BITS, suggest
 
 # The maximum number of cached suggestions of a segment: some 30 MB.
 _CACHED: Final = 49_152

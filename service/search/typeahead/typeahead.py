@@ -16,7 +16,7 @@ from service.search.categories import CategoryTable
 from service.search.plan import Slugs, whole_query_match
 from service.search.protocol import FindQuery, SuggestedShop, Suggestion, SuggestQuery, SuggestResult
 from service.search.typeahead.kernel.arrays import NOTHING, Array, read_only
-from service.search.typeahead.kernel.request import PUNCTUATION, SHORT, TWO_ERRORS, WITH_DOT
+from service.search.typeahead.kernel.suggest import PUNCTUATION, SHORT, TWO_ERRORS, WITH_DOT
 from service.search.typeahead.segments import Segment, SegmentPool
 
 _DID_YOU_MEAN: Final = 3

@@ -61,7 +61,7 @@ def test_the_walk_with_two_errors_does_not_grow_with_the_characters_of_a_script(
     names = [f"{COMPANY}{HAN[number % 40]}{HAN[number]}" for number in range(1_200)]
     segmented = Segmented(tmp_path, [with_texts(document(f"s{n:04d}"), [name], [name]) for n, name in enumerate(names)])
     typeahead = segmented.opened()
-    walk = plain["two_typos"]
+    walk = plain["typos"]
     steps = 0
     fill_row = walk._fill_row
 

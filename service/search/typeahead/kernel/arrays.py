@@ -85,7 +85,7 @@ class Scratch(NamedTuple):
     Attributes:
         ranges: ranges of texts, one a row: first, end, order, maximum length of a leading name. The fifth column is a
             list of its own, of texts that equal the query.
-        rows, path, walk: state of the search for two typing errors (`two_typos`).
+        rows, path, walk: state of the search for two typing errors (`typos`).
     """
 
     ranges: Ranges

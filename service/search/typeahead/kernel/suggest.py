@@ -1,28 +1,308 @@
-"""The only function of the kernel that is called from Python.
+"""A request as the kernel takes it, its best shops tier by tier, and the only function that is called from Python.
 
 numba compiles everything that such a function calls again for each one, so a second one would double the compile time.
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numba import njit
 
-from index_mappings.typeahead.segment import DOTTED
+from index_mappings.tiers import HALF_MIN, ONE_TYPO_MIN, SUGGEST_CUT, TWO_TYPOS_MIN, SuggestTier
+from index_mappings.typeahead.segment import DOTTED, FULL, KEY, LEADING, NAME
 from service.search.typeahead.kernel.arrays import (
     IN_WORD,
+    MAX_INT,
     WORD_BITS,
     Array,
     Carried,
     Firsts,
+    Lookup,
+    Ranges,
+    Scratch,
+    Texts,
     borrowed,
+    inner,
     source_hash,
 )
-from service.search.typeahead.kernel.ranked import collect_entries
-from service.search.typeahead.kernel.request import SCRATCH, WITH_DOT, Request, bounds_of, scratch_of, texts_of
+from service.search.typeahead.kernel.lookup import IN_ORDER, prefix_range
+from service.search.typeahead.kernel.ranking import add_range, collect_marked, collect_ranges, insert_ranked, passes
+from service.search.typeahead.kernel.typos import CELLS, MAX_ERRORS, collect_one_typo, collect_two_typos
+from service.search.typeahead.kernel.words import (
+    collect_in_any_order,
+    collect_named_in_category,
+    collect_named_parts,
+    collect_sharing,
+    collect_words_and_categories,
+)
 
+# Flags of a request: its best tier has one shop only; the query has a dot; it has no word; search only the tiers from
+# two errors down; search only for what a misspelt query may mean (M6).
+SHORT: Final = 1
+WITH_DOT: Final = 2
+PUNCTUATION: Final = 4
+TWO_ERRORS: Final = 8
+NEAR: Final = 16
+
+# Capacity of `Scratch.ranges`.
+_RANGES: Final = 192
+# Rows of the edit distance to the longest query.
+_DEPTH: Final = SUGGEST_CUT + MAX_ERRORS + 1
+SCRATCH: Final = 5 * _RANGES + (CELLS + 3) * _DEPTH
+# An entry of an answer is the shop's number, with its tier in the lowest bits.
+TIER_BITS: Final = 4
+
+_EQUALS: Final = int(SuggestTier.EQUALS_NAME)
+_BEGINS_NAME: Final = int(SuggestTier.BEGINS_NAME)
+_BEGINS_FORM: Final = int(SuggestTier.BEGINS_FORM)
+_WORDS: Final = int(SuggestTier.WORDS)
+_CATEGORY: Final = int(SuggestTier.WORDS_AND_CATEGORY)
+_ONE_TYPO: Final = int(SuggestTier.ONE_TYPO)
+_TWO_TYPOS: Final = int(SuggestTier.TWO_TYPOS)
+_HALF: Final = int(SuggestTier.HALF_OF_WORDS)
 ANY_COUNTRY: Final = -1
+
+
+class Request(NamedTuple):
+    """A request, as the kernel takes it.
+
+    Attributes:
+        query: the query's forms, and its words if there are several, as code points, each followed by a zero.
+        bounds: where in `query` each of these begins and ends.
+        forms: the number of forms.
+        meant: empty unless one of several words means a category; then, for each word, the numbers of the categories
+            that it means, as a list of lists: where each begins, the last one's end, then the numbers, ascending.
+        carried: the categories of shops.
+        passing: bitmap of the shops that pass the filter; empty without a filter.
+        known: bitmap of the shops that are known to sell in the country; empty without a country.
+        flags: SHORT, WITH_DOT, PUNCTUATION, TWO_ERRORS, NEAR.
+    """
+
+    query: Array
+    bounds: Ranges
+    forms: int
+    meant: Array
+    carried: Carried
+    passing: Array
+    known: Array
+    flags: int
+
+
+@inner
+def texts_of(items: Array, longs: Firsts, extents: Firsts, samples: Firsts, removed: Array, barred: int) -> Texts:
+    """The texts of a segment. Arguments as of `suggest`."""
+    # In the order of ARRAYS. Passing one view of the whole file takes a third of the time of passing all arrays.
+    return Texts(
+        Lookup(
+            items[extents[0] : extents[1]],
+            items[extents[2] : extents[3]],
+            longs[extents[4] : extents[5]],
+            items[extents[6] : extents[7]],
+            longs[extents[8] : extents[9]],
+            items[extents[10] : extents[11]],
+            longs[extents[12] : extents[13]],
+            samples,
+        ),
+        items[extents[14] : extents[15]],
+        items[extents[16] : extents[17]],
+        items[extents[18] : extents[19]],
+        items[extents[20] : extents[21]],
+        items[extents[22] : extents[23]],
+        items[extents[24] : extents[25]],
+        items[extents[26] : extents[27]],
+        items[extents[28] : extents[29]],
+        removed,
+        barred,
+    )
+
+
+@inner
+def scratch_of(memory: Array) -> Scratch:
+    """Divide SCRATCH items of memory."""
+    rows, path, walk = 5 * _RANGES, 5 * _RANGES + CELLS * _DEPTH, 5 * _RANGES + (CELLS + 1) * _DEPTH
+    return Scratch(
+        memory[:rows].reshape((_RANGES, 5)),
+        memory[rows:path].reshape((_DEPTH, CELLS)),
+        memory[path:walk],
+        memory[walk:SCRATCH].reshape((_DEPTH, 2)),
+    )
+
+
+@inner
+def bounds_of(query: Array, memory: Array) -> Ranges:
+    """Where each of the query's texts begins and ends, written into `memory`, which has twice the query's size."""
+    bounds = memory.reshape((len(query), 2))
+    count = start = 0
+    for position in range(len(query)):
+        if query[position] == 0:
+            bounds[count, 0], bounds[count, 1] = start, position
+            count += 1
+            start = position + 1
+    return bounds[:count]
+
+
+@inner
+def collect_entries(texts: Texts, request: Request, scratch: Scratch, tiers: Array, found: Array) -> int:
+    """Write up to len(found) entries into `found`. Returns their number."""
+    if request.flags & NEAR:
+        count = _collect_near(texts, request, scratch, tiers, found)
+    elif not request.forms:
+        count = _collect_most_popular(texts, request.passing, found)
+        tiers[:count] = _HALF
+    else:
+        count = _collect_ranked(texts, request, scratch, tiers, found)
+    for position in range(count):
+        found[position] = found[position] << TIER_BITS | tiers[position]
+    return count
+
+
+@inner
+def _collect_ranked(texts: Texts, request: Request, scratch: Scratch, tiers: Array, found: Array) -> int:
+    """Write the best shops into `found` and their tiers into `tiers`, tier by tier. Returns their number."""
+    count = better = 0
+    tier = _TWO_TYPOS
+    if not request.flags & TWO_ERRORS:
+        count = better = _collect_named(texts, request, scratch.ranges, tiers, found)
+        tier = _CATEGORY
+    while tier >= _HALF and count < len(found):
+        count = _collect_tier(texts, request, tier, scratch, found, better, count)
+        tiers[better:count] = tier
+        better = count
+        tier -= 1
+    return count
+
+
+@inner
+def _collect_named(texts: Texts, request: Request, ranges: Ranges, tiers: Array, found: Array) -> int:
+    """Collect the tiers of texts that equal or begin with the query (8 to 6, and the whole of 5).
+
+    Shops that pass the filter but are not known to sell in the country are a tier below those that are.
+
+    Returns:
+        The number of shops.
+    """
+    query, bounds, passing, known = request.query, request.bounds, request.passing, request.known
+    offsets = texts.lookup.offsets
+    equals = range_count = 0
+    for number in range(request.forms):
+        start, end = bounds[number]
+        first, last = prefix_range(texts.lookup, IN_ORDER, query, start, end)
+        # A text that equals the query sorts first among those that begin with it.
+        if first < last and offsets[first + 1] - offsets[first] == end - start:
+            ranges[equals, 4] = first
+            equals += 1
+        # At least half of a leading name must be typed.
+        ranges[range_count, 3] = 2 * (end - start) if end - start >= HALF_MIN else MAX_INT
+        range_count = add_range(ranges, range_count, (first, last), IN_ORDER)
+    short = request.flags & SHORT
+    better = _collect_equal(texts, ranges, equals, NAME, known, found, 0, 0)
+    if short and better:
+        better = 1
+    tiers[:better] = _EQUALS
+    count = better
+    for tier in (_BEGINS_NAME, _BEGINS_FORM, _WORDS):
+        if count == len(found):
+            break
+        if tier == _BEGINS_NAME:
+            if len(passing) and not short:
+                count = _collect_equal(texts, ranges, equals, NAME, passing, found, better, count)
+            count = _collect_equal(texts, ranges, equals, FULL, known, found, better, count)
+            count = collect_ranges(texts, ranges, range_count, LEADING, known, found, better, count)
+        elif tier == _BEGINS_FORM:
+            count = _collect_equal(texts, ranges, equals, KEY, known, found, better, count)
+            count = collect_ranges(texts, ranges, range_count, FULL | LEADING, known, found, better, count)
+            if len(passing):
+                count = _collect_equal(texts, ranges, equals, FULL, passing, found, better, count)
+                count = collect_ranges(texts, ranges, range_count, LEADING, passing, found, better, count)
+        else:
+            count = collect_ranges(texts, ranges, range_count, KEY, passing, found, better, count)
+            if len(bounds) > request.forms:
+                words = bounds[request.forms :]
+                count = collect_in_any_order(texts, query, words, passing, found, better, count)
+                if len(request.meant):
+                    count = collect_named_in_category(
+                        texts, request.carried, query, bounds, words, request.meant, passing, found, better, count
+                    )
+        tiers[better:count] = tier
+        better = count
+    return count
+
+
+@inner
+def _collect_equal(
+    texts: Texts, ranges: Ranges, equals: int, mark: int, passing: Array, found: Array, better: int, count: int
+) -> int:
+    """Insert the shops of the texts that equal a form, by postings with this mark. Returns as `insert_ranked`."""
+    for number in range(equals):
+        count = collect_marked(texts, ranges[number, 4], mark, passing, found, better, count)
+    return count
+
+
+@inner
+def _collect_tier(
+    texts: Texts, request: Request, tier: int, scratch: Scratch, found: Array, better: int, count: int
+) -> int:
+    """Insert the shops of one of the tiers 4 to 0. Returns as `insert_ranked`."""
+    query, bounds, passing = request.query, request.bounds, request.passing
+    words = bounds[request.forms :]
+    if tier == _CATEGORY:
+        if len(request.meant):
+            count = collect_words_and_categories(
+                texts, request.carried, scratch.ranges, query, words, request.meant, passing, found, better, count
+            )
+    elif tier == _ONE_TYPO:
+        if not request.flags & PUNCTUATION:
+            count = _collect_misspelt(texts, request, 1, scratch, found, better, count)
+    elif tier == _TWO_TYPOS:
+        if request.flags & TWO_ERRORS:
+            count = _collect_misspelt(texts, request, 2, scratch, found, better, count)
+        if len(words):
+            count = collect_named_parts(texts, query, bounds, words, passing, found, better, count)
+    elif len(words):
+        count = collect_sharing(texts, query, words, tier, passing, found, better, count)
+    return count
+
+
+@inner
+def _collect_misspelt(
+    texts: Texts, request: Request, errors: int, scratch: Scratch, found: Array, better: int, count: int
+) -> int:
+    """Insert the shops with a key that has a prefix one or two errors away. Returns as `insert_ranked`."""
+    for number in range(request.forms):
+        start, end = request.bounds[number]
+        if errors == 1 and end - start >= ONE_TYPO_MIN:
+            count = collect_one_typo(
+                texts, request.query[start:end], request.passing, scratch.ranges, found, better, count
+            )
+        elif errors > 1 and end - start >= TWO_TYPOS_MIN:
+            count = collect_two_typos(texts, request.query[start:end], request.passing, scratch, found, better, count)
+    return count
+
+
+@inner
+def _collect_near(texts: Texts, request: Request, scratch: Scratch, tiers: Array, found: Array) -> int:
+    """Write the shops of the tiers 3 and 2 (M6) into `found`; with TWO_ERRORS only tier 2. Returns their number."""
+    once = 0
+    if not request.flags & TWO_ERRORS:
+        once = _collect_tier(texts, request, _ONE_TYPO, scratch, found, 0, 0)
+    count = once
+    if once < len(found):
+        count = _collect_tier(texts, request, _TWO_TYPOS, scratch, found, once, once)
+    tiers[:once], tiers[once:count] = _ONE_TYPO, _TWO_TYPOS
+    return count
+
+
+@inner
+def _collect_most_popular(texts: Texts, passing: Array, found: Array) -> int:
+    """Write the best of all shops into `found`. Returns their number."""
+    count = 0
+    for shop in range(len(texts.own_heads) - 1):
+        if count == len(found):
+            break
+        if passes(passing, texts.removed, shop):
+            count = insert_ranked(shop, found, 0, count)
+    return count
 
 
 def suggest_entry(

@@ -1,7 +1,8 @@
-"""The tier of two typing errors, none in the first character (2): the sorted texts are searched as a trie.
+"""The tiers of one typing error (3), and of two, none in the first character (2).
 
-Each step down the trie computes one row of the optimal string alignment distance (X3, M9), of which only the five cells
-near the diagonal can be two or less. When no further error is allowed, the remainder is found by binary search.
+With two errors the sorted texts are searched as a trie. Each step down the trie computes one row of the optimal string
+alignment distance (X3, M9), of which only the five cells near the diagonal can be two or less. When no further error is
+allowed, the remainder is found by binary search.
 
 The number of visited nodes grows with the square of the number of characters that follow one prefix. There can be
 thousands of Han characters; so errors never involve a character of the key from FIXED_FROM on, and among those only
@@ -10,9 +11,11 @@ characters that are near the same position in the query are visited.
 
 from typing import Final
 
+import numpy as np
+
 from index_mappings.tiers import FIXED_FROM
-from index_mappings.typeahead.segment import KEY
-from service.search.typeahead.kernel.arrays import MAX_INT, Array, Ranges, Scratch, Texts, inner
+from index_mappings.typeahead.segment import KEY, LACKING
+from service.search.typeahead.kernel.arrays import MAX_INT, Array, Lookup, Ranges, Scratch, Texts, inner
 from service.search.typeahead.kernel.lookup import (
     IN_ORDER,
     after_letter,
@@ -21,14 +24,91 @@ from service.search.typeahead.kernel.lookup import (
     prefix_range,
     seek_letter,
 )
-from service.search.typeahead.kernel.ranges import add_range, collect_ranges
+from service.search.typeahead.kernel.ranking import add_range, collect_ranges
 
+# The maximum number of ranges that are added between two checks of the capacity.
+_ONE_TYPO_MAX_ADDED: Final = 8
 MAX_ERRORS: Final = 2
 # Cell `k` of row `d` is the distance of d characters of a key to d + k - MAX_ERRORS characters of the query.
 CELLS: Final = 2 * MAX_ERRORS + 1
 _FAR: Final = MAX_ERRORS + 1
 # The maximum number of ranges that are added between two checks of the capacity: two for each cell of a row.
-_MAX_ADDED: Final = 2 * CELLS
+_TWO_TYPOS_MAX_ADDED: Final = 2 * CELLS
+
+
+@inner
+def collect_one_typo(
+    texts: Texts, query: Array, passing: Array, ranges: Ranges, found: Array, better: int, count: int
+) -> int:
+    """Insert the shops with a key that has a prefix one error away from the query. Returns as `insert_ranked`."""
+    lookup = texts.lookup
+    offsets, letters, firsts = lookup.offsets, lookup.letters, lookup.firsts
+    size = len(query)
+    range_count = _add_early_errors(lookup, query, ranges)
+    # Among the texts that equal the query up to `depth`, find those with an error there.
+    low, high = prefix_range(lookup, IN_ORDER, query, 0, len(LACKING))
+    swapped = np.empty(size, np.int32)
+    for depth in range(len(LACKING), size - 1):
+        if low == high:
+            break
+        # The query has one character too many.
+        bounds = narrow_range(offsets, letters, offsets, IN_ORDER, query, depth + 1, size, depth, low, high)
+        range_count = add_range(ranges, range_count, bounds, IN_ORDER)
+        swapped[0] = query[depth]
+        swapped[1 : size - depth - 1] = query[depth + 2 :]
+        below, above = high, high
+        if offsets[low + 1] - offsets[low] == depth:
+            low += 1  # the text ends here
+        while low < high:
+            letter = letter_at(offsets, letters, firsts, low, depth)
+            after = after_letter(offsets, letters, firsts, depth, letter, low, high)
+            if letter == query[depth]:
+                below, above = low, after
+            else:
+                # The query has another character here, or lacks this one.
+                for begin in (depth + 1, depth):
+                    bounds = narrow_range(
+                        offsets, letters, offsets, IN_ORDER, query, begin, size, depth + 1, low, after
+                    )
+                    range_count = add_range(ranges, range_count, bounds, IN_ORDER)
+                if letter == query[depth + 1]:
+                    # Two neighbours are swapped.
+                    bounds = narrow_range(
+                        offsets, letters, offsets, IN_ORDER, swapped, 0, size - depth - 1, depth + 1, low, after
+                    )
+                    range_count = add_range(ranges, range_count, bounds, IN_ORDER)
+            low = after
+            if range_count > len(ranges) - _ONE_TYPO_MAX_ADDED:
+                count = collect_ranges(texts, ranges, range_count, KEY, passing, found, better, count)
+                range_count = 0
+        low, high = below, above
+    # All but the last character are equal, so the last one is the only error.
+    range_count = add_range(ranges, range_count, (low, high), IN_ORDER)
+    return collect_ranges(texts, ranges, range_count, KEY, passing, found, better, count)
+
+
+@inner
+def _add_early_errors(lookup: Lookup, query: Array, ranges: Ranges) -> int:
+    """Add the ranges with an error in the first two characters, by the orders of keys without one of these.
+
+    Returns:
+        The number of ranges.
+    """
+    size = len(query)
+    other = np.empty(size, np.int32)
+    range_count = 0
+    for lacking in range(len(LACKING)):
+        other[:lacking] = query[:lacking]
+        other[lacking : size - 1] = query[lacking + 1 :]
+        # The query has another character here, lacks one, or has one too many.
+        range_count = add_range(ranges, range_count, prefix_range(lookup, lacking, other, 0, size - 1), lacking)
+        range_count = add_range(ranges, range_count, prefix_range(lookup, lacking, query, 0, size), lacking)
+        range_count = add_range(ranges, range_count, prefix_range(lookup, IN_ORDER, other, 0, size - 1), IN_ORDER)
+        # Two neighbours are swapped.
+        other[:] = query
+        other[lacking], other[lacking + 1] = query[lacking + 1], query[lacking]
+        range_count = add_range(ranges, range_count, prefix_range(lookup, IN_ORDER, other, 0, size), IN_ORDER)
+    return range_count
 
 
 @inner
@@ -80,7 +160,7 @@ def collect_two_typos(
         elif least < MAX_ERRORS:
             walk[below, 0], walk[below, 1] = low, after
             depth = below
-        if range_count > len(ranges) - _MAX_ADDED:
+        if range_count > len(ranges) - _TWO_TYPOS_MAX_ADDED:
             count = collect_ranges(texts, ranges, range_count, KEY, passing, found, better, count)
             range_count = 0
     return collect_ranges(texts, ranges, range_count, KEY, passing, found, better, count)
