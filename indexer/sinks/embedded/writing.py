@@ -35,11 +35,10 @@ from indexer.sinks.embedded.files import has_orphaned_segments, read_stamp, remo
 from indexer.sinks.embedded.reading import EmbeddedReader
 from indexer.sinks.failures import SinkError
 from indexer.sinks.typeahead.build import TypeaheadBuild
-from indexer.sinks.typeahead.editor import SMALL_SHOPS
+from indexer.sinks.typeahead.editor import SMALL_SHOPS, TypeaheadSync, typeahead_errors, with_typeahead
 from indexer.sinks.typeahead.folding import Folding
-from indexer.sinks.typeahead.reading import damaged_files
+from indexer.sinks.typeahead.segment_file import damaged_files
 from indexer.sinks.typeahead.store import LocalStore
-from indexer.sinks.typeahead.sync import TypeaheadSync, typeahead_errors, with_typeahead
 
 # The memory of a writer before it writes a segment.
 _HEAP_BYTES: Final = 64_000_000

@@ -17,8 +17,8 @@ from indexer.sinks.failures import SinkError
 from indexer.sinks.opensearch.reading import OpenSearchReader
 from indexer.sinks.protocol import renewed
 from indexer.sinks.typeahead.build import rebuild_typeahead
+from indexer.sinks.typeahead.editor import typeahead_errors
 from indexer.sinks.typeahead.store import TypeaheadStore
-from indexer.sinks.typeahead.sync import typeahead_errors
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from indexer.sinks.opensearch.bulk_loading import BulkLoader
 from indexer.sinks.opensearch.retries import delete_matching, retry_transient
 from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead
 from indexer.sinks.opensearch.writing import WritableGeneration
+from indexer.sinks.typeahead.editor import TypeaheadSync, typeahead_errors
 from indexer.sinks.typeahead.folding import Folding
-from indexer.sinks.typeahead.sync import TypeaheadSync, typeahead_errors
 
 
 class OpenSearchEditor(WritableGeneration):

@@ -32,7 +32,7 @@ from indexer.sinks.opensearch.typeahead import TypeaheadOptions, TypeaheadStores
 from indexer.sinks.opensearch.writing import ALIASED, KINDS, OpenSearchWriter, Shape
 from indexer.sinks.protocol import Generation, role_of
 from indexer.sinks.typeahead.folding import Folding
-from indexer.sinks.typeahead.reading import fetch_manifest
+from indexer.sinks.typeahead.segment_file import fetch_manifest
 from shop_directory.settings.cluster_access import OPEN_ACCESS, ClusterAccess
 
 _FIRST_RETRY_S: Final = 3.0

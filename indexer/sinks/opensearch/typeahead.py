@@ -30,7 +30,7 @@ from index_mappings.typeahead.chunks import (
 from index_mappings.typeahead.manifest import TypeaheadManifest
 from indexer.sinks.failures import SinkError
 from indexer.sinks.opensearch.retries import delete_matching, none_if_missing, retry_transient, whole
-from indexer.sinks.typeahead.reading import check_file, file_hash
+from indexer.sinks.typeahead.segment_file import check_file, file_hash
 from indexer.sinks.typeahead.store import GRACE_S, PART_SUFFIX, remove_files, write_named
 
 # A service reads the stamp once a second, and begins within another second.

@@ -25,7 +25,7 @@ from indexer.sinks.opensearch.reading import OpenSearchReader
 from indexer.sinks.opensearch.retries import RETRY_S, IncompleteError, retry_transient
 from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead
 from indexer.sinks.typeahead.build import TypeaheadBuild
-from indexer.sinks.typeahead.sync import typeahead_errors, with_typeahead
+from indexer.sinks.typeahead.editor import typeahead_errors, with_typeahead
 
 # The kinds with aliases; services read the typeahead by the generation of the stamp.
 ALIASED: Final = (*DOCUMENTS, STAMP)

@@ -1,14 +1,16 @@
-"""Updates a typeahead with changes: each commit writes one small segment, bitmaps, and a manifest.
+"""Keeps a typeahead in step with the shops and categories that are written to its generation.
 
-Each commit rewrites the last segment of a covering until it is no longer small; then the next commit starts another
-one, and the small segments are merged in the background (`folding`). A commit reads and writes only the last segment
-and the ids of changed shops, however many changes there were before.
+Each commit writes one small segment, bitmaps, and a manifest. It rewrites the last segment of a covering until that is
+no longer small; then the next commit starts another one, and the small segments are merged in the background
+(`folding`). A commit reads and writes only the last segment and the ids of changed shops, however many changes there
+were before.
 """
 
+import logging
 import os
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Final
 
@@ -18,18 +20,26 @@ from index_mappings.documents import CategoryDocument, CategoryEntry, ShopDocume
 from index_mappings.typeahead import manifest
 from index_mappings.typeahead.manifest import MAX_SEGMENTS, Covering, SegmentUse, TypeaheadManifest, bitmap_of
 from index_mappings.typeahead.segment import SUFFIX, Shown, segment_path
-from indexer.sinks.typeahead.build import put_manifest
+from indexer.sinks.failures import SinkError, TypeaheadDamagedError
+from indexer.sinks.protocol import GenerationReader
+from indexer.sinks.typeahead.build import (
+    Run,
+    SegmentShop,
+    TypeaheadBuild,
+    put_manifest,
+    rebuild_typeahead,
+    segment_shop,
+)
 from indexer.sinks.typeahead.folding import Folding, foldable
 from indexer.sinks.typeahead.merging import Input, merge
-from indexer.sinks.typeahead.reading import Segment, fetch_manifest, open_segment
-from indexer.sinks.typeahead.run import Run
-from indexer.sinks.typeahead.shops import SegmentShop, segment_shop
+from indexer.sinks.typeahead.segment_file import Segment, fetch_manifest, open_segment
 from indexer.sinks.typeahead.store import GRACE_S, TypeaheadStore
 
 # The number of shops from which on the last segment is not rewritten; so many are written in a fifth of a second.
 SMALL_SHOPS: Final = 5_000
 # The number of newest manifests whose files are retained, because readers may be about to open them.
 _MANIFESTS: Final = 3
+_LOG: Final = logging.getLogger(__name__)
 
 
 class TypeaheadEditor:
@@ -241,3 +251,93 @@ def _added(before: bytes, now: bytes) -> Iterator[int]:
     added = int.from_bytes(now, "little") & ~int.from_bytes(before, "little")
     bits = np.frombuffer(added.to_bytes(len(now), "little"), np.uint8)
     return iter(np.flatnonzero(np.unpackbits(bits, bitorder="little")).tolist())
+
+
+class TypeaheadSync(TypeaheadEditor):
+    """The typeahead of a sealed generation that is edited; only under the lease. Damaged files are written again."""
+
+    def __init__(
+        self,
+        generation: GenerationReader,
+        store: TypeaheadStore,
+        manifest_name: str,
+        folding: Folding | None,
+        small_shops: int = SMALL_SHOPS,
+    ) -> None:
+        """Prepare; nothing is read yet.
+
+        Args:
+            generation: reads the documents from which the typeahead is rebuilt.
+            store: the store of its files.
+            manifest_name: the manifest that the stamp names.
+            folding: as of `TypeaheadEditor`.
+            small_shops: as of `TypeaheadEditor`.
+        """
+        super().__init__(store, manifest_name, folding, small_shops)
+        self._generation = generation
+
+    def shown(self, after: str, end: str | None) -> dict[str, Shown]:
+        """What suggestions show, as of `GenerationEditor.typeahead_shown`.
+
+        Raises:
+            TypeaheadDamagedError: a file is missing or damaged.
+        """
+        try:
+            return super().shown(after, end)
+        except (OSError, ValueError) as error:
+            raise TypeaheadDamagedError(f"the typeahead cannot be read: {error}") from error
+
+    def rebuild(self) -> None:
+        """Write all files again from the stored documents; pending changes are committed on top of them.
+
+        Raises:
+            SinkError: the engine failed, or a file can't be written.
+        """
+        with typeahead_errors():
+            self.restart(rebuild_typeahead(self._generation, self._store))
+
+    def commit(self) -> str:
+        """Write the changes, or all files again if one of them can't be read.
+
+        Returns:
+            The name of the manifest that the stamp must name.
+
+        Raises:
+            SinkError: the engine failed, or a file can't be written.
+        """
+        with typeahead_errors():
+            try:
+                return super().commit()
+            except (FileNotFoundError, ValueError) as error:
+                # A shop that is under review now must not stay visible until somebody repairs the typeahead.
+                _LOG.warning("the typeahead is built again from the index: %s", error)
+                self.rebuild()
+                return super().commit()
+
+
+def with_typeahead(build: TypeaheadBuild, documents: Iterable[object]) -> Iterator[object]:
+    """The same documents; shops and categories are added to the typeahead as they pass.
+
+    Iterating raises SinkError if a file of the typeahead can't be written.
+    """
+    for document in documents:
+        try:
+            build.add(document)
+        except (OSError, ValueError) as error:
+            raise _not_written(error) from error
+        yield document
+    with typeahead_errors():
+        build.end_shops()
+
+
+@contextmanager
+def typeahead_errors() -> Iterator[None]:
+    """Raise errors of the local files of a typeahead as SinkError."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise _not_written(error) from error
+
+
+def _not_written(error: Exception) -> SinkError:
+    return SinkError(f"the typeahead could not be written: {error}")

@@ -18,7 +18,7 @@ from typing import Final
 from index_mappings.typeahead.manifest import MAX_SEGMENTS, Covering, SegmentUse, TypeaheadManifest
 from index_mappings.typeahead.segment import segment_path
 from indexer.sinks.typeahead.merging import Input, merge
-from indexer.sinks.typeahead.reading import open_segment
+from indexer.sinks.typeahead.segment_file import open_segment
 
 # The oldest segment is merged as well when more than one in so many of its shops are removed or newer elsewhere.
 _BASE_PART: Final = 4

@@ -1,13 +1,14 @@
 """Merges segments into one that equals the segment built of the same shops directly.
 
-The texts of all inputs are read block by block, and large arrays are spilt to files, so that memory holds a few bytes
-for each shop and each text, and never all texts. Blocks are concatenated and sorted, which is a merge, because Python's
-sort detects sorted runs.
+The sorted texts of all inputs are read in parallel, in rounds of blocks, and large arrays are spilt to files, so that
+memory holds a few bytes for each shop and each text, and never all texts. Blocks are concatenated and sorted, which is
+a merge, because Python's sort detects sorted runs.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from itertools import compress, islice
+from itertools import compress, islice, pairwise
 from operator import ne
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -29,14 +30,27 @@ from indexer.sinks.typeahead.arrays import (
     best_postings,
     best_tree,
     heads_of,
+    inverted,
     lengths_of,
     letters_of,
+    pack_bits,
+    spans,
+    unpack_bits,
 )
-from indexer.sinks.typeahead.merging_shops import GONE, MergedShops
-from indexer.sinks.typeahead.reading import Segment, live_shops
-from indexer.sinks.typeahead.rounds import Block, rest_reader, rounds, text_reader
-from indexer.sinks.typeahead.segment_file import Spill, write_segment
+from indexer.sinks.typeahead.segment_file import Contents, Segment, Spill, live_shops, write_segment
 
+# The maximum number of texts in memory, of all inputs together.
+_MAX_TEXTS: Final = 100_000
+
+# Reads the texts of a half-open range of positions.
+Reader = Callable[[int, int], list[str]]
+# The new number of a removed shop, and of a text or category that no current shop has.
+GONE: Final = -1
+# The number of shops whose lists are in memory together.
+_BLOCK: Final = 8_000
+
+# Converts the items of an input's lists to those of the result.
+_Renumber = Callable[[int, Items], Items]
 # The maximum number of shops and of texts: they are numbered by the bits of an int32 above a posting's marks.
 MAX_NUMBERED: Final = 1 << 31 - POSTING_BITS
 
@@ -71,11 +85,242 @@ def merge(directory: Path, inputs: Sequence[Input], most: int = MAX_NUMBERED) ->
             return stack.enter_context(closing(Spill(directory, ARRAYS[name])))
 
         contents = [entry.segment.contents for entry in inputs]
-        shops = MergedShops(contents, [live_shops(entry.segment.contents.shops, entry.removed) for entry in inputs])
+        shops = _MergedShops(contents, [live_shops(entry.segment.contents.shops, entry.removed) for entry in inputs])
         _check_number("shops", shops.count, most)
         texts = _MergedTexts([found.arrays for found in contents], shops.numbers, spill, most)
         arrays: dict[str, Items | Spill] = {**texts.arrays(), **shops.arrays(texts.numbers, spill)}
         return write_segment(directory, shops.count, shops.countries, shops.categories, arrays)
+
+
+class Block(NamedTuple):
+    """Texts of one input.
+
+    Attributes:
+        source: number of the input.
+        low, high: their positions in it.
+        texts: the texts.
+    """
+
+    source: int
+    low: int
+    high: int
+    texts: list[str]
+
+
+def rounds(counts: Sequence[int], readers: Sequence[Reader], most: int = _MAX_TEXTS) -> Iterator[list[Block]]:
+    """Read sorted texts in rounds of ascending texts; equal texts are in the same round.
+
+    Args:
+        counts: the number of texts of each input.
+        readers: the reader of each input.
+        most: the maximum number of texts in memory, unless more are equal.
+
+    Yields:
+        The blocks of a round, one for each input that has texts in it.
+    """
+    inputs = [_Pending(source, count, readers[source]) for source, count in enumerate(counts)]
+    step = max(1, most // max(1, len(inputs)))
+    while True:
+        for entry in inputs:
+            entry.fill(step)
+        # Inputs that are not read to the end may continue with any text from their last one on.
+        bound = min((entry.texts[-1] for entry in inputs if not entry.is_read), default=None)
+        blocks = [block for entry in inputs if (block := entry.take(bound)).texts]
+        if blocks:
+            yield blocks
+        elif bound is None:
+            return
+        else:
+            for entry in inputs:
+                if not entry.is_read and entry.texts[-1] == bound:
+                    entry.fill(len(entry.texts) + step)
+
+
+class _Pending:
+    """Texts of one input that were read and not returned yet."""
+
+    def __init__(self, source: int, count: int, read: Reader) -> None:
+        self._source, self._count, self._read = source, count, read
+        self._low = 0
+        self.texts: list[str] = []
+
+    @property
+    def is_read(self) -> bool:
+        """Whether all texts of the input were read."""
+        return self._low + len(self.texts) == self._count
+
+    def fill(self, size: int) -> None:
+        """Read until `size` texts are pending, or the input ends."""
+        begin, end = self._low + len(self.texts), min(self._count, self._low + size)
+        if begin < end:
+            self.texts += self._read(begin, end)
+
+    def take(self, bound: str | None) -> Block:
+        """Remove and return the texts below a bound; all for None."""
+        cut = len(self.texts) if bound is None else bisect_left(self.texts, bound)
+        block = Block(self._source, self._low, self._low + cut, self.texts[:cut])
+        self._low += cut
+        self.texts = self.texts[cut:]
+        return block
+
+
+def _text_reader(arrays: Mapping[str, Items]) -> Reader:
+    """A reader of the texts of a segment."""
+    offsets, letters = arrays["offsets"], arrays["letters"]
+
+    def read(low: int, high: int) -> list[str]:
+        heads = offsets[low : high + 1]
+        return _texts(letters[heads[0] : heads[-1]], heads - heads[0])
+
+    return read
+
+
+def _rest_reader(arrays: Mapping[str, Items], lacking: int) -> Reader:
+    """A reader of a segment's keys without the character at a position, in their own order."""
+    offsets, letters, numbers = arrays["offsets"], arrays["letters"], arrays[f"rests_{lacking}"]
+
+    def read(low: int, high: int) -> list[str]:
+        found = numbers[low:high]
+        starts = offsets[found]
+        heads = heads_of(offsets[found + 1] - starts)
+        indices = np.delete(spans(starts, np.diff(heads)), heads[:-1] + lacking)
+        return _texts(letters[indices], heads - np.arange(len(heads), dtype=np.int32))
+
+    return read
+
+
+def _texts(letters: Items, heads: Items) -> list[str]:
+    text = letters.tobytes().decode("utf-32-le")
+    return [text[start:end] for start, end in pairwise(heads.tolist())]
+
+
+class _MergedShops:
+    """The shops of a merge.
+
+    Attributes:
+        count: their number.
+        numbers: for each input the new number of each shop; GONE if it is removed.
+        countries, categories: as in `Contents`.
+    """
+
+    def __init__(self, inputs: Sequence[Contents], live: Sequence[Bools]) -> None:
+        """Number the shops.
+
+        Args:
+            inputs: the segments.
+            live: for each input whether each shop is current.
+        """
+        self._inputs = inputs
+        former = [np.flatnonzero(flags).astype(np.int32) for flags in live]
+        ids = np.concatenate([_ids(found.arrays, numbers) for found, numbers in zip(inputs, former, strict=True)])
+        popularities = np.concatenate(
+            [found.arrays["popularities"][numbers] for found, numbers in zip(inputs, former, strict=True)]
+        )
+        sources = np.repeat(np.arange(len(inputs), dtype=np.int32), list(map(len, former)))
+        order = np.lexsort((ids, -popularities))
+        self.count = len(order)
+        self._source_of, self._former_of = sources[order], np.concatenate(former)[order]
+        self._popularities, self._by_id = popularities[order], np.argsort(ids[order]).astype(np.int32)
+        self._positions = [np.flatnonzero(self._source_of == source) for source in range(len(inputs))]
+        self.numbers = [np.full(len(flags), GONE, np.int32) for flags in live]
+        for numbers, positions in zip(self.numbers, self._positions, strict=True):
+            numbers[self._former_of[positions]] = positions
+        self.countries = (
+            "",
+            *sorted({code for found, flags in zip(inputs, live, strict=True) for code in _named(found, flags)}),
+        )
+        self.categories = tuple(
+            sorted({slug for found, flags in zip(inputs, live, strict=True) for slug in _carried(found, flags)})
+        )
+
+    def arrays(self, texts: Sequence[Ints], spill: Callable[[str], Spill]) -> dict[str, Items | Spill]:
+        """All arrays of shops.
+
+        Args:
+            texts: for each input the new number of each text.
+            spill: creates an array in a file.
+        """
+        slugs = {slug: number for number, slug in enumerate(self.categories)}
+        tables = [np.array([slugs.get(slug, GONE) for slug in found.categories], np.int32) for found in self._inputs]
+
+        def own(source: int, items: Items) -> Items:
+            renumbered: Items = texts[source][items >> POSTING_BITS] << POSTING_BITS | items & MARKS
+            return renumbered
+
+        def categories(source: int, items: Items) -> Items:
+            return tables[source][items]
+
+        def same(_: int, items: Items) -> Items:
+            return items
+
+        arrays: dict[str, Items | Spill] = {"popularities": self._popularities, "by_id": self._by_id}
+        carried: list[Items] = [np.zeros(0, np.int32)]
+        heads = self._lists("own_category_heads", "own_categories", categories, carried.append)
+        items = np.concatenate(carried)
+        arrays |= {"own_category_heads": heads, "own_categories": items}
+        arrays["category_heads"], arrays["category_shops"] = inverted(heads, items, len(self.categories))
+        for heads_name, name, renumber in (
+            ("own_heads", "own", own),
+            ("shown_ends", "shown", same),
+            ("id_ends", "ids", same),
+        ):
+            spilt = arrays[name] = spill(name)
+            arrays[heads_name] = self._lists(heads_name, name, renumber, spilt.append)
+        for name in ("markets", "known"):
+            spilt = arrays[name] = spill(name)
+            for country in self.countries:
+                spilt.append(pack_bits(self._passing(name, country)))
+        return arrays
+
+    def _passing(self, name: str, country: str) -> Bools:
+        """For each shop whether it is in the bitmap of a country."""
+        bits = np.zeros(self.count, np.bool_)
+        for found, positions in zip(self._inputs, self._positions, strict=True):
+            row = found.countries.index(country) if country in found.countries else 0
+            bitmaps = found.arrays[name].reshape(len(found.countries), -1)
+            bits[positions] = unpack_bits(bitmaps[row], found.shops)[self._former_of[positions]]
+        return bits
+
+    def _lists(self, heads_name: str, name: str, renumber: _Renumber, append: Callable[[Items], None]) -> Items:
+        """Append the lists of all shops in the new order. Returns their heads."""
+        counts: list[Items] = [np.zeros(0, np.int64)]
+        for low in range(0, self.count, _BLOCK):
+            sources, former = self._source_of[low : low + _BLOCK], self._former_of[low : low + _BLOCK]
+            starts, lengths = np.empty(len(sources), np.int64), np.empty(len(sources), np.int64)
+            chosen = {source: np.flatnonzero(sources == source) for source in np.unique(sources).tolist()}
+            for source, positions in chosen.items():
+                heads = self._inputs[source].arrays[heads_name]
+                starts[positions] = heads[former[positions]]
+                lengths[positions] = heads[former[positions] + 1] - starts[positions]
+            heads = heads_of(lengths, np.int64)
+            items = np.empty(int(heads[-1]), self._inputs[0].arrays[name].dtype)
+            for source, positions in chosen.items():
+                found = self._inputs[source].arrays[name][spans(starts[positions], lengths[positions])]
+                items[spans(heads[:-1][positions], lengths[positions])] = renumber(source, found)
+            append(items)
+            counts.append(lengths)
+        return heads_of(np.concatenate(counts), self._inputs[0].arrays[heads_name].dtype.type)
+
+
+def _ids(arrays: Mapping[str, Items], numbers: Ints) -> Items:
+    """The ids of some shops."""
+    starts, ends = arrays["id_ends"][numbers].tolist(), arrays["id_ends"][numbers + 1].tolist()
+    ids = arrays["ids"].tobytes()
+    return np.array([ids[start:end] for start, end in zip(starts, ends, strict=True)], np.bytes_)
+
+
+def _named(found: Contents, live: Bools) -> Iterator[str]:
+    """The countries that some current shop names."""
+    known = found.arrays["known"].reshape(len(found.countries), -1)
+    current = pack_bits(live) & ~known[0]
+    return (code for code, row in zip(found.countries[1:], known[1:], strict=True) if (row & current).any())
+
+
+def _carried(found: Contents, live: Bools) -> Iterator[str]:
+    """The categories that some current shop carries."""
+    current = np.repeat(live, np.diff(found.arrays["own_category_heads"]))
+    numbers = np.unique(found.arrays["own_categories"][current]).tolist()
+    return (found.categories[number] for number in numbers)
 
 
 class _MergedTexts:
@@ -106,7 +351,7 @@ class _MergedTexts:
             spilt[name].append(np.zeros(1, np.int32))
         best = {LEADING: self._spill("best_leading"), KEY: self._spill("best_key")}
         texts = letters = postings = 0
-        readers = list(map(text_reader, self._sources))
+        readers = list(map(_text_reader, self._sources))
         for blocks in rounds([len(found) for found in self.numbers], readers):
             merged, firsts, found, heads = self._round(blocks, texts)
             for mark, bests in best.items():
@@ -172,7 +417,7 @@ class _MergedTexts:
         found, firsts, best = (self._spill(f"{kind}_{lacking}") for kind in ("rests", "firsts", "best"))
         # The last item is for GONE.
         is_key = np.append(self._best_key != NO_POSTING, np.False_)
-        readers = [rest_reader(arrays, lacking) for arrays in self._sources]
+        readers = [_rest_reader(arrays, lacking) for arrays in self._sources]
         for blocks in rounds([len(arrays[name]) for arrays in self._sources], readers):
             numbers = [self.numbers[block.source][self._of(block, name)] for block in blocks]
             # A text may have been a key of removed shops only.

@@ -11,14 +11,11 @@ from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest, man
 from index_mappings.typeahead.segment import Shown, segment_path, shown_part
 from indexer.projection.shops import project_shop
 from indexer.records.shop import ShopRecord
-from indexer.sinks.typeahead.build import TypeaheadBuild
+from indexer.sinks.typeahead.build import Run, TypeaheadBuild, segment_shop
 from indexer.sinks.typeahead.editor import TypeaheadEditor
 from indexer.sinks.typeahead.folding import Folding
 from indexer.sinks.typeahead.merging import Input, merge
-from indexer.sinks.typeahead.reading import open_segment
-from indexer.sinks.typeahead.run import Run
-from indexer.sinks.typeahead.segment_file import write_segment
-from indexer.sinks.typeahead.shops import segment_shop
+from indexer.sinks.typeahead.segment_file import open_segment, write_segment
 from indexer.sinks.typeahead.store import LocalStore
 from tests.support.catalogues import shop as line_of
 

@@ -23,7 +23,7 @@ from index_mappings.typeahead.manifest import (
 from index_mappings.typeahead.segment import segment_path
 from indexer.sinks.typeahead.folding import Folding, foldable
 from indexer.sinks.typeahead.merging import Input, merge
-from indexer.sinks.typeahead.reading import damaged_files, open_segment
+from indexer.sinks.typeahead.segment_file import damaged_files, open_segment
 from indexer.sinks.typeahead.store import GRACE_S
 from tests.engines.typeahead.followed import Followed, category, named, projected
 from tests.rules.backends.strategies import shop_lines

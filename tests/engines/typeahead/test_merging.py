@@ -13,14 +13,10 @@ from hypothesis import strategies as st
 
 from index_mappings.typeahead.manifest import bitmap_of
 from indexer.sinks.failures import SinkError
-from indexer.sinks.typeahead import merging, merging_shops
-from indexer.sinks.typeahead.build import TypeaheadBuild
-from indexer.sinks.typeahead.merging import Input, merge
-from indexer.sinks.typeahead.reading import Segment, open_segment
-from indexer.sinks.typeahead.rounds import Reader, rounds
-from indexer.sinks.typeahead.run import Run
-from indexer.sinks.typeahead.segment_file import write_segment
-from indexer.sinks.typeahead.shops import marked_texts, segment_shop
+from indexer.sinks.typeahead import merging
+from indexer.sinks.typeahead.build import Run, TypeaheadBuild, marked_texts, segment_shop
+from indexer.sinks.typeahead.merging import Input, Reader, merge, rounds
+from indexer.sinks.typeahead.segment_file import Segment, open_segment, write_segment
 from indexer.sinks.typeahead.store import LocalStore
 from tests.engines.typeahead.followed import named, projected, written
 from tests.rules.backends.strategies import catalogues
@@ -57,7 +53,7 @@ def test_merged_segments_are_the_segment_of_their_current_shops(
         )
     with TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as small:
         small.setattr(merging, "rounds", partial(rounds, most=block))
-        small.setattr(merging_shops, "_BLOCK", block)
+        small.setattr(merging, "_BLOCK", block)
         assert merge(Path(directory), inputs) == written(Path(directory), current)
 
 

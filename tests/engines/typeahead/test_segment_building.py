@@ -21,9 +21,7 @@ from index_mappings.typeahead.manifest import TypeaheadManifest
 from index_mappings.typeahead.segment import DOTTED, FULL, KEY, LEADING, NAME, WORD
 from indexer.jobs.build import build
 from indexer.sinks.embedded.sink import EmbeddedSink
-from indexer.sinks.typeahead.build import TypeaheadBuild
-from indexer.sinks.typeahead.run import Run
-from indexer.sinks.typeahead.shops import marked_texts, segment_shop, stored_segment_shop
+from indexer.sinks.typeahead.build import Run, TypeaheadBuild, marked_texts, segment_shop, stored_segment_shop
 from indexer.sinks.typeahead.store import LocalStore
 from indexer.sources.ndjson import NdjsonCatalogue
 from tests.engines.typeahead import segments as plain
