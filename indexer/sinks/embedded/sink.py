@@ -27,9 +27,9 @@ from indexer.sinks.embedded.reading import EmbeddedReader
 from indexer.sinks.embedded.writing import EmbeddedEditor, EmbeddedWriter, generation_store
 from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import Generation, renewed, role_of
+from indexer.sinks.typeahead.background_merging import BackgroundMerging
 from indexer.sinks.typeahead.build import rebuild_typeahead
 from indexer.sinks.typeahead.editor import SMALL_SHOPS
-from indexer.sinks.typeahead.folding import Folding
 
 
 class EmbeddedSink:
@@ -46,7 +46,7 @@ class EmbeddedSink:
         self._root = root
         self._band_width = band_width
         self._small_shops = small_shops
-        self._folding = Folding()
+        self._merging = BackgroundMerging()
 
     @property
     def location(self) -> str:
@@ -80,7 +80,7 @@ class EmbeddedSink:
 
     def edit(self, generation: str) -> EmbeddedEditor:
         """Open a sealed generation."""
-        return EmbeddedEditor(self._root, generation, self._folding, self._small_shops)
+        return EmbeddedEditor(self._root, generation, self._merging, self._small_shops)
 
     def publish(self, generation: str, replaced: str | None) -> None:
         """Replace the pointer by one rename, unless another publisher was faster."""
@@ -127,7 +127,7 @@ class EmbeddedSink:
 
     def close(self) -> None:
         """End background merges of typeahead segments."""
-        self._folding.close()
+        self._merging.close()
 
     def _names(self) -> list[str]:
         directory = self._root / "generations"

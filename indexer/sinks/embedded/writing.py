@@ -34,9 +34,9 @@ from indexer.sinks.embedded.committing import CommittedFiles
 from indexer.sinks.embedded.files import has_orphaned_segments, read_stamp, remove_torn, write_stamp, write_whole
 from indexer.sinks.embedded.reading import EmbeddedReader
 from indexer.sinks.failures import SinkError
+from indexer.sinks.typeahead.background_merging import BackgroundMerging
 from indexer.sinks.typeahead.build import TypeaheadBuild
 from indexer.sinks.typeahead.editor import SMALL_SHOPS, TypeaheadSync, typeahead_errors, with_typeahead
-from indexer.sinks.typeahead.folding import Folding
 from indexer.sinks.typeahead.segment_file import damaged_files
 from indexer.sinks.typeahead.store import LocalStore
 
@@ -102,7 +102,7 @@ class EmbeddedEditor(_WritableGeneration):
     """Changes a sealed generation in place; only under the lease."""
 
     def __init__(
-        self, root: Path, generation: str, folding: Folding | None = None, small_shops: int = SMALL_SHOPS
+        self, root: Path, generation: str, merging: BackgroundMerging | None = None, small_shops: int = SMALL_SHOPS
     ) -> None:
         super().__init__(root, generation)
         self._stamp = read_stamp(root, generation)
@@ -110,7 +110,7 @@ class EmbeddedEditor(_WritableGeneration):
         self._bands: dict[str, Bands] = {}
         self._store = generation_store(root, generation)
         self._committed = CommittedFiles(root, generation)
-        self._typeahead = TypeaheadSync(self, self._store, self._stamp.typeahead, folding, small_shops)
+        self._typeahead = TypeaheadSync(self, self._store, self._stamp.typeahead, merging, small_shops)
         directory = generation_directory(root, generation)
         remove_torn((directory, *(path for path in directory.iterdir() if path.is_dir())))
         for kind in DOCUMENTS:

@@ -14,8 +14,8 @@ from indexer.sinks.opensearch.bulk_loading import BulkLoader
 from indexer.sinks.opensearch.retries import delete_matching, retry_transient
 from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead
 from indexer.sinks.opensearch.writing import WritableGeneration
+from indexer.sinks.typeahead.background_merging import BackgroundMerging
 from indexer.sinks.typeahead.editor import TypeaheadSync, typeahead_errors
-from indexer.sinks.typeahead.folding import Folding
 
 
 class OpenSearchEditor(WritableGeneration):
@@ -29,7 +29,7 @@ class OpenSearchEditor(WritableGeneration):
         *,
         loader: BulkLoader,
         store: OpenSearchTypeahead,
-        folding: Folding,
+        merging: BackgroundMerging,
     ) -> None:
         super().__init__(client, prefix, generation)
         self._loader = loader
@@ -40,7 +40,7 @@ class OpenSearchEditor(WritableGeneration):
             self._stamp = Stamp.from_wire(found["_source"]["stamp"])
         except (KeyError, TypeError, ValueError) as error:
             raise SinkError(f"the stamp of {generation} is damaged") from error
-        self._typeahead = TypeaheadSync(self, store, self._stamp.typeahead, folding)
+        self._typeahead = TypeaheadSync(self, store, self._stamp.typeahead, merging)
 
     @property
     def stamp(self) -> Stamp:

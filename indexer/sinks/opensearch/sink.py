@@ -31,7 +31,7 @@ from indexer.sinks.opensearch.retries import none_if_missing, retry_transient
 from indexer.sinks.opensearch.typeahead import TypeaheadOptions, TypeaheadStores
 from indexer.sinks.opensearch.writing import ALIASED, KINDS, OpenSearchWriter, Shape
 from indexer.sinks.protocol import Generation, role_of
-from indexer.sinks.typeahead.folding import Folding
+from indexer.sinks.typeahead.background_merging import BackgroundMerging
 from indexer.sinks.typeahead.segment_file import fetch_manifest
 from shop_directory.settings.cluster_access import OPEN_ACCESS, ClusterAccess
 
@@ -75,7 +75,7 @@ class OpenSearchSink:
         self._letters = DeadLetters(letters)
         self._loader = BulkLoader(self._client, self._letters, pace)
         self._options = typeahead
-        self._folding = Folding()
+        self._merging = BackgroundMerging()
         self._typeaheads = TypeaheadStores(self._client, prefix, typeahead.folder)
 
     @property
@@ -124,7 +124,7 @@ class OpenSearchSink:
             generation,
             loader=self._loader,
             store=self._typeaheads.of(generation),
-            folding=self._folding,
+            merging=self._merging,
         )
 
     def publish(self, generation: str, replaced: str | None) -> None:
@@ -207,7 +207,7 @@ class OpenSearchSink:
     def close(self) -> None:
         """Close the connections."""
         self._letters.close()
-        self._folding.close()
+        self._merging.close()
         self._typeaheads.close()
         self._client.close()
 

@@ -2,8 +2,8 @@
 
 Each commit writes one small segment, bitmaps, and a manifest. It rewrites the last segment of a covering until that is
 no longer small; then the next commit starts another one, and the small segments are merged in the background
-(`folding`). A commit reads and writes only the last segment and the ids of changed shops, however many changes there
-were before.
+(`background_merging`). A commit reads and writes only the last segment and the ids of changed shops, however many
+changes there were before.
 """
 
 import logging
@@ -22,6 +22,7 @@ from index_mappings.typeahead.manifest import MAX_SEGMENTS, Covering, SegmentUse
 from index_mappings.typeahead.segment import SUFFIX, Shown, segment_path
 from indexer.sinks.failures import SinkError, TypeaheadDamagedError
 from indexer.sinks.protocol import GenerationReader
+from indexer.sinks.typeahead.background_merging import BackgroundMerging, mergeable
 from indexer.sinks.typeahead.build import (
     Run,
     SegmentShop,
@@ -30,7 +31,6 @@ from indexer.sinks.typeahead.build import (
     rebuild_typeahead,
     segment_shop,
 )
-from indexer.sinks.typeahead.folding import Folding, foldable
 from indexer.sinks.typeahead.merging import Input, merge
 from indexer.sinks.typeahead.segment_file import Segment, fetch_manifest, open_segment
 from indexer.sinks.typeahead.store import GRACE_S, TypeaheadStore
@@ -49,7 +49,7 @@ class TypeaheadEditor:
         self,
         store: TypeaheadStore,
         manifest_name: str,
-        folding: Folding | None = None,
+        merging: BackgroundMerging | None = None,
         small_shops: int = SMALL_SHOPS,
     ) -> None:
         """Prepare.
@@ -57,10 +57,10 @@ class TypeaheadEditor:
         Args:
             store: the store of its files.
             manifest_name: the manifest that the stamp names.
-            folding: merges segments in the background, and outlives this object; None for no merges.
+            merging: merges segments in the background, and outlives this object; None for no merges.
             small_shops: commits rewrite the last segment while it has fewer shops.
         """
-        self._store, self._folding = store, folding
+        self._store, self._merging = store, merging
         self._opened = self._name = manifest_name
         self._small_shops = small_shops
         self._manifest: TypeaheadManifest | None = None
@@ -98,7 +98,7 @@ class TypeaheadEditor:
             SinkError: the store failed.
         """
         former = self._current()
-        coverings = self._folded(former.coverings)
+        coverings = self._after_merge(former.coverings)
         if self._shops:
             coverings = self._changed(coverings)
         categories = former.categories
@@ -110,8 +110,8 @@ class TypeaheadEditor:
             self._name, self._manifest = put_manifest(self._store, after), after
         self._shops, self._categories, self._segments = {}, {}, {}
         self._tidy(before)
-        if self._folding is not None and len(coverings) == 1:
-            self._folding.start(self._store.directory, foldable(coverings[0], self._small_shops))
+        if self._merging is not None and len(coverings) == 1:
+            self._merging.start(self._store.directory, mergeable(coverings[0], self._small_shops))
         return self._name
 
     def shown(self, after: str, end: str | None) -> dict[str, Shown]:
@@ -141,14 +141,14 @@ class TypeaheadEditor:
             self._segments[name] = open_segment(self._store.fetch(name, SUFFIX))
         return self._segments[name]
 
-    def _folded(self, coverings: tuple[Covering, ...]) -> tuple[Covering, ...]:
+    def _after_merge(self, coverings: tuple[Covering, ...]) -> tuple[Covering, ...]:
         """The coverings after the result of a finished merge was adopted, or its inputs were dropped."""
-        merged = None if self._folding is None else self._folding.finished(self._store.directory)
+        merged = None if self._merging is None else self._merging.finished(self._store.directory)
         if len(coverings) > 1:
             others = {use.name for use in coverings[1]}
             # A result's modification time is when it was adopted; readers have a minute to fetch it.
-            folded = [self._store.fetch(use.name, SUFFIX) for use in coverings[0] if use.name not in others]
-            is_recent = any(time.time() - path.stat().st_mtime < GRACE_S for path in folded)
+            results = [self._store.fetch(use.name, SUFFIX) for use in coverings[0] if use.name not in others]
+            is_recent = any(time.time() - path.stat().st_mtime < GRACE_S for path in results)
             return coverings if is_recent else coverings[:1]
         if merged is None or (start := _position(merged[0], coverings[0])) is None:
             return coverings
@@ -171,9 +171,9 @@ class TypeaheadEditor:
         name = result.name
         self._store.put(segment_path(self._store.directory, name))
         others = [use for use in (*covering[:start], *covering[end:]) if use.name != name]
-        folded = (*others[:start], self._without(result, removed), *others[start:])
+        merged = (*others[:start], self._without(result, removed), *others[start:])
         # If the result is one of its inputs, because all shops of the others were removed, every reader has it.
-        return (folded,) if any(use.name == name for use in covering) else (folded, covering)
+        return (merged,) if any(use.name == name for use in covering) else (merged, covering)
 
     def _changed(self, coverings: tuple[Covering, ...]) -> tuple[Covering, ...]:
         """The coverings with the changed shops in the last segment, and removed from all others."""
@@ -261,7 +261,7 @@ class TypeaheadSync(TypeaheadEditor):
         generation: GenerationReader,
         store: TypeaheadStore,
         manifest_name: str,
-        folding: Folding | None,
+        merging: BackgroundMerging | None,
         small_shops: int = SMALL_SHOPS,
     ) -> None:
         """Prepare; nothing is read yet.
@@ -270,10 +270,10 @@ class TypeaheadSync(TypeaheadEditor):
             generation: reads the documents from which the typeahead is rebuilt.
             store: the store of its files.
             manifest_name: the manifest that the stamp names.
-            folding: as of `TypeaheadEditor`.
+            merging: as of `TypeaheadEditor`.
             small_shops: as of `TypeaheadEditor`.
         """
-        super().__init__(store, manifest_name, folding, small_shops)
+        super().__init__(store, manifest_name, merging, small_shops)
         self._generation = generation
 
     def shown(self, after: str, end: str | None) -> dict[str, Shown]:

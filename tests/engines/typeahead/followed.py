@@ -11,9 +11,9 @@ from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest, man
 from index_mappings.typeahead.segment import Shown, segment_path, shown_part
 from indexer.projection.shops import project_shop
 from indexer.records.shop import ShopRecord
+from indexer.sinks.typeahead.background_merging import BackgroundMerging
 from indexer.sinks.typeahead.build import Run, TypeaheadBuild, segment_shop
 from indexer.sinks.typeahead.editor import TypeaheadEditor
-from indexer.sinks.typeahead.folding import Folding
 from indexer.sinks.typeahead.merging import Input, merge
 from indexer.sinks.typeahead.segment_file import open_segment, write_segment
 from indexer.sinks.typeahead.store import LocalStore
@@ -47,7 +47,7 @@ class Followed:
     """A typeahead, and the shops that must be in it."""
 
     def __init__(
-        self, root: Path, shops: Sequence[ShopDocument], small_shops: int = 2, folding: Folding | None = None
+        self, root: Path, shops: Sequence[ShopDocument], small_shops: int = 2, merging: BackgroundMerging | None = None
     ) -> None:
         """Build it.
 
@@ -55,12 +55,12 @@ class Followed:
             root: its files are in a folder below.
             shops: those of the build.
             small_shops: as of `TypeaheadEditor`.
-            folding: the same; None for none.
+            merging: the same; None for none.
         """
         self.directory, self._plain = root / "typeahead", root / "plain"
         self._plain.mkdir(parents=True)
         self.store = LocalStore(self.directory)
-        self.small_shops, self.folding = small_shops, folding
+        self.small_shops, self.merging = small_shops, merging
         self.shops = {shop.id: shop for shop in shops}
         self.categories: dict[str, CategoryEntry] = {}
         with closing(TypeaheadBuild(self.store)) as build:
@@ -85,7 +85,7 @@ class Followed:
 
     def editor(self) -> TypeaheadEditor:
         """A new one, as each micro-batch has."""
-        return TypeaheadEditor(self.store, self.name, self.folding, self.small_shops)
+        return TypeaheadEditor(self.store, self.name, self.merging, self.small_shops)
 
     def change(self, shops: Iterable[ShopDocument] = (), removed: Iterable[str] = ()) -> None:
         """Commit a micro-batch, and see that all of it can be found and nothing else."""

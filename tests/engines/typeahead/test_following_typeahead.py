@@ -1,4 +1,4 @@
-"""A typeahead follows its changes: by small segments, and by folds that take these in."""
+"""A typeahead follows its changes: by small segments, and by merges that take these in."""
 
 import logging
 import os
@@ -21,7 +21,7 @@ from index_mappings.typeahead.manifest import (
     manifest_path,
 )
 from index_mappings.typeahead.segment import segment_path
-from indexer.sinks.typeahead.folding import Folding, foldable
+from indexer.sinks.typeahead.background_merging import BackgroundMerging, mergeable
 from indexer.sinks.typeahead.merging import Input, merge
 from indexer.sinks.typeahead.segment_file import damaged_files, open_segment
 from indexer.sinks.typeahead.store import GRACE_S
@@ -32,10 +32,10 @@ _BASE = [named(f"b{number:02}", f"Kestrel {number}", 9.0) for number in range(20
 
 
 @pytest.fixture
-def folding() -> Iterator[Folding]:
-    folding = Folding()
-    yield folding
-    folding.close()
+def merging() -> Iterator[BackgroundMerging]:
+    merging = BackgroundMerging()
+    yield merging
+    merging.close()
 
 
 def _names(world: Followed) -> list[str]:
@@ -50,10 +50,10 @@ def _age(world: Followed, seconds: float = GRACE_S + 1) -> None:
         os.utime(path, (then, then))
 
 
-def _ended(folding: Folding) -> None:
-    """Wait for the process that folds, without taking its result."""
-    assert folding.process_id is not None
-    os.waitid(os.P_PID, folding.process_id, os.WEXITED | os.WNOWAIT)
+def _ended(merging: BackgroundMerging) -> None:
+    """Wait for the process that merges, without taking its result."""
+    assert merging.process_id is not None
+    os.waitid(os.P_PID, merging.process_id, os.WEXITED | os.WNOWAIT)
 
 
 def test_the_last_segment_is_rewritten_while_it_is_small_and_then_another_one_begins(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_what_a_stamp_may_still_name_stays_however_often_its_successor_fails(tmp
 
 
 @pytest.mark.parametrize(
-    ("covering", "folded"),
+    ("covering", "merged"),
     [
         ([(100, 0)], (0, 0)),
         ([(100, 26)], (0, 1)),  # a quarter of the base is gone
@@ -198,24 +198,24 @@ def test_what_a_stamp_may_still_name_stays_however_often_its_successor_fails(tmp
         ([(0, 0)], (0, 0)),
     ],
 )
-def test_neighbours_are_folded_and_the_base_with_them_when_a_quarter_of_it_is_elsewhere(
-    covering: list[tuple[int, int]], folded: tuple[int, int]
+def test_neighbours_are_merged_and_the_base_with_them_when_a_quarter_of_it_is_elsewhere(
+    covering: list[tuple[int, int]], merged: tuple[int, int]
 ) -> None:
     uses = tuple(
         SegmentUse(f"{place:064x}", 1, shops, bitmap_of(range(removed)))
         for place, (shops, removed) in enumerate(covering)
     )
-    assert foldable(uses, 5) == uses[slice(*folded)]
+    assert mergeable(uses, 5) == uses[slice(*merged)]
 
 
-def test_a_fold_is_adopted_alongside_its_inputs_which_are_removed_after_a_minute(
-    tmp_path: Path, folding: Folding
+def test_a_merge_is_adopted_alongside_its_inputs_which_are_removed_after_a_minute(
+    tmp_path: Path, merging: BackgroundMerging
 ) -> None:
-    world = Followed(tmp_path, _BASE, small_shops=2, folding=folding)
+    world = Followed(tmp_path, _BASE, small_shops=2, merging=merging)
     for number in range(4):
         world.change([named(f"n{number}", f"Wren {number}")])
     assert world.shape == [[20, 2, 2]]
-    _ended(folding)
+    _ended(merging)
     inputs = _names(world)
     # Each of the inputs loses one shop meanwhile, and the last one changes another.
     world.change([named("n3", "Kite")], ["n0", "b00"])
@@ -230,13 +230,13 @@ def test_a_fold_is_adopted_alongside_its_inputs_which_are_removed_after_a_minute
     _age(world)
     world.change([named("n5", "Owl")])
     assert world.shape == [[19, 1, 2, 1]]
-    assert folding.process_id is not None  # the next one
+    assert merging.process_id is not None  # the next one
 
 
-def test_a_fold_of_everything_makes_one_base(tmp_path: Path, folding: Folding) -> None:
-    world = Followed(tmp_path, _BASE[:8], small_shops=2, folding=folding)
+def test_a_merge_of_everything_makes_one_base(tmp_path: Path, merging: BackgroundMerging) -> None:
+    world = Followed(tmp_path, _BASE[:8], small_shops=2, merging=merging)
     world.change([named("n0", "Wren"), named("n1", "Wren"), named("b00", "Wren")])
-    _ended(folding)
+    _ended(merging)
     world.change([named("n2", "Wren")])
     assert world.shape == [[10, 1], [7, 3, 1]]
     _age(world)
@@ -245,66 +245,66 @@ def test_a_fold_of_everything_makes_one_base(tmp_path: Path, folding: Folding) -
 
 
 @pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGTERM])
-def test_a_fold_that_is_killed_is_logged_and_restarted(
-    tmp_path: Path, folding: Folding, caplog: pytest.LogCaptureFixture, kind: signal.Signals
+def test_a_merge_that_is_killed_is_logged_and_restarted(
+    tmp_path: Path, merging: BackgroundMerging, caplog: pytest.LogCaptureFixture, kind: signal.Signals
 ) -> None:
-    world = Followed(tmp_path, _BASE, small_shops=2, folding=folding)
+    world = Followed(tmp_path, _BASE, small_shops=2, merging=merging)
     for number in range(4):
         world.change([named(f"n{number}", f"Wren {number}")])
-    first = folding.process_id
+    first = merging.process_id
     assert first is not None
     os.kill(first, kind)
-    _ended(folding)
+    _ended(merging)
     with caplog.at_level(logging.WARNING):
         world.change([named("n4", "Wren")])
     assert [record.getMessage() for record in caplog.records] == [
         f"merging segments of the typeahead ended with code {-kind} and is retried"
     ]
     assert world.shape == [[20, 2, 2, 1]]
-    assert folding.process_id not in {None, first}
-    _ended(folding)
+    assert merging.process_id not in {None, first}
+    _ended(merging)
     world.change([named("n5", "Wren")])
     assert world.shape == [[20, 4, 2], [20, 2, 2, 2]]
 
 
-def test_a_fold_ends_with_its_sink_and_leaves_files_only(tmp_path: Path, folding: Folding) -> None:
-    world = Followed(tmp_path, _BASE, small_shops=2, folding=folding)
+def test_a_merge_ends_with_its_sink_and_leaves_files_only(tmp_path: Path, merging: BackgroundMerging) -> None:
+    world = Followed(tmp_path, _BASE, small_shops=2, merging=merging)
     for number in range(4):
         world.change([named(f"n{number}", f"Wren {number}")])
-    process = folding.process_id
+    process = merging.process_id
     assert process is not None
-    folding.close()
+    merging.close()
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)
     _age(world)
-    world.folding = None
+    world.merging = None
     world.change([named("n4", "Wren")])
     assert not list(world.directory.glob("*.part"))
 
 
-class _Inline(Folding):
-    """Folds in this process, so that every commit meets a finished one; some are late."""
+class _Inline(BackgroundMerging):
+    """Merges in this process, so that every commit meets a finished merge; some are late."""
 
     def __init__(self, late: Iterator[bool]) -> None:
         super().__init__()
         self._late = late
-        self._fold: tuple[Path, tuple[Covering, SegmentUse]] | None = None
+        self._merged: tuple[Path, tuple[Covering, SegmentUse]] | None = None
 
     def start(self, directory: Path, inputs: Covering) -> None:
-        if inputs and self._fold is None:
+        if inputs and self._merged is None:
             merged = [Input(open_segment(segment_path(directory, use.name)), use.removed) for use in inputs]
-            self._fold = directory, (inputs, merge(directory, merged))
+            self._merged = directory, (inputs, merge(directory, merged))
 
     def finished(self, directory: Path) -> tuple[Covering, SegmentUse] | None:
-        if self._fold is None or next(self._late):
+        if self._merged is None or next(self._late):
             return None
-        (where, fold), self._fold = self._fold, None
-        return fold if where == directory else None
+        (where, finished), self._merged = self._merged, None
+        return finished if where == directory else None
 
 
 @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(small=st.integers(1, 6), data=st.data())
-def test_after_any_changes_and_folds_each_covering_has_what_it_must(small: int, data: st.DataObject) -> None:
+def test_after_any_changes_and_merges_each_covering_has_what_it_must(small: int, data: st.DataObject) -> None:
     shops = st.builds(projected, st.integers(0, 12).map("s{}".format), shop_lines())
     late = (data.draw(st.booleans()) for _ in iter(int, 1))
     with TemporaryDirectory() as directory:
@@ -322,9 +322,9 @@ def test_after_any_changes_and_folds_each_covering_has_what_it_must(small: int, 
 
 
 @pytest.mark.parametrize("event", ["rebuilt", "tidied", "elsewhere"])
-def test_a_fold_of_what_is_not_current_any_more_is_dropped(tmp_path: Path, event: str) -> None:
-    folding = _Inline(iter([False] * 99))
-    world = Followed(tmp_path, _BASE, small_shops=2, folding=folding)
+def test_a_merge_of_what_is_not_current_any_more_is_dropped(tmp_path: Path, event: str) -> None:
+    merging = _Inline(iter([False] * 99))
+    world = Followed(tmp_path, _BASE, small_shops=2, merging=merging)
     built = world.name
     for number in range(4):
         world.change([named(f"n{number}", f"Wren {number}")])
@@ -332,25 +332,25 @@ def test_a_fold_of_what_is_not_current_any_more_is_dropped(tmp_path: Path, event
         case "rebuilt":
             world.name, world.shops = built, {shop.id: shop for shop in _BASE}
         case "tidied":
-            assert folding._fold is not None
-            segment_path(world.directory, folding._fold[1][1].name).unlink()
+            assert merging._merged is not None
+            segment_path(world.directory, merging._merged[1][1].name).unlink()
         case _:
-            assert folding._fold is not None
-            folding._fold = (tmp_path / "elsewhere", folding._fold[1])
+            assert merging._merged is not None
+            merging._merged = (tmp_path / "elsewhere", merging._merged[1])
     world.change([named("n9", "Kite")])
     assert world.shape == ([[20, 1]] if event == "rebuilt" else [[20, 2, 2, 1]])
 
 
-def test_a_fold_that_lacks_a_shop_which_is_current_again_is_dropped(tmp_path: Path) -> None:
-    folding = _Inline(iter([True, False]))
-    world = Followed(tmp_path, _BASE, small_shops=30, folding=None)
+def test_a_merge_that_lacks_a_shop_which_is_current_again_is_dropped(tmp_path: Path) -> None:
+    merging = _Inline(iter([True, False]))
+    world = Followed(tmp_path, _BASE, small_shops=30, merging=None)
     former = world.name
     world.small_shops = 2
     world.change([], [f"b{number:02}" for number in range(10)])
     assert world.shape == [[10]]
-    folding.start(world.directory, world.manifest.coverings[0])
+    merging.start(world.directory, world.manifest.coverings[0])
     # Another job has gone back to what was there before.
-    world.name, world.shops, world.folding = former, {shop.id: shop for shop in _BASE}, folding
+    world.name, world.shops, world.merging = former, {shop.id: shop for shop in _BASE}, merging
     world.change([named("n1", "Wren")])
     world.change([named("n2", "Wren")])
     assert world.shape == [[20, 2]]

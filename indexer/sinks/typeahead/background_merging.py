@@ -1,4 +1,4 @@
-"""Folding: a process of low priority merges segments into one in the background, while commits continue.
+"""A process of low priority merges segments into one in the background, while commits continue.
 
 The process writes the merged segment into the folder and reports it. It changes nothing else, so if it is killed, its
 files are removed as unneeded. A later commit adopts the result (`editor`).
@@ -29,7 +29,7 @@ _ROOT: Final = str(Path(__file__).parents[3])
 _LOG: Final = logging.getLogger(__name__)
 
 
-class Folding:
+class BackgroundMerging:
     """Runs the background merges of one sink, one at a time; `close` ends the current one."""
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class Folding:
             process.communicate()
 
 
-def foldable(covering: Covering, small_shops: int) -> Covering:
+def mergeable(covering: Covering, small_shops: int) -> Covering:
     """The consecutive segments of a covering that should be merged into one; empty if none should.
 
     Args:
