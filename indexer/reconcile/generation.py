@@ -1,32 +1,242 @@
 """Compares a generation with its state, repairs it, and counts the faults (V1, G3).
 
-Documents that are not public are removed first, immediately, and logged as errors. Each page is compared under the
-lease: nothing else can change the two sides, so no delayed change looks like a fault.
+The two are compared page by page in the order of the ids, in constant memory, each page under the lease: nothing else
+can change the two sides, so no delayed change looks like a fault. A difference is a fault only if it is seen twice. A
+pending document is none, as the next update writes it; nor is one that follows from wrong rows of the state's derived
+tables (R1), as the index may be right. Documents that are not public are removed first, immediately, and logged as
+errors.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final, cast
 
-from index_mappings.documents import DOCUMENTS
+from index_mappings.documents import DOCUMENTS, ShopDocument, stored_part
+from index_mappings.typeahead.segment import Shown, shown_part
 from indexer.jobs.update import update
 from indexer.jobs.verification import batches
 from indexer.projection.generation import Projector
-from indexer.reconcile.findings import Fault, FaultReport
-from indexer.reconcile.pages import Finding, compare_page
-from indexer.reconcile.state import check_state, clear_doubtful, rebuild_derived_tables
-from indexer.sinks.failures import SinkError
+from indexer.reconcile.findings import Fault, FaultCount, FaultReport
+from indexer.sinks.failures import SinkError, TypeaheadDamagedError
 from indexer.sinks.protocol import GenerationEditor, Sink
 from indexer.state.pending import REMOVED_SHOPS
+from indexer.state.shops import COUNTED_CATEGORIES, DOMAIN_WINNERS
 from indexer.state.state import State
 
+_SHOPS: Final = "SELECT id FROM winners WHERE id > :after ORDER BY id LIMIT :most"
+_CATEGORIES: Final = "SELECT DISTINCT slug FROM category_names WHERE slug > :after ORDER BY slug LIMIT :most"
+# CROSS JOIN fixes the order of the tables: otherwise the planner sorts all related records for each page.
+_RELATED: Final = """
+SELECT key FROM belongings CROSS JOIN winners ON winners.id = owner
+WHERE type = :kind AND key > :after ORDER BY key LIMIT :most
+"""
+_EXCUSED: Final = """
+SELECT EXISTS (SELECT 1 FROM pending WHERE kind = :kind AND id = :id)
+    OR EXISTS (SELECT 1 FROM temp.doubtful WHERE kind = :kind AND id = :id)
+"""
 PAGE: Final = 1_000
 # The kind of a fault in the typeahead's files, in reports.
 TYPEAHEAD: Final = "typeahead"
 _OWNED: Final = "SELECT key FROM belongings WHERE owner = ? AND type = ?"
 _LOG: Final = logging.getLogger(__name__)
+_TABLES: Final = (
+    "CREATE TEMP TABLE IF NOT EXISTS doubtful (kind TEXT, id TEXT, PRIMARY KEY (kind, id)) WITHOUT ROWID",
+    """
+    CREATE TEMP TABLE IF NOT EXISTS rightful_winners (id TEXT PRIMARY KEY, rank TEXT, domain TEXT, line INTEGER)
+    WITHOUT ROWID
+    """,
+    "CREATE TEMP TABLE IF NOT EXISTS counted_categories (slug TEXT, name TEXT, shops INTEGER)",
+    "CREATE TEMP TABLE IF NOT EXISTS differing_shops (id TEXT PRIMARY KEY) WITHOUT ROWID",
+    "CREATE TEMP TABLE IF NOT EXISTS differing_categories (slug TEXT PRIMARY KEY) WITHOUT ROWID",
+    "DELETE FROM temp.doubtful",
+    "DELETE FROM temp.rightful_winners",
+    "DELETE FROM temp.counted_categories",
+    "DELETE FROM temp.differing_shops",
+    "DELETE FROM temp.differing_categories",
+)
+# Stored, because several comparisons read the winners, and sorting a million shops takes seconds.
+_RECOUNT: Final = (
+    f"INSERT INTO temp.rightful_winners {DOMAIN_WINNERS} ORDER BY id",
+    # Counted from the rightful winners, whatever the table of winners holds.
+    f"INSERT INTO temp.counted_categories WITH winners AS (SELECT * FROM temp.rightful_winners) {COUNTED_CATEGORIES}",  # noqa: S608 - nothing but constants of this package
+)
+# Rows of one side that the other lacks.
+_DIFFERING: Final = tuple(
+    f"INSERT OR IGNORE INTO temp.{table} SELECT {key} FROM (SELECT * FROM {one} EXCEPT SELECT * FROM {other})"  # noqa: S608 - nothing but constants of this module
+    for table, key, derived, counted in (
+        ("differing_shops", "id", "winners", "temp.rightful_winners"),
+        ("differing_categories", "slug", "category_names", "temp.counted_categories"),
+    )
+    for one, other in ((counted, derived), (derived, counted))
+)
+_DOUBTFUL: Final = (
+    "SELECT 'shops', id FROM temp.differing_shops",
+    "SELECT 'facts', id FROM temp.differing_shops",
+    """
+    SELECT type, key FROM temp.differing_shops CROSS JOIN belongings ON owner = id WHERE type IN ('coupons', 'offers')
+    """,
+    "SELECT 'categories', slug FROM temp.differing_categories",
+    """
+    SELECT 'categories', value ->> 'slug' FROM temp.differing_shops CROSS JOIN shops USING (id),
+    json_each(shops.record, '$.categories') WHERE record IS NOT NULL
+    """,
+    # The shops at the other ends of redirects show the domains of these shops.
+    """
+    WITH ends (domain) AS (
+        SELECT domain FROM temp.differing_shops JOIN winners USING (id)
+        UNION SELECT domain FROM temp.differing_shops JOIN shops USING (id) WHERE shown
+    ), linked (domain) AS (
+        SELECT domain FROM ends
+        UNION SELECT other FROM ends CROSS JOIN belongings ON owner = domain WHERE type = 'redirects'
+        UNION SELECT owner FROM ends CROSS JOIN belongings ON other = domain WHERE type = 'redirects'
+    ) SELECT 'shops', id FROM linked JOIN winners USING (domain)
+    """,
+)
+_COUNTS: Final = """
+SELECT 'shops', COUNT(*) FROM temp.differing_shops
+UNION ALL SELECT 'categories', COUNT(*) FROM temp.differing_categories
+"""
+_REMOVED_SHOPS: Final = """
+INSERT OR IGNORE INTO pending SELECT 'unseated', id FROM temp.differing_shops WHERE id NOT IN (SELECT id FROM winners)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One document with a fault.
+
+    Attributes:
+        fault: its class.
+        kind, id: of the document.
+        shop_id: the shop of a document that is not public; else None.
+    """
+
+    fault: Fault
+    kind: str
+    id: str
+    shop_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The comparison of one page.
+
+    Attributes:
+        findings: the documents with faults.
+        checked: the number of documents that were compared.
+        after: the id after which the next page starts; None after the last page of the kind.
+    """
+
+    findings: tuple[Finding, ...]
+    checked: int
+    after: str | None
+
+
+def _compare_page(state: State, editor: GenerationEditor, kind: str, after: str, most: int) -> Page:
+    """Compare the next documents of a kind.
+
+    Args:
+        state: neither it nor the generation may change during the comparison.
+        editor: of the generation of the state.
+        kind: the kind.
+        after: the id after which the page starts.
+        most: the largest number of documents to read on either side.
+
+    Raises:
+        SinkError: the engine failed.
+    """
+    first = _compare_once(state, editor, kind, after, most)
+    if not first.findings:
+        return first
+    second = set(_compare_once(state, editor, kind, after, most).findings)
+    return Page(tuple(finding for finding in first.findings if finding in second), first.checked, first.after)
+
+
+def _compare_once(state: State, editor: GenerationEditor, kind: str, after: str, most: int) -> Page:
+    indexed = editor.page(kind, after, most)
+    wanted = _wanted(state, kind, after, most)
+    # A document beyond the end of a full page may be on the next one: both sides stop at the lower end.
+    ends = [wanted[-1]] if len(wanted) == most else []
+    if len(indexed) == most:
+        ends += [stored["id"] for _, stored in reversed(indexed) if "id" in stored][:1]
+    end = min(ends, default=None)
+    if end is not None:
+        wanted = [found for found in wanted if found <= end]
+        indexed = [(found, stored) for found, stored in indexed if "id" in stored and stored["id"] <= end]
+    shown = _shown(editor, after, end) if kind == "shops" else None
+    found = _differences(state, kind, indexed, wanted, shown)
+    findings = tuple(finding for finding in found if not _excused(state, finding))
+    return Page(findings, len({document_id for document_id, _ in indexed}.union(wanted)), end)
+
+
+def _shown(editor: GenerationEditor, after: str, end: str | None) -> Mapping[str, Shown] | None:
+    """What suggestions show of the shops of a page; None where its files are damaged, which is reported as a fault."""
+    try:
+        return editor.typeahead_shown(after, end)
+    except TypeaheadDamagedError:
+        return None
+
+
+def _wanted(state: State, kind: str, after: str, most: int) -> list[str]:
+    match kind:
+        case "shops" | "facts":
+            query = _SHOPS
+        case "categories":
+            query = _CATEGORIES
+        case _:
+            query = _RELATED
+    parameters = {"kind": kind, "after": after, "most": most}
+    return [found for (found,) in state.connection.execute(query, parameters)]
+
+
+def _differences(
+    state: State,
+    kind: str,
+    indexed: list[tuple[str, dict[str, Any]]],
+    wanted: list[str],
+    shown: Mapping[str, Shown] | None,
+) -> Iterator[Finding]:
+    projector = Projector(state)
+    copies = Counter(found for found, _ in indexed)
+    stored = dict(indexed)
+    for document_id in wanted:
+        document = projector.document(kind, document_id)
+        if copies[document_id] == 0 or (shown is not None and document_id not in shown):
+            yield Finding(Fault.MISSING, kind, document_id)
+        elif copies[document_id] > 1 or not _same(
+            document, stored[document_id], None if shown is None else shown[document_id]
+        ):
+            yield Finding(Fault.STALE, kind, document_id)
+    for document_id in (stored.keys() | (shown or {}).keys()) - set(wanted):
+        if projector.document(kind, document_id) is not None:
+            yield Finding(Fault.STALE, kind, document_id)  # it is stored under another id
+        else:
+            yield _unwanted(state, kind, document_id)
+
+
+def _same(document: object | None, stored: dict[str, Any], shown: Shown | None) -> bool:
+    """Whether what is stored, and for a shop what suggestions show, equals the document."""
+    if document is None or stored != stored_part(document):
+        return False
+    return shown is None or shown == shown_part(cast("ShopDocument", document))
+
+
+def _unwanted(state: State, kind: str, document_id: str) -> Finding:
+    owner: str | None = None
+    if kind in {"shops", "facts"}:
+        owner = None if state.shops.row(document_id) is None else document_id
+    elif kind != "categories":
+        row = state.related_records.row(kind, document_id)
+        owner = None if row is None else row.owner
+    return Finding(Fault.GHOST if owner is None else Fault.NOT_PUBLIC, kind, document_id, owner)
+
+
+def _excused(state: State, finding: Finding) -> bool:
+    (excused,) = state.connection.execute(_EXCUSED, {"kind": finding.kind, "id": finding.id}).fetchone()
+    return bool(excused)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +291,7 @@ class Comparison:
             return (damaged, None) if damaged.total else (self._compare_derived(), Cursor(0))
         if self.repair:
             self._update()  # pending documents of a failed update, which the comparison skips
-        page = compare_page(self.state, self.editor, KINDS[cursor.kind], cursor.after, most)
+        page = _compare_page(self.state, self.editor, KINDS[cursor.kind], cursor.after, most)
         found = self._repair_page(page.findings) if self.repair else _counted(page.findings)
         found += FaultReport(checked=page.checked)
         if page.after is not None:
@@ -92,12 +302,12 @@ class Comparison:
         """Check the typeahead's files, the state's derived tables, and the stamp's counts."""
         damaged = found = FaultReport()
         if self.is_checked:
-            clear_doubtful(self.state)
+            _clear_doubtful(self.state)
         else:
-            damaged, found = self._check_typeahead(), check_state(self.state)
+            damaged, found = self._check_typeahead(), _check_state(self.state)
         if self.repair:
             if found.total:
-                rebuild_derived_tables(self.state)
+                _rebuild_derived_tables(self.state)
             found = replace(found, repaired=found.total)
             self._update()
         return damaged + found + self._check_counts()
@@ -190,3 +400,38 @@ def check_aliases(sink: Sink, *, repair: bool, check: Callable[[], None]) -> Fau
         sink.repair_aliases()
         remaining = sink.alias_drift()
     return FaultReport.of(((Fault.WRONG_GENERATION, kind) for kind in drifted), repaired=len(drifted) - len(remaining))
+
+
+def _clear_doubtful(state: State) -> None:
+    """Make the tables of doubtful documents for this connection, empty."""
+    for statement in _TABLES:
+        state.connection.execute(statement)
+
+
+def _check_state(state: State) -> FaultReport:
+    """Compare the derived tables with a recount; documents of wrong rows are doubtful, for this connection.
+
+    The faults are shops whose domain or rank is wrong or missing, and categories with a wrong count.
+    """
+    db = state.connection
+    _clear_doubtful(state)
+    for statement in (*_RECOUNT, *_DIFFERING):
+        db.execute(statement)
+    for statement in _DOUBTFUL:
+        db.execute(f"INSERT OR IGNORE INTO temp.doubtful {statement}")
+    return FaultReport(tuple(FaultCount(Fault.STATE, kind, number) for kind, number in db.execute(_COUNTS) if number))
+
+
+def derived_tables_match(state: State) -> bool:
+    """Whether the derived tables equal a recount."""
+    return not _check_state(state).total
+
+
+def _rebuild_derived_tables(state: State) -> None:
+    """Rebuild the derived tables; doubtful documents are pending then."""
+    db = state.connection
+    with state.transaction():
+        state.shops.settle()
+        db.execute("INSERT OR IGNORE INTO pending SELECT kind, id FROM temp.doubtful")
+        db.execute(_REMOVED_SHOPS)
+        db.execute("DELETE FROM temp.doubtful")

@@ -12,8 +12,7 @@ from typing import Final
 
 from indexer.jobs.pace import RECONCILE_RATE
 from indexer.reconcile.findings import FaultReport
-from indexer.reconcile.generation import PAGE, Comparison, Cursor, check_aliases
-from indexer.reconcile.state import derived_tables_match
+from indexer.reconcile.generation import PAGE, Comparison, Cursor, check_aliases, derived_tables_match
 from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import GenerationEditor, Sink
 from indexer.state.background import BackgroundQuery

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from indexer.reconcile.findings import Fault, FaultCount, FaultReport
+from indexer.reconcile.generation import derived_tables_match
 from indexer.reconcile.slices import Reconciler
-from indexer.reconcile.state import derived_tables_match
 from indexer.sinks.protocol import GenerationEditor
 from indexer.state.background import BackgroundQuery
 from indexer.state.state import State
