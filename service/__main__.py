@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shop_directory.settings.exit_codes import ExitCode, end_command, problems_as_json
-from shop_directory.settings.options import DataDirOption, EngineOption
+from shop_directory.settings.commands import DataDirOption, EngineOption, ExitCode, end_command, problems_as_json
 
 if TYPE_CHECKING:
     from service.settings.service import Settings
@@ -131,7 +130,7 @@ def mcp(engine: EngineOption = None, data_dir: DataDirOption = None) -> None:
 
 def _settings(**given: object) -> "Settings":
     from service.settings.service import Settings, SettingsError, load_settings
-    from shop_directory.settings.sides import unknown_variables
+    from shop_directory.settings.reading import unknown_variables
 
     try:
         settings = load_settings(**given)

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final, Protocol
 
 from index_mappings.generations import Stamp
-from shop_directory.settings.cluster_access import OPEN_ACCESS, ClusterAccess
+from shop_directory.settings.locations import OPEN_ACCESS, ClusterAccess
 
 ANSWERS_GROUP: Final = "shop_directory.answers"
 ANSWERS_ENTRY: Final = "acceptance"

@@ -18,15 +18,15 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 from shop_directory.build_stamp import stamp_of_build
-from shop_directory.settings.exit_codes import (
+from shop_directory.settings.commands import (
     MEANINGS,
     ExitCode,
+    JsonOption,
     end_command,
     is_run_by_make,
     problem,
     problems_as_json,
 )
-from shop_directory.settings.options import JsonOption
 
 GROUP: Final = "shop_directory.commands"
 NAME: Final = "shop-directory"
@@ -99,10 +99,8 @@ def config(
 
     Exit codes: 0 done, 1 a part is not installed, 2 a setting is wrong.
     """
-    from shop_directory.settings.reading import SettingsError
-    from shop_directory.settings.settings_page import settings_page
-    from shop_directory.settings.showing import as_lines, as_wire, effective
-    from shop_directory.settings.sides import installed_sides, unknown_variables
+    from shop_directory.settings.reading import SettingsError, installed_sides, unknown_variables
+    from shop_directory.settings.showing import as_lines, as_wire, effective, settings_page
 
     try:
         sides = installed_sides()

@@ -9,7 +9,7 @@ import typer
 
 from indexer.commands import parts
 from indexer.commands.exit_status import exit_on_failure, list_problems
-from shop_directory.settings.options import DataDirOption, EngineOption, JsonOption
+from shop_directory.settings.commands import DataDirOption, EngineOption, JsonOption
 
 if TYPE_CHECKING:
     from collections.abc import Callable

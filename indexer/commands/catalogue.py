@@ -10,8 +10,7 @@ import typer
 
 from indexer.commands.exit_status import exit_on_failure, stop
 from indexer.commands.parts import LenientOption
-from shop_directory.settings.exit_codes import ExitCode, problems_as_json
-from shop_directory.settings.options import JsonOption
+from shop_directory.settings.commands import ExitCode, JsonOption, problems_as_json
 
 if TYPE_CHECKING:
     from indexer.catalogue.csv_shops import CsvShops

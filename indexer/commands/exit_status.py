@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
-from shop_directory.settings.exit_codes import ExitCode, problem
+from shop_directory.settings.commands import ExitCode, problem
 
 if TYPE_CHECKING:
     from indexer.records.problems import ProblemLog

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from indexer.commands.exit_status import stop
-from shop_directory.settings.exit_codes import ExitCode
-from shop_directory.settings.options import WHERE
+from shop_directory.settings.commands import WHERE, ExitCode
 
 if TYPE_CHECKING:
     from indexer.settings import IndexerSettings
@@ -89,8 +88,7 @@ class Workspace:
 def settings_of(engine: str | None, data_dir: Path | None, state_dir: Path | None) -> "IndexerSettings":
     """The settings of the environment, which the command's options override."""
     from indexer.settings import IndexerSettings
-    from shop_directory.settings.reading import SettingsError
-    from shop_directory.settings.sides import unknown_variables
+    from shop_directory.settings.reading import SettingsError, unknown_variables
 
     try:
         settings = IndexerSettings.load(engine=engine, data_dir=data_dir, state_dir=state_dir)

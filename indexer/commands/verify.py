@@ -10,8 +10,7 @@ import typer
 from indexer.commands import parts
 from indexer.commands.exit_status import exit_on_failure
 from indexer.jobs.pace import VERIFY_RATE
-from shop_directory.settings.exit_codes import ExitCode
-from shop_directory.settings.options import DataDirOption, EngineOption, JsonOption
+from shop_directory.settings.commands import DataDirOption, EngineOption, ExitCode, JsonOption
 
 if TYPE_CHECKING:
     from indexer.reconcile.live import Verified

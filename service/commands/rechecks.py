@@ -12,8 +12,7 @@ import typer
 from service.commands.recheck_output import recheck_lines, report_line, waiting_lines
 from service.reports.opening import QueueKind, open_queue
 from service.reports.protocol import ReportQueue, ReportsUnavailable
-from shop_directory.settings.exit_codes import ExitCode, end_command, problems_as_json
-from shop_directory.settings.options import JsonOption
+from shop_directory.settings.commands import ExitCode, JsonOption, end_command, problems_as_json
 
 _WORKER: Final = re.compile(r"[A-Za-z0-9._@-]{1,64}")
 _Answer = TypeVar("_Answer")

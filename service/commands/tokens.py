@@ -14,8 +14,7 @@ import typer
 from service.auth.opening import TokenStoreKind, open_tokens
 from service.auth.protocol import Token, TokenStore, TokensUnavailable
 from service.auth.secrets import hash_of, new_token_id, new_token_text
-from shop_directory.settings.exit_codes import ExitCode, end_command
-from shop_directory.settings.options import JsonOption
+from shop_directory.settings.commands import ExitCode, JsonOption, end_command
 
 if TYPE_CHECKING:
     from service.settings.stores import StoreSettings

@@ -19,7 +19,7 @@ from uvicorn import Config
 
 from service.limits.policy import address_group
 from service.runtime.caller import Proxies, is_trusted_peer
-from service.settings.server import DEFAULT_MAX_CONNECTIONS, DEFAULT_MAX_CONNECTIONS_PER_ADDRESS
+from service.settings.service import DEFAULT_MAX_CONNECTIONS, DEFAULT_MAX_CONNECTIONS_PER_ADDRESS
 
 # For files of the index, databases, and connections to engines and stores.
 _RESERVED_DESCRIPTORS: Final = 256

@@ -12,8 +12,7 @@ from urllib.parse import urlsplit
 import typer
 
 from shop_directory.conformance.bounds import USUAL, Bounds
-from shop_directory.settings.exit_codes import ExitCode, end_command
-from shop_directory.settings.options import JsonOption
+from shop_directory.settings.commands import ExitCode, JsonOption, end_command
 
 if TYPE_CHECKING:
     from shop_directory.conformance.rule import Rule

@@ -1,10 +1,14 @@
 """Reads settings from the environment (SHOP_DIRECTORY_...), secrets also from files. Errors never show values.
 
-A secret setting X may be in the file that X_FILE names instead, as containers provide secrets.
+A secret setting X may be in the file that X_FILE names instead, as containers provide secrets. The settings of all
+installed sides are found by entry points, so that nothing imports both sides. Unknown variables are reported by name,
+as a misspelt setting would otherwise be ignored silently.
 """
 
 import os
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from importlib.metadata import entry_points
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Self, TypeVar, get_args
@@ -27,6 +31,11 @@ MAX_SECRET_BYTES: Final = 65_536
 _SAME_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
 
 S = TypeVar("S", bound="EnvironmentSettings")
+GROUP: Final = "shop_directory.settings"
+
+_MIN_SIMILARITY: Final = 0.8
+# Read by tests and benchmarks only, so it is not a misspelt setting.
+_DEVELOPMENT_VARIABLES: Final = frozenset((f"{PREFIX}DEV_DATA",))
 
 
 class SettingsError(Exception):
@@ -169,3 +178,45 @@ def _read_secret(path: Path) -> str:
     if not text:
         raise ValueError("the file is empty")
     return text
+
+
+def installed_sides() -> Mapping[str, type[EnvironmentSettings]]:
+    """The settings by side.
+
+    Raises:
+        ImportError: a side is installed only in part.
+    """
+    return {entry.name: entry.load() for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)}
+
+
+def known_variables(kind: type[EnvironmentSettings]) -> Iterator[str]:
+    """All variables of the settings."""
+    for name, field in kind.model_fields.items():
+        yield variable(name)
+        if is_secret(field):
+            yield variable(name) + FILE
+
+
+def unknown_variables(own: type[EnvironmentSettings]) -> tuple[str, ...]:
+    """A message for each variable that is set and unknown to all sides, with the one that may be meant.
+
+    Args:
+        own: the settings of the calling side; the other side is loaded only if some variables are unknown to these.
+    """
+    unknown = environment_variables().keys() - set(known_variables(own)) - _DEVELOPMENT_VARIABLES
+    if not unknown:
+        return ()
+    try:
+        known = {name for kind in (own, *installed_sides().values()) for name in known_variables(kind)}
+    except ImportError:
+        return ()  # the missing part may define them
+    return tuple(_message(name, known) for name in sorted(unknown - known))
+
+
+def _message(name: str, known: set[str]) -> str:
+    if name.removesuffix(FILE) in known:
+        return f"{name} is ignored: only secret settings can be in a file."
+    suffixes = [each.removeprefix(PREFIX) for each in sorted(known)]
+    close = get_close_matches(name.removeprefix(PREFIX), suffixes, n=1, cutoff=_MIN_SIMILARITY)
+    meant = f" Is {PREFIX}{close[0]} meant?" if close else ""
+    return f"{name} is not a setting and is ignored.{meant}"

@@ -9,7 +9,7 @@ from opensearchpy.exceptions import AuthorizationException, OpenSearchException
 from opensearchpy.exceptions import ConnectionError as NoConnection
 
 from indexer.sinks.failures import SinkError
-from shop_directory.settings.cluster_access import ClusterAccess
+from shop_directory.settings.locations import ClusterAccess
 
 _TIMEOUT_S: Final = 60.0
 _LEVELS: Final = ("transient", "persistent", "defaults")

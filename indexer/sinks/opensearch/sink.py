@@ -33,7 +33,7 @@ from indexer.sinks.opensearch.writing import ALIASED, KINDS, OpenSearchWriter, S
 from indexer.sinks.protocol import Generation, role_of
 from indexer.sinks.typeahead.background_merging import BackgroundMerging
 from indexer.sinks.typeahead.segment_file import fetch_manifest
-from shop_directory.settings.cluster_access import OPEN_ACCESS, ClusterAccess
+from shop_directory.settings.locations import OPEN_ACCESS, ClusterAccess
 
 _FIRST_RETRY_S: Final = 3.0
 _LETTERS: Final = Path("var/dead-letters.ndjson")

@@ -27,7 +27,7 @@ from service.search.planned_backend import PlannedBackend
 from service.search.protocol import Generations
 from service.search.typeahead.fetching import TypeaheadFetcher
 from service.search.typeahead.folder import DEFAULT_FOLDER, FolderLocation
-from shop_directory.settings.cluster_access import OPEN_ACCESS, ClusterAccess
+from shop_directory.settings.locations import OPEN_ACCESS, ClusterAccess
 
 if TYPE_CHECKING:
     from service.search.typeahead.typeahead import Typeahead

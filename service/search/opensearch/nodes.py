@@ -14,7 +14,7 @@ from opensearchpy.exceptions import ConnectionError as NoConnection
 from opensearchpy.exceptions import ConnectionTimeout, SerializationError, SSLError
 from opensearchpy.serializer import JSONSerializer
 
-from shop_directory.settings.cluster_access import OPEN_ACCESS, ClusterAccess
+from shop_directory.settings.locations import OPEN_ACCESS, ClusterAccess
 
 # How long a failed node is excluded, however often it has failed, so that it is used again soon after it recovers.
 _EXCLUDED_SECONDS: Final = 5.0

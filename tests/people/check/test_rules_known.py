@@ -50,4 +50,4 @@ def test_check_imports_nothing_of_this_project_but_itself_and_what_all_commands_
     foreign = {
         name for name in found if name.split(".")[0] in ours and not name.startswith("shop_directory.conformance")
     }
-    assert foreign == {"shop_directory.settings.exit_codes", "shop_directory.settings.options"}
+    assert foreign == {"shop_directory.settings.commands"}

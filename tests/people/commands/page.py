@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from shop_directory.settings.exit_codes import MEANINGS
+from shop_directory.settings.commands import MEANINGS
 from tests.people.commands.descriptions import Description, all_descriptions
 
 _INTRODUCTION: Final = """\

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from indexer.commands.parts import SAMPLE
-from shop_directory.settings.exit_codes import RUN_BY_MAKE
+from shop_directory.settings.commands import RUN_BY_MAKE
 from tests.support.real.sources import REPOSITORY
 
 

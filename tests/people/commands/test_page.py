@@ -5,9 +5,8 @@ from typing import Any, Final
 
 import pytest
 
-from shop_directory.settings.exit_codes import MEANINGS
-from shop_directory.settings.reading import EnvironmentSettings, variable
-from shop_directory.settings.sides import installed_sides
+from shop_directory.settings.commands import MEANINGS
+from shop_directory.settings.reading import EnvironmentSettings, installed_sides, variable
 from tests.people.commands.descriptions import Description, all_descriptions, command_descriptions
 from tests.people.commands.page import commands_page
 from tests.support.real.sources import REPOSITORY

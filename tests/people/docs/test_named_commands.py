@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from shop_directory.command_line import command_line
-from shop_directory.settings.sides import installed_sides
+from shop_directory.settings.reading import installed_sides
 from tests.people.docs.pages import PAGES, Page
 from tests.support.real.sources import REPOSITORY
 

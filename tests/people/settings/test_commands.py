@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from shop_directory.command_line import command_line
-from shop_directory.settings.sides import installed_sides
+from shop_directory.settings.reading import installed_sides
 
 CANARY: Final = "zqcanaryzq"
 MISSPELT: Final = (

@@ -14,10 +14,10 @@ from shop_directory.settings.reading import (
     MAX_SECRET_BYTES,
     EnvironmentSettings,
     SettingsError,
+    installed_sides,
     is_secret,
     variable,
 )
-from shop_directory.settings.sides import installed_sides
 
 CANARY: Final = "zqcanaryzq"
 KEY: Final = "SHOP_DIRECTORY_KEY"

@@ -15,7 +15,7 @@ import typer
 from typer.testing import CliRunner
 
 import shop_directory.command_line as program
-from shop_directory.settings.exit_codes import problems_as_json
+from shop_directory.settings.commands import problems_as_json
 from tests.support.served import until_ready
 from tests.support.worlds import embedded_world
 

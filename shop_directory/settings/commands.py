@@ -1,4 +1,4 @@
-"""Exit codes of all commands, and the output of problems.
+"""What all commands share: exit codes, the output of problems, and options of both sides.
 
 A code means the same in every command, so that scripts can act on it. With `--json` a problem is one JSON object, the
 last line on standard error; standard output has only the answer.
@@ -10,10 +10,15 @@ import re
 from collections.abc import Mapping
 from contextvars import ContextVar
 from enum import IntEnum
+from pathlib import Path
 from types import MappingProxyType
-from typing import Final, NoReturn
+from typing import Annotated, Final, NoReturn
 
 import typer
+
+# The panel of `--help` for options that name an index.
+WHERE: Final = "Where the index is"
+_ENGINES: Final = ("embedded", "opensearch")
 
 
 class ExitCode(IntEnum):
@@ -95,3 +100,31 @@ def _as_typed(message: str) -> str:
 def _variable(option: str) -> str:
     name = _MAKE_VARIABLES.get(option)
     return option if name is None else f"{name}= ({option})"
+
+
+def _engines(incomplete: str) -> list[str]:
+    return [name for name in _ENGINES if name.startswith(incomplete)]
+
+
+EngineOption = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        autocompletion=_engines,
+        show_default="embedded",
+        help=r"embedded or opensearch. \[env: SHOP_DIRECTORY_ENGINE]",
+        rich_help_panel=WHERE,
+    ),
+]
+DataDirOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--data-dir",
+        show_default="var/index",
+        help=r"The embedded engine's directory. \[env: SHOP_DIRECTORY_DATA_DIR]",
+        rich_help_panel=WHERE,
+    ),
+]
+JsonOption = Annotated[
+    bool, typer.Option("--json", callback=problems_as_json, is_eager=True, help="Print one JSON document instead.")
+]
