@@ -4,7 +4,7 @@ Secrets are hidden. `make settings` writes the page by `shop-directory config --
 """
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -128,18 +128,12 @@ def _table(kind: type[EnvironmentSettings], names: Iterable[str]) -> str:
 
 def _row(name: str, field: FieldInfo) -> tuple[str, str, str, str]:
     names = f"`{variable(name)}`" + (f", secret: or `{variable(name)}{FILE}`" if is_secret(field) else "")
-    return names, field.description or "", "".join(_default(field)), field.title or ""
+    return names, field.description or "", _default(field), field.title or ""
 
 
-def _default(field: FieldInfo) -> Iterator[str]:
+def _default(field: FieldInfo) -> str:
     value: Any = field.get_default(call_default_factory=True)
-    if is_secret(field):
-        yield "none" if value is None else f"`{value.get_secret_value()}`"
-        return
-    shown = to_jsonable_python(value)
-    if isinstance(shown, list):
-        shown = ",".join(map(str, shown))
-    if shown is None or shown == "":
-        yield "none"
-        return
-    yield f"`{shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False)}`"
+    if isinstance(value, SecretStr):
+        value = value.get_secret_value()
+    text = _text(to_jsonable_python(value))
+    return f"`{text}`" if text else "none"
