@@ -1,6 +1,7 @@
 """POST /mcp: checks of the transport, whose refusals are JSON-RPC errors with our texts, then the message (R5, E1).
 
-A plain call of a tool is answered here; every other message goes to the SDK.
+A plain call of a tool is answered here; every other message goes to the SDK, whose error answers are replaced by ours
+(E5).
 """
 
 import asyncio
@@ -34,11 +35,18 @@ from service.http.messages import (
     request_context_of,
 )
 from service.limits.policy import Bucket
-from service.mcp_server.error_rewriting import ErrorRewriter
 from service.mcp_server.fast_path import PlainCall, ToolCallFastPath
-from service.mcp_server.handling import QUOTA_HEADERS_KEY, Call, quota_headers
-from service.mcp_server.messages import MessageId, RpcError, called_tool, check_message, refused_call
-from service.mcp_server.spans import COMPLETION_COMPLETE, TOOLS_CALL, begin_span
+from service.mcp_server.handling import OWN_ERROR_KEY, QUOTA_HEADERS_KEY, Call, begin_span, quota_headers
+from service.mcp_server.messages import (
+    COMPLETION_COMPLETE,
+    TOOLS_CALL,
+    MessageId,
+    RpcError,
+    called_tool,
+    check_message,
+    refused_call,
+    rewritten_error,
+)
 from service.runtime.caller import Channel, Proxies
 from service.runtime.tracing import CallTracer
 
@@ -222,3 +230,41 @@ def _replay(body: bytes, receive: Receive) -> Receive:
         return waiting.pop() if waiting else await receive()
 
     return replay
+
+
+class ErrorRewriter:
+    """An ASGI send that passes the SDK's answers on, and replaces the body of its errors."""
+
+    def __init__(self, scope: Scope, send: Send) -> None:
+        """Wrap a send.
+
+        Args:
+            scope: of the request; its keys say whether an error is ours, and which quota headers are added.
+            send: to the caller.
+        """
+        self._scope = scope
+        self._send = send
+        self._status = 0
+        self._body = bytearray()
+
+    async def __call__(self, message: Message) -> None:
+        """Send a part of the answer; an error is sent when it is complete."""
+        if message["type"] == "http.response.start":
+            self._status = message["status"]
+            if self._status < _BAD_REQUEST:
+                await self._send({**message, "headers": [*message["headers"], *self._quota]})
+            return
+        if self._status < _BAD_REQUEST:
+            await self._send(message)
+            return
+        self._body += message.get("body", b"")
+        if not message.get("more_body", False):
+            body = bytes(self._body)
+            sent = body if self._scope.get(OWN_ERROR_KEY) else rewritten_error(body)
+            await Answer(self._status, sent, headers=self._quota).send(self._send)
+
+    @property
+    def _quota(self) -> Headers:
+        # Read late: the call may have been charged more since it was admitted.
+        headers: Headers = self._scope.get(QUOTA_HEADERS_KEY, ())
+        return headers

@@ -1,23 +1,31 @@
 """A plain call of a tool, read and answered without the SDK's session, streams and tasks.
 
-A message that is not plain in every header and every field is left to the SDK. A test compares the answers with those
-of the SDK in every protocol version.
+A message that is not plain in every header and every field is left to the SDK. Its `_meta` is validated by the SDK's
+models, once for each distinct value: a client sends the same one every time. A test compares the answers with those of
+the SDK in every protocol version.
 """
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import orjson
 from mcp.shared.inbound import MCP_METHOD_HEADER, MCP_NAME_HEADER, MCP_PROTOCOL_VERSION_HEADER
-from mcp.types import DEFAULT_NEGOTIATED_VERSION, INTERNAL_ERROR, PROTOCOL_VERSION_META_KEY, SERVER_INFO_META_KEY
+from mcp.types import (
+    DEFAULT_NEGOTIATED_VERSION,
+    INTERNAL_ERROR,
+    PROTOCOL_VERSION_META_KEY,
+    SERVER_INFO_META_KEY,
+    CallToolRequestParams,
+)
+from mcp.types.methods import validate_client_request
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 
 from service.calls.dispatch import Outcome
 from service.http.messages import JSON
 from service.mcp_server.handling import result_meta
-from service.mcp_server.messages import TEXTS
-from service.mcp_server.request_meta import accepts
-from service.mcp_server.spans import TOOLS_CALL
+from service.mcp_server.messages import TEXTS, TOOLS_CALL
 
 _VERSION: Final = MCP_PROTOCOL_VERSION_HEADER.encode()
 _METHOD: Final = MCP_METHOD_HEADER.encode()
@@ -28,6 +36,10 @@ _MODERN_HEADERS: Final = 3
 _MEMBERS: Final = frozenset({"jsonrpc", "id", "method", "params"})
 _PARAMS: Final = frozenset({"name", "arguments", "_meta"})
 _LARGEST_ID: Final = 2**53
+# They differ with each request.
+_PER_REQUEST: Final = frozenset({"progressToken", "traceparent", "tracestate"})
+_MAX_CACHED: Final = 256
+_MAX_BYTES: Final = 2_048
 
 
 class PlainCall(NamedTuple):
@@ -127,3 +139,39 @@ def _is_plain_id(value: object) -> bool:
     if isinstance(value, str):
         return True
     return isinstance(value, int) and -_LARGEST_ID <= value <= _LARGEST_ID
+
+
+def accepts(version: str, meta: Mapping[str, Any]) -> bool:
+    """Whether the SDK certainly accepts a call with this `_meta`; False also for values that are too long to cache.
+
+    Args:
+        version: of the protocol, as the request's header has it.
+        meta: the `_meta` of the call's params.
+    """
+    constant = meta
+    if not _PER_REQUEST.isdisjoint(meta):
+        if not all(_is_plain(meta.get(name, "")) for name in _PER_REQUEST):
+            return False
+        constant = {name: value for name, value in meta.items() if name not in _PER_REQUEST}
+    try:
+        key = orjson.dumps(constant)
+    except orjson.JSONEncodeError:
+        return False
+    return len(key) <= _MAX_BYTES and is_valid(version, key)
+
+
+def _is_plain(value: object) -> bool:
+    """Whether the models accept the value as a progress token, and ignore it in a trace."""
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+@lru_cache(_MAX_CACHED)
+def is_valid(version: str, meta: bytes) -> bool:
+    """Whether the SDK's models accept the JSON of a `_meta`, cached in bounded memory."""
+    params = {"name": "any", "_meta": orjson.loads(meta)}
+    try:
+        validate_client_request(TOOLS_CALL, version, params)
+        CallToolRequestParams.model_validate(params, by_name=False)
+    except ValidationError:
+        return False
+    return True

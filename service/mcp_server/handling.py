@@ -1,6 +1,6 @@
 """What all handlers share: the caller, the span, the log line, and cancellation when the caller leaves (E2, E5)."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -15,12 +15,11 @@ from service.calls.dispatch import AdmissionResult, Dispatcher, Outcome
 from service.errors import ServiceError
 from service.limits.policy import Bucket
 from service.limits.protocol import Headers
-from service.mcp_server.messages import TEXTS, RpcError, refused_call
-from service.mcp_server.spans import begin_span
+from service.mcp_server.messages import METHODS, TEXTS, RpcError, refused_call
 from service.runtime.caller import Caller
 from service.runtime.request_context import LEFT, RequestContext, bind_request, current, new_request_context
 from service.runtime.telemetry import NO_METRICS, NO_ROUTE, REFUSED, log_call
-from service.runtime.tracing import CallTracer
+from service.runtime.tracing import CallTracer, header_texts
 
 T = TypeVar("T")
 
@@ -87,6 +86,35 @@ def result_meta(request_id: str, stamp: Stamp | None) -> dict[str, Any]:
     """A result's `_meta`: the request's id, and which data the answer comes from (C2)."""
     meta = {"x-request-id": request_id}
     return meta if stamp is None else meta | {"x-generation": stamp.generation, "x-data-as-of": stamp.built_at}
+
+
+def begin_span(
+    traces: CallTracer,
+    request: RequestContext,
+    method: str,
+    tool: str | None,
+    *,
+    meta: object,
+    headers: Iterable[tuple[bytes, bytes]] = (),
+) -> None:
+    """Begin the span of a message.
+
+    Args:
+        traces: starts the span.
+        request: the context of the message.
+        method: of JSON-RPC.
+        tool: the name of the called tool; None if the message calls no existing tool.
+        meta: the `_meta` of the params; its trace takes precedence over one in the headers.
+        headers: of HTTP.
+    """
+    # Unknown methods share one name, so that callers cannot create span names.
+    method = method if method in METHODS else "other"
+    attributes = {"mcp.method.name": method} | ({} if tool is None else {"gen_ai.tool.name": tool})
+
+    def carried() -> dict[str, Any]:
+        return header_texts(headers) | (dict(meta) if isinstance(meta, Mapping) else {})
+
+    traces.begin(request, method if tool is None else f"{method} {tool}", carried, attributes)
 
 
 class RequestRunner:

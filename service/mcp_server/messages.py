@@ -20,7 +20,27 @@ from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from index_mappings.strict_json import NotStrictJsonError, strict_loads
 from service.errors import ServiceError
-from service.mcp_server.spans import TOOLS_CALL
+
+TOOLS_CALL: Final = "tools/call"
+COMPLETION_COMPLETE: Final = "completion/complete"
+
+# The methods of the protocol that the server knows.
+METHODS: Final = frozenset(
+    {
+        "initialize",
+        "notifications/initialized",
+        "ping",
+        "server/discover",
+        TOOLS_CALL,
+        "tools/list",
+        "resources/list",
+        "resources/templates/list",
+        "resources/read",
+        "prompts/list",
+        "prompts/get",
+        COMPLETION_COMPLETE,
+    }
+)
 
 TEXTS: Final = {
     PARSE_ERROR: "The message is not valid JSON.",

@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 from starlette.types import Message
 
-from service.mcp_server.error_rewriting import ErrorRewriter
+from service.mcp_server.endpoint import ErrorRewriter
 from service.mcp_server.handling import OWN_ERROR_KEY, QUOTA_HEADERS_KEY
 from service.mcp_server.messages import TEXTS, UNKNOWN_TOOL
 
