@@ -71,11 +71,8 @@ class RedisConnection:
     def __init__(self, access: RedisAccess, *, connections: int, timeout: float, purpose: str) -> None:
         """Create the pool; nothing is sent yet.
 
-        Args:
-            access: how Redis is reached.
-            connections: the most concurrent requests.
-            timeout: seconds for a whole request: waiting for a connection, connecting, and sending it again.
-            purpose: the name of the operation in traces.
+        `timeout` seconds are for a whole request: waiting for a connection, connecting, and sending it again. Traces
+        name the operation by `purpose`.
         """
         self._purpose = purpose
         self.client = _open_client(access, connections, timeout)
@@ -90,9 +87,7 @@ class RedisConnection:
     async def execute(self, send: Callable[[], Awaitable[T]], *, retry: bool = False) -> T:
         """Send a request, and return the reply within the deadline of the current request.
 
-        Args:
-            send: sends the request with `client`, and returns the reply.
-            retry: whether it may be sent again if the connection was lost, perhaps after Redis had executed it.
+        `retry` says whether it may be sent again if the connection was lost, perhaps after Redis had executed it.
 
         Raises:
             RedisUnavailable: there is no reply.
@@ -170,10 +165,7 @@ class RedisConnection:
 def _open_client(access: RedisAccess, connections: int, timeout: float) -> Client:
     """A client that has not connected yet.
 
-    Args:
-        access: how Redis is reached.
-        connections: the most connections to each node.
-        timeout: seconds that a whole call may take.
+    It has at most `connections` to each node; a whole call may take `timeout` seconds.
     """
     url: dict[str, Any] = {**parse_url(access.url)}
     connection_class = url.pop("connection_class", Connection)
