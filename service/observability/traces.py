@@ -37,13 +37,9 @@ class Traces:
 
 
 def open_traces(service: str, version: str, processor: SpanProcessor | None = None, *, sent: bool = False) -> Traces:
-    """Open the tracing of calls.
+    """Open the tracing of calls; OTEL_SERVICE_NAME takes precedence over the service's name.
 
-    Args:
-        service: the service's name in the traces, unless OTEL_SERVICE_NAME is set.
-        version: the service's version.
-        processor: receives the spans instead of an OTLP exporter.
-        sent: whether spans are sent by OTLP over HTTP.
+    The `processor` receives the spans; without one they are sent by OTLP over HTTP, if they are `sent` at all.
     """
     if processor is None:
         if not sent:

@@ -46,12 +46,9 @@ class HealthProbe:
     """Asks the parts for their state."""
 
     def __init__(self, search: SearchBackend, reports: ReportQueue, timeout: float) -> None:
-        """Probe these parts; the caller closes them.
+        """Probe these parts, which the caller closes.
 
-        Args:
-            search: the search engine.
-            reports: the report queue.
-            timeout: seconds after which a part that has not answered is unavailable.
+        A part that has not answered after `timeout` seconds is unavailable.
         """
         self._search = search
         self._reports = reports
