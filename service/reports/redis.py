@@ -146,12 +146,9 @@ class RedisReports:
     ) -> None:
         """Configure the queue; it connects at the first call.
 
-        Args:
-            access: how Redis is reached.
-            prefix: the prefix of all keys, in braces as their hash tag.
-            window_seconds: how long a repetition of the same report appends nothing (Q5).
-            timeout: seconds for a whole call, including connecting and a retry.
-            max_deliveries: how often a re-check is delivered before it becomes a dead letter.
+        All keys have the prefix, in braces as their hash tag. A repetition of the same report within the window appends
+        nothing (Q5). `timeout` seconds are for a whole call, including connecting and a retry. A re-check that was
+        delivered `max_deliveries` times becomes a dead letter.
         """
         self._redis = RedisConnection(access, connections=_CONNECTIONS, timeout=timeout, purpose="reports")
         self._client: Any = self._redis.client

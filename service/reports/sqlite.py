@@ -92,14 +92,11 @@ class SqliteReports:
         max_deliveries: int = 5,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """Configure the queue; the file is opened at the first call.
+        """Configure the queue; the file is opened, and created with its directory, at the first call.
 
-        Args:
-            path: the file; it and its directory are created if they do not exist.
-            window_seconds: how long a repetition of the same report appends nothing (Q5).
-            timeout: seconds for a whole call, including waiting for the thread and for other processes.
-            max_deliveries: how often a re-check is delivered before it becomes a dead letter.
-            clock: seconds since the epoch, the same for all processes that share the file.
+        A repetition of the same report within the window appends nothing (Q5). `timeout` seconds are for a whole call,
+        including waiting for the thread and for other processes. A re-check that was delivered `max_deliveries` times
+        becomes a dead letter. `clock` gives seconds since the epoch, the same for all processes that share the file.
         """
         self._path = path
         self._window = window_seconds
