@@ -100,12 +100,10 @@ class BlockLimiter:
     def __init__(
         self, shared: BlockSource, *, max_keys: int = _MAX_KEYS, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Start without blocks.
+        """Start without blocks; `close` closes `shared`, which counts the units.
 
-        Args:
-            shared: counts the units; `close` closes it.
-            max_keys: how many callers have a block at most; requests of others are counted one by one.
-            clock: seconds of a monotonic clock.
+        At most `max_keys` callers have a block; requests of others are counted one by one. `clock` gives monotonic
+        seconds.
         """
         self._shared = shared
         self._max_keys = max_keys

@@ -34,11 +34,7 @@ class FallbackLimiter:
     ) -> None:
         """Combine two limiters; `close` closes both.
 
-        Args:
-            shared: counts for all workers.
-            local: decides while the shared limiter is unavailable.
-            metrics: record each call of the shared limiter and each decision of the local one.
-            clock: seconds of a monotonic clock.
+        `local` decides while `shared`, which counts for all workers, is unavailable. `clock` gives monotonic seconds.
         """
         self._shared = shared
         self._local = local

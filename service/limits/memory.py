@@ -64,12 +64,10 @@ class MemoryLimiter:
     """A limiter that removes a key when its whole quota is available again, and idle keys when there are too many."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, max_keys: int = _MAX_KEYS) -> None:
-        """Start with unused quotas.
+        """Start with unused quotas; `clock` gives monotonic seconds.
 
-        Args:
-            clock: seconds of a monotonic clock.
-            max_keys: how many keys of one window length are stored. Beyond that the key that has been idle longest
-                is removed, and so has its whole quota again.
+        Beyond `max_keys` keys of one window length, the key that has been idle longest is removed, and so has its whole
+        quota again.
         """
         self._clock = clock
         self._max_keys = max_keys

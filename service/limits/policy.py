@@ -109,13 +109,7 @@ class QuotaPolicy:
 
 
 def quota_key(bucket: Bucket, token: Token | None, address: str) -> str:
-    """The key that a call is counted under.
-
-    Args:
-        bucket: the bucket of the call.
-        token: the confirmed token, or None.
-        address: the caller's address, as service.runtime.caller determines it.
-    """
+    """The key that a call is counted under: its bucket, and the confirmed token or else the caller's address."""
     return f"{bucket}:token:{token.id}" if token is not None else f"{bucket}:address:{address_group(address)}"
 
 

@@ -92,12 +92,8 @@ class RedisLimiter:
     ) -> None:
         """Configure the limiter; it connects at the first call.
 
-        Args:
-            access: how Redis is reached.
-            prefix: the prefix of all keys.
-            timeout: seconds that a decision may take.
-            clock: seconds since 1970; the server's time by default.
-            report_timeout: seconds that a decision on a report may take, which has no fallback.
+        A decision may take `timeout` seconds; one on a report, which has no fallback, `report_timeout`. `clock` gives
+        seconds since 1970; the server's time by default.
         """
         # Two connections, as the time-out of a call determines how soon a node is given up.
         self._reads = RedisConnection(access, connections=_CONNECTIONS, timeout=timeout, purpose="limiter")
