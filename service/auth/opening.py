@@ -21,15 +21,7 @@ class TokenStoreKind(StrEnum):
 def open_tokens(
     kind: TokenStoreKind, path: Path, redis: RedisAccess, prefix: str, *, timeout: float = _REQUEST_SECONDS
 ) -> TokenStore:
-    """Open a store; it connects at the first call.
-
-    Args:
-        kind: the kind of the store.
-        path: the file of the SQLite store.
-        redis: how Redis is reached.
-        prefix: the prefix of keys in Redis.
-        timeout: seconds that a call of Redis may take.
-    """
+    """Open a store; it connects at the first call. A call of Redis may take `timeout` seconds."""
     if kind is TokenStoreKind.SQLITE:
         from service.auth.sqlite import SqliteTokenStore
 

@@ -47,13 +47,7 @@ class RedisTokenStore:
     """A token store in Redis."""
 
     def __init__(self, access: RedisAccess, prefix: str, timeout: float = 0.8) -> None:
-        """Configure the store; it connects at the first call.
-
-        Args:
-            access: how Redis is reached.
-            prefix: the prefix of all keys.
-            timeout: seconds that a call may take.
-        """
+        """Configure the store; it connects at the first call. A call may take `timeout` seconds."""
         self._redis = RedisConnection(access, connections=_CONNECTIONS, timeout=timeout, purpose="tokens")
         self._client: Any = self._redis.client
         self._issue, self._revoke, self._all = map(self._redis.script, (_ISSUE, _REVOKE, _ALL))

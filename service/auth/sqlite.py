@@ -37,11 +37,7 @@ class SqliteTokenStore:
     """A token store in one file, which any number of processes of one machine can share."""
 
     def __init__(self, path: Path) -> None:
-        """Configure the store; the file is opened at the first call.
-
-        Args:
-            path: the file; it and its directory are created if they do not exist.
-        """
+        """Configure the store; the file is opened, and created with its directory, at the first call."""
         self._path = path
         self._db: sqlite3.Connection | None = None
         self._inode: int | None = None

@@ -97,14 +97,10 @@ class TokenVerifier:
         capacity: int = _CAPACITY,
         metrics: Metrics = NO_METRICS,
     ) -> None:
-        """Verify against a store.
+        """Verify against a store, which the caller closes.
 
-        Args:
-            store: looked up; the caller closes it.
-            clock: both clocks.
-            timeout: seconds after which a store that has not answered is unavailable.
-            capacity: how many confirmed tokens, and how many refused texts, are cached at most.
-            metrics: record cache look-ups and look-ups in the store.
+        A store that has not answered after `timeout` seconds is unavailable. At most `capacity` confirmed tokens, and
+        as many refused texts, are cached.
         """
         self._store = store
         self._clock = clock
