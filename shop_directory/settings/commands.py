@@ -65,15 +65,7 @@ def problems_as_json(*, asked: bool) -> bool:
 
 
 def problem(exit_code: ExitCode, message: str) -> str:
-    """The output of a problem.
-
-    Args:
-        exit_code: the exit code of the command.
-        message: what is wrong and what to do, for people.
-
-    Returns:
-        The message, or with `--json` the object `{"error": {"code": ..., "message": ...}}`.
-    """
+    """The output of a problem: its message, or with `--json` the object `{"error": {"code": ..., "message": ...}}`."""
     if not _as_json.get():
         return _as_typed(message)
     return json.dumps({"error": {"code": exit_code.name.lower(), "message": message}}, ensure_ascii=False)

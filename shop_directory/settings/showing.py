@@ -59,12 +59,7 @@ class Effective:
 
 
 def effective(settings: EnvironmentSettings, options: Collection[str] = ()) -> tuple[Effective, ...]:
-    """All settings, in the order of their definition.
-
-    Args:
-        settings: as loaded from the current environment.
-        options: the names of settings from the command line.
-    """
+    """All settings in the order of their definition; `options` names those from the command line."""
     environment, files = environment_variables(), secret_files(type(settings))
 
     def source(name: str) -> str:
@@ -107,11 +102,7 @@ def _text(value: Any) -> str:  # noqa: ANN401 - any JSON value
 
 
 def settings_page(sides: Mapping[str, type[EnvironmentSettings]]) -> str:
-    """The whole page, in Markdown.
-
-    Args:
-        sides: the settings by side.
-    """
+    """The whole page, in Markdown; the settings are given by side."""
     ordered = sorted(sides.items(), reverse=True)
     common = set.intersection(*(set(kind.model_fields) for _, kind in ordered))
     first = ordered[0][1]
