@@ -175,12 +175,9 @@ def _collect_ranked(texts: Texts, request: Request, scratch: Scratch, tiers: Arr
 
 @inner
 def _collect_named(texts: Texts, request: Request, ranges: Ranges, tiers: Array, found: Array) -> int:
-    """Collect the tiers of texts that equal or begin with the query (8 to 6, and the whole of 5).
+    """Collect the tiers of texts that equal or begin with the query (8 to 6, and the whole of 5). Returns their number.
 
     Shops that pass the filter but are not known to sell in the country are a tier below those that are.
-
-    Returns:
-        The number of shops.
     """
     query, bounds, passing, known = request.query, request.bounds, request.passing, request.known
     offsets = texts.lookup.offsets

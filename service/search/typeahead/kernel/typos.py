@@ -91,8 +91,7 @@ def collect_one_typo(
 def _add_early_errors(lookup: Lookup, query: Array, ranges: Ranges) -> int:
     """Add the ranges with an error in the first two characters, by the orders of keys without one of these.
 
-    Returns:
-        The number of ranges.
+    Returns the number of ranges.
     """
     size = len(query)
     other = np.empty(size, np.int32)

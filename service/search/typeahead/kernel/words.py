@@ -177,16 +177,8 @@ def _collect_sharing(  # noqa: C901 - a function call for each shop would take l
 ) -> int:
     """Insert the shops whose words have at least `enough` characters. Returns as `insert_ranked`.
 
-    The longest lists that do not have enough characters together are not scanned: shops are only looked up in them.
-
-    Args:
-        texts: the segment's.
-        lists: for each word where its postings begin and end, and its number of characters.
-        enough: the number of characters.
-        passing: as of `insert_ranked`, like all that follow.
-        found: see above.
-        better: see above.
-        count: see above.
+    `lists` has for each word where its postings begin and end, and its number of characters. The longest lists that do
+    not have enough characters together are not scanned: shops are only looked up in them.
     """
     postings = texts.postings
     scanned = _put_longest_last(lists, enough)
