@@ -257,10 +257,7 @@ class TypeaheadBuild:
     def __init__(self, store: TypeaheadStore, run_shops: int = _RUN_SHOPS, most: int = MAX_NUMBERED) -> None:
         """Start without shops.
 
-        Args:
-            store: the store of its files.
-            run_shops: the maximum number of shops that are sorted in memory.
-            most: the maximum number of shops, and of texts, of the segment; runs have far fewer.
+        At most `run_shops` are sorted in memory; the segment has at most `most` shops, and as many texts.
         """
         self._store, self._run_shops, self._most = store, run_shops, most
         self._run = Run()
@@ -294,10 +291,7 @@ class TypeaheadBuild:
             self._end_run()
 
     def finish(self) -> str:
-        """Write and store segment and manifest.
-
-        Returns:
-            The manifest's name.
+        """Write and store segment and manifest. Returns the manifest's name.
 
         Raises:
             OSError, SinkError: they can't be written, or have too many shops or texts.
@@ -341,14 +335,9 @@ def put_manifest(store: TypeaheadStore, contents: TypeaheadManifest) -> str:
 
 
 def rebuild_typeahead(reader: GenerationReader, store: TypeaheadStore) -> str:
-    """Rebuild the typeahead of a generation from its stored shops and categories.
+    """Rebuild the typeahead of a generation from its stored shops and categories; damaged files are replaced.
 
-    Args:
-        reader: reads the generation.
-        store: the store of its typeahead; damaged files are replaced.
-
-    Returns:
-        The name of the manifest that the stamp must name.
+    Returns the name of the manifest that the stamp must name.
 
     Raises:
         OSError, SinkError: the engine failed, or the files can't be written.

@@ -52,13 +52,10 @@ class TypeaheadEditor:
         merging: BackgroundMerging | None = None,
         small_shops: int = SMALL_SHOPS,
     ) -> None:
-        """Prepare.
+        """Prepare to edit the typeahead of the manifest that the stamp names.
 
-        Args:
-            store: the store of its files.
-            manifest_name: the manifest that the stamp names.
-            merging: merges segments in the background, and outlives this object; None for no merges.
-            small_shops: commits rewrite the last segment while it has fewer shops.
+        `merging` outlives this object; None for no merges. Commits rewrite the last segment while it has fewer than
+        `small_shops` shops.
         """
         self._store, self._merging = store, merging
         self._opened = self._name = manifest_name
@@ -90,8 +87,7 @@ class TypeaheadEditor:
     def commit(self) -> str:
         """Write and store the files for readers of the next stamp.
 
-        Returns:
-            The name of the manifest that the stamp must name; the previous one if nothing changed.
+        Returns the name of the manifest that the stamp must name; the previous one if nothing changed.
 
         Raises:
             OSError, ValueError: a file is missing or damaged, or can't be written.
@@ -264,15 +260,7 @@ class TypeaheadSync(TypeaheadEditor):
         merging: BackgroundMerging | None,
         small_shops: int = SMALL_SHOPS,
     ) -> None:
-        """Prepare; nothing is read yet.
-
-        Args:
-            generation: reads the documents from which the typeahead is rebuilt.
-            store: the store of its files.
-            manifest_name: the manifest that the stamp names.
-            merging: as of `TypeaheadEditor`.
-            small_shops: as of `TypeaheadEditor`.
-        """
+        """Prepare; nothing is read yet. The typeahead is rebuilt from the documents of `generation`."""
         super().__init__(store, manifest_name, merging, small_shops)
         self._generation = generation
 
@@ -299,8 +287,7 @@ class TypeaheadSync(TypeaheadEditor):
     def commit(self) -> str:
         """Write the changes, or all files again if one of them can't be read.
 
-        Returns:
-            The name of the manifest that the stamp must name.
+        Returns the name of the manifest that the stamp must name.
 
         Raises:
             SinkError: the engine failed, or a file can't be written.

@@ -110,13 +110,8 @@ class Block(NamedTuple):
 def rounds(counts: Sequence[int], readers: Sequence[Reader], most: int = _MAX_TEXTS) -> Iterator[list[Block]]:
     """Read sorted texts in rounds of ascending texts; equal texts are in the same round.
 
-    Args:
-        counts: the number of texts of each input.
-        readers: the reader of each input.
-        most: the maximum number of texts in memory, unless more are equal.
-
-    Yields:
-        The blocks of a round, one for each input that has texts in it.
+    At most `most` texts are in memory, unless more are equal. Yields the blocks of a round, one for each input that has
+    texts in it.
     """
     inputs = [_Pending(source, count, readers[source]) for source, count in enumerate(counts)]
     step = max(1, most // max(1, len(inputs)))
@@ -204,12 +199,7 @@ class _MergedShops:
     """
 
     def __init__(self, inputs: Sequence[Contents], live: Sequence[Bools]) -> None:
-        """Number the shops.
-
-        Args:
-            inputs: the segments.
-            live: for each input whether each shop is current.
-        """
+        """Number the shops; `live` says for each input whether each shop is current."""
         self._inputs = inputs
         former = [np.flatnonzero(flags).astype(np.int32) for flags in live]
         ids = np.concatenate([_ids(found.arrays, numbers) for found, numbers in zip(inputs, former, strict=True)])
@@ -234,12 +224,7 @@ class _MergedShops:
         )
 
     def arrays(self, texts: Sequence[Ints], spill: Callable[[str], Spill]) -> dict[str, Items | Spill]:
-        """All arrays of shops.
-
-        Args:
-            texts: for each input the new number of each text.
-            spill: creates an array in a file.
-        """
+        """All arrays of shops; `texts` has for each input the new number of each text."""
         slugs = {slug: number for number, slug in enumerate(self.categories)}
         tables = [np.array([slugs.get(slug, GONE) for slug in found.categories], np.int32) for found in self._inputs]
 

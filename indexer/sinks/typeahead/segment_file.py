@@ -27,12 +27,7 @@ class Spill:
     """An array that grows in an unnamed temporary file instead of in memory."""
 
     def __init__(self, directory: Path, dtype: str) -> None:
-        """Start with an empty array.
-
-        Args:
-            directory: the folder of the file.
-            dtype: numpy's name of the items' type.
-        """
+        """Start with an empty array of the type that numpy calls `dtype`."""
         self._dtype = np.dtype(dtype)
         self._file: IO[bytes] = TemporaryFile(dir=directory)  # noqa: SIM115 - closed by `close`
         self._bytes = 0
@@ -85,14 +80,7 @@ def write_segment(
     categories: tuple[str, ...],
     arrays: Mapping[str, Items | Spill],
 ) -> SegmentUse:
-    """Write a durable segment into a folder, completely or not at all.
-
-    Args:
-        directory: the folder.
-        shops: the number of shops.
-        countries: of the rows of `markets` and `known`.
-        categories: slugs, by number.
-        arrays: the arrays of ARRAYS, by name.
+    """Write a durable segment with the arrays of ARRAYS into a folder, completely or not at all.
 
     Raises:
         OSError: it can't be written.
@@ -161,13 +149,7 @@ class Segment:
         return None
 
     def shown(self, after: str, end: str | None, removed: bytes) -> Iterator[Shown]:
-        """The suggestions' fields of the shops in a range of ids, without removed shops.
-
-        Args:
-            after: the id before the range.
-            end: the last id of the range; None for no end.
-            removed: a bitmap, as in a manifest.
-        """
+        """The suggestions' fields of the shops with ids after `after`, up to `end` if given, without removed shops."""
         first = bisect_right(self._by_id, after.encode(), key=self._id)
         last = len(self._by_id) if end is None else bisect_right(self._by_id, end.encode(), key=self._id)
         for number in self._by_id[first:last]:
@@ -251,10 +233,7 @@ def damaged_files(
 ) -> tuple[str, ...]:
     """The files of a manifest, itself included, that are missing or damaged; reads all of them.
 
-    Args:
-        store: has the files.
-        manifest_name: the manifest.
-        check: called before each file; its errors are raised.
+    `check` is called before each file; its errors are raised.
 
     Raises:
         SinkError: the store failed.
