@@ -136,14 +136,9 @@ class Page:
 
 
 def _compare_page(state: State, editor: GenerationEditor, kind: str, after: str, most: int) -> Page:
-    """Compare the next documents of a kind.
+    """Compare the next documents of a kind; neither side may change meanwhile.
 
-    Args:
-        state: neither it nor the generation may change during the comparison.
-        editor: of the generation of the state.
-        kind: the kind.
-        after: the id after which the page starts.
-        most: the largest number of documents to read on either side.
+    At most `most` are read on either side, with ids after `after`.
 
     Raises:
         SinkError: the engine failed.
@@ -272,14 +267,9 @@ class Comparison:
     is_checked: bool = False
 
     def step(self, cursor: Cursor, most: int = PAGE) -> tuple[FaultReport, Cursor | None]:
-        """Compare the next page.
+        """Compare the next page, of at most `most` documents.
 
-        Args:
-            cursor: the position to start from.
-            most: the largest number of documents.
-
-        Returns:
-            What was found, and the next position; None at the end.
+        Returns what was found, and the next position; None at the end.
 
         Raises:
             SinkError: the engine failed, or the lease is lost; documents to be repaired are pending.
