@@ -71,15 +71,10 @@ class McpEndpoint:
         *,
         traces: CallTracer | None = None,
     ) -> None:
-        """Set up the endpoint.
+        """Set up the endpoint; `sessions`, the SDK's session manager, must run while there are requests.
 
-        Args:
-            sessions: the SDK's session manager; it must run while there are requests.
-            dispatcher: admits and runs the calls.
-            trusted: the proxies whose forwarding headers name the caller.
-            allowed_hosts: accepted values of Host; `name:*` is any port or none.
-            allowed_origins: accepted values of Origin, in the same form; a request without Origin is accepted.
-            traces: begins a span for each message; None begins none.
+        Of the accepted values of Host and Origin `name:*` is any port or none; a request without Origin is accepted.
+        `traces` begins a span for each message; None begins none.
         """
         self._sessions = sessions
         self._dispatcher = dispatcher
@@ -236,12 +231,7 @@ class ErrorRewriter:
     """An ASGI send that passes the SDK's answers on, and replaces the body of its errors."""
 
     def __init__(self, scope: Scope, send: Send) -> None:
-        """Wrap a send.
-
-        Args:
-            scope: of the request; its keys say whether an error is ours, and which quota headers are added.
-            send: to the caller.
-        """
+        """Wrap a send; keys of the scope say whether an error is ours, and which quota headers are added."""
         self._scope = scope
         self._send = send
         self._status = 0

@@ -97,15 +97,9 @@ def begin_span(
     meta: object,
     headers: Iterable[tuple[bytes, bytes]] = (),
 ) -> None:
-    """Begin the span of a message.
+    """Begin the span of a message; `tool` is None if it calls no existing tool.
 
-    Args:
-        traces: starts the span.
-        request: the context of the message.
-        method: of JSON-RPC.
-        tool: the name of the called tool; None if the message calls no existing tool.
-        meta: the `_meta` of the params; its trace takes precedence over one in the headers.
-        headers: of HTTP.
+    The trace in `meta`, the `_meta` of the params, takes precedence over one in the headers.
     """
     # Unknown methods share one name, so that callers cannot create span names.
     method = method if method in METHODS else "other"
@@ -129,11 +123,7 @@ class RequestRunner:
     ) -> None:
         """Set up the runner.
 
-        Args:
-            dispatcher: admits requests.
-            make_call: makes the call from the SDK's context.
-            timeout: seconds that a call may take if its transport sets no deadline.
-            traces: begins a span for such a call; None begins none.
+        A call whose transport sets no deadline may take `timeout` seconds; `traces` begins its span, None begins none.
         """
         self._dispatcher = dispatcher
         self._make_call = make_call
@@ -141,12 +131,7 @@ class RequestRunner:
         self._traces = traces
 
     async def run(self, context: Context, work: Callable[[Call], Awaitable[T]], *, tool: str | None = None) -> T:
-        """Run the work of a message.
-
-        Args:
-            context: the SDK's, of the message.
-            work: makes the result.
-            tool: the name of the tool that the work calls.
+        """Run the work of a message, which calls the tool named `tool`, if any.
 
         Raises:
             OwnError: as the work raised it, or because the caller has left.

@@ -275,12 +275,7 @@ def fill(prompt: ToolPrompt[Any], arguments: dict[str, str]) -> str:
 
 
 def prompt_text(template: str, **given: str | None) -> str:
-    """A prompt's whole text.
-
-    Args:
-        template: one of the above.
-        given: the validated arguments; None for those that are absent.
-    """
+    """A prompt's whole text, with its validated arguments; None for those that are absent."""
     arguments = {name: value for name, value in given.items() if value is not None}
     return f"{template.format(given=quoted(arguments))}\n\n{RULES}"
 
