@@ -79,7 +79,7 @@ def serve(
 
     from service.observability.logs import configure_logging_from
     from service.server.run import refuse_open_operations, serve_alone, serve_with_workers
-    from service.settings.service import SettingsError
+    from shop_directory.settings.reading import SettingsError
 
     try:
         refuse_open_operations(settings)
@@ -129,11 +129,11 @@ def mcp(engine: EngineOption = None, data_dir: DataDirOption = None) -> None:
 
 
 def _settings(**given: object) -> "Settings":
-    from service.settings.service import Settings, SettingsError, load_settings
-    from shop_directory.settings.reading import unknown_variables
+    from service.settings.service import Settings
+    from shop_directory.settings.reading import SettingsError, unknown_variables
 
     try:
-        settings = load_settings(**given)
+        settings = Settings.load(**given)
     except SettingsError as error:
         end_command(ExitCode.USAGE, str(error))
     for line in (*unknown_variables(Settings), *settings.cautions()):

@@ -28,7 +28,8 @@ from service.observability.logs import configure_logging_from
 from service.runtime.caller import proxies
 from service.server.connections import ConnectionBounds, bounds_within, raise_descriptor_limit
 from service.server.http_server import server_config
-from service.settings.service import PREFIX, Settings, SettingsError, load_settings
+from service.settings.service import Settings
+from shop_directory.settings.reading import PREFIX, SettingsError
 
 # The folder of the metrics that workers share; the metrics library reads the variable when it is imported.
 METRICS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
@@ -120,7 +121,7 @@ def _connection_bounds(settings: Settings) -> ConnectionBounds:
 
 def worker() -> FastAPI:
     """The application of one worker, with the settings of its environment."""
-    settings = load_settings()
+    settings = Settings.load()
     configure_logging_from(settings)
     return drained_on_sigterm(create_app(settings), settings.drain_seconds)
 

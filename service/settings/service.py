@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field, SecretStr
 
@@ -12,9 +12,7 @@ from service.runtime.caller import ForwardingHeader
 from service.settings.stores import StoreSettings
 from shop_directory.build_stamp import is_commit, is_time
 from shop_directory.settings.locations import LocationSettings
-from shop_directory.settings.reading import PREFIX, CommaSeparated, EnvironmentSettings, SettingsError, variable
-
-__all__ = ["PREFIX", "Settings", "SettingsError", "load_settings"]
+from shop_directory.settings.reading import CommaSeparated, EnvironmentSettings, variable
 
 DEFAULT_MAX_CONNECTIONS: Final = 10_000
 # Connections of one address (IPv6: of one /64).
@@ -273,15 +271,3 @@ class Settings(ServerSettings, StoreSettings, LocationSettings):
                 f"{variable('workers')} is over 1, so {variable('reports')} must be redis: "
                 "processes would block each other in one file."
             )
-
-
-def load_settings(**values: Any) -> Settings:  # noqa: ANN401 - any setting
-    """Read the settings.
-
-    Args:
-        values: settings from the command line, which take precedence over the environment; None is ignored.
-
-    Raises:
-        SettingsError: one or more settings are wrong; the text names all of them.
-    """
-    return Settings.load(**values)

@@ -7,7 +7,7 @@ from typing import Any, Final, NoReturn
 import pytest
 
 from service.app import run_stdio
-from service.settings.service import load_settings
+from service.settings.service import Settings
 from service.tools.registry import REGISTRY
 
 SECRET: Final = "node-7.internal/coupons-000042"
@@ -24,7 +24,7 @@ def main() -> None:
     """Serve until stdin ends."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("service.parts.REGISTRY", RAISING)
-        asyncio.run(run_stdio(load_settings()))
+        asyncio.run(run_stdio(Settings.load()))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,8 @@ from typing import Any, Final
 import pytest
 
 from indexer.settings import IndexerSettings
-from service.settings.service import PREFIX, Settings
+from service.settings.service import Settings
+from shop_directory.settings.reading import PREFIX
 from tests.people.containers.composition import composition, variables_of, words_of
 from tests.people.containers.image import stages
 from tests.people.containers.test_image import PINNED

@@ -13,8 +13,9 @@ import orjson
 import pytest
 
 from service.limits.policy import ANONYMOUS, WITH_TOKEN
-from service.settings.service import PREFIX, Settings
+from service.settings.service import Settings
 from service.tools.registry import REGISTRY
+from shop_directory.settings.reading import PREFIX
 from tests.people.docs.conftest import MakeWorld
 from tests.people.docs.pages import BY_PATH, SHELL
 from tests.people.docs.shell import commands

@@ -12,8 +12,9 @@ import pytest
 from jsonschema import Draft7Validator
 
 from service.rest.openapi.document import VERSION, openapi_document
-from service.settings.service import PREFIX, Settings
+from service.settings.service import Settings
 from service.tools.registry import REGISTRY
+from shop_directory.settings.reading import PREFIX
 
 ROOT: Final = Path(__file__).parents[3]
 ENTRY: Final[dict[str, Any]] = json.loads((ROOT / "server.json").read_text(encoding="utf-8"))

@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from service.app import create_app
-from service.settings.service import Settings, load_settings
+from service.settings.service import Settings
 from shop_directory.settings.reading import SettingsError
 from tests.support.rpc import Era, request
 from tests.support.served import get, post, served
@@ -57,4 +57,4 @@ def test_a_page_of_another_origin_may_show_the_icon_and_no_other_file(public: st
 def test_what_is_no_such_url_stops_the_start(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setenv("SHOP_DIRECTORY_PUBLIC_URL", url)
     with pytest.raises(SettingsError, match="SHOP_DIRECTORY_PUBLIC_URL is wrong"):
-        load_settings()
+        Settings.load()

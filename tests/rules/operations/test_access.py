@@ -6,7 +6,8 @@ from typing import Final
 import pytest
 
 from service.limits.policy import QuotaClass
-from service.settings.service import SettingsError, load_settings
+from service.settings.service import Settings
+from shop_directory.settings.reading import SettingsError
 from tests.rules.operations.worlds import KEY, serving
 from tests.support.problems import problem
 from tests.support.served import ask, get, post
@@ -64,5 +65,5 @@ def test_refused_keys_slow_down_the_address_but_stay_401(index: Path) -> None:
 @pytest.mark.rule("I81")
 def test_a_key_that_is_too_short_stops_the_start_without_being_shown() -> None:
     with pytest.raises(SettingsError, match="--ops-key") as raised:
-        load_settings(ops_key="short-secret")
+        Settings.load(ops_key="short-secret")
     assert "short-secret" not in str(raised.value)

@@ -21,7 +21,7 @@ from fastapi import FastAPI
 import service.parts
 from service.app import create_app, run_stdio
 from service.runtime.telemetry import NO_METRICS
-from service.settings.service import Settings, load_settings
+from service.settings.service import Settings
 from service.tools.registry import REGISTRY
 
 T = TypeVar("T")
@@ -206,7 +206,7 @@ def _tool(fuse: Fuse, tool: Any) -> Any:  # noqa: ANN401 - a tool of any request
 def main() -> None:
     """Serve on stdio until stdin ends; the variable names the file that says where to throw."""
     with fused(Fuse(Path(os.environ[FUSE_VARIABLE]))):
-        asyncio.run(run_stdio(load_settings()))
+        asyncio.run(run_stdio(Settings.load()))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ import pytest
 
 from service.app import create_app
 from service.http.messages import security_headers, with_defaults
-from service.settings.service import Settings, SettingsError, load_settings
+from service.settings.service import Settings
+from shop_directory.settings.reading import SettingsError
 from tests.support.problems import problem
 from tests.support.served import Reply, ask, get, served
 from tests.support.wire import exchange
@@ -180,14 +181,14 @@ def test_what_no_browser_sends_as_an_origin_stops_the_start(
 ) -> None:
     monkeypatch.setenv(f"SHOP_DIRECTORY_{name}", f"https://b.example,{origin}")
     with pytest.raises(SettingsError, match=f"SHOP_DIRECTORY_{name} is wrong"):
-        load_settings()
+        Settings.load()
 
 
 @pytest.mark.rule("C3", "I3")
 def test_only_mcp_takes_an_origin_with_any_port() -> None:
-    assert load_settings(mcp_allowed_origins="http://a.example:*").mcp_allowed_origins == ("http://a.example:*",)
+    assert Settings.load(mcp_allowed_origins="http://a.example:*").mcp_allowed_origins == ("http://a.example:*",)
     with pytest.raises(SettingsError, match="--cors-origins is wrong"):
-        load_settings(cors_origins="http://a.example:*")
+        Settings.load(cors_origins="http://a.example:*")
 
 
 @pytest.mark.rule("I3", "E1.transport")

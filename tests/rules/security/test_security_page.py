@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import pytest
 
-from service.settings.service import PREFIX, Settings
+from service.settings.service import Settings
+from shop_directory.settings.reading import PREFIX
 from tests.rules.marks import marks_of_tree
 
 REPOSITORY: Final = Path(__file__).parents[3]

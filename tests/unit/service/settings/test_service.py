@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from service.settings.service import SettingsError, load_settings
+from service.settings.service import Settings
+from shop_directory.settings.reading import SettingsError
 
 
 def test_the_defaults_serve_this_machine_from_an_embedded_index() -> None:
-    settings = load_settings()
+    settings = Settings.load()
     assert (settings.engine, settings.data_dir, settings.host) == ("embedded", Path("var/index"), "127.0.0.1")
     assert (settings.cors_origins, settings.mcp_allowed_hosts[0], settings.category_cap) == ((), "127.0.0.1:*", 50)
     assert (settings.commit, settings.built_at, settings.request_timeout) == (None, None, 1.8)
@@ -16,7 +17,7 @@ def test_the_defaults_serve_this_machine_from_an_embedded_index() -> None:
 
 def test_origins_are_separated_by_commas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP_DIRECTORY_CORS_ORIGINS", "https://a.example, https://b.example,")
-    assert load_settings().cors_origins == ("https://a.example", "https://b.example")
+    assert Settings.load().cors_origins == ("https://a.example", "https://b.example")
 
 
 @pytest.mark.parametrize(
@@ -54,5 +55,5 @@ def test_a_wrong_setting_is_named_with_what_it_must_be(
 ) -> None:
     monkeypatch.setenv(f"SHOP_DIRECTORY_{name}", value)
     with pytest.raises(SettingsError) as raised:
-        load_settings()
+        Settings.load()
     assert (str(raised.value), raised.value.__cause__) == (message, None)
