@@ -15,6 +15,7 @@ from math import isfinite
 from typing import Annotated, Any, Final, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic_core import to_jsonable_python
 
 from index_mappings.generations import Stamp
 from index_mappings.operations import FollowerStatus, Operations, ResourceAccount
@@ -312,7 +313,7 @@ def flags_of(settings: BaseModel) -> dict[str, FlagValue]:
     """The settings to show, by name."""
     fields = type(settings).model_fields
     shown = {
-        name: _flag_value(getattr(settings, name))
+        name: to_jsonable_python(getattr(settings, name))
         for name, field in fields.items()
         if name not in _NO_FLAGS and _is_flag(field.annotation)
     }
@@ -327,14 +328,3 @@ def _is_flag(kind: Any) -> bool:  # noqa: ANN401 - any annotation
     if (members := get_args(kind)) and get_origin(kind) is not tuple:
         return all(_is_flag(member) for member in members if member is not type(None))
     return isinstance(kind, type) and kind is not SecretStr and issubclass(kind, (*_NUMBERS, Enum, QuotaClass))
-
-
-def _flag_value(value: Any) -> Any:  # noqa: ANN401 - any flag
-    match value:
-        case QuotaClass():
-            return {"reads": value.reads, "suggest": value.suggest, "reports": value.reports}
-        case dict():
-            return {name: _flag_value(quota) for name, quota in value.items()}
-        case Enum():
-            return value.value
-    return value
