@@ -21,7 +21,7 @@ from index_mappings.generations import Stamp
 from index_mappings.operations import FollowerStatus, Operations, ResourceAccount
 from service.limits.policy import QuotaClass
 from service.operations.health import HealthSnapshot, Reason, Unavailable
-from service.reports.protocol import Waiting
+from service.reports.protocol import RECHECK_GROUP, Waiting
 from service.search.protocol import Generations
 
 SCHEMA_ID: Final = "urn:shop-directory:schema:ops-state"
@@ -30,7 +30,6 @@ Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 Seconds = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=0)]
 FlagValue = bool | int | float | str | None | dict[str, Count] | dict[str, dict[str, Count]]
-RECHECK_GROUP: Final = "workers"
 _NUMBERS: Final = (bool, int, float)
 # It does not change how the service behaves.
 _NO_FLAGS: Final = frozenset({"port"})

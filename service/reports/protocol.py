@@ -14,6 +14,9 @@ from typing import Final, Literal, Protocol
 
 from index_mappings.coupon_codes import folded_code
 
+# The name of the group of workers that share the re-checks.
+RECHECK_GROUP: Final = "workers"
+
 ReportKind = Literal["code", "shop", "fact"]
 _KINDS: Final[Mapping[str, ReportKind]] = {"code": "code", "shop": "shop", "fact": "fact"}
 

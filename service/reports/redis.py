@@ -23,6 +23,7 @@ from typing import Any, Final, TypeVar
 from service.redis.access import RedisAccess
 from service.redis.connection import RedisConnection, RedisUnavailable
 from service.reports.protocol import (
+    RECHECK_GROUP,
     Recheck,
     Report,
     ReportsUnavailable,
@@ -31,8 +32,6 @@ from service.reports.protocol import (
     report_from_texts,
     report_to_texts,
 )
-
-GROUP: Final = "workers"
 
 _CONNECTIONS: Final = 16
 _PAGE: Final = 500
@@ -180,18 +179,20 @@ class RedisReports:
     async def claim(self, worker: str, count: int, idle_seconds: float) -> tuple[Recheck, ...]:
         """Claim re-checks, new ones first, then abandoned ones; those delivered too often become dead letters."""
         idle_ms = max(1, round(idle_seconds * 1000))
-        arguments: list[str | int] = [GROUP, worker, count, idle_ms, self._max_deliveries]
+        arguments: list[str | int] = [RECHECK_GROUP, worker, count, idle_ms, self._max_deliveries]
         reply = await self._call(lambda: self._claim([self._rechecks, self._dead], arguments))
         return _claimed(reply, worker)
 
     async def acknowledge(self, worker: str, ids: Sequence[str]) -> tuple[str, ...]:
         """Remove the entries that the worker holds; others stay."""
-        arguments: list[str] = [GROUP, worker, *filter(_ENTRY_ID.fullmatch, ids)]
+        arguments: list[str] = [RECHECK_GROUP, worker, *filter(_ENTRY_ID.fullmatch, ids)]
         return tuple(await self._call(lambda: self._acknowledge([self._rechecks], arguments)))
 
     async def waiting(self, count: int) -> Waiting:
         """The state of the queue at one time."""
-        reply = await self._call(lambda: self._waiting([self._rechecks, self._dead], [GROUP, count]), twice=True)
+        reply = await self._call(
+            lambda: self._waiting([self._rechecks, self._dead], [RECHECK_GROUP, count]), twice=True
+        )
         return _waiting(reply)
 
     async def export(self) -> AsyncIterator[Report]:
