@@ -9,7 +9,7 @@ correctly.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client import ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
@@ -49,10 +49,8 @@ def encode_families(families: Sequence[Metric], accept: str | None) -> tuple[byt
     Of the `accept` header only whether it names OpenMetrics matters: prometheus_client would repeat the version that it
     asks for in the content type, and raise for one that is no number.
     """
-    registry = CollectorRegistry()
-    registry.register(_FixedCollector(families))
     encode, media_type = choose_encoder(_OPENMETRICS if _OPENMETRICS in (accept or "").lower() else "")
-    return encode(registry), media_type.encode()
+    return encode(_FixedCollector(families)), media_type.encode()
 
 
 def scrape_gauge_families(service: ServiceState, health: HealthSnapshot) -> list[Metric]:
