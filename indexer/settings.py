@@ -12,72 +12,56 @@ from shop_directory.settings.locations import LocationSettings
 class IndexerSettings(LocationSettings):
     """Where generations are written. A title says what its setting is for; a description completes "must be"."""
 
-    opensearch_shards: Annotated[
-        int,
-        Field(
-            title="Primary shards of each index of documents.", ge=1, le=64, description="a whole number from 1 to 64"
-        ),
-    ] = 1
-    opensearch_replicas: Annotated[
-        Literal["auto"] | Annotated[int, Field(ge=0, le=20)],
-        Field(
-            title="Replicas of each shard; `auto` is one replica where there is more than one data node.",
-            description="auto or a whole number from 0 to 20",
-        ),
-    ] = "auto"
-    state_dir: Annotated[
-        Path | None,
-        Field(
-            title="The indexer's private state; without it, alongside the embedded index, or `var/<prefix>.state`.",
-            description="a directory that only the indexer reads",
-        ),
-    ] = None
-    typeahead_build_dir: Annotated[
-        Path | None,
-        Field(
-            title="Where the indexer builds the files of the typeahead that it writes to OpenSearch; without it, in "
-            "the state directory.",
-            description="a directory that only the indexer writes",
-        ),
-    ] = None
-    typeahead_readers: Annotated[
-        int,
-        Field(
-            title="Machines with services on OpenSearch; a publication gives each time to fetch the typeahead.",
-            ge=0,
-            le=10_000,
-            description="a whole number from 0 (no wait) to 10000",
-        ),
-    ] = 1
-    typeahead_rate_mb: Annotated[
-        float,
-        Field(
-            title="Mebibytes a second of the typeahead's files that OpenSearch can serve to all of them together.",
-            gt=0,
-            le=100_000,
-            allow_inf_nan=False,
-            description="a number over 0 and up to 100000",
-        ),
-    ] = 50.0
-    sql_url: Annotated[
-        SecretStr | None,
-        Field(
-            title="The database of the catalogue, for --sql.", description="a database's URL in the form of SQLAlchemy"
-        ),
-    ] = None
-    sql_mapping: Annotated[
-        Path | None, Field(title="The mapping of the database's tables.", description="a file of table mappings")
-    ] = None
-    most_shrink: Annotated[
-        float,
-        Field(
-            title="The share of the public shops that a build may lose without --allow-shrink.",
-            ge=0,
-            le=1,
-            allow_inf_nan=False,
-            description="a share from 0 to 1",
-        ),
-    ] = MOST_SHRINK
+    opensearch_shards: int = Field(
+        1, title="Primary shards of each index of documents.", ge=1, le=64, description="a whole number from 1 to 64"
+    )
+    opensearch_replicas: Literal["auto"] | Annotated[int, Field(ge=0, le=20)] = Field(
+        "auto",
+        title="Replicas of each shard; `auto` is one replica where there is more than one data node.",
+        description="auto or a whole number from 0 to 20",
+    )
+    state_dir: Path | None = Field(
+        None,
+        title="The indexer's private state; without it, alongside the embedded index, or `var/<prefix>.state`.",
+        description="a directory that only the indexer reads",
+    )
+    typeahead_build_dir: Path | None = Field(
+        None,
+        title="Where the indexer builds the files of the typeahead that it writes to OpenSearch; without it, in "
+        "the state directory.",
+        description="a directory that only the indexer writes",
+    )
+    typeahead_readers: int = Field(
+        1,
+        title="Machines with services on OpenSearch; a publication gives each time to fetch the typeahead.",
+        ge=0,
+        le=10_000,
+        description="a whole number from 0 (no wait) to 10000",
+    )
+    typeahead_rate_mb: float = Field(
+        50.0,
+        title="Mebibytes a second of the typeahead's files that OpenSearch can serve to all of them together.",
+        gt=0,
+        le=100_000,
+        allow_inf_nan=False,
+        description="a number over 0 and up to 100000",
+    )
+    sql_url: SecretStr | None = Field(
+        None,
+        title="The database of the catalogue, for --sql.",
+        description="a database's URL in the form of SQLAlchemy",
+    )
+    sql_mapping: Path | None = Field(
+        None, title="The mapping of the database's tables.", description="a file of table mappings"
+    )
+    most_shrink: float = Field(
+        MOST_SHRINK,
+        title="The share of the public shops that a build may lose without --allow-shrink.",
+        ge=0,
+        le=1,
+        allow_inf_nan=False,
+        description="a share from 0 to 1",
+    )
 
     @property
     def states(self) -> Path:
