@@ -16,7 +16,7 @@ from tests.people.commands.world import PROGRAMS, TOKEN_ID, environment, queue_u
 
 _BUILT: Final = (
     "generation published unchanged counts read left_out not_public superseded lost_domain disputed_categories "
-    "skipped_invalid changes notes removed_generations restarts seconds"
+    "skipped_invalid changes kept kept_listing notes removed_generations restarts seconds"
 )
 _FOLLOWED: Final = (
     "generation applied older refused documents_written documents_removed updates failures status_failures reconciled "
