@@ -34,7 +34,7 @@ ANSWERS: Final = {
     "catalogue schema": ("catalogue schema", "$schema title description $defs"),
     "catalogue validate": ("catalogue validate my-shops", "problems valid bad_records records public_shops notes"),
     "catalogue init": ("catalogue init json-init", "directory files"),
-    "catalogue from-csv": ("catalogue from-csv shops.csv json-csv", "directory shops bad_rows columns"),
+    "catalogue from-csv": ("catalogue from-csv shops.csv json-csv", "directory shops not_public bad_rows columns"),
     "index build": ("index build --catalogue my-shops --dry-run", _BUILT),
     "index follow": ("index follow --catalogue my-shops --once", _FOLLOWED),
     "index status": ("index status", "location generations"),
