@@ -220,7 +220,7 @@ class _Build:
                 share = f"{100 * self._options.most_shrink:g}%"
                 raise ShrinkError(
                     f"{public:,} of {before:,} public shops remain, and at most {share} may be lost: check the"
-                    " catalogue, or allow the loss by --allow-shrink"
+                    " catalogue, give another one an index of its own, or allow the loss by --allow-shrink"
                 )
         if not public and not self._options.allow_empty and not self._options.dry_run:
             raise CatalogueError(
