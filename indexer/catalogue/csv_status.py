@@ -16,7 +16,7 @@ _WORDS: Final[Mapping[str, tuple[str, str, str]]] = {
     "en": (
         "status active enabled disabled blocked banned suspended deleted archived published approval moderation",
         "active enabled live online published approved open ok",
-        "inactive disabled blocked banned suspended deleted removed archived hidden paused closed pending draft rejected",
+        "inactive disabled blocked banned suspended deleted removed archived hidden paused closed draft rejected",
     ),
     "de": (
         "status aktiv gesperrt deaktiviert geloescht gelöscht freigabe freigegeben sichtbar",

@@ -191,6 +191,7 @@ STATUS: Final = "Name;Website;Status\n" + "".join(
     f"Shop {number};shop{number}.example;{status}\n"
     for number, status in enumerate(["aktiv"] * 5 + ["gesperrt"] * 2 + ["it's over"])
 )
+OVER: Final = """--map-value 'Status:it'"'"'s over=under_review'"""
 NAMED: Final = "--map-value Status:aktiv=public --map-value Status:gesperrt=under_review"
 
 
@@ -199,9 +200,9 @@ def test_a_column_that_looks_like_a_status_stops_the_import_with_what_to_type(gi
     done = given.run(STATUS, "--category", "Home")
     assert (done.exit_code, given.made.exists()) == (1, False)
     assert done.stderr.splitlines()[-1] == (
-        "Nothing was written: the column 'Status' looks as if it said which shops are suspended ('aktiv' 5, 'gesperrt' 2,"
-        ' "it\'s over" 1), and nothing maps it, so that all of them would be public: say what its values mean, such as'
-        f""" `{NAMED} --map-value 'Status:it'"'"'s over=under_review'`, or publish all of them by `--map Status=`."""
+        """Nothing was written: the column 'Status' looks as if it said which shops are suspended ('aktiv' 5,"""
+        """ 'gesperrt' 2, "it's over" 1), and nothing maps it, so that all of them would be public: say what its"""
+        f""" values mean, such as `{NAMED} {OVER}`, or publish all of them by `--map Status=`."""
     )
 
 
@@ -215,7 +216,7 @@ def test_values_of_a_status_mean_what_is_stated_and_unknown_ones_are_listed(
     assert (refused.exit_code, given.made.exists()) == (1, False)
     assert refused.stderr.splitlines()[-1] == (
         "Nothing was written: the column 'Status' has values that are no visibility (\"it's over\" 1): say what they"
-        """ mean, such as `--map-value 'Status:it'"'"'s over=under_review'`, or leave these rows out by --skip-invalid."""
+        f""" mean, such as `{OVER}`, or leave these rows out by --skip-invalid."""
     )
     shops = given.shops(STATUS, *options, "--map-value", "status:IT'S OVER=removed")
     assert [shop["visibility"] for shop in shops] == ["public"] * 5 + ["under_review"] * 2 + ["removed"]
