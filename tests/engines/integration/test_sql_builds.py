@@ -165,7 +165,7 @@ def test_a_follower_whose_transaction_is_ended_tries_again_and_loses_no_change(
     postgres_database.run(insert(shops).values([shop_row(number, version=number) for number in range(3, 40)]))
     changes = source.changes()
     assert isinstance(changes, SqlChanges)
-    cuts = []
+    cuts = list[str]()
 
     def cut_off(_connection: Any, _cursor: Any, statement: str, *_others: object) -> None:  # noqa: ANN401 - SQLAlchemy
         if "FROM shops" in statement and len(cuts) < 3:
