@@ -83,8 +83,9 @@ def validate_command(
 ) -> None:
     """Report everything that is wrong with a catalogue, by file, line and field.
 
-    No value of a record is printed: it may belong to a shop that is not public.
-    Notes name what a build would leave out. Nothing is built or changed.
+    No value of a shop's record is printed: the shop may not be public. Notes name
+    what a build would leave out, and what is valid and hardly meant, such as a
+    synonym that no words find. Nothing is built or changed.
 
     Examples:
       shop-directory catalogue validate ./my-shops
