@@ -82,13 +82,9 @@ def test_neither_the_sample_nor_a_smaller_catalogue_replaces_what_is_served_unas
     assert (checkout / "var" / "index" / "live").read_bytes() == before
     write_catalogue(shops, [shop("Shop 1", id="s1")])
     refused = subprocess.run(
-        ["make", "run", "CATALOGUE=mine.ndjson"],
-        cwd=checkout,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+        ["make", "run", "PORT=0", "CATALOGUE=mine.ndjson"],
+        cwd=checkout, env=environment(), capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
     assert refused.returncode != 0
     assert (
         "Nothing was published: 1 of 300 public shops remain, and at most 20% may be lost: check the catalogue, give"
