@@ -4,7 +4,9 @@ PYTHON ?= python3
 HOST ?= 127.0.0.1
 PORT ?= 8080
 CATALOGUE ?=
-INDEX ?= var/index
+# The sample has an index of its own, so that it never replaces a catalogue.
+INDEX ?= $(if $(CATALOGUE),var/index,var/sample)
+BUILD_ARGS ?=
 SHOPS ?=
 BENCH_ARGS ?=
 PYTEST_ARGS ?=
@@ -28,13 +30,14 @@ LOCKED = --require-hashes --no-deps --no-compile
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo "  make run takes CATALOGUE=(directory or file), HOST, PORT and INDEX=(where the index is kept)"
+	@echo "  make run takes CATALOGUE=(directory or file), HOST, PORT, INDEX=(where the index is kept) and"
+	@echo "  BUILD_ARGS=(options of shop-directory index build, such as --allow-shrink)"
 
 run: $(VENV)/.run $(VENV)/.compiled  ## index the sample catalogue (or CATALOGUE=...) and serve it
 	@echo "Indexing $(or $(CATALOGUE),the sample catalogue) into $(INDEX), unless nothing has changed ..."
-	@RUN_BY_MAKE=1 $(BIN)/shop-directory index build --if-changed --data-dir "$(INDEX)" --allow-shrink --fresh-state \
-	  $(if $(CATALOGUE),--catalogue "$(CATALOGUE)")
-	@echo "Starting the service ..."
+	@RUN_BY_MAKE=1 $(BIN)/shop-directory index build --if-changed --data-dir "$(INDEX)" \
+	  $(if $(CATALOGUE),--catalogue "$(CATALOGUE)") $(BUILD_ARGS)
+	@echo "Serving $(or $(CATALOGUE),the sample catalogue) from $(INDEX) ..."
 	@RUN_BY_MAKE=1 SHOP_DIRECTORY_COMMIT="$(COMMIT)" SHOP_DIRECTORY_BUILT_AT="$(BUILT_AT)" SHOP_DIRECTORY_DATA_DIR="$(INDEX)" \
 	  exec $(BIN)/shop-directory serve --host "$(HOST)" --port "$(PORT)" --hints
 

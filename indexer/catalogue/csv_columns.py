@@ -41,26 +41,29 @@ class Columns:
     Attributes:
         positions: the position of its column, from 0, for each field that has one.
         header: the names of all columns.
+        settled: the positions of the columns that `--map` names, also of those that it leaves out.
     """
 
     positions: Mapping[str, int]
     header: Sequence[str]
+    settled: frozenset[int] = frozenset()
 
     @property
     def unused(self) -> tuple[str, ...]:
         """The names of the columns without a field; a column may have no name, or that of another one."""
-        return tuple(self.header[position] for position in self._unused_positions())
+        return tuple(self.header[position] for position in self.unused_positions())
 
     def as_text(self) -> str:
         """The mapping as text, one field a line."""
         lines = [f"  {field:<15} {self._meaning(field)}" for field in FIELDS]
-        unused = [self._shown(position) for position in self._unused_positions() if self.header[position]]
+        unused = [self._shown(position) for position in self.unused_positions() if self.header[position]]
         # Spreadsheets end each row with empty cells.
         if nameless := len(self.unused) - len(unused):
             unused.append(f"{nameless} without a name")
         return "\n".join(["Columns:", *lines, f"  {'not used':<15} {', '.join(unused) or 'none'}"])
 
-    def _unused_positions(self) -> list[int]:
+    def unused_positions(self) -> list[int]:
+        """The positions of the columns without a field."""
         return [position for position in range(len(self.header)) if position not in self.positions.values()]
 
     def _meaning(self, field: str) -> str:
@@ -69,7 +72,7 @@ class Columns:
     def _shown(self, position: int) -> str:
         """A column's name, with its number where several have that name."""
         name = self.header[position]
-        several = [_plain(other) for other in self.header].count(_plain(name)) > 1
+        several = [plain(other) for other in self.header].count(plain(name)) > 1
         return f"{name!r} (column {position + 1})" if several else repr(name)
 
 
@@ -95,12 +98,12 @@ def columns_of(header: Sequence[str], stated: Sequence[str]) -> Columns:
     Raises:
         CatalogueError: a stated column or field does not exist, or name or domain have no column.
     """
-    named = [_plain(name) for name in header]
+    named = [plain(name) for name in header]
     positions: dict[str, int] = {}
     settled: set[int] = set()
     for pair in stated:
         column, equals, field = pair.rpartition("=")
-        position = named.index(_plain(column)) if equals and _plain(column) in named else None
+        position = position_of(column, header) if equals else None
         if position is None or (field and field not in FIELDS):
             raise CatalogueError(
                 f"--map {pair!r} is wrong: it must be COLUMN=FIELD, with a column of the file ({_names(header)})"
@@ -123,12 +126,19 @@ def columns_of(header: Sequence[str], stated: Sequence[str]) -> Columns:
             f"no column is recognised as the {' or the '.join(missing)} (there are: {_names(header)}): name it by"
             f" {options}"
         )
-    return Columns(positions, tuple(header))
+    return Columns(positions, tuple(header), frozenset(settled))
+
+
+def position_of(column: str, header: Sequence[str]) -> int | None:
+    """The position of a column by its name; None if there is none."""
+    named = [plain(name) for name in header]
+    return named.index(plain(column)) if plain(column) in named else None
 
 
 def _names(header: Sequence[str]) -> str:
     return ", ".join(filter(None, header))
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
+    """A column's name in lower case, with _ for other characters than letters and digits."""
     return _NO_LETTER_OR_DIGIT.sub("_", name.casefold()).strip("_")

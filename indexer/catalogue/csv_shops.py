@@ -7,6 +7,7 @@ is converted to the form of the catalogue; nothing is guessed that the file does
 import csv
 import hashlib
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,7 +23,16 @@ from pydantic import ValidationError
 from index_mappings.countries import COUNTRY_CODES
 from index_mappings.documents import WORLDWIDE
 from index_mappings.hosts import reduce_host
-from indexer.catalogue.csv_columns import Columns, columns_of
+from indexer.catalogue.csv_columns import Columns, columns_of, plain, position_of
+from indexer.catalogue.csv_status import (
+    VISIBILITIES,
+    Values,
+    is_status,
+    stated_values,
+    status_as_text,
+    unknown_as_text,
+    unknown_values,
+)
 from indexer.records.problems import CatalogueError, Problem
 from indexer.records.shop import ShopRecord, reasons
 
@@ -46,10 +56,12 @@ class CsvOptions:
     Attributes:
         stated: `COLUMN=FIELD` each, which overrides the columns' names.
         category: of rows without one; None where such a row is bad.
+        values: `COLUMN:VALUE=VISIBILITY` each, what a value of the column of the visibility means.
     """
 
     stated: Sequence[str] = ()
     category: str | None = None
+    values: Sequence[str] = ()
 
 
 class _RowError(Exception):
@@ -80,7 +92,16 @@ class CsvShops:
         header = next((cells for _, cells in self._lines()), None)
         if header is None:
             raise CatalogueError(f"{path} is empty: its first line must name the columns")
-        self.columns: Columns = columns_of([cell.strip() for cell in header], options.stated)
+        names = [cell.strip() for cell in header]
+        column, self._visibilities = stated_values(options.values, names)
+        implied = () if column is None else (f"{column}=visibility",)
+        self.columns: Columns = columns_of(names, (*implied, *options.stated))
+        if column is not None:
+            position = position_of(column, names)
+            others = [pair for pair in options.stated if not pair.endswith("=visibility")]
+            left_out = position in {position_of(pair.rpartition("=")[0], names) for pair in others}
+            if left_out or self.columns.positions["visibility"] != position:
+                raise CatalogueError(f"--map-value is for the visibility, and --map says that {column!r} is not that")
 
     def records(self, report: Callable[..., None]) -> Iterator[ShopRecord]:
         """The shops of all good rows.
@@ -107,6 +128,34 @@ class CsvShops:
             except _RowError as error:
                 faults = [(None, str(error))]
             report(*(Problem(self._path.name, line, field, reason) for field, reason in faults))
+
+    def refuse_unclear_status(self, *, skip_invalid: bool = False) -> None:
+        """Refuse a file from which shops that its owner has suspended might be published.
+
+        Args:
+            skip_invalid: whether rows with an unknown visibility will be left out.
+
+        Raises:
+            CatalogueError: a column that nobody mapped looks like a status, or the visibility has unknown values.
+        """
+        visibility = self.columns.positions.get("visibility")
+        unused = [one for one in self.columns.unused_positions() if one not in self.columns.settled]
+        values = {position: Values() for position in (unused if visibility is None else [visibility])}
+        for _, cells in islice(self._lines(), 1, None):
+            for position, column in values.items():
+                if position < len(cells) and (text := cells[position].strip()):
+                    column.add(text)
+        faults = []
+        for position, column in values.items():
+            name = self.columns.header[position]
+            if position == visibility:
+                unknown = unknown_values(column, self._visibilities)
+                if unknown and not skip_invalid:
+                    faults.append(unknown_as_text(name, column, unknown))
+            elif column.rows and is_status(plain(name), column):
+                faults.append(status_as_text(name, plain(name), column))
+        if faults:
+            raise CatalogueError("; ".join(faults))
 
     def _record(self, cells: Sequence[str]) -> ShopRecord:
         more = len(cells) - len(self.columns.header)
@@ -157,6 +206,10 @@ class CsvShops:
         fields["popularity"] = self._number(stated.get("popularity"))
         if "visibility" not in self.columns.positions:
             fields["visibility"] = "public"
+        else:
+            said = stated.get("visibility", "").casefold()
+            if known := self._visibilities.get(said) or (said if said in VISIBILITIES else None):
+                fields["visibility"] = known
         if "id" not in stated and "domain" in stated:
             fields["id"] = id_of(stated["domain"])
         return fields
@@ -182,6 +235,10 @@ class CsvShops:
         if field == "categories" and not self._options.category:
             column = "" if field in self.columns.positions else "--map COLUMN=categories names their column, "
             return f"{reason}; {column}--category gives one to rows without any"
+        if field == "visibility" and position is not None and not "".join(cells[position : position + 1]).strip():
+            return (
+                f"{reason}; --map-value {shlex.quote(f'{self.columns.header[position]}:=under_review')} hides such rows"
+            )
         return reason
 
     def _made(self) -> str:

@@ -3,23 +3,40 @@
 The records go into a state in a temporary directory, as in a build, so memory is bounded and the rules are the same.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from index_mappings.ngrams import is_part_evidence
+from index_mappings.text import words_of
 from indexer.jobs.build_summary import build_notes, disputed_categories
 from indexer.jobs.reading import NOTED, ReadCounts, Reading, read_catalogue
 from indexer.progress import stage
 from indexer.records.problems import CatalogueError, Problem, ProblemLog
-from indexer.records.related import RELATED_RECORDS
+from indexer.records.related import (
+    RELATED_RECORDS,
+    CategoryNamesRecord,
+    CouponRecord,
+    ShippingRecord,
+    TrustRecord,
+)
+from indexer.records.shop import Record
+from indexer.records.values import DeliveryTimePart
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.changes.records import change_faults
 from indexer.sources.ndjson import NdjsonCatalogue, numbered_lines
+from indexer.sources.protocol import AnyRecord, NumberedRecord
 from indexer.state.state import State
 
 _CHANGES: Final = "changes"
+# The kinds of trust facts whose value is a list.
+_LISTS: Final = frozenset({"payment_methods"})
+# The neighbouring words of a query that can be a whole name (M5), and the characters of a value in a note (V1).
+_MAX_RUN: Final = 6
+_MAX_SHOWN: Final = 60
 
 
 @dataclass(slots=True)
@@ -48,7 +65,7 @@ class Validated:
         public_shops: the number of shops that a build would publish.
         bad_records: the number of records, lines or files with a problem.
         problems: the number of problems.
-        notes: what a build would leave out, and why.
+        notes: what a build would leave out, and why; what is valid, and hardly meant.
     """
 
     records: Mapping[str, int]
@@ -73,7 +90,7 @@ def validate(
         CatalogueError: the path has no catalogue; problems within a catalogue are reported instead.
         DiskFullError: there is no space for the temporary state.
     """
-    source = NdjsonCatalogue(path, lenient=lenient, changes=changes)
+    source = _NotingCatalogue(path, lenient=lenient, changes=changes)
     if changes is not None and not changes.is_file():
         raise CatalogueError(f"there is no file of changes at {changes}")
     problems = ReportedProblems(report=report)
@@ -94,7 +111,55 @@ def validate(
     return Validated(records, public, problems.records, problems.count, notes)
 
 
-def _read(source: NdjsonCatalogue, problems: ProblemLog) -> tuple[ReadCounts, tuple[str, ...]]:
+class _NotingCatalogue(NdjsonCatalogue):
+    """A catalogue that notes which of its valid records are hardly meant as they are."""
+
+    def __init__(self, path: Path, *, lenient: bool, changes: Path | None) -> None:
+        super().__init__(path, lenient=lenient, changes=changes)
+        self._notes: dict[str, list[str]] = {}
+
+    def records(
+        self, kind: str, model: type[AnyRecord], problems: ProblemLog, advance: Callable[[int], None]
+    ) -> Iterator[NumberedRecord[AnyRecord]]:
+        """Read the records of a type, and note which of them are doubtful."""
+        notes = self._notes.setdefault(kind, [])
+        for numbered in super().records(kind, model, problems, advance):
+            notes += [f"{self.name(kind)}:{numbered.line}: {doubt}" for doubt in _doubts(numbered.record)]
+            yield numbered
+
+    @property
+    def notes(self) -> Iterator[str]:
+        """The first notes of each file, and the number of the others."""
+        for kind, notes in self._notes.items():
+            yield from notes[:NOTED]
+            if len(notes) > NOTED:
+                yield f"{self.name(kind)}: {len(notes) - NOTED:,} more records or names like these"
+
+
+def _doubts(record: Record) -> Iterator[str]:
+    """What is valid in a record and hardly meant. Values are shown of categories only, which belong to no shop (V1)."""
+    match record:
+        case CouponRecord(valid_from=datetime() as start, valid_until=datetime() as end) if start > end:
+            yield "valid_from is after valid_until, so the code is never valid"
+        case ShippingRecord(delivery_time=DeliveryTimePart(min_days=int(least), max_days=int(most))) if least > most:
+            yield "delivery_time.min_days is greater than max_days"
+        case TrustRecord(kind=kind, value=str()) if kind in _LISTS:
+            yield f"value of {kind} is one text, and a list is meant"
+        case TrustRecord(kind=kind, value=tuple()) if kind not in _LISTS:
+            yield f"value of {kind} is a list, and one text is meant"
+        case CategoryNamesRecord(other_names=names):
+            yield from (
+                f"no words find the name or synonym {name[:_MAX_SHOWN]!r}" for name in names if not _can_be_found(name)
+            )
+
+
+def _can_be_found(name: str) -> bool:
+    """Whether a category is found by a name: by one of its words, or by the whole of it (M5)."""
+    words = words_of(name)
+    return any(is_part_evidence(word) for word in words) or 1 <= len(words) <= _MAX_RUN
+
+
+def _read(source: _NotingCatalogue, problems: ProblemLog) -> tuple[ReadCounts, tuple[str, ...]]:
     """Read the records; returns their counts and the notes."""
     with TemporaryDirectory(prefix="shop-directory-") as folder:
         letters = DeadLetters(Path(folder) / "none.ndjson")  # unused, as no changes are read here
@@ -112,7 +177,8 @@ def _read(source: NdjsonCatalogue, problems: ProblemLog) -> tuple[ReadCounts, tu
                 if kind in source.kinds()
                 for line in state.related_records.without_shop(kind, NOTED)
             ]
-            return counts, (*left_out, *unknown, *build_notes(source.name("shops"), counts, disputed_categories(state)))
+            built = build_notes(source.name("shops"), counts, disputed_categories(state))
+            return counts, (*left_out, *unknown, *built, *source.notes)
 
 
 def _count_changes(path: Path, problems: ProblemLog, *, lenient: bool) -> int:

@@ -148,6 +148,8 @@ def as_wire(summary: "BuildSummary") -> dict[str, Any]:
             "older": summary.changes.older,
             "refused": summary.changes.refused,
         },
+        "kept": {kind: {"lacking": kept.lacking, "newer": kept.newer} for kind, kept in summary.kept.items()},
+        "kept_listing": None if summary.kept_listing is None else str(summary.kept_listing),
         "notes": list(summary.notes),
         "removed_generations": list(summary.removed),
         "restarts": summary.restarts,
@@ -175,8 +177,27 @@ def as_text(summary: "BuildSummary") -> str:
     changes = summary.changes
     if changes.applied or changes.older or changes.refused:
         lines.append(f"Changes: {changes.applied:,} applied, {changes.older:,} older, {changes.refused:,} refused.")
+    if summary.kept:
+        lines.append(_kept_as_text(summary))
     if summary.restarts:
         lines.append("The engine lost an index during the build, which started again with a new generation.")
     if summary.removed:
         lines.append(f"Removed older generations: {', '.join(summary.removed)}.")
     return "\n".join([*lines, *summary.notes])
+
+
+def _kept_as_text(summary: "BuildSummary") -> str:
+    """What was kept from earlier changes, and how to build without it. No id: the shop may not be public (V1)."""
+    counts = [
+        ", ".join(
+            part
+            for part, number in (
+                (f"{kept.lacking:,} {kind} that this catalogue lacks", kept.lacking),
+                (f"{kept.newer:,} {'' if kept.lacking else f'{kind} '}newer than it", kept.newer),
+            )
+            if number
+        )
+        for kind, kept in summary.kept.items()
+    ]
+    listed = "" if summary.kept_listing is None else f" {summary.kept_listing} names them."
+    return f"Kept from earlier changes: {'; '.join(counts)}. `--fresh-state` builds from the catalogue alone.{listed}"

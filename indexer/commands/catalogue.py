@@ -82,8 +82,9 @@ def validate_command(
 ) -> None:
     """Report everything that is wrong with a catalogue, by file, line and field.
 
-    No value of a record is printed: it may belong to a shop that is not public.
-    Notes name what a build would leave out. Nothing is built or changed.
+    No value of a shop's record is printed: the shop may not be public. Notes name
+    what a build would leave out, and what is valid and hardly meant, such as a
+    synonym that no words find. Nothing is built or changed.
 
     Examples:
       shop-directory catalogue validate ./my-shops
@@ -146,6 +147,15 @@ def from_csv_command(
             rich_help_panel=_FILES,
         ),
     ] = None,
+    stated_values: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--map-value",
+            metavar="COLUMN:VALUE=VISIBILITY",
+            help="What a value of a status means: public, under_review or removed. Repeatable.",
+            rich_help_panel=_FILES,
+        ),
+    ] = None,
     category: Annotated[
         str | None,
         typer.Option("--category", help="The category of rows without one.", rich_help_panel=_FILES),
@@ -158,35 +168,50 @@ def from_csv_command(
     Columns are recognised by their names, such as name, domain or website,
     category and country; the mapping is printed. Several values in a cell are
     separated by |, ; or commas. Shops are public unless there is a column
-    visibility.
+    visibility. A column that looks like a status, such as active or suspended, has
+    to be mapped or left out.
 
     Examples:
       shop-directory catalogue from-csv shops.csv ./csv-shops
       shop-directory catalogue from-csv list.csv ./list-shops --map Firma=name
 
-    Exit codes: 0 done, 1 the file can't be read or has bad rows, 2 wrong usage.
+    Exit codes: 0 done, 1 the file can't be read, has bad rows, or a status that is
+    not mapped, 2 wrong usage.
     """
     from indexer.catalogue.csv_shops import CsvOptions, CsvShops
 
     with exit_on_failure("Nothing was written"):
-        shops = CsvShops(file, CsvOptions(tuple(stated or ()), category))
+        shops = CsvShops(file, CsvOptions(tuple(stated or ()), category, tuple(stated_values or ())))
         if not as_json:
             print(shops.columns.as_text())
-        written, bad = _write_shops(shops, file, directory, skip_invalid=skip_invalid)
+        shops.refuse_unclear_status(skip_invalid=skip_invalid)
+        written, hidden, bad = _write_shops(shops, file, directory, skip_invalid=skip_invalid)
     if as_json:
         mapped = {field: shops.columns.header[position] for field, position in shops.columns.positions.items()}
         columns = {"mapped": mapped, "unused": list(shops.columns.unused), "delimiter": shops.delimiter}
-        print(json.dumps({"directory": str(directory), "shops": written, "bad_rows": bad, "columns": columns}))
+        print(
+            json.dumps(
+                {
+                    "directory": str(directory),
+                    "shops": written,
+                    "not_public": hidden,
+                    "bad_rows": bad,
+                    "columns": columns,
+                }
+            )
+        )
         return
-    print(f"Wrote {written:,} shops to {directory / 'shops.ndjson'}; {bad:,} bad rows were left out. Next:")
+    shown = f" ({hidden:,} of them not public)" if hidden else ""
+    print(f"Wrote {written:,} shops{shown} to {directory / 'shops.ndjson'}; {bad:,} bad rows were left out. Next:")
     _print_next(directory)
 
 
-def _write_shops(shops: "CsvShops", file: Path, directory: Path, *, skip_invalid: bool) -> tuple[int, int]:
-    """Write the shops; returns the number of shops, and of bad rows."""
+def _write_shops(shops: "CsvShops", file: Path, directory: Path, *, skip_invalid: bool) -> tuple[int, int, int]:
+    """Write the shops; returns the number of shops, of those that are not public, and of bad rows."""
     from indexer.catalogue.validation import ReportedProblems
     from indexer.catalogue.writing import new_shops_file
     from indexer.records.problems import CatalogueError, Problem
+    from indexer.records.shop import is_public
 
     found: Counter[tuple[str | None, str]] = Counter()
 
@@ -197,11 +222,12 @@ def _write_shops(shops: "CsvShops", file: Path, directory: Path, *, skip_invalid
             print(problem, file=sys.stderr)
 
     problems = ReportedProblems(report=report)
-    written = 0
+    written = hidden = 0
     with new_shops_file(directory) as output:
         for record in shops.records(problems.add):
             output.write(f"{record.model_dump_json(exclude={'version', 'updated_at'})}\n")
             written += 1
+            hidden += not is_public(record)
         for (field, reason), number in found.items():
             if number > _SHOWN:
                 rows = Problem(file.name, 0, field, reason)
@@ -210,7 +236,7 @@ def _write_shops(shops: "CsvShops", file: Path, directory: Path, *, skip_invalid
             raise CatalogueError(f"{problems.records:,} bad rows: correct them, or leave them out by --skip-invalid")
         if not written:
             raise CatalogueError("the file has no row that is a shop")
-    return written, problems.records
+    return written, hidden, problems.records
 
 
 def _print_next(directory: Path) -> None:

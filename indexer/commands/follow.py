@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -91,7 +92,12 @@ def follow_command(
     from indexer.reconcile.findings import FaultReport
     from indexer.reconcile.slices import Reconciler
 
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    form = logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%SZ")
+    # As in all other logs: local time repeats an hour when daylight saving ends.
+    form.converter = time.gmtime
+    logged = logging.StreamHandler(sys.stderr)
+    logged.setFormatter(form)
+    logging.basicConfig(level=logging.INFO, handlers=[logged])
     settings = parts.settings_of(engine, data_dir, state_dir)
     with exit_on_failure("Following ended"), parts.opened(settings) as workspace:
         source = _changes(settings, catalogue, mapping, changes, sql=sql, lenient=lenient)

@@ -73,7 +73,7 @@ def build(
         digest = source_digest(source, skip_invalid=options.skip_invalid)
         may_skip = options.if_changed and not options.dry_run and options.acceptance is None
         if may_skip and digest is not None and states is not None:
-            live = find_unchanged(sink, states, digest)
+            live = find_unchanged(sink, states, digest, alone=options.fresh_state)
             if live is not None:
                 return BuildSummary(live, published=False, unchanged=True, seconds=time.monotonic() - started)
         target = states
@@ -155,7 +155,10 @@ class _Build:
         former, states = None, self._records.former
         if self._previous is not None and not self._options.fresh_state and states.has(self._previous.generation):
             former = states.path(self._previous.generation)
-        return Reading(self._source, self._changes, former, self._letters, self._options.skip_invalid)
+        listing = None if self._options.dry_run else self._states.kept_listing
+        if former is None and listing is not None:
+            listing.unlink(missing_ok=True)
+        return Reading(self._source, self._changes, former, self._letters, self._options.skip_invalid, listing)
 
     def _write(self) -> GenerationWriter:
         """Write and verify the generation; if the engine loses an index, once more under another name."""
@@ -194,13 +197,11 @@ class _Build:
                 self._sink.retire(self._previous.generation, self._clock())
 
     def _record_source(self, stamp: Stamp) -> None:
-        """Record the source's digest, unless a former state contributed or the catalogue changed during the build."""
+        """Record the source's digest, unless the catalogue changed during the build."""
         digest = self._records.digest
-        is_alone = self._previous is None or self._options.fresh_state
-        if is_alone and digest is not None:
-            now = source_digest(self._source, skip_invalid=self._options.skip_invalid)
-            if now == digest:
-                record_source(self._state, digest, stamp)
+        if digest is not None and source_digest(self._source, skip_invalid=self._options.skip_invalid) == digest:
+            alone = self._previous is None or self._options.fresh_state
+            record_source(self._state, digest, stamp, alone=alone)
 
     def _drop_unless_live(self) -> None:
         """Remove what was written, unless it is live: a publication may succeed although its answer was lost."""
@@ -219,7 +220,7 @@ class _Build:
                 share = f"{100 * self._options.most_shrink:g}%"
                 raise ShrinkError(
                     f"{public:,} of {before:,} public shops remain, and at most {share} may be lost: check the"
-                    " catalogue, or allow the loss by --allow-shrink"
+                    " catalogue, give another one an index of its own, or allow the loss by --allow-shrink"
                 )
         if not public and not self._options.allow_empty and not self._options.dry_run:
             raise CatalogueError(
@@ -255,6 +256,8 @@ class _Build:
             disputed_categories=len(disputed),
             changes=changes,
             notes=(*build_notes(self._source.name("shops"), counts, disputed), *notes),
+            kept=counts.kept,
+            kept_listing=self._states.kept_listing if counts.kept and not self._options.dry_run else None,
             problems=problems,
             removed=(*self._unfinished, *removed),
             restarts=self._restarts,

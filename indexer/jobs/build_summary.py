@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from index_mappings.generations import Stamp
@@ -9,6 +10,7 @@ from indexer.jobs.reading import NOTED, ReadCounts
 from indexer.jobs.update import NOTHING, ChangeCounts
 from indexer.records.problems import ProblemLog
 from indexer.sinks.failures import SinkError
+from indexer.state.remembered import Kept
 from indexer.state.state import State
 
 MOST_SHRINK: Final = 0.2
@@ -61,6 +63,8 @@ class BuildSummary:
         disputed_categories: slugs with more than one display name.
         changes: counts of the changes applied to the new generation, before and after it was written.
         notes: for the operator to look into, by line; at most twenty of a kind.
+        kept: what the former state has instead of the catalogue, by type.
+        kept_listing: the file that names these records; None where there are none, and after a dry run.
         problems: of the records that were skipped.
         removed: generations removed, those of killed builds included.
         restarts: how often the build started a new generation because the engine lost an index.
@@ -78,6 +82,8 @@ class BuildSummary:
     disputed_categories: int = 0
     changes: ChangeCounts = NOTHING
     notes: tuple[str, ...] = ()
+    kept: Mapping[str, Kept] = field(default_factory=dict)
+    kept_listing: Path | None = None
     problems: ProblemLog = field(default_factory=ProblemLog)
     removed: tuple[str, ...] = ()
     restarts: int = 0

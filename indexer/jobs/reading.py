@@ -13,7 +13,7 @@ from indexer.records.problems import InvalidRecordsError, Problem, ProblemLog
 from indexer.records.related import RECORDS
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.protocol import ChangeSource, Source
-from indexer.state.remembered import take_over
+from indexer.state.remembered import Kept, take_over
 from indexer.state.schema import DuplicateKeyError
 from indexer.state.state import State
 
@@ -33,6 +33,7 @@ class ReadCounts:
         lost: for the first public shops without their domain: their line, and the line of the shop that has it.
         lost_domain: the number of shops without their domain.
         changes: of the changes that were available.
+        kept: what the former state has instead of the catalogue, by type.
     """
 
     read: Mapping[str, int]
@@ -43,6 +44,7 @@ class ReadCounts:
     lost: tuple[tuple[int, int], ...]
     lost_domain: int
     changes: ChangeCounts
+    kept: Mapping[str, Kept]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class Reading:
         former: the file of the former state, whose versions and deletions are taken over; None without one.
         letters: takes changes that can't be applied.
         skip_invalid: whether bad records are skipped.
+        kept_listing: the file that names the records kept from the former state; None for no file.
     """
 
     source: Source
@@ -62,6 +65,7 @@ class Reading:
     former: Path | None
     letters: DeadLetters
     skip_invalid: bool
+    kept_listing: Path | None = None
 
 
 def read_catalogue(
@@ -94,8 +98,9 @@ def read_catalogue(
             advance(0)
             tick()
 
+        kept: Mapping[str, Kept] = {}
         if reading.former is not None:
-            take_over(state.connection, reading.former)
+            kept = take_over(state.connection, reading.former, reading.kept_listing)
             meanwhile()
         state.index(meanwhile)
         state.shops.settle(meanwhile)
@@ -114,6 +119,7 @@ def read_catalogue(
         lost=lost,
         lost_domain=lost_domain,
         changes=changes,
+        kept=kept,
     )
 
 

@@ -38,20 +38,43 @@ def source_digest(source: Source, *, skip_invalid: bool) -> str | None:
     return sha256(json.dumps([content, skip_invalid, *_program()]).encode()).hexdigest()
 
 
-def record_source(state: State, digest: str, stamp: Stamp) -> None:
-    """Record in a generation's state the digest of its source; a later sequence means that changes were applied."""
-    state.set(_DIGEST_KEY, json.dumps([digest, stamp.sequence]))
+def record_source(state: State, digest: str, stamp: Stamp, *, alone: bool) -> None:
+    """Record in a generation's state the digest of its source; a later sequence means that changes were applied.
+
+    Args:
+        state: the state.
+        digest: of the source.
+        stamp: of the generation.
+        alone: whether no former state was used. With one, building again from the same source has the same result,
+            as the generation's own state holds what was kept, except with `--fresh-state`.
+    """
+    state.set(_DIGEST_KEY, _recorded(digest, stamp, alone=alone))
 
 
-def find_unchanged(sink: Sink, states: States, digest: str) -> Stamp | None:
-    """The live stamp, if the live generation is complete, readable and built from this digest; else None."""
+def _recorded(digest: str, stamp: Stamp, *, alone: bool) -> str:
+    return json.dumps([digest, stamp.sequence, *([] if alone else ["with former state"])])
+
+
+def find_unchanged(sink: Sink, states: States, digest: str, *, alone: bool) -> Stamp | None:
+    """The live stamp, if the live generation is complete, readable and what this build would make; else None.
+
+    Args:
+        sink: where the live generation is.
+        states: the states.
+        digest: of the source.
+        alone: whether the build uses no former state.
+    """
     try:
         stamp = sink.live()
         if stamp is None or not stamp.readable or not states.has(stamp.generation):
             return None
         with states.open(stamp.generation) as state:
             recorded = state.get(_DIGEST_KEY)
-        if recorded != json.dumps([digest, stamp.sequence]) or not _is_complete(sink, stamp):
+        reproducible = {
+            _recorded(digest, stamp, alone=True),
+            *([] if alone else [_recorded(digest, stamp, alone=False)]),
+        }
+        if recorded not in reproducible or not _is_complete(sink, stamp):
             return None
     except (CatalogueError, SinkError, DiskFullError):
         # The build that follows reports what is wrong.

@@ -1,21 +1,28 @@
 """Cuts lines of NDJSON from blocks of bytes of any size.
 
-Memory is bounded by one line: only the beginning of a line that is too long is stored.
+Memory is bounded by one line: only the beginning of a line that is too long is stored. Blank lines are skipped many at
+a time, as a few kilobytes of gzip can hold millions of them.
 """
 
+import logging
 from dataclasses import dataclass
 from typing import Final
 
 MAX_LINE: Final = 1024 * 1024
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 BEGINNING: Final = 1_024
+# More blank lines than this in one file are reported: it is not what its producer meant to write.
+MANY_BLANK: Final = 1_000_000
 
+_LOG: Final = logging.getLogger(__name__)
 _END: Final = b"\n"
+# The bytes in which blank lines are looked for first; doubled while they hold nothing else.
+_FIRST_LOOK: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A whole line.
+    """A whole line that is not blank.
 
     Attributes:
         number: from 1.
@@ -26,11 +33,6 @@ class Line:
     number: int
     text: bytes
     too_long: bool
-
-    @property
-    def blank(self) -> bool:
-        """Whether the line holds nothing but white space."""
-        return not self.too_long and not self.text.strip()
 
 
 class LineCutter:
@@ -46,12 +48,14 @@ class LineCutter:
         skipping: whether the rest of the last line, which was too long, still has to be skipped.
         longest: as in the arguments.
         consumed: the number of bytes consumed so far.
+        blank: the number of blank lines skipped so far.
     """
 
     def __init__(self, number: int = 0, *, skipping: bool = False, longest: int = MAX_LINE) -> None:
         self.number = number
         self.skipping = skipping
         self.consumed = 0
+        self.blank = 0
         self.longest = longest
         self._bytes = b""
         self._offset = 0
@@ -74,18 +78,26 @@ class LineCutter:
         return self._remaining > self.longest or self._bytes.find(_END, self._offset) >= 0
 
     def cut(self) -> Line | None:
-        """The next line; None if it is incomplete. A line that is too long is returned before its end was fed."""
-        if self.skipping:
-            self._consume_through(self._bytes.find(_END, self._offset))
-        end = self._bytes.find(_END, self._offset)
-        length = (end if end >= 0 else len(self._bytes)) - self._offset
-        too_long = length > self.longest
-        if self.skipping or (end < 0 and not too_long):
-            return None
-        text = self._bytes[self._offset : self._offset + (min(self.longest, BEGINNING) if too_long else length)]
-        self.number += 1
-        self._consume_through(end)
-        return Line(self.number, text.removeprefix(BYTE_ORDER_MARK) if self.number == 1 else text, too_long)
+        """The next line that is not blank; None if it is incomplete.
+
+        A line that is too long is returned before its end was fed, even if it holds nothing but white space.
+        """
+        while True:
+            if self.skipping:
+                self._consume_through(self._bytes.find(_END, self._offset))
+            end = self._bytes.find(_END, self._offset)
+            length = (end if end >= 0 else len(self._bytes)) - self._offset
+            too_long = length > self.longest
+            if self.skipping or (end < 0 and not too_long):
+                return None
+            text = self._bytes[self._offset : self._offset + (min(self.longest, BEGINNING) if too_long else length)]
+            self.number += 1
+            self._consume_through(end)
+            text = text.removeprefix(BYTE_ORDER_MARK) if self.number == 1 else text
+            if too_long or not (text.isspace() or not text):
+                return Line(self.number, text, too_long)
+            self.blank += 1
+            self._skip_blank()
 
     @property
     def _remaining(self) -> int:
@@ -97,3 +109,25 @@ class LineCutter:
         self.consumed += after - self._offset
         self._offset = after
         self.skipping = end < 0
+
+    def _skip_blank(self) -> None:
+        """Consume the blank lines that follow and are whole."""
+        size = _FIRST_LOOK
+        while True:
+            # Never longer than a line may be, so that each line in it has a valid length.
+            ahead = self._bytes[self._offset : self._offset + min(size, self.longest)]
+            through = ahead.rfind(_END, 0, len(ahead) - len(ahead.lstrip())) + 1
+            if through:
+                lines = ahead.count(_END, 0, through)
+                self.number += lines
+                self.blank += lines
+                self._consume_through(self._offset + through - 1)
+            elif len(ahead) < size or not ahead.isspace():
+                return
+            size *= 2
+
+
+def warn_of_blank_lines(name: str, before: int, after: int) -> None:
+    """Log once that a source has many blank lines: when their number, from `before` to `after`, passes the bound."""
+    if before <= MANY_BLANK < after:
+        _LOG.warning("%s has more than %s blank lines, which are skipped", name, f"{MANY_BLANK:,}")

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from hashlib import file_digest, sha256
 from pathlib import Path
-from typing import BinaryIO, Final, cast
+from typing import Final
 
 from pydantic import ValidationError
 
@@ -18,11 +18,12 @@ from indexer.records.related import RECORDS
 from indexer.records.shop import reasons
 from indexer.sources.changes.file import ChangeFile
 from indexer.sources.formats import refuse_other_formats
-from indexer.sources.lines import BYTE_ORDER_MARK, MAX_LINE
+from indexer.sources.lines import MAX_LINE, LineCutter, warn_of_blank_lines
 from indexer.sources.protocol import AnyRecord, NumberedRecord, without_mixed_versions
 
 CHANGES: Final = "changes.ndjson"
 _SUFFIXES: Final = (".ndjson", ".ndjson.gz")
+_BLOCK: Final = 256 * 1024
 
 
 class NdjsonCatalogue:
@@ -164,29 +165,28 @@ def _printable(name: str) -> str:
 
 def numbered_lines(path: Path, problems: ProblemLog, advance: Callable[[int], None]) -> Iterator[tuple[int, bytes]]:
     """The lines that are not blank, with their numbers; a line that is too long is reported and skipped."""
-    number = 0
+    cutter = LineCutter()
     try:
         with path.open("rb") as raw:
-            stream = cast("BinaryIO", gzip.GzipFile(fileobj=raw)) if path.name.endswith(".gz") else raw
-            reported = 0
-            while text := stream.readline(MAX_LINE + 1):
-                number += 1
-                if number == 1:
-                    text = text.removeprefix(BYTE_ORDER_MARK)
-                if len(text) > MAX_LINE and not text.endswith(b"\n"):
-                    problems.add(Problem(path.name, number, None, f"the line is longer than {MAX_LINE} bytes"))
-                    _skip_line(stream)
-                elif text.strip():
-                    yield number, text
+            # What was decompressed before a fault is returned first.
+            read = gzip.GzipFile(fileobj=raw).read1 if path.name.endswith(".gz") else raw.read
+            reported, block = 0, None
+            while block != b"":
+                block = read(_BLOCK)
+                if block:
+                    cutter.feed(block)
+                else:
+                    cutter.end()
+                while (line := cutter.cut()) is not None:
+                    if line.too_long:
+                        problems.add(Problem(path.name, line.number, None, f"the line is longer than {MAX_LINE} bytes"))
+                    else:
+                        yield line.number, line.text
                 advance(raw.tell() - reported)
                 reported = raw.tell()
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         # This is never an invalid line to skip, as the rest of the file is unknown.
-        raise CatalogueError(f"{path} is damaged or truncated after line {number}: write it again") from error
+        raise CatalogueError(f"{path} is damaged or truncated after line {cutter.number}: write it again") from error
     except OSError as error:
         raise CatalogueError(f"{path} cannot be read: {error.strerror}") from error
-
-
-def _skip_line(stream: BinaryIO) -> None:
-    while (rest := stream.readline(MAX_LINE)) and not rest.endswith(b"\n"):
-        pass
+    warn_of_blank_lines(path.name, 0, cutter.blank)

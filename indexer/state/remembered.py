@@ -5,7 +5,10 @@ added it and its version is above all versions that the catalogue has of its typ
 version, so that a late, older change does not restore it.
 """
 
+import json
+import os
 import sqlite3
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -26,6 +29,25 @@ _STAYS: Final = f"""
 former.presence <> {Presence.THERE:d}
 OR (former.origin = {Origin.CHANGE:d} AND (former.kind > :kind OR (former.kind = :kind AND former.number > :number)))
 """
+# Of former rows that replaced the catalogue's: whether the two differ in more than what says how new they are.
+_DIFFERS: Final = """
+former.presence <> fresh.presence
+OR json_remove(former.record, '$.version', '$.updated_at') IS NOT json_remove(fresh.record, '$.version', '$.updated_at')
+"""
+_PRIVATE: Final = 0o600
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The number of records of one type that a build has from the former state instead of from its catalogue.
+
+    Attributes:
+        lacking: those that the catalogue lacks.
+        newer: those, or deletions, that are newer than the catalogue's record and differ from it.
+    """
+
+    lacking: int
+    newer: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +90,17 @@ _RELATED: Final = _Table(
 )
 
 
-def take_over(db: sqlite3.Connection, former: Path) -> None:
+def take_over(db: sqlite3.Connection, former: Path, listing: Path | None = None) -> Mapping[str, Kept]:
     """Take records over into a state that holds a catalogue and is not settled yet.
 
     Args:
         db: the new state.
         former: the former state's file, which is only read.
+        listing: the file, readable by its owner alone as it names hidden shops, that gets the keys of all kept
+            records; it is removed where there are none. None writes no file.
+
+    Returns:
+        What was kept, by type; only types of which something was kept.
 
     Raises:
         StateError: it is damaged, or of another version of this program.
@@ -82,13 +109,32 @@ def take_over(db: sqlite3.Connection, former: Path) -> None:
     try:
         db.execute("ATTACH DATABASE ? AS former_state", (database_uri(former, "ro"),))
         _refuse_unusable(db, former)
-        _take_over(db, _SHOPS, "")
+        db.execute("CREATE TEMP TABLE kept (type TEXT, key TEXT, newer INTEGER)")
+        _take_over(db, _SHOPS, "shops")
         for (kind,) in db.execute("SELECT DISTINCT type FROM former_state.belongings").fetchall():
             _take_over(db, _RELATED, kind)
         db.execute("DETACH DATABASE former_state")
-    except sqlite3.Error as error:
+        counted = db.execute("SELECT type, COUNT(*), SUM(newer) FROM temp.kept GROUP BY type ORDER BY MIN(rowid)")
+        kept = {kind: Kept(count - newer, newer) for kind, count, newer in counted}
+        if listing is not None:
+            _list_kept(db, listing)
+        db.execute("DROP TABLE temp.kept")
+    except (sqlite3.Error, OSError) as error:
         raise_if_full(error)
         raise _unusable(former, str(error)) from error
+    return kept
+
+
+def _list_kept(db: sqlite3.Connection, listing: Path) -> None:
+    listing.unlink(missing_ok=True)
+    rows = db.execute("SELECT type, key, newer FROM temp.kept ORDER BY rowid")
+    if (row := rows.fetchone()) is None:
+        return
+    with os.fdopen(os.open(listing, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _PRIVATE), "w", encoding="utf-8") as file:
+        while row is not None:
+            kind, key, newer = row
+            file.write(f"{json.dumps({'type': kind, 'key': key, 'catalogue': 'older' if newer else 'lacks it'})}\n")
+            row = rows.fetchone()
 
 
 def _refuse_unusable(db: sqlite3.Connection, former: Path) -> None:
@@ -109,17 +155,24 @@ def _take_over(db: sqlite3.Connection, table: _Table, kind: str) -> None:
     given = {"type": kind, "kind": newest_kind, "number": number}
     statements = (
         f"""
-        INSERT OR REPLACE INTO main.{table.name}
-        SELECT former.* FROM (SELECT * FROM former_state.{table.name} WHERE {table.rows}) AS former
+        CREATE TEMP TABLE newer AS SELECT former.*, ({_DIFFERS}) AS differs
+        FROM (SELECT * FROM former_state.{table.name} WHERE {table.rows}) AS former
         JOIN (SELECT * FROM main.{table.name} WHERE {table.rows}) AS fresh USING ({table.key})
         WHERE {_NEWER.format(hidden=table.hidden)}
         """,
+        f"INSERT OR REPLACE INTO main.{table.name} SELECT {table.columns} FROM temp.newer",
+        f"INSERT INTO temp.kept SELECT :type, {table.key}, TRUE FROM temp.newer WHERE differs",
         f"""
         CREATE TEMP TABLE lacking AS SELECT former.*, ({_STAYS}) AS stays FROM former_state.{table.name} AS former
         WHERE {table.rows} AND {table.key} NOT IN (SELECT {table.key} FROM main.{table.name} WHERE {table.rows})
         """,
         f"INSERT INTO main.{table.name} SELECT {table.columns} FROM temp.lacking WHERE stays",
         f"INSERT INTO main.{table.name} SELECT {table.tombstone} FROM temp.lacking WHERE NOT stays AND kind > 0",
+        f"""
+        INSERT INTO temp.kept SELECT :type, {table.key}, FALSE FROM temp.lacking
+        WHERE stays AND presence = {Presence.THERE:d}
+        """,
+        "DROP TABLE temp.newer",
         "DROP TABLE temp.lacking",
     )
     for statement in statements:

@@ -15,6 +15,7 @@ from indexer.state.state import State, StateError
 
 _LOCATION_FILE: Final = "place"
 _DEAD_LETTERS: Final = "dead-letters.ndjson"
+_KEPT: Final = "kept-from-changes.ndjson"
 _SUFFIX: Final = ".sqlite"
 # The prefix of the directories in which a source is read again for a comparison.
 REREAD_PREFIX: Final = "reread-"
@@ -54,6 +55,11 @@ class States:
     def dead_letters(self) -> Path:
         """The file of refused documents and changes."""
         return self.directory / _DEAD_LETTERS
+
+    @property
+    def kept_listing(self) -> Path:
+        """The file that names the records which the last build kept from earlier changes."""
+        return self.directory / _KEPT
 
     def path(self, generation: str) -> Path:
         """A generation's state file."""

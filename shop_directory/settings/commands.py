@@ -55,6 +55,9 @@ _MAKE_VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
     {"--host": "HOST", "--port": "PORT", "--data-dir": "INDEX", "--catalogue": "CATALOGUE"}
 )
 
+# The options that `make run` takes in one variable.
+_BUILD_OPTIONS: Final = frozenset({"--allow-empty", "--allow-shrink", "--fresh-state", "--lenient", "--skip-invalid"})
+
 _as_json: ContextVar[bool] = ContextVar("problems_as_json", default=False)
 
 
@@ -90,6 +93,8 @@ def _as_typed(message: str) -> str:
 
 
 def _variable(option: str) -> str:
+    if option in _BUILD_OPTIONS:
+        return f"BUILD_ARGS={option}"
     name = _MAKE_VARIABLES.get(option)
     return option if name is None else f"{name}= ({option})"
 

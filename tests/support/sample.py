@@ -44,11 +44,11 @@ def sample_service(folder: Path, **given: Any) -> Iterator[SampleService]:  # no
     catalogue = folder / "catalogue"
     for path in SAMPLE.glob("*.ndjson"):
         write_catalogue(catalogue / path.name, (_without_channels(line) for line in records(path)))
-    build_into(EmbeddedSink(folder / "index"), catalogue)
+    build_into(EmbeddedSink(folder / "sample"), catalogue)
     tokens, reports = folder / "tokens.sqlite", folder / "reports.sqlite"
     token = issue(tokens).text
     settings = Settings(
-        data_dir=folder / "index",
+        data_dir=folder / "sample",
         token_file=tokens,
         reports_file=reports,
         request_timeout=10.0,
@@ -61,7 +61,7 @@ def sample_service(folder: Path, **given: Any) -> Iterator[SampleService]:  # no
         "SHOP_DIRECTORY_MOST_COUPONS_MCP": str(_ANY_NUMBER),
     }
     with served(create_app(settings)) as base:
-        yield SampleService(base, catalogue, folder / "index", token, variables)
+        yield SampleService(base, catalogue, folder / "sample", token, variables)
 
 
 def records(path: Path) -> list[dict[str, Any]]:

@@ -1,9 +1,10 @@
 """Follows a file of changes that others append to, from a position that is stored with the applied changes (G3).
 
-Only whole lines are read: a line without its line feed is still being written. After a rotation the rotated file is
-read to its end first, if it is in the same folder and its name begins with the new file's. Any other file that replaces
-the former one is read from its beginning, which is safe, as versions decide; unread lines of the former file are then
-missing until a full build.
+Only whole lines are read: a line without its line feed is still being written. Files stay open until they were read
+to their end, so that nothing is lost when a file is replaced, even several times. After a restart of the process the
+former file is looked for in the same folder, under a name that begins with the new file's. If it is not there, the new
+file is read from its beginning, which is safe, as versions decide; unread lines of the former file are then missing
+until a full build.
 """
 
 import glob
@@ -11,6 +12,7 @@ import hashlib
 import logging
 import os
 import stat
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Annotated, BinaryIO, Final
 
@@ -18,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from indexer.records.problems import CatalogueError
 from indexer.sources.changes.records import gather
-from indexer.sources.lines import MAX_LINE, LineCutter
+from indexer.sources.lines import MAX_LINE, LineCutter, warn_of_blank_lines
 from indexer.sources.protocol import ChangeBatch
 
 _LOG: Final = logging.getLogger(__name__)
@@ -27,6 +29,8 @@ _BLOCK: Final = 4 * 1024 * 1024
 _MARK_BYTES: Final = 1_024
 # Bytes in which unread lines are counted; the lines of a larger backlog are not counted to the end.
 _BACKLOG_BYTES: Final = 64 * 1024 * 1024
+# Files that were replaced before they were read to their end, the newest one included.
+_MAX_OPEN: Final = 64
 
 _Count = Annotated[int, Field(ge=0)]
 
@@ -64,11 +68,14 @@ class ChangeFile:
     ended: Final = False
 
     def __init__(self, path: Path, *, lenient: bool = False) -> None:
+        self._files: list[BinaryIO] = []  # in the order of their arrival
         if path.name.endswith(".gz"):
             raise CatalogueError(f"{path.name} is gzipped and cannot be followed: write the changes as plain NDJSON")
         self.path = path
         self._lenient = lenient
         self._warned_of: str | None = None
+        self._warned_of_many = False
+        self._blank = 0
 
     def read(self, position: str | None, limit: int) -> ChangeBatch:
         """The next changes; none while the file does not exist.
@@ -76,15 +83,17 @@ class ChangeFile:
         Raises:
             CatalogueError: it cannot be read, or is not a regular file.
         """
-        rotated = self._rotated(position)
-        if rotated is None:
-            return self._read_from(self.path, position, limit)
-        unread = self._read_from(rotated, position, limit)
-        if unread.more or unread.position != position:
-            return unread
-        following = self._read_from(self.path, None, limit)
-        # While the new file has no lines, the rotated one may still be written.
-        return unread if following.position is None else following
+        files = self._open_from(position)
+        for file in files:
+            start = position if file is files[0] or _holds(position, file) else None
+            try:
+                batch = self._read(file, start, limit)
+            except OSError as error:
+                raise CatalogueError(f"{self.path} cannot be read: {error.strerror}") from error
+            # While a later file has no lines, an earlier one may still be written.
+            if batch.position not in {None, position} or (batch.more and file is files[-1]):
+                return batch
+        return ChangeBatch((), (), position, more=False)
 
     def describe_position(self, position: str | None) -> str | None:
         """The lines and bytes before it."""
@@ -93,54 +102,83 @@ class ChangeFile:
 
     def backlog(self, position: str | None) -> int | None:
         """The whole lines after it; only the first ones of a large backlog are counted."""
-        found = None if position is None else _parsed(position)
-        offset = 0 if found is None else found.offset
-        rotated = self._rotated(position)
-        unread = ((self.path, offset),) if rotated is None else ((rotated, offset), (self.path, 0))
         lines, remaining = 0, _BACKLOG_BYTES
-        for path, start in unread:
+        for file in self._open_from(position):
+            found = None if position is None else _parsed(position)
+            file.seek(found.offset if found is not None and _holds(position, file) else 0)
             try:
-                with path.open("rb") as file:
-                    file.seek(start)
-                    while remaining > 0 and (block := file.read(min(remaining, _BLOCK))):
-                        lines += block.count(b"\n")
-                        remaining -= len(block)
-            except FileNotFoundError:
-                continue
+                while remaining > 0 and (block := file.read(min(remaining, _BLOCK))):
+                    lines += block.count(b"\n")
+                    remaining -= len(block)
             except OSError as error:
-                raise CatalogueError(f"{path} cannot be read: {error.strerror}") from error
+                raise CatalogueError(f"{self.path} cannot be read: {error.strerror}") from error
         return lines
 
     def close(self) -> None:
-        """Do nothing: the file is closed after each read."""
+        """Close the files. A later read opens what is then at the path."""
+        while self._files:
+            self._files.pop().close()
 
-    def _rotated(self, position: str | None) -> Path | None:
-        """The file in the same folder that a position is of; None if it is of the followed one, or of neither."""
-        found = None if position is None else _parsed(position)
-        if found is None or _is_of(found, self.path):
-            return None
-        others = sorted(self.path.parent.glob(f"{glob.escape(self.path.name)}?*"))
-        return next((other for other in others if _is_of(found, other)), None)
+    def __del__(self) -> None:
+        """Close the files also where a reader of a single batch did not."""
+        self.close()
 
-    def _read_from(self, path: Path, position: str | None, limit: int) -> ChangeBatch:
+    def _open_from(self, position: str | None) -> list[BinaryIO]:
+        """The open files from the one that a position is of to the newest; those before it are closed."""
+        self._open_newest()
+        if position is not None:
+            if not any(_holds(position, file) for file in self._files) and (rotated := self._rotated(position)):
+                self._files.insert(0, rotated)
+            if any(_holds(position, file) for file in self._files):
+                while not _holds(position, self._files[0]):
+                    self._files.pop(0).close()
+        return self._files
+
+    def _open_newest(self) -> None:
+        """Open the file at the path, unless it is open already."""
         try:
             # Checked before opening, which would block on a pipe.
-            if not stat.S_ISREG(path.stat().st_mode):
-                raise CatalogueError(f"{path} is no regular file: follow a pipe by standard input")
-            with path.open("rb") as file:
-                return self._read(file, path.name, position, limit)
+            found = self.path.stat()
+            if not stat.S_ISREG(found.st_mode):
+                raise CatalogueError(f"{self.path} is no regular file: follow a pipe by standard input")
+            if any(os.path.samestat(found, os.fstat(file.fileno())) for file in self._files):
+                return
+            if len(self._files) < _MAX_OPEN:
+                self._files.append(self.path.open("rb"))
+            elif not self._warned_of_many:
+                _LOG.warning(
+                    "%s was replaced %s times before it was read to its end: changes may be missing until a full build",
+                    self.path.name,
+                    _MAX_OPEN,
+                )
+                self._warned_of_many = True
         except FileNotFoundError:
-            return ChangeBatch((), (), position, more=False)
+            return
         except OSError as error:
-            raise CatalogueError(f"{path} cannot be read: {error.strerror}") from error
+            raise CatalogueError(f"{self.path} cannot be read: {error.strerror}") from error
 
-    def _read(self, file: BinaryIO, name: str, position: str | None, limit: int) -> ChangeBatch:
+    def _rotated(self, position: str) -> BinaryIO | None:
+        """The file in the same folder that a position is of, opened; None if there is none."""
+        for other in sorted(self.path.parent.glob(f"{glob.escape(self.path.name)}?*")):
+            with ExitStack() as stack:
+                stack.enter_context(suppress(OSError))
+                if not other.is_file():
+                    continue
+                file = stack.enter_context(other.open("rb"))
+                if _holds(position, file):
+                    stack.pop_all()
+                    return file
+        return None
+
+    def _read(self, file: BinaryIO, position: str | None, limit: int) -> ChangeBatch:
         start, first, last = self._resume(file, position)
         cutter = LineCutter(start.line, skipping=start.skipping)
         file.seek(start.offset)
         block = file.read(_BLOCK)
         cutter.feed(block)
-        changes, refused = gather(cutter, lambda: False, name, limit, lenient=self._lenient)
+        changes, refused = gather(cutter, lambda: False, self.path.name, limit, lenient=self._lenient)
+        warn_of_blank_lines(self.path.name, self._blank, self._blank + cutter.blank)
+        self._blank += cutter.blank
         if not cutter.more and len(block) == _BLOCK:
             cutter.feed(file.read(MAX_LINE + 1))
         # The mark is made of the bytes that were read: those in the file may have been replaced meanwhile.
@@ -170,15 +208,10 @@ class ChangeFile:
         return _Position(offset=0, line=0, skipping=False, mark=_mark(b"", b"")), b"", b""
 
 
-def _is_of(position: _Position, path: Path) -> bool:
-    """Whether a position is of this file; not if it cannot be read."""
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            return False
-        with path.open("rb") as file:
-            return _ends_before(position, file) is not None
-    except OSError:
-        return False
+def _holds(position: str | None, file: BinaryIO) -> bool:
+    """Whether a position is of this file."""
+    found = None if position is None else _parsed(position)
+    return found is not None and _ends_before(found, file) is not None
 
 
 def _ends_before(position: _Position, file: BinaryIO) -> tuple[bytes, bytes] | None:

@@ -94,7 +94,7 @@ def gather(
         cutter: cuts the lines.
         refill: feeds the cutter with available bytes; returns whether there were any.
         name: the name of the source in reports.
-        limit: the highest number of lines, including blank ones.
+        limit: the highest number of lines that are not blank.
         lenient: as for `read_change`.
     """
     changes: list[Change] = []
@@ -107,10 +107,10 @@ def gather(
                 break
             continue
         lines += 1
-        change = None if line.blank else _change_of(line, name, cutter.longest, lenient=lenient)
+        change = _change_of(line, name, cutter.longest, lenient=lenient)
         if isinstance(change, Change):
             changes.append(change)
-        elif change is not None:
+        else:
             refused.append(change)
     return tuple(changes), tuple(refused)
 

@@ -11,7 +11,7 @@ from typing import BinaryIO, Final
 
 from indexer.records.problems import CatalogueError
 from indexer.sources.changes.records import gather
-from indexer.sources.lines import LineCutter
+from indexer.sources.lines import LineCutter, warn_of_blank_lines
 from indexer.sources.protocol import ChangeBatch
 
 _BLOCK: Final = 64 * 1024
@@ -56,7 +56,9 @@ class ChangeStream:
         Raises:
             CatalogueError: reading failed; all changes before that were returned.
         """
+        blank = self._cutter.blank
         changes, refused = gather(self._cutter, self._pull, self._name, limit, lenient=self._lenient)
+        warn_of_blank_lines(self._name, blank, self._cutter.blank)
         while not self._cutter.more and self._pull():
             pass
         if self._failure is not None and not (changes or refused or self._cutter.more):

@@ -16,7 +16,7 @@ from tests.people.commands.world import PROGRAMS, TOKEN_ID, environment, queue_u
 
 _BUILT: Final = (
     "generation published unchanged counts read left_out not_public superseded lost_domain disputed_categories "
-    "skipped_invalid changes notes removed_generations restarts seconds"
+    "skipped_invalid changes kept kept_listing notes removed_generations restarts seconds"
 )
 _FOLLOWED: Final = (
     "generation applied older refused documents_written documents_removed updates failures status_failures reconciled "
@@ -34,7 +34,7 @@ ANSWERS: Final = {
     "catalogue schema": ("catalogue schema", "$schema title description $defs"),
     "catalogue validate": ("catalogue validate my-shops", "problems valid bad_records records public_shops notes"),
     "catalogue init": ("catalogue init json-init", "directory files"),
-    "catalogue from-csv": ("catalogue from-csv shops.csv json-csv", "directory shops bad_rows columns"),
+    "catalogue from-csv": ("catalogue from-csv shops.csv json-csv", "directory shops not_public bad_rows columns"),
     "index build": ("index build --catalogue my-shops --dry-run", _BUILT),
     "index follow": ("index follow --catalogue my-shops --once", _FOLLOWED),
     "index status": ("index status", "location generations"),

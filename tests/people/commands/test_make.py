@@ -1,6 +1,7 @@
 """`make run`: a line for each step, a second start that builds nothing, and errors in its own variables."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 
 from indexer.commands.parts import SAMPLE
 from shop_directory.settings.commands import RUN_BY_MAKE
+from tests.support.catalogues import shop, write_catalogue
 from tests.support.real.sources import REPOSITORY
 
 
@@ -62,11 +64,47 @@ def test_the_second_start_says_that_nothing_has_changed_and_a_new_record_is_inde
     assert "Published generation" in first
     assert [line.partition(" generation ")[0] for line in second.splitlines()[1:3]] == [
         "Nothing has changed since",
-        "Starting the service ...",
+        "Serving my-shops from somewhere ...",
     ]
     lines = (catalogue / "offers.ndjson").read_text(encoding="utf-8").splitlines(keepends=True)
     (catalogue / "offers.ndjson").write_text("".join(lines[1:]), encoding="utf-8")
     assert "Published generation" in started(checkout, "CATALOGUE=my-shops", "INDEX=somewhere")
+
+
+@pytest.mark.slow
+def test_neither_the_sample_nor_a_smaller_catalogue_replaces_what_is_served_unasked(checkout: Path) -> None:
+    shops = checkout / "mine.ndjson"
+    write_catalogue(shops, [shop(f"Shop {number}", id=f"s{number}") for number in range(300)])
+    build = [sys.executable, "-m", "shop_directory", "index", "build", "--catalogue", str(shops)]
+    subprocess.run(build, cwd=checkout, env=environment(), capture_output=True, check=True)
+    before = (checkout / "var" / "index" / "live").read_bytes()
+    assert "Serving the sample catalogue from var/sample ...\n" in started(checkout)
+    assert (checkout / "var" / "index" / "live").read_bytes() == before
+    write_catalogue(shops, [shop("Shop 1", id="s1")])
+    refused = subprocess.run(
+        ["make", "run", "PORT=0", "CATALOGUE=mine.ndjson"],
+        cwd=checkout, env=environment(), capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert refused.returncode != 0
+    assert (
+        "Nothing was published: 1 of 300 public shops remain, and at most 20% may be lost: check the catalogue, give"
+        " another one an index of its own, or allow the loss by BUILD_ARGS=--allow-shrink.\n"
+    ) in refused.stderr
+    assert "Serving mine.ndjson from var/index ...\n" in started(
+        checkout, "CATALOGUE=mine.ndjson", "BUILD_ARGS=--allow-shrink"
+    )
+
+
+def test_no_command_of_the_repository_lets_shops_be_lost_or_forgets_changes_unasked() -> None:
+    files = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    run = [name for name in files.stdout.splitlines() if not name.endswith((".md", ".py", ".toml", ".json", ".ndjson"))]
+    passing = {
+        name
+        for name in run
+        for line in (REPOSITORY / name).read_text(encoding="utf-8", errors="ignore").splitlines()
+        if re.search(r"--(allow-shrink|fresh-state)\b", line) and "@echo" not in line
+    }
+    assert ("Makefile" in run, "docker-compose.yml" in run, passing) == (True, True, set())
 
 
 @pytest.mark.parametrize(
@@ -94,8 +132,8 @@ def test_the_steps_of_the_installation_are_a_line_each(checkout: Path) -> None:
         "Installing the packages of requirements.lock into .venv, for a minute or so ...",
         "Installing this program ...",
         "Compiling the typeahead to machine code, once, for half a minute ...",
-        "Indexing the sample catalogue into var/index, unless nothing has changed ...",
-        "Starting the service ...",
+        "Indexing the sample catalogue into var/sample, unless nothing has changed ...",
+        "Serving the sample catalogue from var/sample ...",
     ]
 
 

@@ -110,7 +110,7 @@ def test_bad_rows_are_reported_by_line_and_field_and_nothing_is_written_unless_t
     assert (skipped.exit_code, json.loads(skipped.stdout)) == (
         0,
         {
-            "directory": str(given.made), "shops": 1, "bad_rows": 7,
+            "directory": str(given.made), "shops": 1, "not_public": 0, "bad_rows": 7,
             "columns": {
                 "mapped": {"name": "name", "domain": "url", "categories": "category"}, "unused": [], "delimiter": ",",
             },
@@ -185,6 +185,100 @@ def test_a_mapping_that_does_not_fit_is_refused(header: list[str], stated: tuple
     with pytest.raises(CatalogueError) as refused:
         columns_of(header, stated)
     assert message in str(refused.value)
+
+
+STATUS: Final = "Name;Website;Status\n" + "".join(
+    f"Shop {number};shop{number}.example;{status}\n"
+    for number, status in enumerate(["aktiv"] * 5 + ["gesperrt"] * 2 + ["it's over"])
+)
+OVER: Final = """--map-value 'Status:it'"'"'s over=under_review'"""
+NAMED: Final = "--map-value Status:aktiv=public --map-value Status:gesperrt=under_review"
+
+
+@pytest.mark.rule("V1")
+def test_a_column_that_looks_like_a_status_stops_the_import_with_what_to_type(given: Import) -> None:
+    done = given.run(STATUS, "--category", "Home")
+    assert (done.exit_code, given.made.exists()) == (1, False)
+    assert done.stderr.splitlines()[-1] == (
+        """Nothing was written: the column 'Status' looks as if it said which shops are suspended ('aktiv' 5,"""
+        """ 'gesperrt' 2, "it's over" 1), and nothing maps it, so that all of them would be public: say what its"""
+        f""" values mean, such as `{NAMED} {OVER}`, or publish all of them by `--map Status=`."""
+    )
+
+
+@pytest.mark.rule("V1")
+@pytest.mark.parametrize("mapping", [("--map", "Status=visibility"), ()])
+def test_values_of_a_status_mean_what_is_stated_and_unknown_ones_are_listed(
+    given: Import, mapping: tuple[str, ...]
+) -> None:
+    options = ("--category", "Home", *mapping, *NAMED.split())
+    refused = given.run(STATUS, *options)
+    assert (refused.exit_code, given.made.exists()) == (1, False)
+    assert refused.stderr.splitlines()[-1] == (
+        "Nothing was written: the column 'Status' has values that are no visibility (\"it's over\" 1): say what they"
+        f""" mean, such as `{OVER}`, or leave these rows out by --skip-invalid."""
+    )
+    shops = given.shops(STATUS, *options, "--map-value", "status:IT'S OVER=removed")
+    assert [shop["visibility"] for shop in shops] == ["public"] * 5 + ["under_review"] * 2 + ["removed"]
+
+
+def test_the_import_says_how_many_shops_are_not_public_and_leaves_rows_of_unknown_status_out(given: Import) -> None:
+    done = given.run(STATUS, "--category", "Home", *NAMED.split(), "--skip-invalid")
+    assert done.stdout.splitlines()[-3].startswith("Wrote 7 shops (2 of them not public) to ")
+    given.made.joinpath("shops.ndjson").unlink()
+    answer = json.loads(given.run(STATUS, "--category", "Home", *NAMED.split(), "--skip-invalid", "--json").stdout)
+    assert (answer["shops"], answer["not_public"], answer["bad_rows"]) == (7, 2, 1)
+
+
+def test_a_status_that_is_left_out_on_purpose_publishes_all_shops(given: Import) -> None:
+    assert {shop["visibility"] for shop in given.shops(STATUS, "--category", "Home", "--map", "Status=")} == {"public"}
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "suggested"),
+    [
+        ("Händlerstatus", ["1", "2"], "Händlerstatus:1=under_review Händlerstatus:2=under_review"),
+        ("is_active", ["1", "0"], "is_active:1=public is_active:0=under_review"),
+        ("Gesperrt", ["ja", "nein"], "Gesperrt:ja=under_review Gesperrt:nein=public"),
+        ("Bemerkung", ["actif", "supprimé", ""], "Bemerkung:actif=public Bemerkung:supprimé=removed"),
+        ("Remark", ["", "", "suspended"], "Remark:suspended=under_review"),
+        ("Remark", ["a", "b", "c", "suspended"], None),
+        ("State", ["CA", "NY"], None),
+        ("Active since", ["2020", "2021"], None),
+        ("Status", ["", ""], None),
+    ],
+)
+def test_a_status_is_recognised_by_its_name_or_its_values_in_several_languages(
+    given: Import, column: str, values: list[str], suggested: str | None
+) -> None:
+    rows = "".join(f"Shop {at},shop{at}.example,{value}\n" for at, value in enumerate(values))
+    done = given.run(f"Name,Website,{column}\n{rows}", "--category", "Home")
+    typed = None if suggested is None else " ".join(f"--map-value '{one}'" for one in suggested.split())
+    said = done.stderr.partition("such as `")[2].partition("`")[0].replace("'", "") or None
+    assert (done.exit_code, said) == (int(suggested is not None), typed and typed.replace("'", ""))
+
+
+@pytest.mark.rule("V1")
+def test_a_long_value_of_a_status_is_cut_in_messages(given: Import) -> None:
+    done = given.run(f"Name,Website,Status\nA,a.example,{'x' * 61}\n", "--category", "Home")
+    assert (f"('{'x' * 60}' 1)" in done.stderr, "x" * 61 in done.output) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--map-value", "Status:a=hidden"), "--map-value 'Status:a=hidden' is wrong: it must be COLUMN:VALUE=VISIB"),
+        (
+            ("--map-value", "Other:a=public"),
+            "--map-value 'Other:a=public' is wrong: it must be COLUMN:VALUE=VISIBILITY",
+        ),
+        (("--map-value", "Status:a=public", "--map", "Status="), "--map says that 'Status' is not"),
+        (("--map-value", "Status:a=public", "--map-value", "Name:a=public"), "names several columns (Name, Status)"),
+    ],
+)
+def test_a_meaning_that_does_not_fit_is_refused(given: Import, options: tuple[str, ...], message: str) -> None:
+    done = given.run(STATUS, *options)
+    assert (done.exit_code, message in done.stderr, given.made.exists()) == (1, True, False)
 
 
 def test_of_several_columns_for_a_field_the_usual_one_is_taken_and_the_others_are_not_used() -> None:

@@ -13,7 +13,16 @@ from indexer.catalogue.validation import validate
 from indexer.catalogue.writing import write_starter
 from indexer.commands.catalogue import catalogue
 from indexer.commands.parts import SAMPLE
-from tests.support.catalogues import coupon, offer, redirect, shop, write_catalogue, write_catalogue_directory
+from tests.support.catalogues import (
+    coupon,
+    offer,
+    redirect,
+    shipping,
+    shop,
+    trust,
+    write_catalogue,
+    write_catalogue_directory,
+)
 
 CANARY: Final = "zqcanaryzq"
 LAMP, BOOK = shop("Lamp", id="lamp"), shop("Book", id="book")
@@ -98,6 +107,41 @@ def test_notes_name_what_a_build_would_leave_out(tmp_path: Path) -> None:
         "coupons.ndjson:1: shop_id is the id of no valid record of shops.ndjson",
         "shops.ndjson:1: left out, its domain belongs to the shop of line 2",
     ]
+
+
+def test_notes_name_what_is_valid_and_hardly_meant(tmp_path: Path) -> None:
+    write_catalogue_directory(
+        tmp_path,
+        shops=[LAMP],
+        coupons=[
+            coupon("A", "lamp", valid_from="2031-05-07", valid_until="2031-05-06"),
+            coupon("B", "lamp", valid_from="2031-05-06", valid_until="2031-05-06"),
+        ],
+        shipping=[shipping("lamp", delivery_time={"min_days": 5, "max_days": 4})],
+        trust=[
+            trust("lamp", "payment_methods", "card"),
+            trust("lamp", "tls_grade", ["A"]),
+            trust("lamp", "registrar", "One"),
+        ],
+        categories=[
+            {
+                "slug": LAMP["categories"][0]["slug"],
+                "names": {"ja": "本"},
+                "synonyms": ["PC", "!!", "a b c d e f g", "tv set"],
+            }
+        ],
+    )
+    assert as_json(tmp_path)["notes"] == [
+        "coupons.ndjson:1: valid_from is after valid_until, so the code is never valid",
+        "shipping.ndjson:1: delivery_time.min_days is greater than max_days",
+        "trust.ndjson:1: value of payment_methods is one text, and a list is meant",
+        "trust.ndjson:2: value of tls_grade is a list, and one text is meant",
+        "categories.ndjson:1: no words find the name or synonym '!!'",
+        "categories.ndjson:1: no words find the name or synonym 'a b c d e f g'",
+    ]
+    many = [coupon(f"C{at}", "lamp", valid_from="2031-05-07", valid_until="2031-05-06") for at in range(23)]
+    write_catalogue_directory(tmp_path, shops=[LAMP], coupons=many)
+    assert as_json(tmp_path)["notes"][20] == "coupons.ndjson: 3 more records or names like these"
 
 
 def test_a_catalogue_without_public_shops_is_a_problem_as_in_a_build(tmp_path: Path) -> None:

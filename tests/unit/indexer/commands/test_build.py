@@ -61,6 +61,8 @@ def test_json_is_the_only_thing_on_standard_output(tmp_path: Path) -> None:
             "disputed_categories": 0,
             "skipped_invalid": 0,
             "changes": {"applied": 0, "older": 0, "refused": 0},
+            "kept": {},
+            "kept_listing": None,
             "notes": ["shops.ndjson:2: left out, its domain belongs to the shop of line 1"],
             "removed_generations": [],
             "restarts": 0,
@@ -81,6 +83,32 @@ def test_each_type_that_was_read_is_reported_with_how_many_records_have_no_publi
     )
     done = _run(tmp_path, "--catalogue", str(path))
     assert (done.exit_code, done.stdout.splitlines()[2:]) == (0, ["Read 2 coupons: 1 of no public shop."])
+
+
+@pytest.mark.rule("G3", "V1.silent")
+def test_a_build_that_keeps_something_from_earlier_changes_says_so_and_names_no_shop(tmp_path: Path) -> None:
+    operator = Operator(tmp_path)
+    shops = [shop(f"Shop {number}", id=f"shop{number}") for number in range(3)]
+    operator.build(*shops)
+    operator.change(op="upsert", type="shops", version=2, record={**shops[0], "visibility": "under_review"})
+    operator.change(op="upsert", type="shops", version=2, record=shop("New", id=CANARY))
+    assert operator.run("follow", "--catalogue", str(operator.catalogue), "--once").exit_code == 0
+    (operator.catalogue / "changes.ndjson").unlink()
+    listing = tmp_path / "index.state" / "kept-from-changes.ndjson"
+    said = (
+        "Kept from earlier changes: 1 shops that this catalogue lacks, 1 newer than it. `--fresh-state` builds from"
+        " the catalogue alone."
+    )
+    dry = operator.build(*shops, arguments=("--dry-run",))
+    assert (dry.stdout.splitlines()[-1], listing.exists()) == (said, False)
+    done = operator.build(*shops)
+    assert done.stdout.splitlines()[-1] == f"{said} {listing} names them."
+    assert (CANARY in done.output, CANARY in listing.read_text(encoding="utf-8")) == (False, True)
+    answer = operator.run_json("build", "--catalogue", str(operator.catalogue))
+    assert (answer["kept"], answer["kept_listing"]) == ({"shops": {"lacking": 1, "newer": 1}}, str(listing))
+    fresh = operator.run_json("build", "--catalogue", str(operator.catalogue), "--fresh-state")
+    assert (fresh["kept"], fresh["kept_listing"], fresh["counts"]["shops"]) == ({}, None, 3)
+    assert not listing.exists()
 
 
 @pytest.mark.rule("V1.silent")

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -86,7 +87,7 @@ def test_a_build_that_loses_too_many_shops_is_exit_code_5_and_nothing_changes(op
     assert (done.exit_code, operator.live) == (5, before)
     assert done.stderr.splitlines()[-1] == (
         "Nothing was published: 7 of 10 public shops remain, and at most 20% may be lost: check the catalogue,"
-        " or allow the loss by --allow-shrink."
+        " give another one an index of its own, or allow the loss by --allow-shrink."
     )
     assert operator.build(*many[:8]).exit_code == 0
     operator.write(*many[:2])
@@ -220,6 +221,21 @@ def test_follow_has_a_low_priority_and_ends_with_exit_code_0_on_a_signal(operato
     assert (following.returncode, out.startswith("Followed for ")) == (0, True)
     done = "1 changes applied, 0 older, 0 refused; 3 documents written, 0 removed in 1 updates; 0 attempts failed."
     assert f": {done} Compared " in out
+
+
+def test_following_logs_in_utc_whatever_the_time_zone_of_the_machine_is(operator: Operator) -> None:
+    operator.build(LAMP)
+    operator.change(op="upsert", type="shops", record=BOOK, version=2)
+    command = [sys.executable, "-m", "indexer", "follow", "--catalogue", str(operator.catalogue), "--once"]
+    environment = {**os.environ, "TZ": "Europe/Berlin"}
+    start = datetime.now(UTC).replace(microsecond=0)
+    done = subprocess.run(
+        [*command, "--data-dir", str(operator.folder / "index")],
+        env=environment, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    logged, said = done.stderr.splitlines()[-1].split(" ", 1)
+    assert start <= datetime.strptime(logged, "%Y-%m-%dT%H:%M:%S%z") <= datetime.now(UTC)
+    assert said == "INFO 1 changes applied, 0 older, 0 refused; 3 documents written, 0 removed"
 
 
 @pytest.mark.timeout(20)

@@ -11,7 +11,7 @@ from indexer.records.problems import CatalogueError, Problem, ProblemLog
 from indexer.records.related import RECORDS
 from indexer.records.shop import ShopRecord
 from indexer.sources.changes.file import ChangeFile
-from indexer.sources.lines import MAX_LINE
+from indexer.sources.lines import MANY_BLANK, MAX_LINE
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.sources.protocol import VERSION, Change, ChangeBatch, NumberedRecord, Order, Source
 from tests.support.catalogues import shop
@@ -95,6 +95,16 @@ def test_a_byte_order_mark_and_blank_lines_are_no_problem_and_lines_are_numbered
     assert _read(path)[:2] == ([(1, "A"), (4, "B"), (5, "C")], [])
     path.write_bytes(b"\xef\xbb\xbf\n" + _line("A"))
     assert _read(path)[:2] == ([(2, "A")], [])
+
+
+@pytest.mark.parametrize(("blank", "said"), [(MANY_BLANK, 0), (MANY_BLANK + 1, 1)])
+def test_a_million_blank_lines_are_skipped_and_more_are_reported(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, blank: int, said: int
+) -> None:
+    path = tmp_path / "mine.ndjson.gz"
+    path.write_bytes(gzip.compress(_line("A") + b"\n" * blank + _line("B")))
+    assert _read(path) == ([(1, "A"), (blank + 2, "B")], [], path.stat().st_size)
+    assert caplog.messages == ["mine.ndjson.gz has more than 1,000,000 blank lines, which are skipped"] * said
 
 
 def test_a_line_beyond_a_mebibyte_is_reported_and_passed_over_and_the_next_one_is_read(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What a build takes over from the former state: an old catalogue does not undo newer changes (G3)."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -9,7 +10,7 @@ import pytest
 from indexer.records.related import RECORDS
 from indexer.sources.protocol import Change, order_of
 from indexer.state.changing import apply_changes
-from indexer.state.remembered import take_over
+from indexer.state.remembered import Kept, take_over
 from indexer.state.schema import Presence
 from indexer.state.state import State
 from tests.support.catalogues import coupon, offer, shop
@@ -233,6 +234,38 @@ def test_related_records_are_remembered_type_by_type(tmp_path: Path) -> None:
         }
         assert sorted(found.code for found, _ in state.related_records.coupons()) == ["BROUGHT", "NEW"]
         assert [found.id for found, _, _ in state.related_records.offers()] == ["brought"]
+
+
+def test_what_was_kept_is_counted_by_type_and_listed_for_the_owner_alone(tmp_path: Path) -> None:
+    former = _former(
+        tmp_path,
+        {"shops": [_shop("A", None), _shop("Same", None, "same"), _shop("Gone", None, "gone")]},
+        _upsert("shops", {**_shop("A", 2), "visibility": "under_review"}),
+        _upsert("shops", _shop("Same", 2, "same")),
+        _upsert("shops", _shop("New", 2, "new")),
+        _upsert("shops", _shop("Another", 3, "another")),
+        _delete("shops", "gone", 4),
+        _delete("shops", "unknown", 4),
+        _upsert("coupons", coupon("NEW", "new", id="c1", version=2)),
+    )
+    state, listing = State.create(tmp_path / "fresh.sqlite"), tmp_path / "kept.ndjson"
+    with state:
+        _put(state, {"shops": [_shop("A", None), _shop("Same", None, "same"), _shop("Gone", None, "gone")]})
+        assert take_over(state.connection, former, listing) == {"shops": Kept(2, 2), "coupons": Kept(1, 0)}
+        state.seal()
+    assert [tuple(json.loads(line).values()) for line in listing.read_text(encoding="utf-8").splitlines()] == [
+        ("shops", "s1", "older"),
+        ("shops", "gone", "older"),
+        ("shops", "new", "lacks it"),
+        ("shops", "another", "lacks it"),
+        ("coupons", "c1", "lacks it"),
+    ]
+    assert listing.stat().st_mode & 0o777 == 0o600
+    with State.create(tmp_path / "last.sqlite") as last:
+        _put(last, {"shops": [_shop(name, 9, name) for name in ("s1", "same", "gone", "new", "another")]})
+        _put(last, {"coupons": [coupon("NEW", "new", id="c1", version=9)]})
+        assert take_over(last.connection, tmp_path / "fresh.sqlite", listing) == {}
+    assert not listing.exists()
 
 
 def test_a_type_that_the_catalogue_has_no_more_leaves_tombstones(tmp_path: Path) -> None:

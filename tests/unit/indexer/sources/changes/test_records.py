@@ -1,6 +1,7 @@
 """Lines of a change stream: what they say, what is refused and how, and how bytes become lines."""
 
 import json
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -244,13 +245,35 @@ def test_a_line_that_is_too_long_is_given_once_before_its_end_is_there_with_its_
 def test_a_line_of_blanks_that_is_too_long_is_no_blank_line() -> None:
     cutter = LineCutter(longest=4_000)
     cutter.feed(b" " * 5_000 + b"\n \r\n")
-    assert [line.blank for line in _cut(cutter)] == [False, True]
+    assert (_cut(cutter), cutter.blank) == ([Line(1, b" " * BEGINNING, too_long=True)], 1)
+
+
+@pytest.mark.parametrize("blank", [b"\n", b" \r\n", b"\t" * 100 + b"\n"])
+def test_blank_lines_are_skipped_many_at_a_time(blank: bytes) -> None:
+    cutter, calls = LineCutter(), 0
+
+    def count(_frame: object, _event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += 1
+
+    number = 4 * 1024 * 1024 // len(blank)
+    cutter.feed(b"a\n" + blank * number + b"b\n")
+    sys.setprofile(count)
+    try:
+        lines = _cut(cutter)
+    finally:
+        sys.setprofile(None)
+    assert lines == [Line(1, b"a", too_long=False), Line(number + 2, b"b", too_long=False)]
+    assert (cutter.blank, calls < 1_000) == (number, True)
 
 
 @given(
-    whole=st.lists(st.sampled_from([b"", b"a", b"bb\r", b"0123456789", b"0123456789x", b"y" * 40]), max_size=12),
+    whole=st.lists(
+        st.sampled_from([b"", b"", b"\r", b" " * 9, b" " * 11, b"a", b" a", b"0123456789", b"0123456789x", b"y" * 40]),
+        max_size=40,
+    ),
     last=st.sampled_from([b"", b"z", b"0123456789x"]),
-    cuts=st.lists(st.integers(0, 200), max_size=10),
+    cuts=st.lists(st.integers(0, 400), max_size=10),
     mark=st.sampled_from([b"", b"\xef\xbb\xbf"]),
 )
 def test_lines_are_the_same_in_whatever_pieces_they_come(
@@ -260,6 +283,7 @@ def test_lines_are_the_same_in_whatever_pieces_they_come(
     texts = content.removesuffix(b"\n").split(b"\n") if content else []
     expected = [Line(at, text[:10], len(text) > 10) for at, text in enumerate(texts, start=1)]
     expected[:1] = [replace(line, text=line.text.removeprefix(mark)) for line in expected[:1]]
+    expected = [line for line in expected if line.too_long or line.text.strip()]
     cutter, lines, taken = LineCutter(longest=10), list[Line](), 0
     for end in [*sorted(min(cut, len(content)) for cut in cuts), len(content)]:
         cutter.feed(content[taken:end])
