@@ -14,7 +14,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from ipaddress import IPv6Address, ip_address
-from socket import socket
+from socket import SO_RCVBUF, SOL_SOCKET, socket
 from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any, Final
@@ -35,6 +35,8 @@ METRICS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
 
 _STARTUP_FAILURE: Final = 3
 _POLL_SECONDS: Final = 0.1
+# At most so much of a connection waits in the system, and is read at once.
+_READ_BYTES: Final = 64 * 1024
 # Dozens of waiting requests hold more live objects than the interpreter's own threshold of 700.
 _GC_THRESHOLD: Final = 10_000
 # How long a request may wait for a thread that opens the next generation; the interpreter's own interval is 5 ms.
@@ -90,6 +92,7 @@ def serve_with_workers(settings: Settings, *, hints: bool, as_json: bool = False
             bounds=_connection_bounds(settings),
         )
         listener = config.bind_socket()
+        _bound_reads(listener)
         # Before the first worker runs, so that early clients wait for it instead of being refused.
         listener.listen(config.backlog)
         _announce(listener, hints=hints, as_json=as_json)
@@ -203,6 +206,9 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket] | None = None) -> None:
         """Start, and print the URL."""
         await super().startup(sockets)
+        for server in self.servers if self.started else ():
+            for listener in server.sockets:
+                _bound_reads(listener)
         if self.started:
             _announce(self.servers[0].sockets[0], hints=self._hints, as_json=self._as_json)
 
@@ -211,6 +217,11 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
         if sig == signal.SIGTERM:
             self._captured_signals.clear()
+
+
+def _bound_reads(listener: Any) -> None:  # noqa: ANN401 - a socket, or asyncio's wrapper of one
+    # Its connections inherit it, and the system doubles it.
+    listener.setsockopt(SOL_SOCKET, SO_RCVBUF, _READ_BYTES // 2)
 
 
 def _announce(listener: Any, *, hints: bool, as_json: bool) -> None:  # noqa: ANN401 - a socket, or asyncio's wrapper of one
