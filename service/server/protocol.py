@@ -13,7 +13,14 @@ from typing import Any, ClassVar, Final
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from service.errors import InvalidInputError, OverloadedError, ServiceError
-from service.http.messages import NO_STORE, REQUEST_CONTEXT, problem_answer, security_headers
+from service.http.messages import (
+    NO_STORE,
+    OPS_KEY_HEADER,
+    REQUEST_CONTEXT,
+    TOKEN_HEADER,
+    problem_answer,
+    security_headers,
+)
 from service.runtime.caller import Channel
 from service.runtime.request_context import RequestContext, new_request_context, new_request_id
 from service.runtime.telemetry import NO_METRICS, NO_ROUTE, log_call
@@ -29,6 +36,8 @@ _NOT_HTTP: Final = InvalidInputError(
     "The request is not valid HTTP, its method is unknown, or its head is too long. Percent-encode # and what is not"
     " ASCII in the address."
 )
+_REPEATED: Final = InvalidInputError("The header x-api-token or x-ops-key is stated twice. Send each of them once.")
+_CREDENTIALS: Final = frozenset((TOKEN_HEADER, OPS_KEY_HEADER))
 # The values that RFC 9112, 3.2, allows in Host: a name, an address or nothing, and a port.
 _HOST: Final = re.compile(rb"(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z\-._~%!$&'()*+,;=]*)(?::[0-9]*)?")
 
@@ -62,6 +71,7 @@ class BoundedProtocol(HttpToolsProtocol):
     _message_complete = False
     _reading_head = False
     _head_bytes = 0
+    _fault: InvalidInputError = _NOT_HTTP
     _idle_until: float | None = None
     _receive_timer: TimerHandle | None = None
     _send_timer: TimerHandle | None = None
@@ -292,13 +302,13 @@ class BoundedProtocol(HttpToolsProtocol):
         super().resume_writing()
 
     def _check_headers(self) -> None:
-        """Check Host, and note the length of the body.
+        """Check Host and the callers' credentials, and note the length of the body.
 
         Raises:
-            ValueError: there is not one valid Host, nor none from an HTTP/1.0 client (RFC 9112, 3.2), or the parser,
+            ValueError: a token or key is repeated, so that a proxy may have checked another one; there is not one valid Host, nor none from an HTTP/1.0 client (RFC 9112, 3.2), or the parser,
                 which stops at an upgrade, would take the body for another request.
         """
-        hosts, chunked = 0, False
+        hosts, chunked, credentials = 0, False, b""
         for name, value in self.headers:
             if name == b"host":
                 hosts += 1
@@ -309,6 +319,11 @@ class BoundedProtocol(HttpToolsProtocol):
                 self._body_bytes = int(value)
             elif name == b"transfer-encoding":
                 chunked = True
+            elif name in _CREDENTIALS:
+                if name in credentials:
+                    self._fault = _REPEATED
+                    raise ValueError("a repeated credential")
+                credentials += name
         if hosts != 1 and (hosts or self.parser.get_http_version() != "1.0"):
             raise ValueError("not one Host")
         if (self._body_bytes or chunked) and self.parser.should_upgrade():
@@ -331,13 +346,13 @@ class BoundedProtocol(HttpToolsProtocol):
         """Refuse invalid input, and close the connection: all requests before it are answered."""
         self._coalescing.flush()
         request = new_request_context(new_request_id())
-        request.outcome = _NOT_HTTP.code
-        self._end_with(self._refusal(_NOT_HTTP, request.request_id))
+        request.outcome = self._fault.code
+        self._end_with(self._refusal(self._fault, request.request_id))
         self._stop_running_cycle()
         if self._connection is not None:
             self._table.mark_idle(self._connection)
         # The application, which logs all other requests, has not received this one.
-        log_call(NO_METRICS, request, channel=Channel.REST.value, route=NO_ROUTE, status=_NOT_HTTP.status)
+        log_call(NO_METRICS, request, channel=Channel.REST.value, route=NO_ROUTE, status=self._fault.status)
 
     def _refusal(self, error: ServiceError, request_id: str) -> bytes:
         """A problem document as the bytes of a whole response, which is the last one of the connection."""

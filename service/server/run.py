@@ -13,7 +13,6 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from ipaddress import IPv6Address, ip_address
 from socket import SO_RCVBUF, SOL_SOCKET, socket
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -25,7 +24,7 @@ from uvicorn.supervisors import Multiprocess
 
 from service.app import create_app
 from service.observability.logs import configure_logging_from
-from service.runtime.caller import proxies
+from service.runtime.caller import is_loopback, proxies
 from service.server.connections import ConnectionBounds, bounds_within, raise_descriptor_limit
 from service.server.http_server import server_config
 from service.settings.service import PREFIX, Settings, SettingsError, load_settings
@@ -56,7 +55,7 @@ def refuse_open_operations(settings: Settings) -> None:
     Raises:
         SettingsError: it names both settings that solve this.
     """
-    if settings.ops_key is not None or settings.open_operations or _is_loopback(settings.host):
+    if settings.ops_key is not None or settings.open_operations or is_loopback(settings.host):
         return
     raise SettingsError(
         f"{PREFIX}HOST is {settings.host}, so other machines would read /metrics, /metrics/resources and "
@@ -100,18 +99,6 @@ def serve_with_workers(settings: Settings, *, hints: bool, as_json: bool = False
         supervisor.run()
     if any(process.exitcode == _STARTUP_FAILURE for process in supervisor.processes):
         sys.exit(_STARTUP_FAILURE)
-
-
-def _is_loopback(host: str) -> bool:
-    """Whether an address to listen on is reachable from this machine only; a host name may resolve to any address."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return False
-    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    return (mapped or address).is_loopback
 
 
 def _connection_bounds(settings: Settings) -> ConnectionBounds:

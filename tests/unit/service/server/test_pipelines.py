@@ -150,6 +150,14 @@ async def test_a_client_that_sends_while_its_request_is_in_work_is_read_once_mor
     assert (wire.reading, unparsed(protocol)) == (False, len(get("/1")))
 
 
+async def test_taking_a_long_body_does_not_read_on_while_a_request_waits_behind_it() -> None:
+    protocol, wire = Connections(Echo()).connect()
+    protocol.data_received(b"POST /0" + _HOST + _declared(b"x" * 70_000) + get("/1"))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert (wire.reading, unparsed(protocol)) == (False, len(get("/1")))
+
+
 @asynccontextmanager
 async def suggesting(folder: Path) -> AsyncIterator[Connections]:
     index = embedded_world(folder, SHOPS)
