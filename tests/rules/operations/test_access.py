@@ -49,7 +49,15 @@ def test_without_a_configured_key_they_are_open_and_count_as_reads(open_base: st
 def test_without_a_key_only_a_host_that_names_this_machine_is_answered(open_base: str, path: str) -> None:
     detail = "Without an operations key this endpoint answers only where the header Host names this machine, as "
     refused = problem(421, "misdirected_request", detail + "localhost does.", title="Misdirected request")
-    for host in ("rebound.example", "localhost.rebound.example:80", "127.1", "0.0.0.0", "[2001:db8::1]", "192.0.2.1", ""):
+    for host in (
+        "rebound.example",
+        "localhost.rebound.example:80",
+        "127.1",
+        "0.0.0.0",
+        "[2001:db8::1]",
+        "192.0.2.1",
+        "",
+    ):
         reply = get(open_base, path, host=host)
         assert (host, *reply.summary) == (host, 421, "application/problem+json", refused)
     for host in ("localhost", "LocalHost:8080", "127.0.0.1", "127.8.9.1:80", "[::1]:80", "[::1]", "[::ffff:127.0.0.1]"):
