@@ -226,7 +226,10 @@ class MisdirectedRequestError(ServiceError):
     status = 421
     code = "misdirected_request"
     title = "Misdirected request"
-    default_detail = "Without an operations key this endpoint answers only where the header Host names this machine, as localhost does."
+    default_detail = (
+        "Without an operations key this endpoint answers only where the header Host names this machine, as localhost"
+        " does."
+    )
 
 
 class BodyTooLargeError(ServiceError):

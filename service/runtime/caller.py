@@ -143,7 +143,7 @@ def is_trusted_peer(peer: str, trusted: Proxies) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a name or an address reaches this machine only; a name other than localhost may resolve to any address."""
+    """Whether a name or an address reaches this machine only; any name but localhost may resolve to another one."""
     address = _address(host)
     return host.lower() == "localhost" if address is None else address.is_loopback
 

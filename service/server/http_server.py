@@ -37,6 +37,7 @@ class HttpProtocol(BoundedProtocol):
     def shutdown(self) -> None:
         """Send the responses that wait for the end of the tick before the connection closes."""
         self._flush()
+        self._fast_path = None
         super().shutdown()
 
     def send_400_response(self, msg: str) -> None:

@@ -30,8 +30,9 @@ _HEAD_BYTES: Final = 64 * 1024
 # The end of a head, and of a chunked body.
 _BLANK_LINE: Final = b"\r\n\r\n"
 _CACHED_HOSTS: Final = 256
-# How long a client that is refused may go on sending while it reads the reason.
-_REFUSED_SECONDS: Final = 1.0
+# How long a client that is refused may go on sending while it reads the reason, and how long a server that stops waits
+# for the first request of a connection.
+_LAST_SECONDS: Final = 1.0
 _NOT_HTTP: Final = InvalidInputError(
     "The request is not valid HTTP, its method is unknown, or its head is too long. Percent-encode # and what is not"
     " ASCII in the address."
@@ -64,6 +65,9 @@ class BoundedProtocol(HttpToolsProtocol):
     _received = b""
     _position = 0
     _parsing = False
+    # No request has begun to arrive.
+    _is_new = True
+    _shutting_down = False
     # The last bytes before the position where they may be the beginning of a blank line.
     _tail = b""
     # Of a body with a declared length, the bytes that are not parsed yet.
@@ -115,6 +119,8 @@ class BoundedProtocol(HttpToolsProtocol):
             request.caller_left()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:  # noqa: ANN401 - as the server declares it
+        if self._shutting_down:
+            cycle.keep_alive = False
         cycle.transport = self._coalescing  # type: ignore[assignment] # it has all methods that a cycle uses
         super()._start_asgi_task(cycle, app)
 
@@ -194,6 +200,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Start to count a new head."""
         super().on_message_begin()
+        self._is_new = False
         self._reading_head, self._head_bytes = True, 0
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -258,6 +265,18 @@ class BoundedProtocol(HttpToolsProtocol):
     def _start_idle_timer(self, seconds: float) -> None:
         self.timeout_keep_alive_task = self.loop.call_later(seconds, self.timeout_keep_alive_handler)
 
+    def shutdown(self) -> None:
+        """Close the connection now, or after its response; a new one is given a second for its first request."""
+        if self._is_new:
+            self._shutting_down = True
+            self.loop.call_later(_LAST_SECONDS, self._close_new)
+        else:
+            super().shutdown()
+
+    def _close_new(self) -> None:
+        if self._is_new:
+            self.transport.close()
+
     def _close_idle(self) -> None:
         """Close an idle connection in favour of a new one."""
         if self.transport.get_write_buffer_size():
@@ -286,7 +305,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.flow.release()
         self.flow.resume_reading()
         self._cancel_receive_timer()
-        self._receive_timer = self.loop.call_later(_REFUSED_SECONDS, self.transport.close)
+        self._receive_timer = self.loop.call_later(_LAST_SECONDS, self.transport.close)
 
     def pause_writing(self) -> None:
         """Start the send timer: the client reads more slowly than responses are written."""
@@ -305,8 +324,9 @@ class BoundedProtocol(HttpToolsProtocol):
         """Check Host and the callers' credentials, and note the length of the body.
 
         Raises:
-            ValueError: a token or key is repeated, so that a proxy may have checked another one; there is not one valid Host, nor none from an HTTP/1.0 client (RFC 9112, 3.2), or the parser,
-                which stops at an upgrade, would take the body for another request.
+            ValueError: a token or key is repeated, so that a proxy may have checked another one; there is not one valid
+                Host, nor none from an HTTP/1.0 client (RFC 9112, 3.2); or the parser, which stops at an upgrade, would
+                take the body for another request.
         """
         hosts, chunked, credentials = 0, False, b""
         for name, value in self.headers:

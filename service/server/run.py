@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from socket import SO_RCVBUF, SOL_SOCKET, socket
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -26,7 +26,7 @@ from service.app import create_app
 from service.observability.logs import configure_logging_from
 from service.runtime.caller import is_loopback, proxies
 from service.server.connections import ConnectionBounds, bounds_within, raise_descriptor_limit
-from service.server.http_server import server_config
+from service.server.http_server import HttpProtocol, server_config
 from service.settings.service import PREFIX, Settings, SettingsError, load_settings
 
 # The folder of the metrics that workers share; the metrics library reads the variable when it is imported.
@@ -199,11 +199,36 @@ class _Server(uvicorn.Server):
         if self.started:
             _announce(self.servers[0].sockets[0], hints=self._hints, as_json=self._as_json)
 
+    async def shutdown(self, sockets: list[socket] | None = None) -> None:
+        """Accept what has connected, and stop: closing the listener would reset those connections."""
+        loop = asyncio.get_running_loop()
+        waiting = [connected for server in self.servers for connected in _accept_waiting(server)]
+        for connected in waiting:
+            await loop.connect_accepted_socket(self._protocol, connected)
+        # What the event loop had accepted itself is known to it one tick later.
+        await asyncio.sleep(0)
+        await super().shutdown(sockets)
+
+    def _protocol(self) -> asyncio.Protocol:
+        return HttpProtocol(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop, and do not raise SIGTERM again afterwards: a requested stop is not a failure."""
         super().handle_exit(sig, frame)
         if sig == signal.SIGTERM:
             self._captured_signals.clear()
+
+
+def _accept_waiting(server: asyncio.Server) -> list[socket]:
+    """Close a server's listeners; returns the connections that waited there."""
+    waiting = []
+    for listener in server.sockets:
+        with socket(fileno=os.dup(listener.fileno())) as accepting, suppress(BlockingIOError):
+            accepting.setblocking(False)
+            while True:
+                waiting.append(accepting.accept()[0])
+    server.close()
+    return waiting
 
 
 def _bound_reads(listener: Any) -> None:  # noqa: ANN401 - a socket, or asyncio's wrapper of one

@@ -18,8 +18,8 @@ Schema = dict[str, Any]
 
 _KEY_REQUIRED: Final[list[Schema]] = [{"opsKey": []}]
 _ACCESS: Final = (
-    "Where an operations key is configured it is required; elsewhere the call counts as a read, and its header Host must "
-    "name the service's own machine unless the operator has opened the endpoint to others."
+    "Where an operations key is configured it is required; elsewhere the call counts as a read, and its header Host "
+    "must name the service's own machine unless the operator has opened the endpoint to others."
 )
 _REFUSALS: Final = (
     OpsKeyRequiredError,

@@ -3,10 +3,8 @@
 import asyncio
 import json
 import socket
-import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -21,10 +19,11 @@ from service.app import create_app
 from service.limits.policy import QuotaClass
 from service.server.connections import _PIPELINED_IN_TICK
 from service.server.http_server import HttpProtocol, server_config
-from service.server.run import _READ_BYTES, _Server
+from service.server.run import _READ_BYTES
 from service.settings.service import Settings
 from tests.support.wire import replies
 from tests.support.worlds import SHOPS, embedded_world
+from tests.unit.service.server.listening import listening
 
 _MANY: Final = QuotaClass(reads=1_000_000, suggest=1_000_000, reports=0)
 _HOST: Final = b" HTTP/1.1\r\nhost: a\r\n"
@@ -275,22 +274,6 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(HttpProtocol, "data_received", note)
     return sizes
-
-
-@contextmanager
-def listening(app: ASGIApp) -> Iterator[_Server]:
-    """The server of `serve`, in a thread."""
-    server = _Server(server_config(app, "127.0.0.1", 0), hints=False, as_json=True)
-    with ThreadPoolExecutor(1) as pool:
-        ended = pool.submit(server.run)
-        try:
-            while not server.started:
-                assert not ended.done()
-                time.sleep(0.01)
-            yield server
-        finally:
-            server.should_exit = True
-            ended.result(30)
 
 
 @pytest.mark.rule("E6")
