@@ -155,7 +155,7 @@ class BoundedProtocol(HttpToolsProtocol):
         elif self._position < len(self._received):
             self.flow.hold()
         else:
-            self._drop_received()
+            self._received, self._position = b"", 0
             self.flow.release()
 
     def _is_unanswered(self) -> bool:
