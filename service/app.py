@@ -191,7 +191,7 @@ def _probes(settings: Settings, parts: Parts, draining: asyncio.Event) -> list[R
 
 def _operations(settings: Settings, parts: Parts, trusted: Proxies, prometheus: PrometheusMetrics) -> list[BaseRoute]:
     """The endpoints for the operators of the service."""
-    key = OpsKey(settings.ops_key, parts.admission, trusted)
+    key = OpsKey(settings.ops_key, parts.admission, trusted, any_host=settings.open_operations)
     probe = HealthProbe(parts.search, parts.reports, settings.request_timeout)
     return operations_routes(key, probe, _about(settings), prometheus)
 

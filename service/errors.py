@@ -220,6 +220,18 @@ class MethodNotAllowedError(ServiceError):
     default_detail = "This path does not answer this method; the header Allow names those that it does."
 
 
+class MisdirectedRequestError(ServiceError):
+    """The Host of a request to an operations endpoint names another machine, and no operations key is configured."""
+
+    status = 421
+    code = "misdirected_request"
+    title = "Misdirected request"
+    default_detail = (
+        "Without an operations key this endpoint answers only where the header Host names this machine, as localhost"
+        " does."
+    )
+
+
 class BodyTooLargeError(ServiceError):
     """The body exceeds the limit (E6)."""
 

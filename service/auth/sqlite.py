@@ -74,9 +74,16 @@ class SqliteTokenStore:
                 return work(self._connect())
             except (sqlite3.Error, OSError) as error:
                 self._disconnect()
-                raise TokensUnavailable(f"the token file {self._path.absolute()}: {type(error).__name__}") from error
+                raise TokensUnavailable(f"the token file {self._path.absolute()}: {self._reason(error)}") from error
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, run)
+
+    def _reason(self, error: sqlite3.Error | OSError) -> str:
+        """What is wrong with the file or its disk; no value of a statement."""
+        if isinstance(error, OSError):
+            return error.strerror or type(error).__name__
+        # SQLite calls a full disk an I/O error where the files next to the database can't grow.
+        return str(error) if os.statvfs(self._path.parent).f_bavail else "its disk is full"
 
     def _connect(self) -> sqlite3.Connection:
         """The connection to the file that is at the path now, as the file may have been replaced."""

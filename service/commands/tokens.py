@@ -210,7 +210,7 @@ def _with_store(settings: "StoreSettings", work: Callable[[TokenStore], Awaitabl
         # A store that did not answer in time may have made the change.
         end_command(
             ExitCode.UNAVAILABLE,
-            f"The token store does not answer ({error}). "
+            f"The token store can't be used ({error}). "
             "If a token was to be issued or revoked, `list` will show whether it was.",
         )
 

@@ -26,6 +26,7 @@ Headers = tuple[tuple[bytes, bytes], ...]
 JSON: Final = b"application/json"
 PROBLEM_JSON: Final = b"application/problem+json"
 TOKEN_HEADER: Final = b"x-api-token"
+OPS_KEY_HEADER: Final = b"x-ops-key"
 NO_STORE: Final = (b"cache-control", b"no-store")
 # The key of a request's context in its scope.
 REQUEST_CONTEXT: Final = "shop_directory.request_context"

@@ -1,7 +1,9 @@
 """The operators' endpoints /api/ops/state, /metrics/resources and /metrics, protected by a key if one is configured.
 
 Without a key the endpoints are open, and a request counts as a read of the caller, which bounds the load on the
-engines. With a key, a request with the right key is not counted; any other one is counted and refused.
+engines. Its Host must name this machine, unless the settings open the endpoints to other machines: otherwise a web page
+whose name resolves to this machine (DNS rebinding) could read them in a browser. With a key, a request with the
+right key is not counted; any other one is counted and refused.
 """
 
 import asyncio
@@ -17,16 +19,24 @@ from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 
 from service.calls.admission import Admission
-from service.errors import BackendUnavailableError, OpsKeyRequiredError, ServiceError
-from service.http.messages import Answer, Endpoint, Headers, http_caller, json_answer, problem_answer
+from service.errors import BackendUnavailableError, MisdirectedRequestError, OpsKeyRequiredError, ServiceError
+from service.http.messages import (
+    OPS_KEY_HEADER,
+    Answer,
+    Endpoint,
+    Headers,
+    header,
+    http_caller,
+    json_answer,
+    problem_answer,
+)
 from service.limits.policy import Bucket
 from service.observability.exposition import encode_families, process_families, resource_families, scrape_gauge_families
 from service.observability.prometheus import PrometheusMetrics
 from service.operations.health import HealthProbe, Unavailable
 from service.operations.state import About, ops_state
-from service.runtime.caller import Channel, Proxies
+from service.runtime.caller import Channel, Proxies, names_loopback
 
-OPS_KEY_HEADER: Final = "x-ops-key"
 STATE_PATH: Final = "/api/ops/state"
 RESOURCES_PATH: Final = "/metrics/resources"
 METRICS_PATH: Final = "/metrics"
@@ -38,18 +48,20 @@ _NO_ACCOUNTS: Final = "The accounts can't be read from the search engine just no
 class OpsKey:
     """The check of the operations key."""
 
-    def __init__(self, key: SecretStr | None, admission: Admission, trusted: Proxies) -> None:
+    def __init__(self, key: SecretStr | None, admission: Admission, trusted: Proxies, *, any_host: bool) -> None:
         """Configure the key.
 
         Args:
             key: the key; None leaves the endpoints open.
             admission: counts the requests.
             trusted: the trusted proxies.
+            any_host: whether, without a key, a request may name any host.
         """
         # Hashes have one length, so a comparison does not disclose the length of the key.
         self._key = None if key is None else sha256(key.get_secret_value().strip().encode()).digest()
         self._admission = admission
         self._trusted = trusted
+        self._any_host = any_host
 
     async def check(self, request: Request) -> Headers:
         """Check the key of a request, or count the request where no key is configured.
@@ -58,13 +70,17 @@ class OpsKey:
             The headers of the quota.
 
         Raises:
+            MisdirectedRequestError: no key is configured, and Host does not name this machine.
             OpsKeyRequiredError: the configured key is missing or wrong.
             QuotaExceededError: no key is configured, and the caller's quota of reads is used up.
         """
         caller = http_caller(request.scope, Channel.REST, self._trusted)
+        headers = request.scope["headers"]
         if self._key is None:
+            if not self._any_host and not names_loopback(header(headers, b"host") or ""):
+                raise MisdirectedRequestError
             return (await self._admission.admit(caller, Bucket.READS)).headers
-        given = request.headers.get(OPS_KEY_HEADER)
+        given = header(headers, OPS_KEY_HEADER)
         if given is not None and hmac.compare_digest(sha256(given.encode("latin-1")).digest(), self._key):
             return ()
         await self._admission.count_refused(caller)

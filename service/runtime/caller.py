@@ -142,6 +142,17 @@ def is_trusted_peer(peer: str, trusted: Proxies) -> bool:
     return _is_trusted(_address_of_peer(peer), trusted)
 
 
+def is_loopback(host: str) -> bool:
+    """Whether a name or an address reaches this machine only; any name but localhost may resolve to another one."""
+    address = _address(host)
+    return host.lower() == "localhost" if address is None else address.is_loopback
+
+
+def names_loopback(host: str) -> bool:
+    """Whether a value of Host, with or without a port, is a loopback address or localhost."""
+    return is_loopback(_host(host) or "")
+
+
 def _forwarded(headers: _RawHeaders, trusted: Proxies) -> str | None:
     """The right-most address that is not a trusted proxy, else the left-most one; None when it can't be read."""
     whole = ",".join(_values(headers, trusted.header.value))

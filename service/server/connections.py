@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from starlette.types import ASGIApp
 from uvicorn import Config
+from uvicorn.protocols.http.flow_control import FlowControl
 
 from service.limits.policy import address_group
 from service.runtime.caller import Proxies, is_trusted_peer
@@ -30,6 +31,9 @@ _MAX_REFUSED: Final = 64
 _LOG_EVERY_SECONDS: Final = 10.0
 # For a longer body, the cost of another write is small.
 _MAX_BUFFERED: Final = 64 * 1024
+# Pipelined requests that all connections together may have parsed in an event-loop tick: below 1 ms, and fewer than the
+# searches that a tick admits, so that one client's pipeline is not refused.
+_PIPELINED_IN_TICK: Final = 16
 _NO_PROXIES: Final = Proxies()
 _LOG: Final = logging.getLogger(__name__)
 
@@ -110,6 +114,7 @@ class ConnectionTable:
         self._addresses: dict[str, _Address] = {}
         self._refused = 0
         self._next_log = float("-inf")
+        self._pipelined_in_tick = 0
 
     def add(self, peer: str | None, close: Callable[[], object]) -> Connection | None:
         """Add an idle connection; another one may be closed for it.
@@ -172,6 +177,16 @@ class ConnectionTable:
             if not address.open:
                 self._addresses.pop(address.name, None)
 
+    def admit_pipelined(self, loop: AbstractEventLoop) -> bool:
+        """Whether a connection that has had its turn in this event-loop tick may have another request parsed in it."""
+        if not self._pipelined_in_tick:
+            loop.call_soon(self._end_tick)
+        self._pipelined_in_tick += 1
+        return self._pipelined_in_tick <= _PIPELINED_IN_TICK
+
+    def _end_tick(self) -> None:
+        self._pipelined_in_tick = 0
+
     def reserve_refusal(self) -> bool:
         """Whether a refused connection may stay open for a short time; then `release_refusal` must follow."""
         if self._refused >= _MAX_REFUSED:
@@ -215,6 +230,42 @@ class ServerConfig(Config):
         super().__init__(app, **options)
         self.hsts_seconds = hsts_seconds
         self.connections = ConnectionTable(bounds)
+
+
+class ReadControl(FlowControl):
+    """Pauses reading for two reasons, which end independently: a long body, and input that waits to be parsed."""
+
+    def __init__(self, transport: Transport) -> None:
+        super().__init__(transport)
+        self._held = False
+
+    def pause_reading(self) -> None:
+        """Read nothing until the request's body is taken."""
+        if not self.read_paused:
+            self.read_paused = True
+            if not self._held:
+                self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Read more of a body."""
+        if self.read_paused:
+            self.read_paused = False
+            if not self._held:
+                self._transport.resume_reading()
+
+    def hold(self) -> None:
+        """Read nothing until `release`."""
+        if not self._held:
+            self._held = True
+            if not self.read_paused:
+                self._transport.pause_reading()
+
+    def release(self) -> None:
+        """All input is parsed."""
+        if self._held:
+            self._held = False
+            if not self.read_paused:
+                self._transport.resume_reading()
 
 
 class CoalescingTransport:

@@ -37,6 +37,7 @@ class HttpProtocol(BoundedProtocol):
     def shutdown(self) -> None:
         """Send the responses that wait for the end of the tick before the connection closes."""
         self._flush()
+        self._fast_path = None
         super().shutdown()
 
     def send_400_response(self, msg: str) -> None:
@@ -49,11 +50,10 @@ class HttpProtocol(BoundedProtocol):
             super()._start_request()
 
     def _try_fast_path(self) -> bool:
-        """Respond to a plain suggest request here, unless an earlier request waits for its response."""
+        """Respond to a plain suggest request here."""
         if (
             self._fast_path is None
             or not self.url.startswith(TARGET)
-            or (self.cycle is not None and not self.cycle.response_complete)
             or self.parser.get_method() != b"GET"
             or self.parser.get_http_version() != "1.1"
             or not self.parser.should_keep_alive()

@@ -1,4 +1,9 @@
-"""The HTTP protocol with bounds on heads, times and connections; invalid HTTP gets a problem document (E1, E5)."""
+"""The HTTP protocol with bounds on heads, times and connections; invalid HTTP gets a problem document (E1, E5).
+
+A request is parsed only once the request before it is answered: what a client pipelines waits as bytes, at most one
+read, and meanwhile nothing more is read. So a connection has one request in memory, and invalid input is found after
+the responses to all requests before it.
+"""
 
 import re
 from asyncio import TimerHandle, Transport
@@ -8,22 +13,32 @@ from typing import Any, ClassVar, Final
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from service.errors import InvalidInputError, OverloadedError, ServiceError
-from service.http.messages import NO_STORE, REQUEST_CONTEXT, problem_answer, security_headers
+from service.http.messages import (
+    NO_STORE,
+    OPS_KEY_HEADER,
+    REQUEST_CONTEXT,
+    TOKEN_HEADER,
+    problem_answer,
+    security_headers,
+)
 from service.runtime.caller import Channel
 from service.runtime.request_context import RequestContext, new_request_context, new_request_id
 from service.runtime.telemetry import NO_METRICS, NO_ROUTE, log_call
-from service.server.connections import CoalescingTransport, Connection, ServerConfig
+from service.server.connections import CoalescingTransport, Connection, ReadControl, ServerConfig
 
 _HEAD_BYTES: Final = 64 * 1024
-# A header line has a colon and a line break besides its name and value.
-_HEADER_SEPARATORS: Final = 3
+# The end of a head, and of a chunked body.
+_BLANK_LINE: Final = b"\r\n\r\n"
 _CACHED_HOSTS: Final = 256
-# How long a client that is refused may go on sending while it reads the reason.
-_REFUSED_SECONDS: Final = 1.0
+# How long a client that is refused may go on sending while it reads the reason, and how long a server that stops waits
+# for the first request of a connection.
+_LAST_SECONDS: Final = 1.0
 _NOT_HTTP: Final = InvalidInputError(
     "The request is not valid HTTP, its method is unknown, or its head is too long. Percent-encode # and what is not"
     " ASCII in the address."
 )
+_REPEATED: Final = InvalidInputError("The header x-api-token or x-ops-key is stated twice. Send each of them once.")
+_CREDENTIALS: Final = frozenset((TOKEN_HEADER, OPS_KEY_HEADER))
 # The values that RFC 9112, 3.2, allows in Host: a name, an address or nothing, and a port.
 _HOST: Final = re.compile(rb"(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z\-._~%!$&'()*+,;=]*)(?::[0-9]*)?")
 
@@ -37,6 +52,7 @@ class BoundedProtocol(HttpToolsProtocol):
     """
 
     config: ServerConfig
+    flow: ReadControl
 
     receive_seconds: ClassVar[float] = 20.0
     send_seconds: ClassVar[float] = 20.0
@@ -45,21 +61,29 @@ class BoundedProtocol(HttpToolsProtocol):
     _connection: Connection | None = None
     # The last response is written: what still arrives is discarded.
     _ending = False
-    _messages_started = 0
+    # What has arrived; the bytes from the position on are not parsed yet.
+    _received = b""
+    _position = 0
+    _parsing = False
+    # No request has begun to arrive.
+    _is_new = True
+    _shutting_down = False
+    # The last bytes before the position where they may be the beginning of a blank line.
+    _tail = b""
+    # Of a body with a declared length, the bytes that are not parsed yet.
+    _body_bytes = 0
     _message_complete = False
     _reading_head = False
     _head_bytes = 0
-    _field_bytes = 0
+    _fault: InvalidInputError = _NOT_HTTP
     _idle_until: float | None = None
     _receive_timer: TimerHandle | None = None
     _send_timer: TimerHandle | None = None
-    _running_cycle: RequestResponseCycle | None = None
-    # The input became invalid while complete requests before it were still unanswered.
-    _refusal_pending = False
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """Add the connection to the table, or refuse it; its first request must arrive in time."""
         super().connection_made(transport)
+        self.flow = ReadControl(transport)
         self._coalescing = CoalescingTransport(self.loop, transport)
         self._table = self.config.connections
         self._connection = self._table.add(self.client[0] if self.client else None, self._close_idle)
@@ -71,6 +95,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Remove the connection, and stop the work for a request that is not answered."""
         self._cancel_receive_timer()
+        self._drop_received()
         if self._connection is not None:
             self._table.remove(self._connection)
         elif self._ending:
@@ -84,11 +109,9 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _stop_running_cycle(self) -> None:
         """Stop the work for a request that is not answered."""
-        running = self._running_cycle
+        running = self.cycle
         if running is None or running.response_complete:
             return
-        # The server marks only the newest request as disconnected; of pipelined requests an older one is running.
-        self.pipeline.clear()
         running.disconnected = True
         running.message_event.set()
         request = running.scope.get(REQUEST_CONTEXT)
@@ -96,59 +119,99 @@ class BoundedProtocol(HttpToolsProtocol):
             request.caller_left()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:  # noqa: ANN401 - as the server declares it
-        self._running_cycle = cycle
+        if self._shutting_down:
+            cycle.keep_alive = False
         cycle.transport = self._coalescing  # type: ignore[assignment] # it has all methods that a cycle uses
         super()._start_asgi_task(cycle, app)
 
     def data_received(self, data: bytes) -> None:
-        """Parse received bytes, unless the head has grown too long."""
+        """Parse received bytes, as far as they need not wait for a response."""
         if self._ending:
             return
-        while data and not self.transport.is_closing() and not self._refusal_pending:
-            room = _HEAD_BYTES - self._head_bytes if self._reading_head else _HEAD_BYTES
-            if room <= 0:
-                self._reading_head = False
-                self.send_400_response("")
-                return
-            self._parse(data[:room])
-            data = data[room:]
+        self._received = self._received[self._position :] + data if self._received else data
+        self._position = 0
+        self._parse_received()
 
-    def _parse(self, data: bytes) -> None:
-        """Parse bytes that are no more than one whole head may have."""
-        started_before = self._messages_started
-        between_messages = self._message_complete or not started_before
-        self._message_complete = False
-        super().data_received(data)
-        if not self._message_complete and not self._refusal_pending:
-            self._start_receive_timer()
-        started = self._messages_started - started_before
-        if not started:
-            self._head_bytes += len(data)
+    def _parse_received(self) -> None:
+        """Parse up to the end of a request that is not answered at once, and read more only when all is parsed.
+
+        Of requests that are answered at once, one is parsed; more of them in the same event-loop tick within a bound
+        that all connections share.
+        """
+        if self._parsing:
+            # A response within the loop below, which goes on.
+            return
+        self._parsing = True
+        admitted = True
+        while self._position < len(self._received) and not self._is_unanswered() and not self.transport.is_closing():
+            if not admitted and not self._table.admit_pipelined(self.loop):
+                self.loop.call_soon(self._parse_received)
+                break
+            self._parse_slice()
+            admitted = False
+        self._parsing = False
+        if self.transport.is_closing():
+            self._drop_received()
+        elif self._position < len(self._received):
+            self.flow.hold()
         else:
-            # The parser does not say where in `data` a later head began: its bytes count from the next read on, its
-            # complete fields always.
-            self._head_bytes = len(data) if between_messages and started == 1 else 0
+            self._received, self._position = b"", 0
+            self.flow.release()
+
+    def _is_unanswered(self) -> bool:
+        """Whether a whole request has arrived and its response is not complete."""
+        return self._message_complete and self.cycle is not None and not self.cycle.response_complete
+
+    def _parse_slice(self) -> None:
+        """Parse the next bytes, which end where a request may end; refuse a head that has grown too long."""
+        received, start = self._received, self._position
+        if self._body_bytes:
+            end = min(start + self._body_bytes, len(received))
+            self._body_bytes -= end - start
+        elif self._head_bytes >= _HEAD_BYTES:
+            self.send_400_response("")
+            return
+        else:
+            end = self._end_of_blank_line(start, min(start + _HEAD_BYTES - self._head_bytes, len(received)))
+        self._position = end
+        self._message_complete = False
+        super().data_received(received if end - start == len(received) else received[start:end])
+        if self._message_complete:
+            self._body_bytes = 0
+            return
+        if self._reading_head:
+            self._head_bytes += end - start
+        if not self._ending:
+            self._start_receive_timer()
+
+    def _end_of_blank_line(self, start: int, limit: int) -> int:
+        """The position after the next blank line, which may have begun before `start`; the limit without one.
+
+        Heads and chunked bodies end nowhere else: the parser refuses line breaks that are not CR LF.
+        """
+        received, tail, self._tail = self._received, self._tail, b""
+        if tail and (at := (tail + received[start : min(start + 3, limit)]).find(_BLANK_LINE)) >= 0:
+            return start + at + len(_BLANK_LINE) - len(tail)
+        if (at := received.find(_BLANK_LINE, start, limit)) >= 0:
+            return at + len(_BLANK_LINE)
+        self._tail = (tail + received[max(start, limit - 3) : limit])[-3:]
+        return limit
 
     def on_message_begin(self) -> None:
         """Start to count a new head."""
         super().on_message_begin()
-        self._message_complete = False
-        self._messages_started += 1
-        self._reading_head, self._head_bytes, self._field_bytes = True, 0, 0
+        self._is_new = False
+        self._reading_head, self._head_bytes = True, 0
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Store a header without the white space after its value (RFC 9110, 5.5), which the parser does not remove."""
-        self._field_bytes += len(name) + len(value) + _HEADER_SEPARATORS
         super().on_header(name, value.strip(b" \t"))
 
     def on_headers_complete(self) -> None:
         """Check the head, and start the request."""
-        self._reading_head = False
+        self._reading_head, self._head_bytes = False, 0
         # The parser turns these into its own error, so they end in `send_400_response`.
-        if self._field_bytes + len(self.url) > _HEAD_BYTES:
-            raise ValueError("the head is too long")
-        if not self._has_valid_host():
-            raise ValueError("not one valid Host")
+        self._check_headers()
         if b"#" in self.url:
             raise ValueError("a fragment in the request target")  # RFC 9112, 3.2, does not allow it
         self._start_request()
@@ -175,12 +238,6 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         self.flow.resume_reading()
-        if self.pipeline:
-            self._start_asgi_task(*self.pipeline.pop())
-            return
-        if self._refusal_pending:
-            self._refuse()
-            return
         if self._connection is not None:
             self._table.mark_idle(self._connection)
         # One timer per connection, which checks on expiry whether the connection was idle for the whole time: setting
@@ -188,6 +245,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._idle_until = self.loop.time() + self.timeout_keep_alive
         if self.timeout_keep_alive_task is None:
             self._start_idle_timer(self.timeout_keep_alive)
+        if self._received:
+            self._parse_received()
 
     def timeout_keep_alive_handler(self) -> None:
         """Close the connection if it was idle for the whole time."""
@@ -205,6 +264,18 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _start_idle_timer(self, seconds: float) -> None:
         self.timeout_keep_alive_task = self.loop.call_later(seconds, self.timeout_keep_alive_handler)
+
+    def shutdown(self) -> None:
+        """Close the connection now, or after its response; a new one is given a second for its first request."""
+        if self._is_new:
+            self._shutting_down = True
+            self.loop.call_later(_LAST_SECONDS, self._close_new)
+        else:
+            super().shutdown()
+
+    def _close_new(self) -> None:
+        if self._is_new:
+            self.transport.close()
 
     def _close_idle(self) -> None:
         """Close an idle connection in favour of a new one."""
@@ -228,11 +299,13 @@ class BoundedProtocol(HttpToolsProtocol):
         before a reset (RFC 9112, 9.6).
         """
         self._ending = True
+        self._drop_received()
         self.transport.write(response)
         self.transport.write_eof()
+        self.flow.release()
         self.flow.resume_reading()
         self._cancel_receive_timer()
-        self._receive_timer = self.loop.call_later(_REFUSED_SECONDS, self.transport.close)
+        self._receive_timer = self.loop.call_later(_LAST_SECONDS, self.transport.close)
 
     def pause_writing(self) -> None:
         """Start the send timer: the client reads more slowly than responses are written."""
@@ -247,12 +320,37 @@ class BoundedProtocol(HttpToolsProtocol):
             self._send_timer = None
         super().resume_writing()
 
-    def _has_valid_host(self) -> bool:
-        """Whether there is one valid Host, or none from an HTTP/1.0 client (RFC 9112, 3.2)."""
-        hosts = [value for name, value in self.headers if name == b"host"]
-        if not hosts:
-            return self.parser.get_http_version() == "1.0"
-        return len(hosts) == 1 and _is_host(hosts[0])
+    def _check_headers(self) -> None:
+        """Check Host and the callers' credentials, and note the length of the body.
+
+        Raises:
+            ValueError: a token or key is repeated, so that a proxy may have checked another one; there is not one valid
+                Host, nor none from an HTTP/1.0 client (RFC 9112, 3.2); or the parser, which stops at an upgrade, would
+                take the body for another request.
+        """
+        hosts, chunked, credentials = 0, False, b""
+        for name, value in self.headers:
+            if name == b"host":
+                hosts += 1
+                if not _is_host(value):
+                    raise ValueError("not a valid Host")
+            elif name == b"content-length":
+                # The parser has refused what is not one number.
+                self._body_bytes = int(value)
+            elif name == b"transfer-encoding":
+                chunked = True
+            elif name in _CREDENTIALS:
+                if name in credentials:
+                    self._fault = _REPEATED
+                    raise ValueError("a repeated credential")
+                credentials += name
+        if hosts != 1 and (hosts or self.parser.get_http_version() != "1.0"):
+            raise ValueError("not one Host")
+        if (self._body_bytes or chunked) and self.parser.should_upgrade():
+            raise ValueError("a body after which the protocol would change")
+
+    def _drop_received(self) -> None:
+        self._received, self._position = b"", 0
 
     def _start_receive_timer(self) -> None:
         # Received bytes do not restart it: a client that sends one byte now and then would stay forever.
@@ -265,27 +363,16 @@ class BoundedProtocol(HttpToolsProtocol):
             self._receive_timer = None
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the server's own text is not sent
-        """Refuse invalid input after the responses to all complete requests before it, and close the connection."""
-        unfinished = self.cycle if self.cycle is not None and self.cycle.more_body else None
-        if self.pipeline and self.pipeline[0][0] is unfinished:
-            self.pipeline.popleft()
-        running = self._running_cycle
-        if running is None or running.response_complete or running is unfinished:
-            self._refuse()
-        else:
-            self._refusal_pending = True
-            self._cancel_receive_timer()
-
-    def _refuse(self) -> None:
+        """Refuse invalid input, and close the connection: all requests before it are answered."""
         self._coalescing.flush()
         request = new_request_context(new_request_id())
-        request.outcome = _NOT_HTTP.code
-        self._end_with(self._refusal(_NOT_HTTP, request.request_id))
+        request.outcome = self._fault.code
+        self._end_with(self._refusal(self._fault, request.request_id))
         self._stop_running_cycle()
         if self._connection is not None:
             self._table.mark_idle(self._connection)
         # The application, which logs all other requests, has not received this one.
-        log_call(NO_METRICS, request, channel=Channel.REST.value, route=NO_ROUTE, status=_NOT_HTTP.status)
+        log_call(NO_METRICS, request, channel=Channel.REST.value, route=NO_ROUTE, status=self._fault.status)
 
     def _refusal(self, error: ServiceError, request_id: str) -> bytes:
         """A problem document as the bytes of a whole response, which is the last one of the connection."""

@@ -12,9 +12,8 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from ipaddress import IPv6Address, ip_address
-from socket import socket
+from contextlib import asynccontextmanager, contextmanager, suppress
+from socket import SO_RCVBUF, SOL_SOCKET, socket
 from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any, Final
@@ -25,9 +24,9 @@ from uvicorn.supervisors import Multiprocess
 
 from service.app import create_app
 from service.observability.logs import configure_logging_from
-from service.runtime.caller import proxies
+from service.runtime.caller import is_loopback, proxies
 from service.server.connections import ConnectionBounds, bounds_within, raise_descriptor_limit
-from service.server.http_server import server_config
+from service.server.http_server import HttpProtocol, server_config
 from service.settings.service import Settings
 from shop_directory.settings.reading import PREFIX, SettingsError
 
@@ -36,6 +35,8 @@ METRICS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
 
 _STARTUP_FAILURE: Final = 3
 _POLL_SECONDS: Final = 0.1
+# At most so much of a connection waits in the system, and is read at once.
+_READ_BYTES: Final = 64 * 1024
 # Dozens of waiting requests hold more live objects than the interpreter's own threshold of 700.
 _GC_THRESHOLD: Final = 10_000
 # How long a request may wait for a thread that opens the next generation; the interpreter's own interval is 5 ms.
@@ -55,7 +56,7 @@ def refuse_open_operations(settings: Settings) -> None:
     Raises:
         SettingsError: it names both settings that solve this.
     """
-    if settings.ops_key is not None or settings.open_operations or _is_loopback(settings.host):
+    if settings.ops_key is not None or settings.open_operations or is_loopback(settings.host):
         return
     raise SettingsError(
         f"{PREFIX}HOST is {settings.host}, so other machines would read /metrics, /metrics/resources and "
@@ -91,6 +92,7 @@ def serve_with_workers(settings: Settings, *, hints: bool, as_json: bool = False
             bounds=_connection_bounds(settings),
         )
         listener = config.bind_socket()
+        _bound_reads(listener)
         # Before the first worker runs, so that early clients wait for it instead of being refused.
         listener.listen(config.backlog)
         _announce(listener, hints=hints, as_json=as_json)
@@ -98,18 +100,6 @@ def serve_with_workers(settings: Settings, *, hints: bool, as_json: bool = False
         supervisor.run()
     if any(process.exitcode == _STARTUP_FAILURE for process in supervisor.processes):
         sys.exit(_STARTUP_FAILURE)
-
-
-def _is_loopback(host: str) -> bool:
-    """Whether an address to listen on is reachable from this machine only; a host name may resolve to any address."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return False
-    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    return (mapped or address).is_loopback
 
 
 def _connection_bounds(settings: Settings) -> ConnectionBounds:
@@ -204,14 +194,47 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket] | None = None) -> None:
         """Start, and print the URL."""
         await super().startup(sockets)
+        for server in self.servers if self.started else ():
+            for listener in server.sockets:
+                _bound_reads(listener)
         if self.started:
             _announce(self.servers[0].sockets[0], hints=self._hints, as_json=self._as_json)
+
+    async def shutdown(self, sockets: list[socket] | None = None) -> None:
+        """Accept what has connected, and stop: closing the listener would reset those connections."""
+        loop = asyncio.get_running_loop()
+        waiting = [connected for server in self.servers for connected in _accept_waiting(server)]
+        for connected in waiting:
+            await loop.connect_accepted_socket(self._protocol, connected)
+        # What the event loop had accepted itself is known to it one tick later.
+        await asyncio.sleep(0)
+        await super().shutdown(sockets)
+
+    def _protocol(self) -> asyncio.Protocol:
+        return HttpProtocol(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop, and do not raise SIGTERM again afterwards: a requested stop is not a failure."""
         super().handle_exit(sig, frame)
         if sig == signal.SIGTERM:
             self._captured_signals.clear()
+
+
+def _accept_waiting(server: asyncio.Server) -> list[socket]:
+    """Close a server's listeners; returns the connections that waited there."""
+    waiting = []
+    for listener in server.sockets:
+        with socket(fileno=os.dup(listener.fileno())) as accepting, suppress(BlockingIOError):
+            accepting.setblocking(False)
+            while True:
+                waiting.append(accepting.accept()[0])
+    server.close()
+    return waiting
+
+
+def _bound_reads(listener: Any) -> None:  # noqa: ANN401 - a socket, or asyncio's wrapper of one
+    # Its connections inherit it, and the system doubles it.
+    listener.setsockopt(SOL_SOCKET, SO_RCVBUF, _READ_BYTES // 2)
 
 
 def _announce(listener: Any, *, hints: bool, as_json: bool) -> None:  # noqa: ANN401 - a socket, or asyncio's wrapper of one

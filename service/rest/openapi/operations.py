@@ -6,6 +6,7 @@ from service.errors import (
     BackendUnavailableError,
     InternalError,
     MethodNotAllowedError,
+    MisdirectedRequestError,
     OpsKeyRequiredError,
     QuotaExceededError,
     ServiceError,
@@ -16,8 +17,17 @@ from service.rest.openapi.parts import headers, problems
 Schema = dict[str, Any]
 
 _KEY_REQUIRED: Final[list[Schema]] = [{"opsKey": []}]
-_ACCESS: Final = "Where an operations key is configured it is required; elsewhere the call counts as a read."
-_REFUSALS: Final = (OpsKeyRequiredError, MethodNotAllowedError, QuotaExceededError, InternalError)
+_ACCESS: Final = (
+    "Where an operations key is configured it is required; elsewhere the call counts as a read, and its header Host "
+    "must name the service's own machine unless the operator has opened the endpoint to others."
+)
+_REFUSALS: Final = (
+    OpsKeyRequiredError,
+    MethodNotAllowedError,
+    MisdirectedRequestError,
+    QuotaExceededError,
+    InternalError,
+)
 
 OPS_SECURITY_SCHEMES: Final[Schema] = {
     "opsKey": {

@@ -196,6 +196,7 @@ _DESCRIPTIONS: Final = {
     405: "The path does not answer this method.",
     413: "The body is over 64 KiB.",
     415: "The body is not declared as JSON.",
+    421: "The header Host names another machine.",
     429: "The caller's quota is used up; wait as long as Retry-After says.",
     500: "The service failed.",
     503: "The service can't answer now; wait as long as Retry-After says.",

@@ -72,7 +72,7 @@ PROBLEMS: Final = {
         3,
         "unavailable",
         (
-            "The token store does not answer (the token file FOLDER/my-shops: IsADirectoryError). "
+            "The token store can't be used (the token file FOLDER/my-shops: Is a directory). "
             "If a token was to be issued or revoked, `list` will show whether it was."
         ),
     ),

@@ -15,6 +15,7 @@ from service.auth.secrets import hash_of, is_token_text
 from service.commands.tokens import token
 from service.redis.access import DEFAULT_REDIS, RedisAccess
 from tests.rules.auth.watched import StoreLocation
+from tests.support.real.disks import small_disk
 from tests.support.real.redis import RedisServer
 
 
@@ -152,7 +153,21 @@ def test_a_wrong_url_is_exit_code_2_and_a_store_away_3(tmp_path: Path) -> None:
         "it must be a redis://, rediss:// or unix:// URL, without options other than db.\n"
     )
     after = "If a token was to be issued or revoked, `list` will show whether it was.\n"
-    assert away.stderr == f"The token store does not answer (Redis: ConnectionError). {after}"
-    assert unreadable.stderr == (
-        f"The token store does not answer (the token file {tmp_path}: IsADirectoryError). {after}"
+    assert away.stderr == f"The token store can't be used (Redis: ConnectionError). {after}"
+    assert unreadable.stderr == (f"The token store can't be used (the token file {tmp_path}: Is a directory). {after}")
+
+
+def test_a_full_disk_is_named(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk") as disk:
+        location = (TokenStoreKind.SQLITE, disk.folder / "tokens" / "tokens.sqlite", DEFAULT_REDIS, "")
+        with disk.full():
+            first = _run(location, "new", "--name", "a")
+        assert _run(location, "new", "--name", "a").exit_code == 0
+        with disk.full():
+            another = _run(location, "new", "--name", "b")
+        file = location[1]
+    said = (
+        f"The token store can't be used (the token file {file}: its disk is full). "
+        "If a token was to be issued or revoked, `list` will show whether it was.\n"
     )
+    assert [(done.exit_code, done.stdout, done.stderr) for done in (first, another)] == [(3, "", said)] * 2

@@ -180,6 +180,6 @@ async def test_no_representation_and_no_failure_shows_a_hash(tmp_path: Path) -> 
     assert repr(secret) == "SecretHash()"
     assert (str(gone.value), str(nowhere.value)) == (
         "Redis: ConnectionError",
-        f"the token file {tmp_path / 'file' / 'tokens.sqlite'}: {type(nowhere.value.__cause__).__name__}",
+        f"the token file {tmp_path / 'file' / 'tokens.sqlite'}: File exists",
     )
     assert SecretHash("a") != SecretHash("b")

@@ -45,6 +45,35 @@ def test_without_a_configured_key_they_are_open_and_count_as_reads(open_base: st
     assert all(reply.headers["ratelimit"].startswith('"reads";') for reply in replies)
 
 
+@pytest.mark.rule("I81")
+@pytest.mark.parametrize("path", PATHS)
+def test_without_a_key_only_a_host_that_names_this_machine_is_answered(open_base: str, path: str) -> None:
+    detail = "Without an operations key this endpoint answers only where the header Host names this machine, as "
+    refused = problem(421, "misdirected_request", detail + "localhost does.", title="Misdirected request")
+    for host in (
+        "rebound.example",
+        "localhost.rebound.example:80",
+        "127.1",
+        "0.0.0.0",
+        "[2001:db8::1]",
+        "192.0.2.1",
+        "",
+    ):
+        reply = get(open_base, path, host=host)
+        assert (host, *reply.summary) == (host, 421, "application/problem+json", refused)
+    for host in ("localhost", "LocalHost:8080", "127.0.0.1", "127.8.9.1:80", "[::1]:80", "[::1]", "[::ffff:127.0.0.1]"):
+        assert (host, get(open_base, path, host=host).status) == (host, 200)
+
+
+@pytest.mark.rule("I81")
+@pytest.mark.parametrize("given", [{"open_operations": True}, {"ops_key": KEY}], ids=["opened", "key"])
+def test_any_host_is_answered_where_the_endpoints_are_opened_or_the_key_is_sent(
+    index: Path, given: dict[str, object]
+) -> None:
+    with serving(index, **given) as base:
+        assert [get(base, path, host="shops.internal", x_ops_key=KEY).status for path in PATHS] == [200] * 3
+
+
 @pytest.mark.rule("R5")
 @pytest.mark.parametrize("path", PATHS)
 def test_another_method_is_refused_before_the_key_is_looked_at(keyed_base: str, path: str) -> None:

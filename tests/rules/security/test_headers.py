@@ -231,6 +231,26 @@ def test_mcp_answers_to_no_name_that_it_does_not_go_by(base: str, host: str) -> 
     assert [reply.status for reply in exchange(base, head.encode() + body)] == [421]
 
 
+@pytest.mark.rule("R5", "E1")
+@pytest.mark.parametrize("name", [b"x-api-token", b"x-ops-key"])
+@pytest.mark.parametrize(
+    "line",
+    [b"GET /suggest?q=boo", b"POST /tool/find_shop", b"POST /mcp", b"GET /metrics", b"GET /health", b"GET /nowhere"],
+)
+def test_a_repeated_token_or_key_is_refused_before_anything_else(base: str, line: bytes, name: bytes) -> None:
+    # Whatever they say: a proxy may have checked either.
+    twice = b"%b: a\r\n%b: a\r\n" % (name, name.upper())
+    (reply,) = exchange(base, line + b" HTTP/1.1\r\nhost: localhost\r\n" + twice + b"content-length: 2\r\n\r\n{}")
+    detail = "The header x-api-token or x-ops-key is stated twice. Send each of them once."
+    assert reply.summary == (400, "application/problem+json", problem(400, "invalid_input", detail))
+    assert (_policy(reply), reply.headers["connection"]) == (POLICY, "close")
+
+
+def test_a_token_and_a_key_may_be_sent_together(base: str) -> None:
+    both = b"x-api-token: a\r\nx-ops-key: a\r\nconnection: close\r\n\r\n"
+    assert [reply.status for reply in exchange(base, b"GET /health HTTP/1.1\r\nhost: a\r\n" + both)] == [200]
+
+
 def _serving(folder: Path, settings: Settings) -> AbstractContextManager[str]:
     return served(create_app(settings, search=reference_world(folder)), hsts_seconds=settings.hsts_seconds)
 

@@ -19,6 +19,7 @@ STATUSES = {
     "method_not_allowed": 405,
     "body_too_large": 413,
     "unsupported_media_type": 415,
+    "misdirected_request": 421,
     "quota_exceeded": 429,
     "internal_error": 500,
     "version_unknown": 503,
