@@ -10,8 +10,8 @@ from typing import Any, Final
 import tantivy
 from tantivy import Occur, Query
 
-from index_mappings.embedded import TRIGRAM_STEP
-from index_mappings.ngrams import SHORT_MAX, short_field, trigrams, trigrams_field
+from index_mappings.embedded import RUN_STEP
+from index_mappings.ngrams import SHORT_MAX, covering_runs, runs_field, short_field
 from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix
 
 _BASIC: Final = "basic"
@@ -124,14 +124,15 @@ def _has_term(index: OpenIndex, clause: Prefix) -> bool:
 
 
 def _infix(index: OpenIndex, clause: Infix) -> Query | None:
-    parts = trigrams(clause.text)
-    if not parts:
+    runs = covering_runs(clause.text)
+    if not runs:
         return _term(index, short_field(clause.field), clause.text)
-    column = trigrams_field(clause.field)
-    terms = [_term(index, column, run) for run in parts]
-    if len(terms) == 1 or None in terms:
-        return terms[0] if len(terms) == 1 else None
-    return Query.phrase_query(index.schema, column, [(TRIGRAM_STEP * index, run) for index, run in enumerate(parts)])
+    column = runs_field(clause.field)
+    if len(runs) == 1:
+        return _term(index, column, clause.text)
+    if not all(index.searcher.doc_freq(column, run) for _, run in runs):
+        return None
+    return Query.phrase_query(index.schema, column, [(RUN_STEP * start, run) for start, run in runs])
 
 
 def _below(index: OpenIndex, clause: Below) -> Query | None:
