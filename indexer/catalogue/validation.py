@@ -3,12 +3,14 @@
 The records go into a state in a temporary directory, as in a build, so memory is bounded and the rules are the same.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from index_mappings.forms import shop_forms
 from indexer.jobs.build_summary import build_notes, disputed_categories
 from indexer.jobs.reading import NOTED, ReadCounts, Reading, read_catalogue
 from indexer.progress import stage
@@ -19,6 +21,10 @@ from indexer.sources.changes.records import change_faults
 from indexer.sources.ndjson import NdjsonCatalogue, numbered_lines
 from indexer.state.state import State
 
+# Many more forms than honest shops have: 75 is the most of the 3,295 development shops.
+MANY_FORMS: Final = 200
+# Names with fewer characters than this have few forms, which need not be counted.
+_FEW_CHARACTERS: Final = 40
 _CHANGES: Final = "changes"
 
 
@@ -112,7 +118,23 @@ def _read(source: NdjsonCatalogue, problems: ProblemLog) -> tuple[ReadCounts, tu
                 if kind in source.kinds()
                 for line in state.related_records.without_shop(kind, NOTED)
             ]
-            return counts, (*left_out, *unknown, *build_notes(source.name("shops"), counts, disputed_categories(state)))
+            shops = source.name("shops")
+            many = islice(_with_many_forms(shops, state), NOTED)
+            return counts, (*left_out, *unknown, *many, *build_notes(shops, counts, disputed_categories(state)))
+
+
+def _with_many_forms(file: str, state: State) -> Iterator[str]:
+    """Notes on the public shops that are found by so many forms that searches take longer for them."""
+    for line, shop in state.shops.by_line():
+        if sum(map(len, (shop.name, *shop.aliases))) < _FEW_CHARACTERS:
+            continue
+        forms = shop_forms(shop.name, shop.aliases, shop.domain)
+        count = len({*forms.full, *forms.keys, *forms.words, *forms.infixes})
+        if count > MANY_FORMS:
+            yield (
+                f"{file}:{line}: name and aliases have {count:,} forms by which the shop is found; over {MANY_FORMS} make "
+                "searches slower and the index larger: leave out aliases that nobody types"
+            )
 
 
 def _count_changes(path: Path, problems: ProblemLog, *, lenient: bool) -> int:
