@@ -132,8 +132,8 @@ def _with_many_forms(file: str, state: State) -> Iterator[str]:
         count = len({*forms.full, *forms.keys, *forms.words, *forms.infixes})
         if count > MANY_FORMS:
             yield (
-                f"{file}:{line}: name and aliases have {count:,} forms by which the shop is found; over {MANY_FORMS} make "
-                "searches slower and the index larger: leave out aliases that nobody types"
+                f"{file}:{line}: name and aliases have {count:,} forms, by which the shop is found; over {MANY_FORMS} "
+                "make searches slower and the index larger: leave out aliases that nobody types"
             )
 
 

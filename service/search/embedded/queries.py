@@ -4,7 +4,7 @@ The document frequency of a term is available without a search, so most tiers of
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import tantivy
@@ -22,6 +22,8 @@ _LONG_PREFIX: Final = 24
 # Longer prefixes are searched for by a regular expression: its automaton grows with the number of characters, the other
 # one with the square.
 _MAX_FUZZY_PREFIX: Final = 64
+# A plan has at most one for each field and form of a query.
+_MAX_EXPRESSIONS: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +35,14 @@ class OpenIndex:
         rank: the name of the field that orders them.
         schema: of the index.
         searcher: reads the index.
+        expressions: the regular expressions of the last searches, by field and prefix.
     """
 
     kind: str
     rank: str
     schema: tantivy.Schema
     searcher: tantivy.Searcher
+    expressions: dict[tuple[str, str], Query] = field(default_factory=dict, compare=False)
 
 
 def query_of(index: OpenIndex, clause: Clause) -> Query | None:
@@ -107,10 +111,22 @@ def _prefix(index: OpenIndex, clause: Prefix) -> Query | None:
     if len(clause.text) > _LONG_PREFIX and not _has_term(index, clause):
         return None
     if len(clause.text) > _MAX_FUZZY_PREFIX:
-        letters = "".join(f"\\x{{{ord(letter):x}}}" for letter in clause.text)
-        return Query.regex_query(index.schema, clause.field, f"{letters}.*")
+        return _expression(index, clause)
     # With distance 0 this is a plain walk through the terms with this prefix.
     return Query.fuzzy_term_query(index.schema, clause.field, clause.text, distance=0, prefix=True)
+
+
+def _expression(index: OpenIndex, clause: Prefix) -> Query:
+    """The regular expression of a prefix; building one takes half a millisecond, and a plan has each several times."""
+    key = clause.field, clause.text
+    query = index.expressions.get(key)
+    if query is None:
+        letters = "".join(f"\\x{{{ord(letter):x}}}" for letter in clause.text)
+        query = Query.regex_query(index.schema, clause.field, f"{letters}.*")
+        if len(index.expressions) >= _MAX_EXPRESSIONS:
+            index.expressions.clear()
+        index.expressions[key] = query
+    return query
 
 
 def _has_term(index: OpenIndex, clause: Prefix) -> bool:

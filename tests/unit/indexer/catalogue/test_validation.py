@@ -89,14 +89,12 @@ def test_a_public_shop_with_more_than_200_forms_is_noted_and_valid(tmp_path: Pat
         shop("Many", id="many", aliases=[f"one {alias} two" for alias in aliases]),
         shop("Hidden", id="hidden", aliases=[f"one {alias} two" for alias in aliases], visibility="under_review"),
     ]
-    done = as_json(write_catalogue(tmp_path / "shops.ndjson", shops))
-    assert (done["valid"], done["notes"]) == (
-        True,
-        [
-            "shops.ndjson:2: name and aliases have 206 forms by which the shop is found; over 200 make searches slower "
-            "and the index larger: leave out aliases that nobody types"
-        ],
+    note = (
+        "shops.ndjson:2: name and aliases have 206 forms, by which the shop is found; over 200 make searches slower "
+        "and the index larger: leave out aliases that nobody types"
     )
+    done = as_json(write_catalogue(tmp_path / "shops.ndjson", shops))
+    assert (done["valid"], done["notes"]) == (True, [note])
 
 
 def test_notes_name_what_a_build_would_leave_out(tmp_path: Path) -> None:
