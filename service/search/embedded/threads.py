@@ -80,8 +80,13 @@ class SearchThreads:
             raise
         running = self._pool.submit(copy_context().run, partial(search, *args, **kwargs))
         loop = asyncio.get_running_loop()
-        running.add_done_callback(lambda _: loop.call_soon_threadsafe(self._end, caller, share))
-        return await asyncio.wrap_future(running)
+        try:
+            return await asyncio.wrap_future(running)
+        finally:
+            if running.done():
+                self._end(caller, share)
+            else:  # cancelled: it runs on until it ends
+                running.add_done_callback(lambda _: loop.call_soon_threadsafe(self._end, caller, share))
 
     def close(self) -> None:
         """Wait for the searches that run."""
