@@ -31,8 +31,8 @@ from tests.support.catalogues import build_into, write_catalogue
 
 _FUZZED: Final = int(os.environ.get("SHOP_DIRECTORY_FUZZED_REQUESTS", "0"))
 _SHOPS: Final = 100_000 if _FUZZED else 1_000
-_HOSTILE_EVERY: Final = 200 if _FUZZED else 60
-_SEARCHED: Final = _FUZZED or 150
+_HOSTILE_EVERY: Final = 200 if _FUZZED else 120
+_SEARCHED: Final = _FUZZED or 100
 _CASES: Final = Path(__file__).parent / "cases.json"
 _PRINTED: Final = 20
 
