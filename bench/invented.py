@@ -38,7 +38,7 @@ _ONSETS: Final = (
 )
 _NUCLEI: Final = ("a", "e", "i", "o", "u", "ai", "ea", "ie", "oo", "ou", "ö", "ü", "é")
 _CODAS: Final = ("", "", "", "l", "m", "n", "r", "s", "t", "nd", "rk", "st")
-_CATEGORIES: Final = ("books", "shoes", "garden", "toys", "tools", "music", "food", "sports", "beauty", "travel")
+CATEGORIES: Final = ("books", "shoes", "garden", "toys", "tools", "music", "food", "sports", "beauty", "travel")
 _COUNTRIES: Final = ("DE", "AT", "FR", "GB", "US", "JP", "SE", "PL")
 _SEED: Final = 20_261_101
 _RELATED_SEED: Final = 20_261_121
@@ -55,7 +55,7 @@ def invented_shops(count: int) -> Iterator[dict[str, Any]]:
             "name": name,
             "domain": f"{fold(_word(chance))}-{number}.internal",
             "categories": [
-                {"slug": slug, "name": slug.title()} for slug in chance.sample(_CATEGORIES, chance.choice((1, 1, 2)))
+                {"slug": slug, "name": slug.title()} for slug in chance.sample(CATEGORIES, chance.choice((1, 1, 2)))
             ],
             "countries": chance.sample(_COUNTRIES, chance.choice((0, 1, 1, 2))),
             "popularity": None if chance.random() < 1 / 3 else round((number + 1) ** -0.5, 4),

@@ -14,9 +14,9 @@ from index_mappings.ngrams import (
     IndexedFields,
     indexed_fields,
     indexed_values,
+    run_row,
+    runs_field,
     short_field,
-    trigram_row,
-    trigrams_field,
 )
 from index_mappings.operations import OPERATIONS_FILE
 from index_mappings.roles import Form, Role, engine_fields, fields_with
@@ -27,7 +27,7 @@ STORED_COLUMN: Final = "stored"
 BAND_COLUMN: Final = "band"
 ANCHORS_FILE: Final = "anchors.json"
 # The distance of consecutive values of a document's column, in the positions that phrase queries count.
-TRIGRAM_STEP: Final = 2
+RUN_STEP: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +59,21 @@ def columns(kind: str) -> tuple[Column, ...]:
             if field.indexed or field.sortable
         ),
         *(Column(short_field(name)) for name in (*fields_with(document, Role.PREFIX), *infixes)),
-        *(Column(trigrams_field(name), ordered=True) for name in infixes),
+        *(Column(runs_field(name), ordered=True) for name in infixes),
         Column(BAND_COLUMN, whole=True, sortable=True),
     )
 
 
 def column_values(kind: str, document: object) -> dict[str, Any]:
     """The values of a document's columns, except the band."""
-    return indexed_values(document, _indexed_fields(kind), trigram_row)
+    return indexed_values(document, _indexed_fields(kind), run_row)
 
 
 @cache
 def _indexed_fields(kind: str) -> IndexedFields:
     document = DOCUMENTS[kind]
     own = (field for field in engine_fields(document) if field.indexed or field.sortable)
-    return indexed_fields(document, own, trigrams_field)
+    return indexed_fields(document, own, runs_field)
 
 
 def anchors_path(root: Path, generation: str, kind: str) -> Path:

@@ -2,8 +2,12 @@
 
 Short prefixes and short parts are terms of their own: one letter is a prefix of more than a tenth of all values, and a
 prefix query visits each of these. Longer prefixes are looked up in the dictionary of whole values. A part of three
-characters or more (M3 d) is a phrase of trigrams in the embedded engine, and a prefix of a suffix in OpenSearch. A
-shorter part counts only if it has a Han, kana or Hangul character.
+characters or more (M3 d) is a phrase of runs in the embedded engine, and a prefix of a suffix in OpenSearch. A shorter
+part counts only if it has a Han, kana or Hangul character.
+
+Runs are the substrings of some fixed lengths. A part is covered by runs of the greatest of these lengths that it has,
+side by side, so even a part of 200 characters is a phrase of five runs: the time of a phrase grows with the number of
+its runs times the number of their positions in a document.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -17,7 +21,10 @@ from index_mappings.tiers import INFIX_MIN
 # prefix of four characters that a prefix query takes a millisecond or two.
 SHORT_MAX: Final = 3
 _SHORT_LENGTHS: Final = tuple(range(1, SHORT_MAX + 1))
-# Separates the trigrams of two texts, so that no phrase begins in one text and ends in the other.
+# The lengths of runs: short enough for most parts, and each four times the one before, so that a part has at most five.
+RUN_LENGTHS: Final = (INFIX_MIN, 4 * INFIX_MIN, 16 * INFIX_MIN)
+# Separates the runs of two texts, as many times as a run is long, which is the greatest distance of two runs that cover
+# a part: so no phrase begins in one text and ends in the other.
 _BETWEEN: Final = " "
 
 
@@ -83,8 +90,8 @@ def suffixes_field(name: str) -> str:
     return f"{name}_suffixes"
 
 
-def trigrams_field(name: str) -> str:
-    """The column in the embedded engine of the trigrams of an INFIX field."""
+def runs_field(name: str) -> str:
+    """The column in the embedded engine of the runs of an INFIX field."""
     return f"{name}_runs"
 
 
@@ -98,23 +105,32 @@ def short_prefixes(texts: Iterable[str]) -> list[str]:
     return list({text[:length] for text in texts for length in _SHORT_LENGTHS})
 
 
-def trigrams(text: str) -> list[str]:
-    """The substrings of INFIX_MIN characters of a text, in order; none of a shorter text."""
-    return [text[start : start + INFIX_MIN] for start in range(len(text) - INFIX_MIN + 1)]
+def covering_runs(text: str) -> list[tuple[int, str]]:
+    """The runs that cover a text, each with its position in it; none of a text shorter than a run.
+
+    A document has the text exactly where it has these runs at these distances.
+    """
+    length = next((length for length in reversed(RUN_LENGTHS) if length <= len(text)), 0)
+    if not length:
+        return []
+    last = len(text) - length
+    return [(start, text[start : start + length]) for start in (*range(0, last, length), last)]
 
 
-def trigram_row(texts: Iterable[str]) -> list[str]:
-    """The trigrams of all texts, concatenated with separators."""
+def run_row(texts: Iterable[str]) -> list[str]:
+    """The runs of all texts, one length after another, in the order of their positions, with separators."""
     row: list[str] = []
-    for text in texts:
-        if row:
-            row.append(_BETWEEN)
-        row += trigrams(text)
+    for length in RUN_LENGTHS:
+        for text in texts:
+            if len(text) >= length:
+                if row:
+                    row += [_BETWEEN] * length
+                row += [text[start : start + length] for start in range(len(text) - length + 1)]
     return row
 
 
 def short_parts(texts: Iterable[str]) -> list[str]:
-    """The distinct parts of texts that are shorter than a trigram and have an ideographic character, sorted."""
+    """The distinct parts of texts that are shorter than a run and have an ideographic character, sorted."""
     return sorted({part for text in texts if not text.isascii() for part in _short_parts(text)})
 
 

@@ -3,13 +3,16 @@
 The records go into a state in a temporary directory, as in a build, so memory is bounded and the rules are the same.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from index_mappings.forms import shop_forms
 from index_mappings.ngrams import is_part_evidence
 from index_mappings.text import words_of
 from indexer.jobs.build_summary import build_notes, disputed_categories
@@ -31,6 +34,10 @@ from indexer.sources.ndjson import NdjsonCatalogue, numbered_lines
 from indexer.sources.protocol import AnyRecord, NumberedRecord
 from indexer.state.state import State
 
+# Many more forms than honest shops have: 75 is the most of the 3,295 development shops.
+MANY_FORMS: Final = 200
+# Names with fewer characters than this have few forms, which need not be counted.
+_FEW_CHARACTERS: Final = 40
 _CHANGES: Final = "changes"
 # The kinds of trust facts whose value is a list.
 _LISTS: Final = frozenset({"payment_methods"})
@@ -117,6 +124,7 @@ class _NotingCatalogue(NdjsonCatalogue):
     def __init__(self, path: Path, *, lenient: bool, changes: Path | None) -> None:
         super().__init__(path, lenient=lenient, changes=changes)
         self._notes: dict[str, list[str]] = {}
+        self._unlisted: Counter[str] = Counter()
 
     def records(
         self, kind: str, model: type[AnyRecord], problems: ProblemLog, advance: Callable[[int], None]
@@ -124,16 +132,20 @@ class _NotingCatalogue(NdjsonCatalogue):
         """Read the records of a type, and note which of them are doubtful."""
         notes = self._notes.setdefault(kind, [])
         for numbered in super().records(kind, model, problems, advance):
-            notes += [f"{self.name(kind)}:{numbered.line}: {doubt}" for doubt in _doubts(numbered.record)]
+            for doubt in _doubts(numbered.record):
+                if len(notes) < NOTED:
+                    notes.append(f"{self.name(kind)}:{numbered.line}: {doubt}")
+                else:
+                    self._unlisted[kind] += 1
             yield numbered
 
     @property
     def notes(self) -> Iterator[str]:
         """The first notes of each file, and the number of the others."""
         for kind, notes in self._notes.items():
-            yield from notes[:NOTED]
-            if len(notes) > NOTED:
-                yield f"{self.name(kind)}: {len(notes) - NOTED:,} more records or names like these"
+            yield from notes
+            if unlisted := self._unlisted[kind]:
+                yield f"{self.name(kind)}: {unlisted:,} more records or names like these"
 
 
 def _doubts(record: Record) -> Iterator[str]:
@@ -149,7 +161,9 @@ def _doubts(record: Record) -> Iterator[str]:
             yield f"value of {kind} is a list, and one text is meant"
         case CategoryNamesRecord(other_names=names):
             yield from (
-                f"no words find the name or synonym {name[:_MAX_SHOWN]!r}" for name in names if not _can_be_found(name)
+                f"no words find the name or synonym {name[:_MAX_SHOWN]!r}"
+                for _, name in names
+                if not _can_be_found(name)
             )
 
 
@@ -177,8 +191,24 @@ def _read(source: _NotingCatalogue, problems: ProblemLog) -> tuple[ReadCounts, t
                 if kind in source.kinds()
                 for line in state.related_records.without_shop(kind, NOTED)
             ]
-            built = build_notes(source.name("shops"), counts, disputed_categories(state))
-            return counts, (*left_out, *unknown, *built, *source.notes)
+            shops = source.name("shops")
+            many = islice(_with_many_forms(shops, state), NOTED)
+            built = build_notes(shops, counts, disputed_categories(state))
+            return counts, (*left_out, *unknown, *many, *built, *source.notes)
+
+
+def _with_many_forms(file: str, state: State) -> Iterator[str]:
+    """Notes on the public shops that are found by so many forms that searches take longer for them."""
+    for line, shop in state.shops.by_line():
+        if sum(map(len, (shop.name, *shop.aliases))) < _FEW_CHARACTERS:
+            continue
+        forms = shop_forms(shop.name, shop.aliases, shop.domain)
+        count = len({*forms.full, *forms.keys, *forms.words, *forms.infixes})
+        if count > MANY_FORMS:
+            yield (
+                f"{file}:{line}: name and aliases have {count:,} forms, by which the shop is found; over {MANY_FORMS} "
+                "make searches slower and the index larger: leave out aliases that nobody types"
+            )
 
 
 def _count_changes(path: Path, problems: ProblemLog, *, lenient: bool) -> int:

@@ -181,6 +181,13 @@ class StateShops:
         for record, offers, redirects in self._db.execute(_WITH_TIES):
             yield ShopRecord.model_validate_json(record), bool(offers), bool(redirects)
 
+    def by_line(self) -> Iterator[tuple[int, ShopRecord]]:
+        """The public shops with their lines in the catalogue, in the order of the lines."""
+        for line, record in self._db.execute(
+            "SELECT shops.line, record FROM winners JOIN shops USING (id) ORDER BY shops.line"
+        ):
+            yield line, ShopRecord.model_validate_json(record)
+
     def domain_holder(self, domain: str) -> str | None:
         """The id of the public shop that has a domain."""
         row = self._db.execute("SELECT id FROM winners WHERE domain = ?", (domain,)).fetchone()

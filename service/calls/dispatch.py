@@ -22,7 +22,7 @@ from service.errors import (
     RouteNotFoundError,
     ServiceError,
 )
-from service.limits.policy import Bucket
+from service.limits.policy import Bucket, address_group
 from service.limits.protocol import Headers
 from service.reports.protocol import ReportQueue
 from service.runtime.caller import Caller, Channel
@@ -175,12 +175,14 @@ class Dispatcher:
             admit = RouteNotFoundError()
         elif admit is None:
             admit = await self.admit(name, caller)
+        if (request := current()) is not None:
+            request.caller = address_group(caller.address)
         if isinstance(admit, Admitted):
             outcome = await self._run(self._by_name[name], arguments, caller, admit)
         else:
             # The error has the headers of the quota.
             outcome = _outcome(caller, LiveResult(None, admit), ())
-        if (request := current()) is not None:
+        if request is not None:
             request.outcome = outcome.error.code if outcome.error else "ok"
         return outcome
 

@@ -28,6 +28,7 @@ class RequestContext:
         generation: the generation of the answer's data, once known.
         outcome: `ok`, or the code of the problem that is the answer; None before there is an answer.
         tool: the name of the called tool, once it is known to exist.
+        caller: the address or network that counts as one caller; empty while unknown.
         disconnected: whether the caller has disconnected.
         engine_calls: requests to the search engine so far.
         engine_seconds: time spent waiting for them.
@@ -44,6 +45,7 @@ class RequestContext:
     generation: str | None = None
     outcome: str | None = None
     tool: str | None = None
+    caller: str = ""
     disconnected: bool = False
     engine_calls: int = 0
     engine_seconds: float = 0.0

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
 from index_mappings.generations import Stamp
+from service.errors import OverloadedError
 from service.runtime.circuit_breaker import CircuitBreaker, CircuitOpen
 from service.runtime.request_context import client_span, current
 from service.runtime.telemetry import NO_METRICS, Metrics
@@ -115,7 +116,8 @@ class _EngineCall:
         if error is None or isinstance(error, Exception):
             self._circuit.end(probing=self._probing, failed=isinstance(error, BackendUnavailable) and not gone)
         seconds = time.perf_counter() - self._started
-        outcome = "ok" if error is None else "gone" if gone else "unavailable"
+        refused = isinstance(error, OverloadedError)
+        outcome = "ok" if error is None else "refused" if refused else "gone" if gone else "unavailable"
         self._metrics.engine_call(self._operation, outcome, seconds)
         if (request := current()) is not None:
             request.engine_calls += 1

@@ -171,8 +171,8 @@ def _by_words(words: Sequence[str], slugs: Slugs) -> Tiers:
 def _one_word(word: str, slugs: Slugs) -> Tiers:
     # Each word of a name or of a main label begins a key (X2), so shops with such a word have a better tier.
     tiers: list[tuple[int, Clause]] = []
-    if len(named := _name_evidence(word)) > 1:
-        tiers.append((FindTier.INFIX, AnyOf(named)))
+    if is_part_evidence(word):
+        tiers.append((FindTier.INFIX, Infix("infixes", word)))
     if slugs[word]:
         tiers.append((FindTier.CATEGORY, Exact("categories", slugs[word])))
     return tuple(tiers)

@@ -21,6 +21,7 @@ from service.search.embedded.indices import OpenIndices, Readers, translate_erro
 from service.search.embedded.order import Address, RankedReader
 from service.search.embedded.queries import Filters, compile_filters, query_of
 from service.search.embedded.stamps import read_generations, read_live
+from service.search.embedded.threads import SearchThreads
 from service.search.embedded.typeahead import LocalTypeaheads, typeahead_scope
 from service.search.engine import Hit, Page, SearchRequest
 from service.search.failures import BackendUnavailable
@@ -62,6 +63,7 @@ class TantivyEngine:
         self._checks = FileChecks() if checks is None else checks
         self._indices = OpenIndices(root, self._checks)
         self._typeaheads = LocalTypeaheads(root, self._checks)
+        self._threads = SearchThreads()
 
     async def live(self) -> Stamp:
         """The stamp of the generation that the pointer file names.
@@ -78,16 +80,20 @@ class TantivyEngine:
         return await asyncio.to_thread(read_generations, self._root)
 
     async def search(self, stamp: Stamp, requests: Sequence[SearchRequest]) -> tuple[Page, ...]:
-        """Run searches, all in the event loop or all in one thread."""
+        """Run searches, all in the event loop or all in one thread.
+
+        Raises:
+            OverloadedError: no thread is free for them, nor soon.
+        """
         readers = self._indices.opened(stamp) or await self._indices.open(stamp)
         if all(map(_is_short, requests)):
             return _search_all(readers, requests)
-        return await asyncio.to_thread(_search_all, readers, requests)
+        return await self._threads.run(_search_all, readers, requests)
 
     async def scan(self, stamp: Stamp, plan: Plan) -> AsyncGenerator[tuple[Hit, ...], None]:
         """All hits in one batch: a reader stays as of one point in time."""
         readers = await self._indices.open(stamp)
-        yield await asyncio.to_thread(_scan, readers[plan.kind], plan)
+        yield await self._threads.run(_scan, readers[plan.kind], plan)
 
     async def typeahead(self, stamp: Stamp) -> "Typeahead":
         """Open the stamp's typeahead, and its indices too, so that no search has to wait for them."""
@@ -97,6 +103,7 @@ class TantivyEngine:
 
     async def close(self) -> None:
         """Release the readers, and stop the checks."""
+        await asyncio.to_thread(self._threads.close)
         await self._indices.close()
         await asyncio.to_thread(self._checks.close)
 

@@ -4,24 +4,26 @@ The document frequency of a term is available without a search, so most tiers of
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import tantivy
 from tantivy import Occur, Query
 
-from index_mappings.embedded import TRIGRAM_STEP
-from index_mappings.ngrams import SHORT_MAX, short_field, trigrams, trigrams_field
+from index_mappings.embedded import RUN_STEP
+from index_mappings.ngrams import SHORT_MAX, covering_runs, runs_field, short_field
 from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix
 
 _BASIC: Final = "basic"
 # Up to this number of terms are looked up one by one; more of them by one pass over the dictionary.
-_MAX_SINGLE_TERMS: Final = 16
+_MAX_SINGLE_TERMS: Final = 64
 # Prefixes longer than this are checked for any term before they are searched for.
 _LONG_PREFIX: Final = 24
 # Longer prefixes are searched for by a regular expression: its automaton grows with the number of characters, the other
 # one with the square.
 _MAX_FUZZY_PREFIX: Final = 64
+# A plan has at most one for each field and form of a query.
+_MAX_EXPRESSIONS: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +35,14 @@ class OpenIndex:
         rank: the name of the field that orders them.
         schema: of the index.
         searcher: reads the index.
+        expressions: the regular expressions of the last searches, by field and prefix.
     """
 
     kind: str
     rank: str
     schema: tantivy.Schema
     searcher: tantivy.Searcher
+    expressions: dict[tuple[str, str], Query] = field(default_factory=dict, compare=False)
 
 
 def query_of(index: OpenIndex, clause: Clause) -> Query | None:
@@ -107,10 +111,22 @@ def _prefix(index: OpenIndex, clause: Prefix) -> Query | None:
     if len(clause.text) > _LONG_PREFIX and not _has_term(index, clause):
         return None
     if len(clause.text) > _MAX_FUZZY_PREFIX:
-        letters = "".join(f"\\x{{{ord(letter):x}}}" for letter in clause.text)
-        return Query.regex_query(index.schema, clause.field, f"{letters}.*")
+        return _expression(index, clause)
     # With distance 0 this is a plain walk through the terms with this prefix.
     return Query.fuzzy_term_query(index.schema, clause.field, clause.text, distance=0, prefix=True)
+
+
+def _expression(index: OpenIndex, clause: Prefix) -> Query:
+    """The regular expression of a prefix; building one takes half a millisecond, and a plan has each several times."""
+    key = clause.field, clause.text
+    query = index.expressions.get(key)
+    if query is None:
+        letters = "".join(f"\\x{{{ord(letter):x}}}" for letter in clause.text)
+        query = Query.regex_query(index.schema, clause.field, f"{letters}.*")
+        if len(index.expressions) >= _MAX_EXPRESSIONS:
+            index.expressions.clear()
+        index.expressions[key] = query
+    return query
 
 
 def _has_term(index: OpenIndex, clause: Prefix) -> bool:
@@ -124,14 +140,15 @@ def _has_term(index: OpenIndex, clause: Prefix) -> bool:
 
 
 def _infix(index: OpenIndex, clause: Infix) -> Query | None:
-    parts = trigrams(clause.text)
-    if not parts:
+    runs = covering_runs(clause.text)
+    if not runs:
         return _term(index, short_field(clause.field), clause.text)
-    column = trigrams_field(clause.field)
-    terms = [_term(index, column, run) for run in parts]
-    if len(terms) == 1 or None in terms:
-        return terms[0] if len(terms) == 1 else None
-    return Query.phrase_query(index.schema, column, [(TRIGRAM_STEP * index, run) for index, run in enumerate(parts)])
+    column = runs_field(clause.field)
+    if len(runs) == 1:
+        return _term(index, column, clause.text)
+    if not all(index.searcher.doc_freq(column, run) for _, run in runs):
+        return None
+    return Query.phrase_query(index.schema, column, [(RUN_STEP * start, run) for start, run in runs])
 
 
 def _below(index: OpenIndex, clause: Below) -> Query | None:

@@ -21,9 +21,10 @@ from tests.support.catalogues import shop
 from tests.support.worlds import embedded_world
 
 # Characters that are next to one another in Unicode share most of their bytes, which makes the automaton small.
-SPREAD: Final = "".join(random.Random(1).sample(HAN, 400))  # noqa: S311 - the same each time
+SPREAD: Final = "".join(random.Random(1).sample(HAN, 560))  # noqa: S311 - the same each time
 NAMED: Final = SPREAD[:200]
-UNKNOWN: Final = SPREAD[200:]
+UNKNOWN: Final = SPREAD[200:400]
+TWO_WORDS: Final = (SPREAD[400:480], SPREAD[480:])
 _LONGEST: Final = 64
 
 
@@ -55,7 +56,12 @@ class RecordedQueries:
 @pytest.fixture
 async def snapshot(tmp_path: Path) -> AsyncIterator[Snapshot]:
     """A shop whose name has 200 Han characters, and one with a name that begins like it."""
-    shops = [shop(NAMED, "named.internal"), shop(f"{NAMED[:40]}\u5e97", "short.internal"), shop("Lumen")]
+    shops = [
+        shop(NAMED, "named.internal"),
+        shop(f"{NAMED[:40]}\u5e97", "short.internal"),
+        shop(" ".join(TWO_WORDS), "words.internal"),
+        shop("Lumen"),
+    ]
     backend = EmbeddedBackend(embedded_world(tmp_path, shops))
     yield await backend.snapshot()
     await backend.close()
@@ -75,6 +81,7 @@ def _in_words(text: str) -> str:
         pytest.param(NAMED[:40] + UNKNOWN[40:], 0, 12, id="begins like a shop's name"),
         pytest.param(_in_words(UNKNOWN), 0, 60, id="12 words of no shop"),
         pytest.param(_in_words(NAMED), 1, 60, id="12 words of a shop"),
+        pytest.param(" ".join(reversed(TWO_WORDS)), 1, 30, id="two words of a shop, the last one first"),
     ],
 )
 async def test_no_long_text_is_searched_for_by_distance(
@@ -88,3 +95,5 @@ async def test_no_long_text_is_searched_for_by_distance(
     # Looking up one term takes microseconds, and a text has fewer runs of three characters than characters.
     assert 0 < len([kind for kind in recorded.made if kind != "term_query"]) <= most
     assert recorded.made.count("term_query") <= len(text)
+    # One for each of two fields or words, however many searches of the plan have it.
+    assert recorded.made.count("regex_query") <= 2

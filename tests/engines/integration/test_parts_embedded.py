@@ -5,11 +5,11 @@ from typing import Final
 
 import pytest
 import tantivy
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from index_mappings.documents import ShopDocument
-from index_mappings.ngrams import is_part_evidence, short_parts, trigram_row, trigrams
+from index_mappings.ngrams import covering_runs, is_part_evidence, run_row, short_parts
 from indexer.projection.shops import project_shop
 from indexer.records.shop import ShopRecord
 from indexer.sinks.embedded.writing import finished, schema
@@ -19,22 +19,51 @@ from tests.support.catalogues import shop
 
 pytestmark = pytest.mark.rule("M3")
 
-_TEXTS: Final = st.text("ab緑", min_size=1, max_size=9)
+# Few characters, and longer texts that repeat themselves, so that parts occur often, and nearly.
+_TEXTS: Final = st.one_of(
+    st.text("ab緑", min_size=1, max_size=9),
+    st.builds(
+        lambda text, times, end: text * times + end,
+        st.text("ab緑", min_size=1, max_size=4),
+        st.integers(3, 50),
+        st.text("ab", max_size=2),
+    ),
+)
 
 
-def test_a_text_is_cut_into_overlapping_runs_and_texts_stay_separate() -> None:
-    assert trigrams("abcde") == ["abc", "bcd", "cde"]
-    assert trigrams("ab") == []
-    assert trigram_row(["abcd", "ab", "xyz"]) == ["abc", "bcd", " ", " ", "xyz"]
+def test_a_text_is_cut_into_overlapping_runs_of_each_length_and_no_part_reaches_from_text_to_text() -> None:
+    assert run_row(["abcd", "ab", "xyz"]) == ["abc", "bcd", " ", " ", " ", "xyz"]
+    assert run_row(["0123456789abc"])[-2:] == ["0123456789ab", "123456789abc"]
+
+
+@pytest.mark.parametrize("length", [3, 4, 11, 12, 47, 48, 199, 200])
+def test_a_part_of_any_length_is_covered_by_at_most_five_runs(length: int) -> None:
+    part = "".join(map(chr, range(0x4E00, 0x4E00 + length)))
+    runs = covering_runs(part)
+    assert all(part.startswith(run, start) for start, run in runs)
+    assert {at for start, run in runs for at in range(start, start + len(run))} == set(range(length))
+    assert 0 < len(runs) <= 5
+
+
+def test_a_part_that_is_shorter_than_a_run_has_none() -> None:
+    assert covering_runs("ab") == []
 
 
 def test_a_short_part_is_evidence_only_in_han_kana_or_hangul() -> None:
     assert short_parts(["ab", "a緑の"]) == ["a緑", "の", "緑", "緑の"]
 
 
-@settings(max_examples=40, deadline=None)
-@given(shops=st.lists(st.lists(_TEXTS, min_size=1, max_size=3), min_size=1, max_size=12), part=_TEXTS)
-def test_the_engine_finds_exactly_the_shops_with_the_part(shops: list[list[str]], part: str) -> None:
+@settings(max_examples=30, deadline=None)
+@example(shops=[["aabc", "xabd"]], part="abcabd", cut=0)
+@example(shops=[["a" * 70, "a" * 68]], part="a" * 100, cut=0)
+@given(
+    shops=st.lists(st.lists(_TEXTS, min_size=1, max_size=3), min_size=1, max_size=12),
+    part=_TEXTS,
+    cut=st.integers(0, 9),
+)
+def test_the_engine_finds_exactly_the_shops_with_the_part(shops: list[list[str]], part: str, cut: int) -> None:
+    # A text of a shop, cut at both ends, is a part more often than any other one.
+    part = shops[0][0][cut:-cut] if cut else part
     if not is_part_evidence(part):
         return
     index = tantivy.Index(schema("shops"))

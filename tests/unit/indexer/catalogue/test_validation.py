@@ -91,6 +91,21 @@ def test_a_key_that_comes_twice_without_versions_is_a_problem_as_in_a_build(tmp_
     ]  # fmt: skip
 
 
+def test_a_public_shop_with_more_than_200_forms_is_noted_and_valid(tmp_path: Path) -> None:
+    aliases = [f"{'a' * length}b" for length in range(100, 150)]
+    shops = [
+        {**LAMP, "aliases": aliases},  # fewer than 60 forms
+        shop("Many", id="many", aliases=[f"one {alias} two" for alias in aliases]),
+        shop("Hidden", id="hidden", aliases=[f"one {alias} two" for alias in aliases], visibility="under_review"),
+    ]
+    note = (
+        "shops.ndjson:2: name and aliases have 206 forms, by which the shop is found; over 200 make searches slower "
+        "and the index larger: leave out aliases that nobody types"
+    )
+    done = as_json(write_catalogue(tmp_path / "shops.ndjson", shops))
+    assert (done["valid"], done["notes"]) == (True, [note])
+
+
 def test_notes_name_what_a_build_would_leave_out(tmp_path: Path) -> None:
     hidden = shop("Hidden", id="h", visibility="removed")
     write_catalogue_directory(
