@@ -69,7 +69,7 @@ class TantivyEngine:
         Its two small files are read in the event loop: in a thread that takes more than twice as long.
         """
         stamp = read_live(self._root)
-        self._checks.refuse_damaged(stamp.generation)
+        self._indices.refuse_damaged(stamp.generation)
         self._checks.refuse_damaged(typeahead_scope(stamp))
         return stamp
 
@@ -81,13 +81,13 @@ class TantivyEngine:
         """Run searches, all in the event loop or all in one thread."""
         readers = self._indices.opened(stamp) or await self._indices.open(stamp)
         if all(map(_is_short, requests)):
-            return _search_all(readers, requests)
-        return await asyncio.to_thread(_search_all, readers, requests)
+            return self._search_all(stamp, readers, requests)
+        return await asyncio.to_thread(self._search_all, stamp, readers, requests)
 
     async def scan(self, stamp: Stamp, plan: Plan) -> AsyncGenerator[tuple[Hit, ...], None]:
         """All hits in one batch: a reader stays as of one point in time."""
         readers = await self._indices.open(stamp)
-        yield await asyncio.to_thread(_scan, readers[plan.kind], plan)
+        yield await asyncio.to_thread(self._scan, stamp, readers[plan.kind], plan)
 
     async def typeahead(self, stamp: Stamp) -> "Typeahead":
         """Open the stamp's typeahead, and its indices too, so that no search has to wait for them."""
@@ -100,14 +100,21 @@ class TantivyEngine:
         await self._indices.close()
         await asyncio.to_thread(self._checks.close)
 
+    @translate_errors
+    def _search_all(self, stamp: Stamp, readers: Readers, requests: Sequence[SearchRequest]) -> tuple[Page, ...]:
+        pages = tuple([_page(readers[request.plan.kind], request) for request in requests])
+        files = [file for kind in {request.plan.kind for request in requests} for file in readers[kind].files]
+        self._checks.refuse_cut(stamp.generation, files)
+        return pages
 
-@translate_errors
-def _search_all(readers: Readers, requests: Sequence[SearchRequest]) -> tuple[Page, ...]:
-    return tuple([_page(readers[request.plan.kind], request) for request in requests])
+    @translate_errors
+    def _scan(self, stamp: Stamp, reader: RankedReader, plan: Plan) -> tuple[Hit, ...]:
+        hits = _all_hits(reader, plan)
+        self._checks.refuse_cut(stamp.generation, reader.files)
+        return hits
 
 
-@translate_errors
-def _scan(reader: RankedReader, plan: Plan) -> tuple[Hit, ...]:
+def _all_hits(reader: RankedReader, plan: Plan) -> tuple[Hit, ...]:
     ((tier, clause),) = plan.tiers
     filters = compile_filters(reader.index, plan.filters, plan.excluded)
     query = query_of(reader.index, clause)
