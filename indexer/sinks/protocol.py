@@ -6,14 +6,16 @@ Also what both engines derive of a generation: its role, and a stamp that replac
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from index_mappings.generations import Stamp
 from index_mappings.operations import Operations
 from index_mappings.typeahead.segment import Shown
 from indexer.sinks.lease import Lease
+
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class Role(Enum):
@@ -34,21 +36,36 @@ class Generation:
         role: its role.
         stamp: its stamp; None before it is sealed.
         retired_at: when it ceased to be live; None if that is not known.
+        whole: whether it has its stamp and all indices, so that it can be published again.
     """
 
     name: str
     role: Role
     stamp: Stamp | None
     retired_at: datetime | None
+    whole: bool = True
 
 
-def role_of(name: str, live: str | None, previous: str | None, retired_at: datetime | None) -> Role:
-    """The role of a generation, from the pointers to the live and the previous one, and its mark of retirement."""
-    if name == live:
+def with_roles(found: Iterable[Generation], live: str | None, previous: str | None) -> tuple[Generation, ...]:
+    """Generations with their roles, from the pointers to the live and the previous one, and the marks of retirement.
+
+    If the pointer to the previous one is gone, or leads to one that has lost a part, the previous one is the whole one
+    that was live last: what was lost may be the live generation, whose successor then names it or none.
+    """
+    generations = tuple(found)
+    others = [one for one in generations if one.name != live and (one.name == previous or one.retired_at is not None)]
+    best = max(others, key=lambda one: (one.whole, one.name == previous, one.retired_at or _NEVER), default=None)
+    if best is not None and (best.whole or best.name == previous):
+        previous = best.name
+    return tuple(replace(one, role=_role_of(one, live, previous)) for one in generations)
+
+
+def _role_of(found: Generation, live: str | None, previous: str | None) -> Role:
+    if found.name == live:
         return Role.LIVE
-    if name == previous:
+    if found.name == previous:
         return Role.PREVIOUS
-    return Role.UNFINISHED if retired_at is None else Role.RETIRED
+    return Role.UNFINISHED if found.retired_at is None else Role.RETIRED
 
 
 def renewed(found: Stamp, generation: str, counts: Mapping[str, int], typeahead: str) -> Stamp:

@@ -31,10 +31,16 @@ if TYPE_CHECKING:
 
 # The engine answers that the live generation is unusable, so the stamp confirmed before must not be used either.
 _UNUSABLE: Final = (GenerationDamaged, NotReadable)
+_CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 FRESH_SECONDS: Final = 1.0
 MAX_AGE_SECONDS: Final = 2.0
 # A stamp is confirmed twice within its maximum age, and a few more times by `reload`.
 _MAX_CONFIRMATIONS: Final = 8
+
+
+def seconds() -> float:
+    """Seconds of a monotonic clock, including the machine's sleep if the system counts that: stamps age meanwhile."""
+    return time.clock_gettime(_CLOCK)
 
 
 class LiveStamp:
@@ -43,7 +49,7 @@ class LiveStamp:
     def __init__(
         self,
         load: Callable[[], Awaitable[Stamp]],
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = seconds,
         metrics: Metrics = NO_METRICS,
     ) -> None:
         """Read nothing yet.
@@ -158,7 +164,7 @@ _LOG: Final = logging.getLogger(__name__)
 class TypeaheadOpener:
     """Holds the typeahead opened last, and the running attempt to open the next one."""
 
-    def __init__(self, engine: Engine, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, engine: Engine, clock: Callable[[], float] = seconds) -> None:
         """Open nothing yet.
 
         Args:

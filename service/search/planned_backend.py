@@ -3,7 +3,6 @@
 A snapshot is one generation as of one stamp, with the typeahead and the categories of that stamp (C1, C2, M5).
 """
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -17,7 +16,7 @@ from service.runtime.request_context import current
 from service.runtime.telemetry import NO_METRICS, Metrics
 from service.search.engine import Engine, Page, SearchRequest
 from service.search.failures import TypeaheadNotOpen
-from service.search.live_generation import MAX_AGE_SECONDS, OPENING, READY, LiveStamp, TypeaheadOpener
+from service.search.live_generation import MAX_AGE_SECONDS, OPENING, READY, LiveStamp, TypeaheadOpener, seconds
 from service.search.plan import Clause, Plan, filter_clauses, find_plan, whole_query_match, word_evidence
 from service.search.protocol import (
     FindQuery,
@@ -48,7 +47,7 @@ class PlannedBackend:
         engine: Engine,
         category_cap: int = CATEGORY_CAP,
         metrics: Metrics = NO_METRICS,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = seconds,
     ) -> None:
         """Read nothing yet.
 

@@ -84,6 +84,19 @@ class CommittedFiles:
         except (OSError, ValueError) as error:
             raise SinkError(f"the files of generation {self._generation} are not known: {error}") from error
 
+    def has_all(self, name: str) -> bool:
+        """Whether all files of a manifest exist in their sizes; reads none of them."""
+        try:
+            indices = self.manifest(name).indices.values()
+            sizes = [
+                ((self._directory / one.folder / file).stat().st_size, s.size)
+                for one in indices
+                for file, s in one.files.items()
+            ]
+        except (SinkError, OSError):
+            return False
+        return all(found == expected for found, expected in sizes)
+
     def damaged(self, name: str) -> tuple[tuple[str, str], ...]:
         """The kind and path of each missing or damaged file of a manifest; reads all of them."""
         try:

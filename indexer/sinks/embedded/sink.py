@@ -9,7 +9,14 @@ from datetime import datetime
 from pathlib import Path
 
 from index_mappings.documents import DOCUMENTS
-from index_mappings.embedded import generation_directory, pointer_path, pointer_text, retired_path, stamp_path
+from index_mappings.embedded import (
+    generation_directory,
+    index_directory,
+    pointer_path,
+    pointer_text,
+    retired_path,
+    stamp_path,
+)
 from index_mappings.generations import STAMP, Stamp, is_generation
 from indexer.sinks.embedded.bands import BAND_WIDTH
 from indexer.sinks.embedded.committing import CommittedFiles
@@ -26,7 +33,7 @@ from indexer.sinks.embedded.lease import EmbeddedLease
 from indexer.sinks.embedded.reading import EmbeddedReader
 from indexer.sinks.embedded.writing import EmbeddedEditor, EmbeddedWriter, generation_store
 from indexer.sinks.failures import SinkError
-from indexer.sinks.protocol import Generation, renewed, role_of
+from indexer.sinks.protocol import Generation, Role, renewed, with_roles
 from indexer.sinks.typeahead.background_merging import BackgroundMerging
 from indexer.sinks.typeahead.build import rebuild_typeahead
 from indexer.sinks.typeahead.editor import SMALL_SHOPS
@@ -54,14 +61,14 @@ class EmbeddedSink:
         return f"the embedded index {self._root.resolve()}"
 
     def live(self) -> Stamp | None:
-        """The stamp of the generation that the pointer names."""
+        """The stamp of the generation that the pointer names; None also if it is lost: a build replaces it."""
         live, _ = read_pointer(self._root)
-        return None if live is None else read_stamp(self._root, live)
+        return read_stamp(self._root, live) if live is not None and stamp_path(self._root, live).exists() else None
 
     def generations(self) -> tuple[Generation, ...]:
         """The existing directories."""
         live, previous = read_pointer(self._root)
-        return tuple(self._generation(name, live, previous) for name in self._names())
+        return with_roles(map(self._generation, self._names()), live, previous)
 
     def begin(self, generation: str) -> EmbeddedWriter:
         """Create the generation's directory, and remove the partial files of killed jobs."""
@@ -135,10 +142,15 @@ class EmbeddedSink:
             return []
         return sorted(path.name for path in directory.iterdir() if is_generation(path.name))
 
-    def _generation(self, name: str, live: str | None, previous: str | None) -> Generation:
+    def _generation(self, name: str) -> Generation:
         try:
             retired_at = datetime.fromisoformat(retired_path(self._root, name).read_text(encoding="ascii"))
         except (OSError, ValueError):
             retired_at = None
         stamp = read_stamp(self._root, name) if stamp_path(self._root, name).exists() else None
-        return Generation(name, role_of(name, live, previous, retired_at), stamp, retired_at)
+        whole = (
+            stamp is not None
+            and CommittedFiles(self._root, name).has_all(stamp.files)
+            and all(index_directory(self._root, name, kind).is_dir() for kind in DOCUMENTS)
+        )
+        return Generation(name, Role.UNFINISHED, stamp, retired_at, whole)

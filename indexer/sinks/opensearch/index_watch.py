@@ -97,7 +97,10 @@ class IndexWatch:
             self._red_checks += 1
             since = time.monotonic() - self._red_since
             if self._red_checks >= _RED_CHECKS and since >= self._lost_after:
-                raise IndexLostError(f"the index {self._index} has had a shard without any copy for {since:.0f} s")
+                raise IndexLostError(
+                    f"the index {self._index} has had a shard without any copy for {since:.0f} s;"
+                    " GET /_cluster/allocation/explain says why, such as a disk that is nearly full"
+                )
             return True
 
     def _is_red(self) -> bool:

@@ -19,6 +19,7 @@ from opensearchpy.exceptions import (
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import LeaseUnansweredError
 from indexer.sinks.lease_holder import LeaseHolder
+from indexer.sinks.opensearch.retries import cause_of
 
 LEASE: Final = "lease"
 _DOCUMENT_ID: Final = "lease"
@@ -121,7 +122,7 @@ def _answer_of(request: Callable[[], Any]) -> Mapping[str, Any]:
     try:
         answer: Mapping[str, Any] = request()
     except _REFUSALS as error:
-        raise SinkError(f"the engine refuses the lease: {type(error).__name__}") from error
+        raise SinkError(f"the engine refuses the lease: {cause_of(error)}") from error
     except OpenSearchException as error:
-        raise LeaseUnansweredError(f"the engine does not answer for the lease: {type(error).__name__}") from error
+        raise LeaseUnansweredError(f"the engine does not answer for the lease: {cause_of(error)}") from error
     return answer

@@ -15,6 +15,7 @@ from opensearchpy.exceptions import (
     NotFoundError,
     OpenSearchException,
     SSLError,
+    TransportError,
 )
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
@@ -25,6 +26,7 @@ from indexer.sinks.opensearch.index_watch import failure_of
 RETRY_S: Final = 60.0
 
 _LONGEST_PAUSE_S: Final = 5.0
+_BLOCKED: Final = "cluster_block_exception"
 _NO_INDEX: Final = "index_not_found_exception"
 _FINAL: Final = (NotFoundError, ConflictError)
 _EXPLANATIONS: Final[Mapping[type[OpenSearchException], str]] = {
@@ -62,7 +64,7 @@ def retry_transient(request: Callable[[], Answer], failure: str, seconds: float 
         return retrying(request)
     except OpenSearchException as error:
         kind = IndexLostError if isinstance(error, NotFoundError) and error.error == _NO_INDEX else SinkError
-        raise kind(f"{failure}: {_cause_of(error)}") from error
+        raise kind(f"{failure}: {cause_of(error)}") from error
 
 
 def none_if_missing(request: Callable[[], Answer], failure: str) -> Answer | None:
@@ -93,7 +95,10 @@ def delete_matching(client: OpenSearch, index: str, query: dict[str, Any], failu
     retry_transient(delete, failure)
 
 
-def _cause_of(error: OpenSearchException) -> str:
+def cause_of(error: OpenSearchException) -> str:
+    """The type of an error for a message, with an explanation where its name has none."""
+    if isinstance(error, TransportError) and error.error == _BLOCKED:
+        return "its indices are read-only, as on a full disk"
     if _is_certificate_error(error):
         return "SSLError, a certificate that is not trusted or not for this host"
     explanation = next((text for kind, text in _EXPLANATIONS.items() if isinstance(error, kind)), None)

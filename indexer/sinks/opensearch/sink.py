@@ -30,7 +30,7 @@ from indexer.sinks.opensearch.lease import OpenSearchLease
 from indexer.sinks.opensearch.retries import none_if_missing, retry_transient
 from indexer.sinks.opensearch.typeahead import TypeaheadOptions, TypeaheadStores
 from indexer.sinks.opensearch.writing import ALIASED, KINDS, OpenSearchWriter, Shape
-from indexer.sinks.protocol import Generation, role_of
+from indexer.sinks.protocol import Generation, Role, with_roles
 from indexer.sinks.typeahead.background_merging import BackgroundMerging
 from indexer.sinks.typeahead.segment_file import fetch_manifest
 from shop_directory.settings.locations import OPEN_ACCESS, ClusterAccess
@@ -57,15 +57,8 @@ class OpenSearchSink:
     ) -> None:
         """Prepare; the first request connects.
 
-        Args:
-            urls: the cluster's nodes.
-            prefix: the prefix of all index names.
-            shards: primary shards of each index of documents.
-            letters: the file for documents that the engine refuses.
-            pace: sizes and times of bulk requests.
-            replicas: copies of each shard; None for one if there are several data nodes, else none.
-            access: credentials and certificates of the cluster.
-            typeahead: the local folder of typeaheads, and the readers to wait for.
+        `shards` are primary shards of each index of documents, `replicas` copies of each; None is one if there are
+        several data nodes, else none. `letters` is the file for documents that the engine refuses.
         """
         pace = pace or Pace()
         self._client = open_client(urls, access, pace.requests + 2)
@@ -95,7 +88,9 @@ class OpenSearchSink:
         live, previous = (
             self._generation_behind(alias) for alias in (alias_name(self._prefix, STAMP), previous_alias(self._prefix))
         )
-        return tuple(self._generation(name, live, previous) for name in sorted(self._indices()))
+        names = self._names()
+        generations = sorted({found for name in names if (found := self._generation_of(name)) is not None})
+        return with_roles((self._generation(generation, names) for generation in generations), live, previous)
 
     def begin(self, generation: str) -> OpenSearchWriter:
         """Create the generation's indices, with their replicas."""
@@ -130,10 +125,11 @@ class OpenSearchSink:
     def publish(self, generation: str, replaced: str | None) -> None:
         """Move all aliases in one step."""
         actions: list[dict[str, Any]] = []
+        names = self._names()
         for kind in ALIASED:
             alias = alias_name(self._prefix, kind)
-            if replaced is not None:
-                old = index_name(self._prefix, kind, replaced)
+            # An index of the live generation may be lost, which a build repairs; the stamp's decides who is first.
+            if replaced is not None and ((old := index_name(self._prefix, kind, replaced)) in names or kind == STAMP):
                 actions.append({"remove": {"index": old, "alias": alias, "must_exist": True}})
             # `is_write_index` lets the later of two first publishers fail, which replace nothing.
             new = index_name(self._prefix, kind, generation)
@@ -249,12 +245,14 @@ class OpenSearchSink:
             raise SinkError(f"{failure}: it leads to {len(found)} indices")
         return None if found is None else self._generation_of(next(iter(found)))
 
-    def _indices(self) -> set[str]:
-        names = retry_transient(
-            lambda: self._client.indices.get(index=f"{self._prefix}-*", params={"expand_wildcards": "all"}),
-            "the generations could not be listed",
+    def _names(self) -> frozenset[str]:
+        """The names of all indices with the prefix."""
+        return frozenset(
+            retry_transient(
+                lambda: self._client.indices.get(index=f"{self._prefix}-*", params={"expand_wildcards": "all"}),
+                "the generations could not be listed",
+            )
         )
-        return {generation for name in names if (generation := self._generation_of(name)) is not None}
 
     def _generation_of(self, name: str) -> str | None:
         for kind in KINDS:
@@ -263,7 +261,7 @@ class OpenSearchSink:
                 return generation
         return None
 
-    def _generation(self, name: str, live: str | None, previous: str | None) -> Generation:
+    def _generation(self, name: str, names: frozenset[str]) -> Generation:
         index = index_name(self._prefix, STAMP, name)
         found = none_if_missing(
             lambda: self._client.get(index=index, id=RETIRED_ID), f"generation {name} cannot be read"
@@ -272,4 +270,6 @@ class OpenSearchSink:
             retired_at = None if found is None else datetime.fromisoformat(found["_source"]["stamp"]["retired_at"])
         except (ValueError, KeyError):
             retired_at = None
-        return Generation(name, role_of(name, live, previous, retired_at), self._stamp(index), retired_at)
+        stamp = self._stamp(index)
+        whole = stamp is not None and all(index_name(self._prefix, kind, name) in names for kind in KINDS)
+        return Generation(name, Role.UNFINISHED, stamp, retired_at, whole)

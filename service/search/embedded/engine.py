@@ -71,7 +71,7 @@ class TantivyEngine:
         Its two small files are read in the event loop: in a thread that takes more than twice as long.
         """
         stamp = read_live(self._root)
-        self._checks.refuse_damaged(stamp.generation)
+        self._indices.refuse_damaged(stamp.generation)
         self._checks.refuse_damaged(typeahead_scope(stamp))
         return stamp
 
@@ -87,13 +87,13 @@ class TantivyEngine:
         """
         readers = self._indices.opened(stamp) or await self._indices.open(stamp)
         if all(map(_is_short, requests)):
-            return _search_all(readers, requests)
-        return await self._threads.run(_search_all, readers, requests)
+            return self._search_all(stamp, readers, requests)
+        return await self._threads.run(self._search_all, stamp, readers, requests)
 
     async def scan(self, stamp: Stamp, plan: Plan) -> AsyncGenerator[tuple[Hit, ...], None]:
         """All hits in one batch: a reader stays as of one point in time."""
         readers = await self._indices.open(stamp)
-        yield await self._threads.run(_scan, readers[plan.kind], plan)
+        yield await self._threads.run(self._scan, stamp, readers[plan.kind], plan)
 
     async def typeahead(self, stamp: Stamp) -> "Typeahead":
         """Open the stamp's typeahead, and its indices too, so that no search has to wait for them."""
@@ -107,14 +107,21 @@ class TantivyEngine:
         await self._indices.close()
         await asyncio.to_thread(self._checks.close)
 
+    @translate_errors
+    def _search_all(self, stamp: Stamp, readers: Readers, requests: Sequence[SearchRequest]) -> tuple[Page, ...]:
+        pages = tuple([_page(readers[request.plan.kind], request) for request in requests])
+        files = [file for kind in {request.plan.kind for request in requests} for file in readers[kind].files]
+        self._checks.refuse_cut(stamp.generation, files)
+        return pages
 
-@translate_errors
-def _search_all(readers: Readers, requests: Sequence[SearchRequest]) -> tuple[Page, ...]:
-    return tuple([_page(readers[request.plan.kind], request) for request in requests])
+    @translate_errors
+    def _scan(self, stamp: Stamp, reader: RankedReader, plan: Plan) -> tuple[Hit, ...]:
+        hits = _all_hits(reader, plan)
+        self._checks.refuse_cut(stamp.generation, reader.files)
+        return hits
 
 
-@translate_errors
-def _scan(reader: RankedReader, plan: Plan) -> tuple[Hit, ...]:
+def _all_hits(reader: RankedReader, plan: Plan) -> tuple[Hit, ...]:
     ((tier, clause),) = plan.tiers
     filters = compile_filters(reader.index, plan.filters, plan.excluded)
     query = query_of(reader.index, clause)
@@ -168,7 +175,7 @@ def _first_hits(reader: RankedReader, plan: Plan, filters: Filters, limit: int) 
     """The first hits, tier by tier."""
     hits: list[Hit] = []
     seen: set[Address] = set()
-    for tier, clause in plan.tiers:
+    for tier, clause in plan.steps:
         if hits:
             _raise_if_abandoned()
         query = query_of(reader.index, clause)
@@ -188,7 +195,7 @@ def _later_hits(reader: RankedReader, plan: Plan, filters: Filters, offset: int,
     hits: list[Hit] = []
     better: list[Clause] = []
     skipped = 0
-    for tier, clause in plan.tiers:
+    for tier, clause in plan.steps:
         if len(hits) >= limit:
             break
         _raise_if_abandoned()

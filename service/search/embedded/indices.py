@@ -12,7 +12,7 @@ import tantivy
 from index_mappings.documents import sort_field
 from index_mappings.embedded import generation_directory
 from index_mappings.generations import Stamp
-from index_mappings.integrity import FilesManifest, committed_directory, files_manifest_path
+from index_mappings.integrity import META_FILE, FilesManifest, committed_directory, files_manifest_path
 from service.runtime.request_context import detached_from_request
 from service.search.embedded.checks import CheckedFile, FileChecks
 from service.search.embedded.order import RankedReader
@@ -73,8 +73,21 @@ class OpenIndices:
         Raises:
             GenerationDamaged: a file of its generation is known to be damaged.
         """
-        self._checks.refuse_damaged(stamp.generation)
+        self.refuse_damaged(stamp.generation)
         return self._readers.get(stamp.key)
+
+    def refuse_damaged(self, generation: str) -> None:
+        """Raise if a file of a generation is known to be damaged, and close its readers: it may be replaced by a copy.
+
+        Raises:
+            GenerationDamaged: naming the file.
+        """
+        try:
+            self._checks.refuse_damaged(generation)
+        except GenerationDamaged:
+            for key in [key for key in self._readers if key[0] == generation]:
+                self._close(key)
+            raise
 
     async def open(self, stamp: Stamp) -> Readers:
         """The readers of a stamp by kind; they are opened in a thread, which reads all files that are not open yet.
@@ -97,8 +110,7 @@ class OpenIndices:
         if stamp.key not in self._readers:
             self._readers[stamp.key] = readers
             for old in list(self._readers)[:-_CACHED_READERS]:
-                del self._readers[old]
-                self._checks.release(old)
+                self._close(old)
         return readers
 
     async def close(self) -> None:
@@ -106,6 +118,10 @@ class OpenIndices:
         if self._attempts:
             await asyncio.wait(self._attempts.values())
         self._readers.clear()
+
+    def _close(self, key: tuple[str, int]) -> None:
+        del self._readers[key]
+        self._checks.release(key)
 
     def _ended(self, stamp: Stamp, attempt: asyncio.Task[Readers]) -> None:
         del self._attempts[stamp.key]
@@ -120,8 +136,10 @@ class OpenIndices:
             data = files_manifest_path(directory, stamp.files).read_bytes()
             manifest = FilesManifest.from_bytes(data, stamp.files)
             files = _files(directory, stamp.generation, manifest)
-            self._checks.check(stamp.generation, files)
-            readers = {kind: _reader(directory, kind, index.folder) for kind, index in manifest.indices.items()}
+            self._checks.check(stamp.generation, [file for some in files.values() for file in some])
+            indices = {kind: _index(directory, kind, index.folder) for kind, index in manifest.indices.items()}
+            # Opened after the engine has mapped them: what is mapped of a file that was replaced meanwhile is intact.
+            opened = self._checks.watch(stamp.generation, stamp.key, [file for some in files.values() for file in some])
         except FileNotFoundError as error:
             if read_stamp(self._root, stamp.generation) != stamp:
                 raise GenerationGone("the files that the stamp names were removed meanwhile") from error
@@ -130,25 +148,29 @@ class OpenIndices:
             raise GenerationDamaged(f"the list of the files of generation {stamp.generation} is damaged") from error
         except OSError as error:
             raise BackendUnavailable(f"cannot read the files of generation {stamp.generation}") from error
-        self._checks.watch(stamp.generation, stamp.key, files)
-        return readers
+        return {
+            kind: RankedReader(index, [opened[file].sized for file in files[kind] if file.path.name != META_FILE])
+            for kind, index in indices.items()
+        }
 
 
 @translate_errors
-def _reader(directory: Path, kind: str, folder: str) -> RankedReader:
+def _index(directory: Path, kind: str, folder: str) -> OpenIndex:
     index = tantivy.Index.open(str(committed_directory(directory) / folder))
     # The files of this folder never change: the next stamp names another folder.
     index.config_reader("manual")
-    return RankedReader(OpenIndex(kind, sort_field(kind), index.schema, index.searcher()))
+    return OpenIndex(kind, sort_field(kind), index.schema, index.searcher())
 
 
-def _files(directory: Path, generation: str, manifest: FilesManifest) -> list[CheckedFile]:
+def _files(directory: Path, generation: str, manifest: FilesManifest) -> dict[str, list[CheckedFile]]:
     folder = committed_directory(directory)
-    return [
-        CheckedFile(folder / index.folder / name, f"{kind}/{name} of generation {generation}", expected)
+    return {
+        kind: [
+            CheckedFile(folder / index.folder / name, f"{kind}/{name} of generation {generation}", expected)
+            for name, expected in index.files.items()
+        ]
         for kind, index in manifest.indices.items()
-        for name, expected in index.files.items()
-    ]
+    }
 
 
 def _name(error: FileNotFoundError) -> str:

@@ -13,6 +13,7 @@ import tantivy
 from tantivy import Order, Query
 
 from index_mappings.embedded import BAND_COLUMN, STORED_COLUMN
+from service.search.embedded.checks import SizedFile
 from service.search.embedded.queries import OpenIndex
 
 # A document's segment and its position in the segment, as one number.
@@ -66,10 +67,12 @@ class RankedReader:
 
     Attributes:
         index: the open index.
+        files: its files that are mapped into memory.
     """
 
-    def __init__(self, index: OpenIndex) -> None:
+    def __init__(self, index: OpenIndex, files: Sequence[SizedFile]) -> None:
         self.index = index
+        self.files = files
         self._searcher = index.searcher
         self._documents = DocumentCache(index)
 

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from service.search.typeahead.typeahead import Typeahead
 
 _SCAN_BATCH: Final = 5_000
-_STAMP_ATTEMPTS: Final = 3
+# The shares of the timeout of the attempts to read the stamp: the last one is for nodes that are slow, but answer.
+_STAMP_ATTEMPTS: Final = (0.2, 0.2, 0.6)
 
 
 class OpenSearchBackend(PlannedBackend):
@@ -86,7 +87,6 @@ class OpenSearchEngine:
     ) -> None:
         self._prefix = prefix
         self._timeout = timeout
-        self._stamp_timeout = timeout / _STAMP_ATTEMPTS
         self._client = connect(urls, timeout, access)
         self._fetcher = TypeaheadFetcher(self._client, prefix, location.folder(prefix), location.most_bytes, metrics)
         self._typeaheads = FetchedTypeaheads(self._fetcher, metrics)
@@ -107,15 +107,17 @@ class OpenSearchEngine:
         They are read fast unless their shard copy is on a hanging node. So the timeout is split into several attempts,
         as the next one may read another copy.
         """
+        shares = iter(_STAMP_ATTEMPTS)
 
         async def read() -> dict[str, Any]:
-            params = {"request_timeout": self._stamp_timeout}
+            params = {"request_timeout": self._timeout * next(shares)}
             transport = self._client.transport
             response: dict[str, Any] = await transport.perform_request("GET", "/_mget", params=params, body=body)
             return response
 
         on_timeout = retry_if_exception_type(ConnectionTimeout)
-        return await AsyncRetrying(retry=on_timeout, stop=stop_after_attempt(_STAMP_ATTEMPTS), reraise=True)(read)
+        attempts = stop_after_attempt(len(_STAMP_ATTEMPTS))
+        return await AsyncRetrying(retry=on_timeout, stop=attempts, reraise=True)(read)
 
     async def generations(self) -> Generations:
         """Both stamps and the operations document, read by one request."""

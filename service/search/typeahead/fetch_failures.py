@@ -5,7 +5,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from errno import EACCES, EDQUOT, EFBIG, ENOSPC, EPERM, EROFS, errorcode
+from errno import EACCES, EDQUOT, EFBIG, EMFILE, ENFILE, ENOSPC, EPERM, EROFS, errorcode
 from typing import Final
 
 from opensearchpy.exceptions import AuthorizationException, NotFoundError, OpenSearchException
@@ -16,6 +16,10 @@ FULL: Final = "the folder for its files has no room left. Give SHOP_DIRECTORY_TY
 READ_ONLY: Final = (
     "the folder for its files cannot be written by this process alone. "
     "Mount a volume or a tmpfs of its own at SHOP_DIRECTORY_TYPEAHEAD_DIR"
+)
+TOO_MANY_OPEN: Final = (
+    "the process may open no more files. Raise its limit of file descriptors (ulimit -Hn), or lower "
+    "SHOP_DIRECTORY_MAX_CONNECTIONS"
 )
 DAMAGED: Final = (
     "its files in the index are damaged. Run shop-directory index verify --repair, or build the index again"
@@ -58,4 +62,6 @@ def _disk_message(error: OSError) -> str:
         return FULL
     if error.errno in _NO_PERMISSION:
         return READ_ONLY
+    if error.errno in {EMFILE, ENFILE}:
+        return TOO_MANY_OPEN
     return f"the folder for its files cannot be used ({errorcode.get(error.errno or 0, 'unknown')})"

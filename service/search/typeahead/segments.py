@@ -27,6 +27,7 @@ from index_mappings.typeahead.segment import (
     segment_path,
 )
 from service.search.categories import CategoryTable
+from service.search.failures import GenerationDamaged
 from service.search.plan import Clause, meets
 from service.search.protocol import SuggestedShop, Suggestion
 from service.search.typeahead.checks import check_bounds
@@ -65,6 +66,8 @@ class Segment:
         parts = {name: _array(data, header, name) for name in ARRAYS}
         check_bounds(header, parts)
         self.bytes = len(data)
+        self._name = path.name
+        self._mapped = data.obj if isinstance(data.obj, mmap.mmap) else None
         self.shops = header.shops
         self.cache: dict[int, Suggestion] = {}
         extents = [bound for name in arrays.ARRAYS for bound in _extent(header, name)]
@@ -84,25 +87,27 @@ class Segment:
     def best(  # noqa: PLR0917 - the kernel's arguments, in its order
         self, removed: Array, query: Array, forms: int, meant: Array, limit: int, country: str | None, flags: int
     ) -> list[Suggestion]:
-        """The best shops for a suggest request.
+        """The best shops for a suggest request. Raises GenerationDamaged if the file was cut short.
 
         `country` is an upper-case ISO code or None; all other arguments are those of the kernel's `suggest`.
         """
         number = ANY_COUNTRY if country is None else self._countries.get(country, 0)
         entries = self._suggest(removed, query, forms, meant, NOTHING, limit, number, flags).tolist()
+        self._refuse_cut()
         cache, read = self.cache, self._suggestion
         return [cache.get(entry) or read(entry) for entry in entries]
 
     def near(  # noqa: PLR0917 - the kernel's arguments, in its order
         self, removed: Array, query: Array, forms: int, passing: Array, limit: int, flags: int, matched: Clause | None
     ) -> list[Suggestion]:
-        """The best shops of the tiers 3 and 2 (M6), without those that meet the clause `matched`.
+        """The best shops of the tiers 3 and 2 (M6), without those that meet the clause `matched`. Raises as `best`.
 
         All other arguments are those of the kernel's `suggest`.
         """
         most = limit
         while True:
             entries = self._suggest(removed, query, forms, NOTHING, passing, most, ANY_COUNTRY, flags | NEAR).tolist()
+            self._refuse_cut()
             found = entries
             if matched is not None:
                 found = [entry for entry in entries if not meets(self._evidence(entry >> TIER_BITS), matched)]
@@ -132,6 +137,15 @@ class Segment:
         for prefix in prefixes:
             bits &= ~_bitmap(self._shops_with_key_prefix(prefix), words)
         return read_only(bits)
+
+    def is_cut(self) -> bool:
+        """Whether the mapped file was cut short: the rest of its last page reads as zeros."""
+        return self._mapped is not None and self._mapped.size() != self.bytes
+
+    def _refuse_cut(self) -> None:
+        """Raise between reading from the file and answering, if the file was cut short (E3)."""
+        if self.is_cut():
+            raise GenerationDamaged(f"the file {self._name} of the typeahead is damaged")
 
     def _shops_with_key_prefix(self, text: str) -> Array:
         """The numbers of the shops with a key that begins with a text, in any order, with repeats."""
@@ -215,7 +229,7 @@ class SegmentPool:
         """
         with self._lock:
             segment = self._open.get(name)
-            if segment is None:
+            if segment is None or segment.is_cut():
                 path = segment_path(directory, name)
                 try:
                     segment = self._open[name] = Segment(path)

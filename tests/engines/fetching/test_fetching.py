@@ -8,7 +8,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +20,14 @@ from index_mappings.typeahead.manifest import SegmentUse, manifest_path
 from index_mappings.typeahead.segment import segment_path
 from service.runtime.telemetry import Metrics
 from service.search.failures import GenerationGone, TypeaheadUnavailable
-from service.search.typeahead.fetch_failures import DAMAGED, ENGINE_UNAVAILABLE, FULL, MISSING, READ_ONLY
+from service.search.typeahead.fetch_failures import (
+    DAMAGED,
+    ENGINE_UNAVAILABLE,
+    FULL,
+    MISSING,
+    READ_ONLY,
+    TOO_MANY_OPEN,
+)
 from service.search.typeahead.fetching import TypeaheadFetcher
 from tests.engines.fetching.files import GENERATION, Files, written_to
 from tests.support.real.opensearch import OpenSearchNode
@@ -256,6 +263,20 @@ async def test_a_disk_without_room_is_an_error_until_there_is_some(files: Files,
         await fetcher.fetch(GENERATION, name)
 
 
+async def test_no_file_is_left_half_written_where_the_process_may_open_no_more(files: Files, tmp_path: Path) -> None:
+    first, name = (files.manifest((files.segment(LARGE, seed),)) for seed in (1, 2))
+    async with files.fetcher(tmp_path / "folder") as fetcher:
+        await fetcher.fetch(GENERATION, first)  # its connections stay open
+        fetched = _names(fetcher.directory)
+        for count in (0, 1, 2):
+            with _descriptors_left(count):
+                assert await _failure(fetcher, name) == TOO_MANY_OPEN
+            assert _names(fetcher.directory) == fetched
+        with _descriptors_left(3):
+            await fetcher.fetch(GENERATION, name)
+        assert _names(fetcher.directory) > fetched
+
+
 async def test_a_folder_that_others_can_write_is_not_used(files: Files, tmp_path: Path) -> None:
     name = files.manifest((files.segment(1_000),))
     (tmp_path / "folder").mkdir()
@@ -313,6 +334,26 @@ async def _failure(fetcher: TypeaheadFetcher, name: str) -> str:
     with pytest.raises(TypeaheadUnavailable) as failure:
         await fetcher.fetch(GENERATION, name)
     return str(failure.value)
+
+
+@contextmanager
+def _descriptors_left(count: int) -> Iterator[None]:
+    """This process can open so many more files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(int(path.name) for path in Path("/dev/fd").iterdir()) + 8, hard))
+    held: list[int] = []
+    try:
+        with suppress(OSError):
+            while True:
+                held.append(os.open(os.devnull, os.O_RDONLY))
+        while count:
+            os.close(held.pop())
+            count -= 1
+        yield
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 @contextmanager

@@ -53,7 +53,7 @@ async def test_each_generation_is_listed_with_its_role_its_stamp_and_since_when_
         Generation(previous.generation, Role.PREVIOUS, previous, NOON),
         Generation(live.generation, Role.LIVE, live, None),
         Generation(waiting.generation, Role.UNFINISHED, waiting, None),
-        Generation(begun, Role.UNFINISHED, None, None),
+        Generation(begun, Role.UNFINISHED, None, None, whole=False),
     )
     assert (engine.sink.live(), (await engine.backend.refresh()).stamp) == (live, live)
 

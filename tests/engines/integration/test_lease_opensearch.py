@@ -220,3 +220,22 @@ def test_a_short_silence_of_the_engine_is_survived_and_a_long_one_loses_the_leas
         other.acquire("prune", 0)
         node.kill()
         other.release()
+
+
+@pytest.mark.opensearch
+@pytest.mark.rule("G4")
+def test_a_full_disk_is_named_where_the_lease_cannot_be_written(location: LeaseLocation, client: OpenSearch) -> None:
+    holding_it = location.ask()
+    holding_it.acquire("follow", 0)
+    holding_it.release()
+    index, block = f"{location.prefix}-lease", "index.blocks.read_only_allow_delete"
+    client.indices.put_settings(index=index, body={block: True})
+    try:
+        with pytest.raises(
+            SinkError, match=r"^the engine does not answer for the lease: its indices are read-only, as on"
+        ):
+            location.ask().acquire("build", 0)
+    finally:
+        client.indices.put_settings(index=index, body={block: None})
+    with holding(location.ask(), "build", 0):
+        pass

@@ -22,8 +22,10 @@ from service.search.plan import MATCH_ALL, Plan
 from service.search.planned_backend import snapshot_of
 from service.search.protocol import SearchBackend, Snapshot
 from service.search.related_records import CouponQuery
+from service.search.typeahead.folder import FolderLocation
 from tests.engines.conftest import Engine, OpenSearchLocation
 from tests.engines.integration.generations import Documents, projected, publish
+from tests.processes.load.relay import counting_relay
 from tests.rules.backends.asking import find, names, suggest
 from tests.support.catalogues import coupon, offer, shipping, shop, trust
 from tests.support.real.opensearch import OpenSearchNode
@@ -237,3 +239,18 @@ async def test_a_request_past_the_time_limit_is_a_failure(
             await question
         assert type(failure.value) is BackendUnavailable
     await hasty.close()
+
+
+@pytest.mark.rule("E3", "C1")
+async def test_the_stamp_of_a_node_that_takes_half_a_second_for_each_answer_is_read(
+    opensearch_location: OpenSearchLocation, opensearch_engine: Engine, documents: Documents, tmp_path: Path
+) -> None:
+    stamp = publish(opensearch_engine.sink, documents)
+    with counting_relay(opensearch_location.url) as relay:
+        relay.delay = 0.6
+        location = FolderLocation(tmp_path / "folder")
+        engine = OpenSearchEngine([relay.url], opensearch_location.prefix, timeout=1.5, location=location)
+        started = time.monotonic()
+        assert await engine.live() == stamp
+        assert time.monotonic() - started < _BOUND_S
+        await engine.close()

@@ -1,20 +1,23 @@
 """Going back to the previous generation: what the bad build brought is gone, and nothing hidden since is shown (G2)."""
 
 import shutil
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from opensearchpy import OpenSearch
 
+from index_mappings.embedded import generation_directory
 from index_mappings.generations import Stamp
-from indexer.jobs.retention import prune
+from indexer.jobs.retention import prune, remove_unfinished
 from indexer.jobs.rollback import roll_back
 from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import Role, Sink
 from indexer.sources.changes.file import ChangeFile
 from indexer.state.state import StateError
-from tests.engines.conftest import Engine
+from tests.engines.conftest import Engine, OpenSearchLocation
 from tests.engines.following.followed import FollowedIndex
 from tests.rules.backends.asking import find, names
 from tests.support.catalogues import coupon, offer, shop
@@ -149,3 +152,54 @@ def test_without_a_previous_generation_there_is_nothing_to_go_back_to(engine: En
     assert len(prune(engine.sink, catalogue.states, later, keep_previous=False)) == 2
     with pytest.raises(SinkError, match="there is no previous generation to roll back to"):
         roll_back(engine.sink, catalogue.states, None)
+
+
+async def _after_a_loss(engine: Engine, catalogue: Catalogue, lose: Callable[[Stamp], object]) -> None:
+    """Assert that a build repairs a lost live generation, and that the one before can be gone back to."""
+    good = catalogue.publish(LAMP, BOOK)
+    lost = catalogue.publish(LAMP)
+    engine.sink.retire(good.generation, datetime.now(UTC) - timedelta(days=1))
+    lose(lost)
+    mended = catalogue.publish(LAMP, TEAPOT)
+    assert names((await find(await engine.backend.refresh(), "")).shops) == ["Lamp", "Teapot"]
+    roles = {found.name: found.role for found in engine.sink.generations()}
+    assert (roles[good.generation], roles[mended.generation]) == (Role.PREVIOUS, Role.LIVE)
+    later = datetime.now(UTC) + timedelta(days=1)
+    remove_unfinished(engine.sink, catalogue.states, later)
+    prune(engine.sink, catalogue.states, later)
+    assert {found.name: found.role for found in engine.sink.generations()} == {
+        good.generation: Role.PREVIOUS,
+        mended.generation: Role.LIVE,
+    }
+    assert roll_back(engine.sink, catalogue.states, None).stamp.generation == good.generation
+    assert names((await find(await engine.backend.refresh(), "")).shops) == ["Book", "Lamp"]
+
+
+@pytest.mark.opensearch
+@pytest.mark.rule("G2")
+@pytest.mark.parametrize("kinds", [("*",), ("stamp",), ("offers", "typeahead")], ids="-".join)
+async def test_after_indices_of_the_live_generation_were_lost_a_build_leaves_a_generation_to_go_back_to(
+    opensearch_engine: Engine,
+    opensearch_location: OpenSearchLocation,
+    client: OpenSearch,
+    tmp_path: Path,
+    kinds: tuple[str, ...],
+) -> None:
+    def lose(live: Stamp) -> None:
+        for kind in kinds:
+            for name in client.indices.get(index=f"{opensearch_location.prefix}-{kind}-{live.generation}"):
+                client.indices.delete(index=name)
+
+    await _after_a_loss(opensearch_engine, Catalogue(tmp_path, opensearch_engine.sink), lose)
+
+
+@pytest.mark.rule("G2")
+@pytest.mark.parametrize("lost", ["", "stamp.json", "offers", "committed"])
+async def test_after_files_of_the_live_generation_were_lost_a_build_leaves_a_generation_to_go_back_to(
+    embedded_engine: Engine, tmp_path: Path, lost: str
+) -> None:
+    def lose(live: Stamp) -> None:
+        path = generation_directory(tmp_path / "index", live.generation) / lost
+        path.unlink() if path.is_file() else shutil.rmtree(path)
+
+    await _after_a_loss(embedded_engine, Catalogue(tmp_path, embedded_engine.sink), lose)

@@ -1,5 +1,6 @@
 """What checking files costs: each is read once for all stamps that share it, and slowly afterwards (E3)."""
 
+import os
 import time
 from pathlib import Path
 from threading import Event, Thread
@@ -54,6 +55,29 @@ def test_a_file_that_is_open_is_not_read_again_for_a_later_stamp(tmp_path: Path)
     checks.release("first")
     with pytest.raises(GenerationDamaged, match=r"^the file a file is damaged$"):
         checks.check("generation", [file])
+    checks.close()
+
+
+@pytest.mark.rule("E3")
+def test_a_file_that_lost_its_end_is_found_while_another_is_read_for_hours(tmp_path: Path) -> None:
+    reading, damaged = Event(), Event()
+
+    class Noticing(Metrics):
+        def index_checked(self, _size: int) -> None:
+            reading.set()
+
+        def index_damaged(self, _count: int) -> None:
+            damaged.set()
+
+    checks = FileChecks(Noticing(), rate=1.0, pause=0.0)
+    long, file = _file(tmp_path, bytes(16 * 1024), "long"), _file(tmp_path, b"whole")
+    checks.watch("generation", "stamp", [long, file])
+    assert reading.wait(10)
+    os.truncate(file.path, 4)
+    assert damaged.wait(10)
+    assert checks.rounds == 0
+    with pytest.raises(GenerationDamaged, match=r"^the file a file is damaged$"):
+        checks.refuse_damaged("generation")
     checks.close()
 
 

@@ -6,13 +6,13 @@
 import asyncio
 import os
 import random
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from service.search.embedded.checks import CheckedFile, FileChecks
+from service.search.embedded.checks import CheckedFile, FileChecks, OpenFile
 from tests.engines.integrity.world import UNAVAILABLE, Damage, DamagedWorld, answers
 
 FLIPS: Final = int(os.environ.get("SHOP_DIRECTORY_FLIPS", "60"))
@@ -68,8 +68,9 @@ class _NoChecks(FileChecks):
     def check(self, scope: str, files: Collection[CheckedFile]) -> None:
         """Take the files as they are."""
 
-    def watch(self, scope: str, owner: object, files: Collection[CheckedFile]) -> None:
+    def watch(self, _scope: str, _owner: object, files: Collection[CheckedFile]) -> Mapping[CheckedFile, OpenFile]:
         """Never read them again."""
+        return {file: OpenFile(file) for file in files}
 
 
 async def _misleading_flip(world: DamagedWorld, right: dict[str, str]) -> Damage:
@@ -106,6 +107,25 @@ async def test_a_flip_that_would_change_an_answer_is_a_failure_before_the_start_
     found = await answers(backend)
     damage.do()
     assert (wrong(found, right), set(found.values())) == ([], {UNAVAILABLE})
+    await _rounds(checks, 1)
+    assert await answers(backend) == right
+    await backend.close()
+
+
+async def test_where_a_damaged_file_was_replaced_by_a_copy_the_copy_is_answered_from(tmp_path: Path) -> None:
+    world = DamagedWorld(tmp_path, shops=12)
+    world.sink.close()
+    right = await _right(world)
+    damage = await _misleading_flip(world, right)
+    copy = tmp_path / "copy"
+    copy.write_bytes(damage.path.read_bytes())
+    checks = FileChecks(rate=1e9, pause=0.01)
+    backend = world.backend(checks)
+    await backend.refresh()
+    damage.do()
+    await _rounds(checks, 1)
+    assert set((await answers(backend)).values()) == {UNAVAILABLE}
+    copy.replace(damage.path)  # what was mapped before is damaged still
     await _rounds(checks, 1)
     assert await answers(backend) == right
     await backend.close()

@@ -16,8 +16,12 @@ from typing import Any, Final
 import pytest
 
 from index_mappings.integrity import COMMITTED
-from tests.engines.integrity.test_damage import damages
-from tests.engines.integrity.world import DamagedWorld
+from service.search.embedded.checks import FileChecks
+from service.search.failures import GenerationDamaged
+from service.search.protocol import SuggestQuery
+from service.search.typeahead import segments
+from tests.engines.integrity.test_damage import damages, wrong
+from tests.engines.integrity.world import UNAVAILABLE, Damage, DamagedWorld, answers
 from tests.support.served import get, post
 from tests.support.service_process import Service, serving
 
@@ -34,6 +38,57 @@ _SUGGESTIONS: Final = tuple(f"/suggest?q={q}" for q in ("l", "lumen", "kestrle",
 _LOG: Final = logging.getLogger(__name__)
 # Stamp and cached answers are trusted for two seconds, and all files of this small generation are read in two.
 _FOUND_BOUND_S: Final = 10.0
+
+
+_NOT_MAPPED: Final = {".json", ".files"}
+_PAGE: Final = os.sysconf("SC_PAGE_SIZE")
+
+
+def _in_last_page(path: Path) -> Damage:
+    """A cut within the last page of a file: the rest of the page reads as zeros, and ends no process."""
+    size = path.stat().st_size
+    start = (size - 1) // _PAGE * _PAGE
+    return Damage(path, (start + size) // 2, None)
+
+
+@pytest.mark.rule("E3")
+async def test_a_cut_of_any_open_file_of_an_index_is_found_by_the_next_call_that_reads_the_index(
+    tmp_path: Path,
+) -> None:
+    world = DamagedWorld(tmp_path, shops=12)
+    world.sink.close()
+    backend = world.backend()
+    right = await answers(backend)
+    await backend.close()
+    for path in world.files():
+        if COMMITTED not in path.parts or path.suffix in _NOT_MAPPED or path.parent.name.startswith("categories-"):
+            continue  # the categories are answered from the typeahead
+        backend = world.backend(FileChecks(pause=60.0))  # the background thread finds nothing meanwhile
+        snapshot = await backend.refresh()
+        whole = path.read_bytes()
+        _in_last_page(path).do()
+        found = await answers(backend, snapshot)
+        path.write_bytes(whole)
+        await backend.close()
+        assert (wrong(found, right), UNAVAILABLE in found.values()) == ([], True), path
+
+
+@pytest.mark.rule("E3")
+async def test_no_suggestion_comes_from_a_mapped_segment_that_was_cut_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segments, "_MAPPED_BYTES", 0)
+    world = DamagedWorld(tmp_path, shops=12)
+    world.sink.close()
+    (path,) = (path for path in world.files() if path.suffix == ".segment")
+    backend = world.backend(FileChecks(pause=60.0))
+    snapshot = await backend.refresh()
+    assert snapshot.suggest(SuggestQuery("lumen", None, 8)).shops
+    _in_last_page(path).do()
+    for text in ("lumen", "nothing like it"):
+        with pytest.raises(GenerationDamaged, match=f"^the file {path.name} of the typeahead is damaged$"):
+            snapshot.suggest(SuggestQuery(text, None, 8))
+    await backend.close()
 
 
 class _Reading:
@@ -94,7 +149,7 @@ def test_small_files_of_the_typeahead_that_are_cut_short_while_serving_end_no_pr
 @pytest.mark.rule("E3")
 def test_no_file_that_is_cut_short_while_serving_gives_a_wrong_answer(tmp_path: Path) -> None:
     world = DamagedWorld(tmp_path)
-    mapped = [path for path in world.files() if COMMITTED in path.parts and path.suffix not in {".json", ".files"}]
+    mapped = [path for path in world.files() if COMMITTED in path.parts and path.suffix not in _NOT_MAPPED]
     others = [path for path in world.files() if path.suffix == ".segment"]
     lost = refused = 0
     reading = _Reading(world.root, tmp_path)

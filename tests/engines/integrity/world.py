@@ -144,12 +144,15 @@ def catalogue(folder: Path, shops: int) -> NdjsonCatalogue:
     return NdjsonCatalogue(write_catalogue_directory(folder / "catalogue", **kinds))
 
 
-async def answers(backend: PlannedBackend) -> dict[str, str]:
-    """The answer to each question, or UNAVAILABLE; anything else that is raised fails the test."""
+async def answers(backend: PlannedBackend, snapshot: Snapshot | None = None) -> dict[str, str]:
+    """The answer to each question, or UNAVAILABLE; anything else that is raised fails the test.
+
+    The live generation is looked up for each question, unless a snapshot is given.
+    """
     found = {}
     for name, question in QUESTIONS.items():
         try:
-            found[name] = repr(await question(await backend.refresh()))
+            found[name] = repr(await question(snapshot or await backend.refresh()))
         except BackendUnavailable:
             found[name] = UNAVAILABLE
     return found

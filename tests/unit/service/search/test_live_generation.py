@@ -1,8 +1,10 @@
 """Which snapshot answers while the typeahead of a new stamp is being opened, cannot be opened, or is slow (C1, C2)."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from datetime import UTC, datetime
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -10,6 +12,7 @@ import pytest
 
 from index_mappings.generations import Stamp, first_stamp, new_generation
 from service.search.failures import BackendUnavailable, TypeaheadNotOpen
+from service.search.live_generation import seconds
 from service.search.planned_backend import PlannedBackend, PlannedSnapshot
 from service.search.protocol import FindQuery, SuggestQuery, TypeaheadState
 from service.search.typeahead.typeahead import Typeahead
@@ -200,3 +203,9 @@ async def test_a_failed_opening_is_tried_again_once_a_second(world: World, caplo
     await world.files_come()
     assert (await world.backend.snapshot()).suggest(_QUERY) == former.suggest(_QUERY)
     assert world.backend.typeahead_state() == _READY
+
+
+@pytest.mark.rule("C1")
+def test_a_stamp_ages_while_the_machine_sleeps() -> None:
+    assert signature(PlannedBackend).parameters["clock"].default is seconds
+    assert abs(seconds() - time.clock_gettime(time.CLOCK_BOOTTIME)) < 1.0
