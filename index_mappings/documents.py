@@ -13,7 +13,7 @@ from index_mappings.roles import Role, fields_with, stored_fields
 
 # Raise this with every change of a document class, of a role or of the text pipeline: a service refuses a generation
 # of another version (G4).
-SCHEMA_VERSION: Final = 9
+SCHEMA_VERSION: Final = 10
 
 # In `markets`: the shop passes every country filter, because it sells world-wide or states no market (M7).
 ANY_MARKET: Final = "*"
@@ -38,7 +38,7 @@ class ShopDocument:
         popularity: any number >= 0; None when the source has none.
         offers: the newest few offers, with the fields of the offers' own documents; `offers_total` counts all (A1).
         redirects: redirects in the source between this shop's domain and another public shop's (A12).
-        registrable, main_label: parts of the domain that merge audits look up.
+        registrable, main_label: parts of the domain that merge audits look up; the label without its hyphens.
         names, leading, full, keys, words, infixes, labels, dotted, rests: the forms by which it is found
             (`index_mappings.forms`, X2).
     """
