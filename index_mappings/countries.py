@@ -1,7 +1,8 @@
-"""The country codes that both sides accept (R4), and the named groups that shipping statements use (A7).
+"""The country codes that both sides accept (R4), and the groups and territories of shipping statements (A7).
 
 Sources of the groups: the member lists of the European Union (2020 on) and of the European Economic Area, and common
-usage in trade for the others. A group that is not here is an error in a catalogue.
+usage in trade for the others. A group that is not here is an error in a catalogue. The territories are those areas
+that ISO 3166-1 gives a code of their own although a state administers them.
 """
 
 from typing import Final
@@ -31,12 +32,24 @@ GROUPS: Final[dict[str, frozenset[str]]] = {
     "ANZ": frozenset({"AU", "NZ"}),
 }
 
+# The state of each territory.
+TERRITORIES: Final[dict[str, str]] = {
+    territory: state
+    for state, territories in {
+        "AU": "CC CX HM NF", "CN": "HK MO", "DK": "FO GL", "FI": "AX",
+        "FR": "BL GF GP MF MQ NC PF PM RE TF WF YT",
+        "GB": "AI BM FK GG GI GS IM IO JE KY MS PN SH TC VG",
+        "NL": "AW BQ CW SX", "NO": "BV SJ", "NZ": "CK NU TK", "US": "AS GU MP PR UM VI",
+    }.items()
+    for territory in territories.split()
+}  # fmt: skip
+
 
 def is_destination_group(name: str) -> bool:
     """Whether a destination is a group rather than a country."""
     return name == WORLDWIDE or name in GROUPS
 
 
-def covers(destinations: tuple[str, ...], country: str) -> bool:
-    """Whether the destinations name the country, by itself or in a group."""
-    return any(name in (country, WORLDWIDE) or country in GROUPS.get(name, frozenset()) for name in destinations)
+def groups_of(country: str) -> frozenset[str]:
+    """The groups that a country is in."""
+    return frozenset({WORLDWIDE, *(name for name, members in GROUPS.items() if country in members)})

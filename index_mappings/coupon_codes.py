@@ -12,7 +12,10 @@ from index_mappings.text import without_ignorable
 MAX_CODE: Final = 64
 # The part of the rule that every dialect of regular expressions can state, for JSON Schema: the ASCII characters and
 # controls that a code never has.
-PATTERN: Final = r"""^[^\x00-\x20"'(),:;<=>?\[\\\]^`{|}~\x7f-\xa0]+$"""
+_CHARACTER: Final = r"""[^\x00-\x20"'(),:;<=>?\[\\\]^`{|}~\x7f-\xa0]"""
+PATTERN: Final = f"^{_CHARACTER}+$"
+# The same for a report, where spaces around a code are trimmed, with the length, which does not count them.
+REPORTED_PATTERN: Final = rf"^[ \xa0]*{_CHARACTER}{{1,{MAX_CODE}}}[ \xa0]*$"
 ALLOWED: Final = f"1 to {MAX_CODE} letters, marks and numbers of any script, or ._+*%!#&$/@-"
 
 _PUNCTUATION: Final = frozenset("._+*%!#&$/@-")

@@ -38,7 +38,7 @@ class ShopDocument:
         popularity: any number >= 0; None when the source has none.
         offers: the newest few offers, with the fields of the offers' own documents; `offers_total` counts all (A1).
         redirects: redirects in the source between this shop's domain and another public shop's (A12).
-        registrable, main_label: parts of the domain that merge audits look up.
+        registrable, main_label: parts of the domain that merge audits look up; the label without its hyphens.
         names, leading, full, keys, words, infixes, labels, dotted, rests: the forms by which it is found
             (`index_mappings.forms`, X2).
     """

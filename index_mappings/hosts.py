@@ -17,6 +17,9 @@ MAX_REFERENCE: Final = 2_048
 MAX_HOST: Final = 253
 
 _DOTS: Final = re.compile("[.。．｡]")
+# What pasting brings along at both ends: brackets, quotation marks, commas, and the text of a Markdown link before it.
+_AROUND: Final = "<>()[]\"',;" + "".join(char for char in map(chr, range(0x3001)) if char.isspace())
+_MARKDOWN: Final = re.compile(rf"[{re.escape(_AROUND)}]*\[[^\[\]]*\]\(")
 _SCHEME: Final = re.compile(r"^(?:[A-Za-z][A-Za-z0-9+.\-]*:)?//")
 _AFTER_AUTHORITY: Final = re.compile(r"[/\\?#]")
 _PORT: Final = re.compile(r":\d*$")
@@ -50,6 +53,11 @@ class DomainParts:
         """The labels left of the public suffix, joined by dots."""
         return ".".join(self.labels)
 
+    @property
+    def joined_label(self) -> str:
+        """The main label without its hyphens, in Unicode, for comparing two shops (A12)."""
+        return unicode_host(self.main_label).replace("-", "")
+
 
 def has_dot(text: str) -> bool:
     """Whether the text has a dot in any form of UTS 46; a reference without one is a shop id (R1)."""
@@ -60,13 +68,16 @@ def reduce_host(text: str) -> str | None:
     """Reduce a pasted domain, URL or mail address to its host in A-labels (R1).
 
     Args:
-        text: as pasted; scheme, credentials, port, path, ``www.`` and a trailing dot are removed.
+        text: as pasted; punctuation around it, the text of a Markdown link, scheme, credentials, port, path, ``www.``
+            and a trailing dot are removed.
 
     Returns:
         The host in lower case, or None if it is empty or longer than 253 characters. A host that the IDNA rules reject
         is only lower-cased.
     """
-    authority = _AFTER_AUTHORITY.split(_SCHEME.sub("", text.strip()), maxsplit=1)[0]
+    link = _MARKDOWN.match(text)
+    bare = text[link.end() if link else 0 :].lstrip(_AROUND).rstrip(_AROUND + ".")
+    authority = _AFTER_AUTHORITY.split(_SCHEME.sub("", bare), maxsplit=1)[0]
     host = _DOTS.sub(".", _PORT.sub("", authority.rpartition("@")[2].strip())).lower().rstrip(".")
     host = host if _plain(host) else _encode(host)
     # Repeated, so that reducing is idempotent: a host from an answer must be found unchanged.

@@ -28,7 +28,7 @@ from service.http.middleware import (
 )
 from service.mcp_server.endpoint import McpEndpoint, call_over_http, refused_early
 from service.mcp_server.server import build_server
-from service.mcp_server.stdio import call_over_stdio, serve_stdio
+from service.mcp_server.stdio import OPENING_S, call_over_stdio, serve_stdio, wait_for_index
 from service.observability.prometheus import PrometheusMetrics
 from service.observability.traces import open_traces
 from service.operations.health import HealthProbe
@@ -53,8 +53,6 @@ from shop_directory.build_stamp import stamp_of_build
 
 # How long after its deadline the answer to a request over stdio may be written.
 _LATE_S: Final = 5.0
-# How long a session over stdio waits for the index before it reads its first message.
-_OPENING_S: Final = 5.0
 
 
 def create_app(
@@ -131,12 +129,9 @@ async def run_stdio(settings: Settings, *, search: SearchBackend | None = None) 
             traces=traces.transport,
             public_url=settings.public_url,
         )
-        async with _missing_index_logged(parts):
-            # The first call often follows immediately, and would fail while the index is being opened.
-            with suppress(BackendUnavailable, TimeoutError):
-                async with asyncio.timeout(_OPENING_S):
-                    await parts.search.snapshot()
-            await serve_stdio(server, settings.request_timeout + _LATE_S)
+        async with _missing_index_logged(parts), _opened_index(parts) as opening:
+            server.middleware.insert(0, wait_for_index(opening))
+            await serve_stdio(server, OPENING_S + settings.request_timeout + _LATE_S)
     finally:
         await parts.close()
         await asyncio.to_thread(traces.close)
@@ -221,6 +216,22 @@ def _empty_app(
         telemetry={"tracing": False, "metrics": False, "logs": False},
         exception_handlers={Exception: uncaught_exception_handler(settings.hsts_seconds)},
     )
+
+
+@asynccontextmanager
+async def _opened_index(parts: Parts) -> AsyncIterator[asyncio.Task[None]]:
+    """Open the index in the background; the task ends when it is open, or can't be opened now."""
+
+    async def open_index() -> None:
+        with suppress(BackendUnavailable):
+            await parts.search.snapshot()
+
+    opening = asyncio.create_task(open_index())
+    try:
+        yield opening
+    finally:
+        opening.cancel()
+        await asyncio.wait((opening,))
 
 
 @asynccontextmanager

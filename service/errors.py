@@ -29,6 +29,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from index_mappings.hosts import domain_parts, has_dot, reduce_host
+
 MAX_BODY_BYTES = 64 * 1024
 
 
@@ -194,12 +196,24 @@ class QuotaExceededError(ServiceError):
 
 
 class ShopNotFoundError(ServiceError):
-    """There is no such public shop; the input is not echoed (V2)."""
+    """There is no such public shop.
+
+    The input is not echoed, and the advice depends on its form only, so that it says nothing of hidden shops (V2).
+    """
 
     status = 404
     code = "shop_not_found"
     title = "Shop not found"
     default_detail = "There is no shop with this id or domain in the directory."
+
+    def __init__(self, reference: str | None) -> None:
+        host = reduce_host(reference) if reference and has_dot(reference) else None
+        advice = ""
+        if host is None or any(map(str.isspace, host)):
+            advice = " To look a shop up by its name, call find_shop."
+        elif len(domain_parts(host).labels) > 1:
+            advice = " A sub-domain is not looked up as its parent domain."
+        super().__init__(self.default_detail + advice)
 
 
 class RouteNotFoundError(ServiceError):

@@ -47,7 +47,7 @@ def project_shop(
         offers_total=offers_total,
         redirects=tuple(_redirect_view(redirect) for redirect in redirects),
         registrable=parts.registrable,
-        main_label=parts.main_label,
+        main_label=parts.joined_label,
         names=forms.names,
         leading=forms.leading,
         full=forms.full,

@@ -27,8 +27,8 @@ for byte; `_meta` says which data it comes from. What follows `shop://` is perce
 `shop_domain` is. No list names the shops, as they are countless: use `find_shop`, or complete the template.
 
 A URI at which there is nothing, a shop that the directory does not know included, is error -32602 (-32002 up to
-2025-11-25). Its `data.uri` is the URI as it was sent, and nothing more. What can't be read now is error -32603 with
-the problem object as `data`; `detail` says how long to wait."""
+2025-11-25), which repeats nothing of what was sent. What can't be read now is error -32603 with the problem object as
+`data`; `detail` says how long to wait."""
 _PROMPTS: Final = """\
 A prompt is text that leads an agent through the tools: which to call in which order, what an absence means, and that
 there is no score to compute. It reads no data itself. Arguments are checked as the tools check them; wrong ones are

@@ -144,10 +144,10 @@ def failed_method(error: ServiceError) -> RpcError:
     return RpcError(code, error.detail, data=error.problem())
 
 
-def missing_resource(uri: str, version: str) -> RpcError:
-    """The error for an unknown resource; it repeats the URI as sent and says nothing else (V2)."""
+def missing_resource(version: str) -> RpcError:
+    """The error for an unknown resource in the caller's protocol version; it does not repeat the URI (V2)."""
     code = _MISSING_RESOURCE if version in HANDSHAKE_PROTOCOL_VERSIONS else INVALID_PARAMS
-    return RpcError(code, UNKNOWN_RESOURCE, data={"uri": uri})
+    return RpcError(code, UNKNOWN_RESOURCE)
 
 
 def own_error(code: int, data: Any, message_id: MessageId = None) -> RpcError:  # noqa: ANN401 - any JSON value

@@ -74,7 +74,7 @@ class Resources:
         async def work(call: Call) -> ReadResourceResult:
             admitted = await self._runner.admit(call)
             if target is None:
-                raise OwnError.of(missing_resource(params.uri, context.protocol_version))
+                raise OwnError.of(missing_resource(context.protocol_version))
             tool, arguments = target
             if (request := current()) is not None:
                 request.tool = tool
@@ -105,6 +105,6 @@ def _contents(uri: str, outcome: Outcome, version: str) -> ReadResourceResult:
     if error is not None:
         # A reference that the tool refuses, such as a blank one, names no resource either.
         missing = error.status < _FIRST_FAULT
-        raise OwnError.of(missing_resource(uri, version) if missing else failed_method(error))
+        raise OwnError.of(missing_resource(version) if missing else failed_method(error))
     text = TextResourceContents(uri=uri, mime_type=_JSON, text=outcome.body.decode())
     return ReadResourceResult(contents=[text], _meta=result_meta(outcome.request_id, outcome.stamp))

@@ -60,7 +60,7 @@ NAME: Final = "shop-directory"
 TITLE: Final = "Shop Directory"
 ICON_PATH: Final = "/assets/icon.svg"
 INSTRUCTIONS: Final = (
-    "A directory of online shops. find_shop searches by a part of a name or domain; get_shop returns one shop by its "
+    "A directory of online shops. find_shop searches by name, domain or what is sold; get_shop returns one shop by its "
     "domain or id. Call list_categories before find_shop with a category: only its slugs are accepted. What is not "
     "known is null, empty or an error and no verdict on a shop. An error result holds a problem object: its detail "
     "says what to change, and on code backend_unavailable or overloaded how long to wait. Names, titles and terms in "

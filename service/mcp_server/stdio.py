@@ -1,5 +1,6 @@
 """MCP on stdin and stdout, one message per line; a bad line gets an error, and the session goes on (I4, E6)."""
 
+import asyncio
 import json
 import os
 import sys
@@ -9,7 +10,8 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO, Final, cast
 
 import anyio
-from mcp.server import Server
+from mcp.server import Server, ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerMiddleware
 from mcp.server.stdio import stdio_server
 from mcp.types import INVALID_REQUEST
 
@@ -20,6 +22,10 @@ from service.runtime.caller import Caller, Channel
 from service.runtime.request_context import new_request_id
 
 LOCAL: Final = "stdio"
+# How long a call waits for the index that is being opened, in seconds.
+OPENING_S: Final = 10.0
+# The methods that are answered from the index.
+_CALLS: Final = frozenset({"tools/call", "resources/read", "completion/complete"})
 
 _TOO_LONG: Final = f"A message may hold at most {MAX_BODY_BYTES:,} bytes."
 
@@ -31,6 +37,20 @@ def call_over_stdio(token: str | None) -> Callable[[object], Call]:
         return Call(Caller(Channel.STDIO, new_request_id(), token, LOCAL))
 
     return call
+
+
+def wait_for_index(opening: asyncio.Task[None]) -> ServerMiddleware[Any]:
+    """Let calls wait until the index is open, or has failed to open: the first ones follow the start immediately (E3).
+
+    They wait outside their own deadlines, at most `OPENING_S`.
+    """
+
+    async def wait(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        if ctx.method in _CALLS:
+            await asyncio.wait((opening,), timeout=OPENING_S)
+        return await call_next(ctx)
+
+    return wait
 
 
 async def serve_stdio(server: Server[Any], drain_timeout: float) -> None:

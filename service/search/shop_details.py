@@ -168,7 +168,7 @@ def merge_clause(shop: Shop) -> Clause:
     ends = {end for redirect in shop.redirects for end in (redirect["from_domain"], redirect["to_domain"])}
     clauses: list[Clause] = [
         Exact("registrable", (parts.registrable,)),
-        Exact("main_label", (parts.main_label,)),
+        Exact("main_label", (parts.joined_label,)),
         Exact("full", whole_names(shop.name, shop.aliases)),
     ]
     if others := tuple(sorted(ends - {shop.domain})):

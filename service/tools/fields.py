@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from index_mappings.countries import COUNTRY_CODES
-from index_mappings.coupon_codes import ALLOWED, MAX_CODE, PATTERN, normal_code
+from index_mappings.coupon_codes import ALLOWED, REPORTED_PATTERN, normal_code
 from index_mappings.forms import query_forms
 from index_mappings.hosts import MAX_REFERENCE
 from index_mappings.text import is_blank
@@ -123,10 +123,10 @@ def _identifier(value: object, what: str) -> str:
 
 
 def coupon_code(value: object) -> str:
-    """A coupon's code in NFC; only the characters of codes are allowed, so no free text is possible (A9)."""
+    """A coupon's code in NFC, trimmed; only the characters of codes are allowed, so no free text is possible (A9)."""
     if value is None:
         raise fault("is required: the code as it was tried")
-    code = normal_code(text(value))
+    code = normal_code(text(value).strip())
     if code is None:
         raise fault(f"must be {ALLOWED}")
     return code
@@ -200,6 +200,6 @@ Switch = Annotated[bool, PlainValidator(switch), WithJsonSchema({"type": ["boole
 CodeText = Annotated[
     str,
     PlainValidator(coupon_code),
-    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_CODE, "pattern": PATTERN}),
+    WithJsonSchema({"type": "string", "pattern": REPORTED_PATTERN}),
 ]
 IgnoredText = Annotated[None, PlainValidator(ignored_text), WithJsonSchema({"type": "string"})]

@@ -17,11 +17,11 @@ _CLOSEST: Final = 3
 _COMPARED: Final = 200
 
 DESCRIPTION = (
-    "Search shops by a part of their name or domain, or browse a category with an empty query. Call it to find out "
-    "whether a shop is in the directory; with its domain or id known, call get_shop. Every word must fit the same shop"
-    " (name, domain or category). limit 5 is enough to find one shop; ten shops are about 1,000 tokens, the default 50"
-    " about 5,000. Call list_categories before you filter by category: only its slugs are accepted. total_count counts"
-    " all matches; truncated: more follow, raise offset. ignored_terms are words that fit no shop and were dropped: "
+    "Search shops by name, domain or what they sell (lidl, nike shoes, book stores), or browse a category with an empty"
+    " query. With the domain or id known, call get_shop. Every word must fit the same shop: its name, domain or "
+    "category, beside other words also its country (lidl germany); only country is a filter. limit 5 is enough to find "
+    "one shop (up to 600 tokens; 10: 1,500; the default 50: 7,500). Call list_categories before you filter by category:"
+    " only its slugs are accepted. truncated: more follow, raise offset. ignored_terms fit no shop and were dropped: "
     "the results answer a narrower question, say so. category_truncated: a word fits so many categories that some were"
     " left out. did_you_mean names shops that the query misspells or holds among other words: suggestions, not results."
     " word_counts: how many shops each word fits, when together they find none: leave one out."
@@ -32,7 +32,7 @@ class FindShopRequest(NoShopRequest):
     """What to search for."""
 
     query: QueryText = Field(
-        description="A part of a name or domain, at most 12 words; more words narrow the search.",
+        description="At most 12 words; more words narrow the search.",
         examples=["harbour books", "harbour-lane-books.example", ""],
     )
     country: CountryCode | None = Field(
@@ -41,9 +41,7 @@ class FindShopRequest(NoShopRequest):
         examples=["DE"],
     )
     limit: PageLimit = Field(50, description="The most shops to return.")
-    offset: PageOffset = Field(
-        0, description="Matches to pass over: raise it by limit to page. Together at most 100,000."
-    )
+    offset: PageOffset = Field(0, description="Matches to pass over, to page; with limit at most 100,000.")
     category: Text | None = Field(None, description="A slug exactly as list_categories returns it.", examples=["books"])
 
 

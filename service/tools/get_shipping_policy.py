@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from index_mappings.countries import covers
+from index_mappings.countries import TERRITORIES, groups_of
 from service.errors import ShopNotFoundError
 from service.tools.fields import CountryCode
 from service.tools.request import ShopRequest
@@ -70,7 +70,7 @@ async def run(request: GetShippingPolicyRequest, context: ToolContext) -> Shippi
     lookup = request.lookup
     facts = None if lookup is None else await context.search.facts(lookup)
     if facts is None:
-        raise ShopNotFoundError
+        raise ShopNotFoundError(request.reference)
     stated = facts.shipping or {}
     return ShippingStatement.model_validate(
         {
@@ -89,16 +89,23 @@ async def run(request: GetShippingPolicyRequest, context: ToolContext) -> Shippi
 
 
 def ships_to(stated: Mapping[str, Any] | None, country: str) -> Verdict:
-    """Whether a shop ships to a country: no if excluded, yes if named, no if the list is complete, else unknown."""
+    """Whether a shop ships to a country: no if excluded, yes if named, no if the list is complete, else unknown.
+
+    What names the country itself counts before groups. A complete list with a state says nothing of its territories.
+    """
     if stated is None:
         return "unknown"
-    if covers(tuple(stated["excluded"]), country):
-        return "no"
-    if stated["destinations"] is None:
+    excluded, named = frozenset(stated["excluded"]), frozenset(stated["destinations"] or ())
+    for names in (frozenset({country}), groups_of(country)):
+        if names & excluded:
+            return "no"
+        if names & named:
+            return "yes"
+    state = TERRITORIES.get(country)
+    if state is not None and named & {state, *groups_of(state)}:
         return "unknown"
-    if covers(tuple(stated["destinations"]), country):
-        return "yes"
-    return "no" if stated["destinations_exhaustive"] else "unknown"
+    is_complete = stated["destinations"] is not None and stated["destinations_exhaustive"]
+    return "no" if is_complete else "unknown"
 
 
 GET_SHIPPING_POLICY = Tool(

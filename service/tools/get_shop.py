@@ -13,8 +13,8 @@ from service.tools.tool import Example, TokenRule, Tool, ToolContext
 OFFERS: Final = 100
 
 DESCRIPTION = (
-    "Get one shop by its domain or id. Call it when you know which shop is meant, for example from a link; to look a "
-    "shop up by name, call find_shop. A sub-domain is not its parent domain. countries null: no markets are stated. "
+    "Get one shop by its domain or id, for example from a link; to look a shop up by name, call find_shop. A sub-domain"
+    " is not its parent domain. countries null: no markets are stated. "
     "offers holds up to 100, newest first; offers_total counts all: raise offers_offset to read on. An unknown shop is"
     " the error shop_not_found, never a guess."
 )
@@ -33,7 +33,7 @@ async def run(request: GetShopRequest, context: ToolContext) -> dict[str, Any]:
     lookup = request.lookup
     shop = None if lookup is None else await context.search.shop(lookup, OFFERS, request.offers_offset)
     if shop is None:
-        raise ShopNotFoundError
+        raise ShopNotFoundError(request.reference)
     return shop_wire(shop, most_aliases=None)
 
 

@@ -13,8 +13,8 @@ DESCRIPTION = (
     "Get measured facts about a shop's site, each with its source and time: TLS issuer and grade, hosting provider and"
     " country, domain registration date, registrar, payment methods. There is no score and no verdict: make none from "
     "signal_coverage, which only says how complete the data is, and never rank or filter shops by it. "
-    "no_signals_collected: nothing is known; a shop that is not in the directory gets the same answer. Requires an API"
-    " token."
+    "no_signals_collected: nothing was measured; it does not mean that the shop is known, as an unknown one gets the "
+    "same answer. Requires an API token."
 )
 
 

@@ -86,7 +86,7 @@ async def run(request: ListCouponsRequest, context: ToolContext) -> ListCouponsR
     """List and count the coupons at the time of the call."""
     lookup = None if request.reference is None else reduce_reference(request.reference)
     if lookup is None and request.reference is not None:
-        raise ShopNotFoundError
+        raise ShopNotFoundError(request.reference)
     query = CouponQuery(
         shop=lookup,
         now_us=microseconds(context.now),
@@ -96,7 +96,7 @@ async def run(request: ListCouponsRequest, context: ToolContext) -> ListCouponsR
     )
     found = await context.search.coupons(query)
     if found is None:
-        raise ShopNotFoundError
+        raise ShopNotFoundError(request.reference)
     if found.views is None:
         raise TooManyCouponsError
     total = found.usable + found.expired + found.rejected + found.reserved + found.policy
@@ -114,8 +114,9 @@ async def run(request: ListCouponsRequest, context: ToolContext) -> ListCouponsR
 
 
 def _note(total: int, found: Coupons) -> str:
+    codes = "code" if total == 1 else "codes"
     return (
-        f"{total} codes found: {found.usable} usable, {found.expired} expired, {found.rejected} rejected in a real "
+        f"{total} {codes} found: {found.usable} usable, {found.expired} expired, {found.rejected} rejected in a real "
         f"checkout, {found.reserved} on reserved test domains, {found.policy} withheld by display policy."
     )
 

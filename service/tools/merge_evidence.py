@@ -80,7 +80,9 @@ def compare(first: Shop, second: Shop, *, domain_has_others: bool = False) -> Co
             parts.registrable == others.registrable,
             f"{parts.registrable} and {others.registrable}{crowded}",
         ),
-        Evidence("main_label", parts.main_label == others.main_label, f"{parts.main_label} and {others.main_label}"),
+        Evidence(
+            "main_label", parts.joined_label == others.joined_label, f"{parts.main_label} and {others.main_label}"
+        ),
         Evidence("name_similarity", similarity >= SIMILAR, f"names are {similarity:.0f}% alike"),
         _names(first, second),
         Evidence("stated_redirect", redirect is not None, redirect or "no redirect between them is stated"),

@@ -53,4 +53,5 @@ MONETIZE_OFFER = Tool(
         Example("Through the programme", {"offer_id": "off_lumen-larch-desk-lamp"}),
         Example("A shop without a programme", {"offer_id": "off_7e0d5223d1c6"}),
     ),
+    note="Of several programmes of a shop the first by the network's name, then by its id, is used.",
 )

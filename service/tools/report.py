@@ -6,6 +6,7 @@ from pydantic import Field
 
 from service.errors import BackendUnavailableError, ShopNotFoundError, TokenRequiredError
 from service.reports.protocol import Report, ReportKind, ReportsUnavailable
+from service.tools.request import ShopRequest
 from service.tools.tool import Effects, ToolContext, ToolResponse
 
 # A repeated report appends nothing more.
@@ -22,7 +23,7 @@ class ReportResponse(ToolResponse):
 
 
 async def append(
-    lookup: str | None, kind: ReportKind, reason: str, context: ToolContext, code: str | None = None
+    request: ShopRequest, kind: ReportKind, reason: str, context: ToolContext, code: str | None = None
 ) -> ReportResponse:
     """Append a report about a public shop.
 
@@ -33,9 +34,10 @@ async def append(
     if context.source is None:
         # The dispatcher has refused such calls; a report without a source must not exist.
         raise TokenRequiredError
+    lookup = request.lookup
     shop = None if lookup is None else await context.search.shop(lookup)
     if shop is None:
-        raise ShopNotFoundError
+        raise ShopNotFoundError(request.reference)
     try:
         await context.reports.append(Report(context.source, kind, shop.id, code, reason, context.now))
     except ReportsUnavailable as error:

@@ -29,7 +29,7 @@ class ReportCodeRequest(ShopRequest):
 
 async def run(request: ReportCodeRequest, context: ToolContext) -> ReportResponse:
     """Append the report."""
-    return await append(request.lookup, "code", request.reason, context, request.code)
+    return await append(request, "code", request.reason, context, request.code)
 
 
 REPORT_CODE = Tool(

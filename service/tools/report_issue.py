@@ -52,7 +52,7 @@ async def run(request: ReportIssueRequest, context: ToolContext) -> ReportRespon
         message = f"must be one of {', '.join(allowed)} for the subject_type {request.subject_type}"
         raise invalid((FieldError("reason", message),))
     is_shop = request.subject_type == "shop"
-    return await append(request.lookup, "shop" if is_shop else "fact", request.reason, context)
+    return await append(request, "shop" if is_shop else "fact", request.reason, context)
 
 
 REPORT_ISSUE = Tool(

@@ -1,10 +1,13 @@
 """resolve_conflict: whether two entries may be one shop, with the evidence; it merges nothing (A12)."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from pydantic import Field
 
 from index_mappings.documents import Shop
+from index_mappings.forms import shared_names, stated_names
+from index_mappings.hosts import domain_parts
 from service.errors import FieldError, InvalidInputError, ShopNotFoundError
 from service.tools.fields import ReferenceText, RequiredReferenceText
 from service.tools.merge_evidence import Verdict, compare, verdict
@@ -15,6 +18,7 @@ from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolRespon
 _CANDIDATES: Final = 10
 # Candidates are ordered by their evidence, so more are compared than are shown.
 _COMPARED: Final = 200
+_BEST_FIRST: Final[tuple[Verdict, ...]] = ("likely_same", "insufficient_evidence", "likely_different")
 
 DESCRIPTION = (
     "Audit whether two entries of the directory are the same shop: give both, or from_shop_id alone to get up to 10 "
@@ -75,7 +79,7 @@ class ResolveConflictResponse(ToolResponse):
     )
     candidates: tuple[Audit, ...] | None = Field(
         None,
-        description="Only without to_shop_id: up to 10 other shops, most agreeing evidence first.",
+        description="Only without to_shop_id: up to 10 other shops, by verdict, then most agreeing evidence first.",
         exclude_if=is_none,
     )
 
@@ -97,17 +101,37 @@ async def run(request: ResolveConflictRequest, context: ToolContext) -> ResolveC
 
 
 async def _candidates(first: Shop, context: ToolContext) -> tuple[Audit, ...]:
-    shops = list(await context.search.merge_candidates(first, _COMPARED))
+    shops = await context.search.merge_candidates(first, _COMPARED)
+    crowded = await _crowded(first, shops, context)
+
+    def order(shop: Shop) -> tuple[int, int]:
+        found = compare(first, shop, domain_has_others=shop.id in crowded)
+        return _BEST_FIRST.index(verdict(found)), -found.agreeing
+
     # They are in M1's order, and the stable sort preserves it among equals (M11).
-    shops.sort(key=lambda shop: -compare(first, shop).agreeing)
-    return tuple([await _audit(first, shop, context) for shop in shops[:_CANDIDATES]])
+    return tuple([await _audit(first, shop, context) for shop in sorted(shops, key=order)[:_CANDIDATES]])
+
+
+async def _crowded(first: Shop, shops: Sequence[Shop], context: ToolContext) -> set[str]:
+    """The ids of those candidates with which `MergeEffects.domain_has_others` is true."""
+    registrable = domain_parts(first.domain).registrable
+    # All shops on the domain are candidates, if these are not cut off.
+    on_domain = [shop for shop in shops if domain_parts(shop.domain).registrable == registrable]
+    stated = [stated_names(shop.name, shop.aliases) for shop in on_domain]
+    known = {frozenset[str](): False}
+    for shop in on_domain:
+        if (names := shared_names(first, shop)) not in known:
+            known[names] = any(not names & others for others in stated)
+            if not known[names] and len(shops) == _COMPARED:
+                known[names] = (await context.search.merge_effects(first, shop)).domain_has_others
+    return {shop.id for shop in on_domain if known[shared_names(first, shop)]}
 
 
 async def _shop(text: str, context: ToolContext) -> Shop:
     lookup = reduce_reference(text)
     shop = None if lookup is None else await context.search.shop(lookup)
     if shop is None:
-        raise ShopNotFoundError
+        raise ShopNotFoundError(text)
     return shop
 
 

@@ -41,6 +41,17 @@ class ServiceUnderTest:
         """The same service, called with another token or with none."""
         return replace(self, token=token)
 
+    def unknown_like(self, reference: str, more: str = "") -> str:
+        """A reference of the same form that no shop has: an error may depend on the form (R1), and on nothing else.
+
+        Args:
+            reference: an id or a domain.
+            more: makes it another one.
+        """
+        label = self.unknown_domain.partition(".")[0]
+        _, dot, rest = reference.partition(".")
+        return f"{label}{more}.{rest}" if dot else f"{self.unknown_id}{more}"
+
     async def tool(
         self, name: str, arguments: Mapping[str, Any] | bytes, *, fresh: bool = False, max_bytes: int = MAX_BYTES
     ) -> Response:

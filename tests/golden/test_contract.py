@@ -24,7 +24,7 @@ KINDS: Final = (*DOCUMENTS, STAMP)
 REMINDER: Final = "A generation built before the change would answer wrongly: raise SCHEMA_VERSION as well."
 TEXTS: Final = (
     "Marks & Spencer", "McDonald's", "Straße", "Œuvre Øre", "İstanbul", "パン屋", "ร้านดาว", "दीपक", "한빛", "Ёлка",
-    "متجر الياسمين", "???", "½ Ⅳ ﬁne", "co\u00adop", "K+K", "みどり", "쿠팡", "값", "کتاب مؤسسة", "❤\ufe0f",
+    "متجر الياسمين", "???", "½ Ⅳ ﬁne", "co\u00adop", "K+K", "みどり", "쿠팡", "값", "کتاب مؤسسة", "❤\ufe0f", "שָׁלוֹם",
 )  # fmt: skip
 SHOPS: Final = (
     ("Marks & Spencer", ("M&S",), "marksandspencer.com"),

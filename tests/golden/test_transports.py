@@ -24,9 +24,9 @@ def test_the_openapi_document_is_what_it_was() -> None:
     assert_golden("openapi.json", document, reminder=REMINDER)
 
 
-@pytest.mark.rule("I78")
+@pytest.mark.rule("O1", "I78", "I67")
 @pytest.mark.parametrize("needs_ops_key", [False, True])
-def test_a_credential_is_stated_only_where_a_call_needs_it(*, needs_ops_key: bool) -> None:
+def test_a_credential_is_stated_where_a_call_needs_it_or_may_have_it(*, needs_ops_key: bool) -> None:
     document = openapi_document(REGISTRY, needs_ops_key=needs_ops_key)
     stated = {
         operation["operationId"]: operation["security"]
@@ -34,7 +34,10 @@ def test_a_credential_is_stated_only_where_a_call_needs_it(*, needs_ops_key: boo
         for operation in path.values()
         if "security" in operation
     }
-    tools: dict[str, Any] = {tool.name: [{"token": []}] for tool in REGISTRY if tool.token is TokenRule.REQUIRED}
+    required = {tool.name: tool.token is TokenRule.REQUIRED for tool in REGISTRY} | {"suggest": False}
+    tools: dict[str, Any] = {
+        name: [{"token": []}] if needed else [{}, {"token": []}] for name, needed in required.items()
+    }
     keyed: dict[str, Any] = {name: [{"opsKey": []}] for name in ("ops_state", "metrics", "metrics_resources")}
     assert stated == tools | (keyed if needs_ops_key else {})
     assert set(document["components"]["securitySchemes"]) == {"token"} | ({"opsKey"} if needs_ops_key else set())

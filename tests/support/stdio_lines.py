@@ -26,11 +26,11 @@ class StdioLines:
         self._process = process
         self.log = ""
 
-    def ask(self, line: bytes) -> bytes:
-        """Send a line, and read the next one."""
+    def ask(self, *lines: bytes) -> bytes:
+        """Send lines, if there are any, and read the next one."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(line + b"\n")
+        self._process.stdin.write(b"".join(line + b"\n" for line in lines))
         self._process.stdin.flush()
         return self._process.stdout.readline()
 

@@ -37,6 +37,7 @@ from service.rest.openapi.parts import (
     SECURITY_SCHEMES,
     SUGGEST_PARAMETERS,
     SUGGEST_SCHEMA,
+    TOKEN_OPTIONAL,
     TOKEN_REQUIRED,
     VERSION_SCHEMA,
     headers,
@@ -125,7 +126,7 @@ def _tool_operation(tool: Tool[Any], tools: Sequence[Tool[Any]]) -> dict[str, An
     return {
         "operationId": tool.name,
         "tags": ["tools"],
-        **({"security": TOKEN_REQUIRED} if needs_token else {}),
+        "security": TOKEN_REQUIRED if needs_token else TOKEN_OPTIONAL,
         "summary": tool.title,
         "description": f"{tool.description} {tool.note}".rstrip(),
         "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
@@ -150,6 +151,7 @@ def _suggest_operation(tools: Sequence[Tool[Any]]) -> dict[str, Any]:
     return {
         "operationId": "suggest",
         "tags": ["typeahead"],
+        "security": TOKEN_OPTIONAL,
         "summary": "Suggest shops and categories",
         "description": (
             "Shops and categories for what has been typed so far: beginnings first, typing errors forgiven, the "

@@ -178,16 +178,16 @@ QUOTA_HEADERS: Final[Schema] = {
     "ratelimit-policy": {"schema": _TEXT, "description": 'The quota: "reads";q=120;w=60 is 120 in 60 seconds.'},
     "ratelimit": {"schema": _TEXT, "description": 'The remainder: "reads";r=119;t=12, more after 12 seconds.'},
 }
-# Stated only where a token is required: elsewhere it only raises the quotas, but pages would show a lock.
 SECURITY_SCHEMES: Final[Schema] = {
     "token": {
         "type": "apiKey",
         "in": "header",
         "name": "x-api-token",
-        "description": "An API token, which the operator issues. Elsewhere it is optional and raises the quotas.",
+        "description": "An API token, which the operator issues. Where it is optional it raises the quotas.",
     }
 }
 TOKEN_REQUIRED: Final[list[Schema]] = [{"token": []}]
+TOKEN_OPTIONAL: Final[list[Schema]] = [{}, *TOKEN_REQUIRED]
 
 _DESCRIPTIONS: Final = {
     400: "The input is not valid.",

@@ -129,7 +129,7 @@ def _may_be_same(shop: Shop, other: ShopDocument) -> bool:
     ends = {end for redirect in shop.redirects for end in (redirect["from_domain"], redirect["to_domain"])}
     return (
         parts.registrable == others.registrable
-        or parts.main_label == others.main_label
+        or parts.joined_label == others.joined_label
         or bool(set(whole_names(shop.name, shop.aliases)) & set(other.full))
         or other.domain in ends
     )

@@ -14,17 +14,28 @@ _MOST_OFFERS_ALONE: Final = 100
 _LONGEST: Final = 2048
 _DEEPEST: Final = 100_000
 _SHOPS: Final = 8
+_VERDICTS: Final = ("likely_same", "insufficient_evidence", "likely_different")
 
 
-@rule("R1", "All spellings of a host, pasted URLs included, are the same shop; ids are case-sensitive.")
+@rule(
+    "R1",
+    "All spellings of a host, pasted URLs and links included, are the same shop; a sub-domain is told from its parent; "
+    "ids are case-sensitive.",
+)
 async def _references(service: ServiceUnderTest) -> None:
     shop = service.subjects.shop()
     plain = await _shop(service, shop.domain)
     plain.json()
     pasted = f"https://www.{shop.domain}/sale?from=check#top"
-    for spelling in (shop.domain.upper(), f" {shop.domain} ", f"{shop.domain}.", f"http://{shop.domain}", pasted):
+    spellings = (shop.domain.upper(), f" {shop.domain} ", f"{shop.domain}.", f"http://{shop.domain}", pasted)
+    for spelling in (*spellings, f"<{pasted}>", f'"{shop.domain}",', f"[Shop no. 1]({pasted})"):
         expect_equal(plain, await _shop(service, spelling), "the same shop by every spelling of its domain")
-    (await _shop(service, f"no-such-part.{shop.domain}")).problem(404, "shop_not_found")
+    below = await _shop(service, f"no-such-part.{shop.domain}")
+    below.problem(404, "shop_not_found")
+    advice = "the same sentence about every sub-domain, which says that its parent is not looked up"
+    expect_equal(await _shop(service, f"no-such-part.{service.unknown_domain}"), below, advice)
+    if below.body == (await _shop(service, service.unknown_domain)).body:
+        raise below.broken(advice)
     if (other := shop.id.swapcase()) not in {shop.id, *(one.id for one in service.subjects.shops)}:
         (await _shop(service, other)).problem(404, "shop_not_found")
 
@@ -99,7 +110,9 @@ async def _order_of_categories(service: ServiceUnderTest) -> None:
 
 
 @rule(
-    "M11.other_lists", "Coupons are listed verified ones first, the latest tested first; trust signals by their kinds."
+    "M11.other_lists",
+    "Coupons are listed verified ones first, the latest tested first; trust signals by their kinds; merge candidates "
+    "by verdict, then agreeing evidence.",
 )
 async def _other_orders(service: ServiceUnderTest) -> None:
     for shop_id in service.subjects.coupon_shops[:_SHOPS]:
@@ -114,6 +127,16 @@ async def _other_orders(service: ServiceUnderTest) -> None:
         kinds = [kind for signal in signals.each() if (kind := signal["kind"].text()) in KINDS]
         if kinds != sorted(kinds, key=KINDS.index):
             raise signals.broken(f"the order {', '.join(KINDS)}")
+        candidates = (await service.tool("resolve_conflict", {"from_shop_id": shop.id})).json()["candidates"]
+        ranks = [
+            (
+                _VERDICTS.index(one["verdict"].one_of(*_VERDICTS)),
+                -sum(e["agrees"].flag() for e in one["evidence"].each()),
+            )
+            for one in candidates.each()
+        ]
+        if ranks != sorted(ranks):
+            raise candidates.broken(f"the order {', '.join(_VERDICTS)}, and within each most agreeing evidence first")
     if not service.subjects.coupon_shops:
         raise NothingToSeeError("a usable coupon")
 

@@ -1,11 +1,13 @@
 """Shops under review: over every transport their responses are those for an unknown shop.
 
-The operator names such shops. The responses for them are compared with those for two unknown references. What differs
-between these two, such as an id that a proxy adds, is noise; everything else must be equal to the byte.
+The operator names such shops. The responses for them are compared with those for two unknown references of their form
+(id, domain or sub-domain). What differs between these two, such as an id that a proxy adds, is noise; everything else
+must be equal to the byte.
 """
 
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from shop_directory.conformance import mcp
@@ -35,6 +37,8 @@ async def _hidden_shops_are_unknown(service: ServiceUnderTest) -> None:
         for tool, about in _calls(service):
             for transport in (_by_rest, _by_handshake, _by_request):
                 await _expect_unknown(service, transport, tool, about, hidden)
+        for era in Era:
+            await _expect_unknown(service, partial(_read, era), "resources/read", _resource, hidden)
         await _expect_not_found(service, hidden)
 
 
@@ -70,7 +74,7 @@ async def _expect_unknown(
     service: ServiceUnderTest, transport: Transport, tool: str, about: About, hidden: str
 ) -> None:
     async def compare(*, fresh: bool) -> None:
-        references = (service.unknown_id, service.unknown_domain, hidden)
+        references = (service.unknown_like(hidden), service.unknown_like(hidden, "x"), hidden)
         one, other, answer = [await transport(service, tool, about(shop), fresh=fresh) for shop in references]
         noise = _VOLATILE | {name for name, _ in set(one.headers) ^ set(other.headers)}
         if _without_noise(answer, noise) != _without_noise(one, noise):
@@ -98,6 +102,14 @@ def _without_noise(response: Response, noise: frozenset[str]) -> tuple[int, list
     """A response without what differs between two equal requests; the header names stay."""
     headers = [(name, "-" if name in noise else value) for name, value in response.headers]
     return response.status, headers, _REQUEST_ID.sub(rb'\1-"', response.body)
+
+
+def _resource(shop: str) -> Arguments:
+    return {"uri": f"shop://{shop}"}
+
+
+async def _read(era: Era, service: ServiceUnderTest, method: str, params: Arguments, *, fresh: bool) -> Response:
+    return (await mcp.request(service, era, method, params, fresh=fresh)).response
 
 
 async def _by_rest(service: ServiceUnderTest, tool: str, arguments: Arguments, *, fresh: bool) -> Response:

@@ -13,6 +13,9 @@ from shop_directory.conformance.service_under_test import ServiceUnderTest
 
 STATE: Final = "/api/ops/state"
 RESOURCES: Final = "/metrics/resources"
+_TOKEN_OPTIONAL: Final = (
+    "find_shop", "list_categories", "get_shop", "list_coupons", "get_shipping_policy", "resolve_checkout_url",
+)  # fmt: skip
 _COMMIT: Final = re.compile("[0-9a-f]{40}")
 _OK: Final = 200
 _REFUSED: Final = 401
@@ -117,8 +120,12 @@ async def _is_described(service: ServiceUnderTest) -> None:
     document["info"]["version"].expect("0.1.1")
 
 
-@rule("O1", "/ready lists its checks.")
+@rule("O1", "/ready lists its checks, and the OpenAPI document says where a token is optional.")
 async def _lists_its_checks(service: ServiceUnderTest) -> None:
+    paths = (await service.get("/openapi.json")).json()["paths"]
+    for operation in (*(paths[f"/tool/{tool}"]["post"] for tool in _TOKEN_OPTIONAL), paths["/suggest"]["get"]):
+        if {} not in operation["security"].values() or len(operation["security"].values()) == 1:
+            raise operation["security"].broken("nothing, or a token")
     checks = (await service.get("/ready")).json()["checks"]
     for check in checks.each():
         check["name"].text()

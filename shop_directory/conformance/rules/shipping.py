@@ -9,6 +9,7 @@ from shop_directory.conformance.rule import rule
 from shop_directory.conformance.service_under_test import ServiceUnderTest
 
 _SHOPS: Final = 8
+_COUNTRIES: Final = 3
 _SOURCES: Final = ("policy_page", "structured_data")
 _VERDICTS: Final = ("yes", "no", "unknown")
 _STATED: Final = ("destinations", "delivery_time", "free_shipping_threshold")
@@ -17,6 +18,9 @@ _HUMP: Final = re.compile("(?<=[a-z])(?=[A-Z])")
 _COUNTRY: Final = re.compile("[A-Z]{2}")
 # A group of countries that looks like a country code.
 _GROUPS: Final = frozenset({"EU"})
+# Territories with their state, and a group that has it without them; groups that have both.
+_TERRITORIES: Final = {"GP": {"FR", "EU"}, "AX": {"FI", "EU"}, "FO": {"DK", "EU"}, "SJ": {"NO", "EEA"}, "JE": {"GB"}}
+_WITH_ALL: Final = frozenset({"WORLDWIDE", "BRITISH_ISLES"})
 # A country that few statements name.
 _FAR: Final = "NR"
 
@@ -66,7 +70,7 @@ async def _ships_to(service: ServiceUnderTest) -> None:
         if "ships_to" in statement.keys():  # noqa: SIM118 - a part is no dict
             raise statement.broken("no ships_to where no country was given")
         destinations = () if statement["destinations"].is_null else statement["destinations"].texts()
-        if not destinations or not all(_COUNTRY.fullmatch(one) and one not in _GROUPS for one in destinations):
+        if not destinations or not all(map(_is_country, destinations)):
             continue
         found = True
         (await _verdict(service, statement, destinations[0])).expect("yes")
@@ -75,6 +79,27 @@ async def _ships_to(service: ServiceUnderTest) -> None:
             raise elsewhere.broken("no or unknown, as the statement does not name the country")
     if not found:
         raise NothingToSeeError("a statement about shipping that names countries only")
+
+
+@rule("A7", "What a statement names by itself counts; a complete list with a state leaves its territories unknown.")
+async def _territories(service: ServiceUnderTest) -> None:
+    found = False
+    for statement in await _statements(service, collected=True):
+        # The interface does not require excluded; without it a "no" can't be understood.
+        if "excluded" not in statement.keys():  # noqa: SIM118 - a part is no dict
+            continue
+        names, excepted = (
+            set() if statement[field].is_null else set(statement[field].texts())
+            for field in ("destinations", "excluded")
+        )
+        for country in sorted(filter(_is_country, names | excepted))[:_COUNTRIES]:
+            found = True
+            (await _verdict(service, statement, country)).expect("no" if country in excepted else "yes")
+        for territory, states in _TERRITORIES.items():
+            if names & states and not (names | excepted) & (_WITH_ALL | {territory}):
+                (await _verdict(service, statement, territory)).expect("unknown")
+    if not found:
+        raise NothingToSeeError("a statement about shipping that names a country")
 
 
 @rule("I59", "get_shipping_policy needs shop_domain and takes an ISO country.")
@@ -101,6 +126,10 @@ async def _statements(service: ServiceUnderTest, *, collected: bool | None = Non
 async def _verdict(service: ServiceUnderTest, statement: Part, country: str) -> Part:
     arguments = {"shop_domain": _domain(statement), "country": country}
     return (await service.tool("get_shipping_policy", arguments)).json()["ships_to"]
+
+
+def _is_country(name: str) -> bool:
+    return _COUNTRY.fullmatch(name) is not None and name not in _GROUPS
 
 
 def _domain(statement: Part) -> str:

@@ -28,6 +28,19 @@ def _nothing_found(answered: Answered) -> None:
         answered.document = document
 
 
+def _no_link(reference: str) -> str:
+    return "no-shop" if reference.startswith("[") else reference
+
+
+def _no_advice(document: Document) -> None:
+    document["detail"] = "There is no such shop."
+
+
+def _candidates_backwards(document: Document) -> None:
+    if "candidates" in document:
+        document["candidates"] = document["candidates"][::-1]
+
+
 def _no_help(document: Document) -> None:
     if document["code"] == "unknown_category":
         document["detail"] = "No shop carries this category. Call list_categories for the slugs that exist."
@@ -35,6 +48,8 @@ def _no_help(document: Document) -> None:
 
 BREAKAGES: Final = (
     Breakage("R1", "does not know a pasted URL", hearing(_GET, _domains_only)),
+    Breakage("R1", "does not know a pasted link", hearing(_GET, argument("shop_domain", str, _no_link))),
+    Breakage("R1", "says nothing of parents", rewriting(_GET, _no_advice, 404)),
     Breakage("R1", "takes ids in any case", hearing(_GET, argument("shop_domain", str, str.lower))),
     Breakage(
         "R1.bounds",
@@ -67,6 +82,9 @@ BREAKAGES: Final = (
     ),
     Breakage("M11.other_lists", "lists tested codes last", rewriting("/tool/list_coupons", turn("results", backwards))),
     Breakage("M11.other_lists", "lists signals from behind", rewriting("/tool/get_trust", turn("signals", backwards))),
+    Breakage(
+        "M11.other_lists", "lists candidates from behind", rewriting("/tool/resolve_conflict", _candidates_backwards)
+    ),
     Breakage("A1.offers", "shows one offer", rewriting(_FIND, turn("results.*.offers", lambda offers: offers[:1]))),
     Breakage("E4", "proposes no slug", rewriting(_FIND, _no_help, 400)),
 )

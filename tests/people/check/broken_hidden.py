@@ -70,6 +70,11 @@ BREAKAGES: Final = (
         of_hidden("/mcp", in_place(put("result._meta.seen", value=True)), having='"resolve_conflict"'),
     ),
     Breakage("V2", "spells its trust otherwise over MCP", of_hidden("/mcp", _measured, having='"get_trust"')),
+    Breakage(
+        "V2",
+        "repeats the URI of a resource",
+        of_hidden("/mcp", in_place(put("error.data", {"uri": f"shop://{HIDDEN}"})), having='"resources/read"'),
+    ),
     Breakage("V2", "suggests it", of_hidden("/suggest", _suggested)),
     Breakage(
         "V2",

@@ -76,5 +76,8 @@ BREAKAGES: Final = (
     Breakage("I84", "is OpenAPI of another version", rewriting("/openapi.json", put("openapi", "3.0.3"))),
     Breakage("I84", "is another version", rewriting("/openapi.json", put("info.version", "0.2.0"))),
     Breakage("I85", "has a version in a path", rewriting("/openapi.json", _versioned_path)),
+    Breakage(
+        "O1", "tells of no optional token", rewriting("/openapi.json", drop("paths./tool/get_shop.post.security"))
+    ),
     Breakage("O1", "lists no checks", rewriting("/ready", put("checks", []))),
 )

@@ -30,6 +30,11 @@ def _verdict(ships_to: str, *, collected: bool) -> Callable[[Document], None]:
     return change
 
 
+def _no_to_unsettled(document: Document) -> None:
+    if document["destinations_exhaustive"] and document.get("ships_to") == "unknown":
+        document["ships_to"] = "no"
+
+
 def _as_text(document: Document) -> None:
     document["collected"] = "yes" if document["collected"] else "no"
 
@@ -58,10 +63,11 @@ BREAKAGES: Final = (
     Breakage("I26", "has a source of its own", rewriting(_SHIPPING, _with("source", "hearsay", collected=True))),
     Breakage("I27", "says collected in a word", rewriting(_SHIPPING, _as_text)),
     Breakage("I27", "reads a gap as a refusal", rewriting(_SHIPPING, _verdict("no", collected=False))),
-    Breakage("I28", "ships everywhere", rewriting(_SHIPPING, _verdict("yes", collected=True))),
-    Breakage("I28", "ships nowhere", rewriting(_SHIPPING, _verdict("no", collected=True))),
-    Breakage("I28", "has a verdict of its own", rewriting(_SHIPPING, _verdict("maybe", collected=True))),
-    Breakage("I28", "has a verdict about no country", rewriting(_SHIPPING, put("ships_to", "unknown"))),
+    Breakage("I28", "ships everywhere", rewriting(_SHIPPING, _verdict("yes", collected=True)), also=("A7",)),
+    Breakage("I28", "ships nowhere", rewriting(_SHIPPING, _verdict("no", collected=True)), also=("A7",)),
+    Breakage("I28", "has a verdict of its own", rewriting(_SHIPPING, _verdict("maybe", collected=True)), also=("A7",)),
+    Breakage("I28", "has a verdict about no country", rewriting(_SHIPPING, put("ships_to", "unknown")), also=("A7",)),
+    Breakage("A7", "refuses a territory of a named state", rewriting(_SHIPPING, _no_to_unsettled)),
     Breakage("I59", "takes any word for a country", hearing(_SHIPPING, _any_country)),
     Breakage("I59", "needs no shop", answering(_SHIPPING, _not_needed, 400), also=("I82",)),
 )

@@ -26,8 +26,9 @@ async def _list(directory: Snapshot, **asked: Any) -> dict[str, Any]:  # noqa: A
     answer = await call(directory, LIST_COUPONS, **asked)
     withheld = answer["withheld"]
     assert len(answer["results"]) + sum(withheld.values()) == answer["total_count"]
+    codes = "code" if answer["total_count"] == 1 else "codes"
     assert answer["note"] == (
-        f"{answer['total_count']} codes found: {len(answer['results'])} usable, {withheld['expired']} expired, "
+        f"{answer['total_count']} {codes} found: {len(answer['results'])} usable, {withheld['expired']} expired, "
         f"{withheld['verified_rejected']} rejected in a real checkout, {withheld['reserved_test_domain']} on reserved "
         f"test domains, {withheld['policy']} withheld by display policy."
     )
@@ -266,4 +267,4 @@ async def test_a_list_without_codes_is_a_whole_answer_and_shop_names_are_alike(d
     world = await directory([shop("Nord", "nord.internal", id="s1")], coupons=[coupon("A", "s1", valid_until=PAST)])
     for reference in ("s1", "nord.internal", "https://www.NORD.internal/x"):
         assert _numbers(await _list(world, shop_id_or_domain=reference)) == (0, 1, 0, 0, 0)
-    assert (await _list(world))["note"].startswith("1 codes found: 0 usable, 1 expired, ")
+    assert (await _list(world))["note"].startswith("1 code found: 0 usable, 1 expired, ")

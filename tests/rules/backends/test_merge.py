@@ -76,7 +76,7 @@ async def test_a_pair_is_shown_with_both_shops_evidence_effects_and_verdict(dire
 
 
 @pytest.mark.rule("A12", "M11.other_lists")
-async def test_candidates_share_a_domain_part_a_name_or_a_redirect_and_most_evidence_comes_first(
+async def test_candidates_share_a_domain_part_a_name_or_a_redirect_and_come_by_verdict_then_by_most_evidence(
     directory: Directory,
 ) -> None:
     world = await directory(
@@ -86,8 +86,11 @@ async def test_candidates_share_a_domain_part_a_name_or_a_redirect_and_most_evid
             shop("Nord", "nord.fr", id="twin", categories=["a"]),
             shop("Nordlicht", "licht.internal", id="alias", categories=["b"], popularity=5),
             shop("Label", "nord.co.uk", id="label", categories=["b"], popularity=1),
+            shop("Hyphen", "no-rd.internal", id="hyphen", categories=["b"]),
             shop("Moved", "moved.internal", id="moved", categories=["b"], popularity=9),
             shop("Other", "other.internal", id="other", categories=["a"], popularity=99),
+            shop("Alder", "twi-g.internal", id="alder", categories=["c"]),
+            shop("Birch", "t-wig.example", id="birch", categories=["d"]),
             shop("Nord", "nord.es", id="hidden", categories=["a"], visibility="under_review"),
             shop("Gone", "gone.internal", id="gone", visibility="removed"),
         ],
@@ -96,15 +99,14 @@ async def test_candidates_share_a_domain_part_a_name_or_a_redirect_and_most_evid
     )
     answer = await _audit(world, "nord.de")
     assert list(answer) == ["from", "candidates"]
-    # Four pieces, two, and then one each in the order of popularity.
-    assert _candidates(answer) == ["twin", "sub", "moved", "alias", "label"]
-    assert [len(_agreeing(audit)) for audit in answer["candidates"]] == [4, 2, 1, 1, 1]
-    assert [audit["verdict"] for audit in answer["candidates"]] == [
-        "insufficient_evidence", "insufficient_evidence", "likely_same", "insufficient_evidence",
-        "insufficient_evidence",
-    ]  # fmt: skip
-    assert [audit["effects"]["duplicate_codes"] for audit in answer["candidates"]] == [1, 0, 0, 0, 0]
+    # The one that is likely the same; then four pieces, two, and one each in the order of popularity.
+    assert _candidates(answer) == ["moved", "twin", "sub", "alias", "label", "hyphen"]
+    assert [len(_agreeing(audit)) for audit in answer["candidates"]] == [1, 4, 2, 1, 1, 1]
+    assert [audit["verdict"] for audit in answer["candidates"]] == ["likely_same", *["insufficient_evidence"] * 5]
+    assert [audit["effects"]["duplicate_codes"] for audit in answer["candidates"]] == [0, 1, 0, 0, 0, 0]
     assert (await _audit(world, "other"))["candidates"] == ()
+    # Nothing but the main labels without their hyphens ties these two.
+    assert [_candidates(await _audit(world, one)) for one in ("alder", "birch")] == [["birch"], ["alder"]]
 
 
 @pytest.mark.rule("A12")
@@ -113,6 +115,25 @@ async def test_at_most_ten_candidates_are_shown_the_best_of_all(directory: Direc
     best = shop("Nord", "nord.fr", id="best", categories=["b"])
     world = await directory([shop("Nord", "nord.de", id="s1", categories=["a"]), *twins, best])
     assert _candidates(await _audit(world, "s1")) == ["best", *(f"t{n:02}" for n in range(14, 5, -1))]
+
+
+@pytest.mark.rule("M11.other_lists", "A12")
+@pytest.mark.parametrize("twins", [3, 210], ids=["few", "more than are compared"])
+async def test_candidates_on_a_crowded_domain_come_behind_a_likely_one(directory: Directory, twins: int) -> None:
+    # By name and domain alone each twin would be likely the same; the crowding shop is the last of all.
+    world = await directory(
+        [
+            shop("Nord", "nord.de", id="s1"),
+            *(shop("Nord", f"n{n}.nord.de", id=f"t{n:03}", popularity=1) for n in range(twins)),
+            shop("Moved", "moved.internal", id="moved", popularity=9),
+            shop("Quelle", "quelle.nord.de", id="quelle", popularity=0),
+        ],
+        redirects=[redirect("moved.internal", "nord.de")],
+    )
+    found = [(audit["to"]["id"], audit["verdict"]) for audit in (await _audit(world, "s1"))["candidates"]]
+    assert found[:3] == [
+        ("moved", "likely_same"), ("t000", "insufficient_evidence"), ("t001", "insufficient_evidence"),
+    ]  # fmt: skip
 
 
 @pytest.mark.rule("A12", "V2", "I6", "V1.dependents")

@@ -32,7 +32,7 @@ async def test_the_local_caller_has_quotas_and_a_line_for_each_call(
             for uri in ("shop://shop_hidden", "none://none", "shop://shop_books"):
                 with pytest.raises(MCPError) as raised:
                     await client.read_resource(uri)
-                refused.append((raised.value.code, sorted(raised.value.data)))
+                refused.append((raised.value.code, sorted(raised.value.data or ())))
             await client.complete(shop, {"name": "domain", "value": "canary"})
             await client.complete(prompt, {"name": "country", "value": "d"})
             with pytest.raises(MCPError) as raised:
@@ -40,7 +40,7 @@ async def test_the_local_caller_has_quotas_and_a_line_for_each_call(
             refused.append((raised.value.code, sorted(raised.value.data)))
     finally:
         await parts.close()
-    missing = (-32602 if mode == "2026-07-28" else -32002, ["uri"])
+    missing: tuple[int, list[str]] = (-32602 if mode == "2026-07-28" else -32002, [])
     too_many = (-32001, ["code", "detail", "status", "title", "type"])
     assert refused == [missing, missing, too_many, too_many]
     lines = [record for record in caplog.records if record.name == "service.runtime.telemetry"]

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from service.mcp_server.server import mcp_tool
+from service.tools.find_shop import FIND_SHOP
 from service.tools.registry import REGISTRY
 from tests.support.rpc import Era, request
 from tests.support.sample import SampleService, sample_service
@@ -75,6 +76,13 @@ def test_the_table_has_every_tool_and_ten_shops_take_at_most_fifteen_hundred_tok
     assert {bound.tool for bound in BOUNDS} == {tool.name for tool in REGISTRY}
     (ten,) = [bound.tokens for bound in BOUNDS if bound.arguments == {"query": "", "limit": 10}]
     assert ten <= 1_500
+
+
+@pytest.mark.rule("A1.size")
+def test_find_shop_is_described_with_the_numbers_of_the_table() -> None:
+    of_limit = {bound.arguments.get("limit"): f"{bound.tokens:,}" for bound in BOUNDS if bound.tool == FIND_SHOP.name}
+    stated = f"(up to {of_limit[5]} tokens; 10: {of_limit[10]}; the default 50: {of_limit[None]})"
+    assert stated in FIND_SHOP.description
 
 
 def _described(schemas: Iterator[Any]) -> set[str]:

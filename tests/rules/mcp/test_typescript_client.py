@@ -27,6 +27,5 @@ def test_the_typescript_client_is_offered_the_same(base: str, client_program: Pa
         "read": [{"uri": "shop://harbour-lane-books.example", "mimeType": "application/json", "text": text}],
         "prompt": [{"role": "user", "content": {"type": "text", "text": prompt}}],
         "completed": {"values": ["harbour-lane-books.example"], "hasMore": False},
-        # To this client both codes of a missing resource are the newer one.
-        "missing": {"code": -32602, "data": {"uri": "shop://nobody.example"}},
+        "missing": {"code": -32002 if era == "legacy" else -32602},
     }

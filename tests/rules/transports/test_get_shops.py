@@ -40,7 +40,7 @@ def _left(reply: Reply) -> int:
 async def test_every_transport_answers_each_reference_in_the_order_asked(tmp_path: Path) -> None:
     index = embedded_world(tmp_path)
     references = [
-        "https://www.Harbour-Lane-Books.example/new\n",
+        "<https://www.Harbour-Lane-Books.example/new>\n",
         "shop_hidden",
         "nobody.example",
         "shop_books",

@@ -1,30 +1,49 @@
 """REST, MCP in both eras and stdio are one service: the same answers to the byte, the same errors one to one."""
 
-from typing import Any
+import json
+from typing import Any, Final
 
 import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from tests.support.problems import problem
+from tests.support.rpc import Era, call
 from tests.support.served import post
 from tests.support.worlds import BOOKS_VIEW
 
+ABSENT: Final = "There is no shop with this id or domain in the directory."
+NAMED: Final = f"{ABSENT} To look a shop up by its name, call find_shop."
+BELOW: Final = f"{ABSENT} A sub-domain is not looked up as its parent domain."
 
-@pytest.mark.rule("V2", "I6", "I55", "I83", "R1.bounds", "C2")
+
+@pytest.mark.rule("V2", "I6", "I55", "I57", "I83", "R1", "R1.bounds", "C2", "E2")
+@pytest.mark.parametrize("tool", ["get_shop", "list_coupons", "get_shipping_policy"])
 @pytest.mark.parametrize(
-    "reference", ["shop_hidden", "quietly-hidden.example", "QUIETLY-hidden.example", "no id", "a..b"]
+    ("reference", "unknown", "detail"),
+    [
+        ("shop_hidden", "shop_nobody", NAMED),
+        ("no id", "Quietly Hidden", NAMED),
+        ("Dr. Hidden", "Quietly Hidden Ltd.", NAMED),
+        ("quietly-hidden.example", "unknown.example", ABSENT),
+        ("QUIETLY-hidden.example", "a..", ABSENT),
+        ("sub.quietly-hidden.example", "https://sub.harbour-lane-books.example/x", BELOW),
+        ("a.b.quietly-hidden.example", "www.sub.unknown.co.uk", BELOW),
+    ],
 )
-def test_hidden_unknown_and_impossible_shops_are_one_absence(base: str, reference: str) -> None:
-    unknown = post(base, "/tool/get_shop", {"shop_domain": "unknown.example"})
-    asked = post(base, "/tool/get_shop", {"shop_domain": reference})
+def test_hidden_unknown_and_impossible_shops_of_one_form_are_one_absence(
+    base: str, tool: str, reference: str, unknown: str, detail: str
+) -> None:
+    absent, asked = [post(base, f"/tool/{tool}", {"shop_domain": one}) for one in (unknown, reference)]
     counters = {"date", "x-request-id", "ratelimit"}
-    assert (asked.status, asked.body) == (404, unknown.body)
+    assert (asked.status, asked.body) == (404, absent.body)
     assert {k: v for k, v in asked.headers.items() if k not in counters} == {
-        k: v for k, v in unknown.headers.items() if k not in counters
+        k: v for k, v in absent.headers.items() if k not in counters
     }
-    detail = "There is no shop with this id or domain in the directory."
     assert asked.json == problem(404, "shop_not_found", detail)
+    for era in Era:
+        result = call(base, era, tool, json.dumps({"shop_domain": reference}).encode()).json["result"]
+        assert (result["isError"], result["content"][0]["text"]) == (True, asked.body.decode())
 
 
 @pytest.mark.rule("I9", "I10", "I11", "I54", "A1", "R1", "R2", "I43", "I79")
@@ -38,6 +57,8 @@ def test_hidden_unknown_and_impossible_shops_are_one_absence(base: str, referenc
         {"shop_domain": "shop_books", "shop_id_or_domain": None},
         {"shop_domain": "", "shop_id_or_domain": "shop_books"},
         {"shop_domain": "www.harbour-lane-books.example", "shop_id_or_domain": "harbour-lane-books.example"},
+        {"shop_domain": "[Harbour Lane Books](https://harbour-lane-books.example/new)"},
+        {"shop_domain": "<harbour-lane-books.example>", "shop_id_or_domain": '"harbour-lane-books.example",'},
     ],
 )
 def test_a_shop_is_found_by_any_spelling_of_its_reference(base: str, arguments: dict[str, Any]) -> None:

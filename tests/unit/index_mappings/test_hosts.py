@@ -35,6 +35,16 @@ PASTED: Final = (
     "nordlicht。internal",
     "ｎｏｒｄｌｉｃｈｔ.internal",
     "nord\u00adlicht.internal",
+    "<https://nordlicht.internal/shoes>",
+    "(nordlicht.internal)",
+    "[nordlicht.internal]",
+    '"nordlicht.internal",',
+    "'https://nordlicht.internal';",
+    '( "nordlicht.internal" ).',
+    "[Nordlicht](https://nordlicht.internal/shoes?a=b)",
+    "([Dr. Nordlicht & Co.](nordlicht.internal)),",
+    "<someone@nordlicht.internal>",
+    '"Nordlicht" <someone@nordlicht.internal>;',
 )
 REDUCED: Final = {
     "every pasted form of a host is the same host": [(pasted, "nordlicht.internal") for pasted in PASTED],
@@ -54,9 +64,14 @@ REDUCED: Final = {
         ("%6dueller.DE", "%6dueller.de"),
         ("Ex ample.com", "ex ample.com"),
     ],
+    "within a text nothing but what stands around it is cut": [
+        ("nord(licht).internal", "nord(licht).internal"),
+        ("nordlicht.internal>/shoes", "nordlicht.internal>"),
+        ("“nordlicht.internal”", "“nordlicht.internal”"),
+    ],
     "addresses and odd ports reduce to text that no shop has": [
         ("http://[::1]:80/", "[::1]"),
-        ("[2001:db8::1.2.3.4]", "[2001:db8::1.2.3.4]"),
+        ("[2001:db8::1.2.3.4]", "2001:db8::1.2.3.4"),
         ("https://192.0.2.7:8080/x", "192.0.2.7"),
         ("nordlicht.internal:port", "nordlicht.internal:port"),
     ],
@@ -78,7 +93,9 @@ def test_a_pasted_reference_reduces_to_its_host_alone(pasted: str, host: str) ->
 
 
 @pytest.mark.rule("R1", "R1.bounds")
-@pytest.mark.parametrize("pasted", ["", "  ", ".", "...", "https://", "https:///path.html", "user@", "?a.b", ":80"])
+@pytest.mark.parametrize(
+    "pasted", ["", "  ", ".", "...", "https://", "https:///path.html", "user@", "?a.b", ":80", "()", "[a.b](", '"."']
+)
 def test_what_holds_no_host_reduces_to_none(pasted: str) -> None:
     assert reduce_host(pasted) is None
 

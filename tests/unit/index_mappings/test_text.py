@@ -58,7 +58,11 @@ FOLDED: Final = {
         ("Müller", "muller"), ("Mu\u0308ller", "muller"), ("naïve Zoë", "naive zoe"), ("Ёлка", "елка"), ("Ňů", "nu"),
     ],
     "marks that make another sound stay in kana, Thai and Indic scripts": [
-        (text, text) for text in ("パン", "ガス", "ร้านดาว", "दीपक", "कि", "שָׁלוֹם")
+        (text, text) for text in ("パン", "ガス", "ร้านดาว", "दीपक", "कि")
+    ],
+    "the points of Hebrew go": [
+        ("שָׁלוֹם", "שלום"), ("סֵפֶר", "ספר"), ("\ufb2a\u05b8לום", "שלום"), ("בֵּית־סֵפֶר", "בית ספר"),
+        *(("א" + chr(code) + "ב", "אב") for code in (0x0591, 0x05BD, 0x05BF, 0x05C1, 0x05C2, 0x05C4, 0x05C5, 0x05C7)),
     ],
     "Arabic and Persian spellings of one word are one": [
         ("مُحَمَّد", "محمد"), ("جــميل", "جميل"), ("رحمٰن", "رحمن"), ("أحمد إيمان آمنة", "احمد ايمان امنه"),

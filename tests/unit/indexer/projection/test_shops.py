@@ -38,7 +38,7 @@ def test_a_shop_becomes_its_document() -> None:
         offers_total=0,
         redirects=(),
         registrable="nord-licht.internal",
-        main_label="nord-licht",
+        main_label="nordlicht",
         names=("mueller", "muller", "nord", "nord licht internal", "nord-licht.internal"),
         leading=("mueller", "muller"),
         full=(

@@ -39,6 +39,20 @@ def _stated(
         (_stated(["EU"]), "GB", "unknown"),
         (_stated([]), "AT", "unknown"),
         (_stated([], complete=True), "AT", "no"),
+        # A country by itself counts before groups, for what is excluded as for what is named.
+        (_stated(["WORLDWIDE", "CH"], ("DACH",)), "CH", "yes"),
+        (_stated(["DACH"], ("WORLDWIDE",)), "CH", "no"),
+        (_stated(["CH"], ("CH", "WORLDWIDE")), "CH", "no"),
+        (_stated(["NO"], ("EEA",), complete=True), "NO", "yes"),
+        # A complete list with a state, or a group with it, leaves its territories open.
+        (_stated(["FR"], complete=True), "GP", "unknown"),
+        (_stated(["EU"], complete=True), "RE", "unknown"),
+        (_stated(["NORDICS"], complete=True), "FO", "unknown"),
+        (_stated(["DACH"], complete=True), "GP", "no"),
+        (_stated(["FR"], ("GP",), complete=True), "GP", "no"),
+        (_stated(["FR", "RE"], complete=True), "RE", "yes"),
+        (_stated(["BRITISH_ISLES"], complete=True), "JE", "yes"),
+        (_stated(["RE"], complete=True), "FR", "no"),
     ],
 )
 def test_excluded_is_no_then_named_is_yes_then_a_complete_list_is_no_and_the_rest_is_unknown(

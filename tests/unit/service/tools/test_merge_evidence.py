@@ -58,6 +58,22 @@ def test_each_piece_agrees_by_itself_and_the_same_both_ways(kind: str) -> None:
 
 
 @pytest.mark.rule("A12")
+@pytest.mark.parametrize(
+    ("domain", "other"),
+    [
+        ("nord-licht.de", "nordlicht.fr"),
+        ("nord-licht.de", "n-ordlicht.fr"),
+        ("xn--nrd-licht-07a.de", "xn--nrdlicht-n4a.fr"),
+    ],
+)
+def test_main_labels_are_compared_without_their_hyphens(domain: str, other: str) -> None:
+    found = compare(_shop("Eins", domain), _shop("Quelle", other))
+    labels = f"{domain.partition('.')[0]} and {other.partition('.')[0]}"
+    assert found.pieces[1] == Evidence("main_label", True, labels)
+    assert verdict(found) == "insufficient_evidence"
+
+
+@pytest.mark.rule("A12")
 def test_a_redirect_agrees_in_either_direction_and_only_between_the_two() -> None:
     there, back = _redirect("nordlicht.de", "quelle.fr"), _redirect("quelle.fr", "nordlicht.de", "2031-05-06T07:08:09Z")
     for redirect, detail in (

@@ -56,6 +56,10 @@ def test_arguments_are_an_object(arguments: object) -> None:
         ("shop_1.", None),
         ("https://shop_1./", None),
         ("a" * 254 + ".com", None),
+        ("[Shop No. 1](https://example.com/a)", "example.com"),
+        ("<https://example.com>,", "example.com"),
+        ('"shop_1"', None),
+        ("(shop_1).", None),
     ],
 )
 def test_a_reference_is_reduced_to_an_id_or_a_host(text: str, lookup: str | None) -> None:
