@@ -4,6 +4,9 @@ Sources of the groups: the member lists of the European Union (2020 on) and of t
 usage in trade for the others. A group that is not here is an error in a catalogue.
 """
 
+import json
+from functools import cache
+from pathlib import Path
 from typing import Final
 
 import pycountry
@@ -30,6 +33,17 @@ GROUPS: Final[dict[str, frozenset[str]]] = {
     "NORTH_AMERICA": frozenset({"CA", "MX", "US"}),
     "ANZ": frozenset({"AU", "NZ"}),
 }
+
+
+@cache
+def country_names() -> dict[str, tuple[str, ...]]:
+    """The codes of the countries of each name, by the folded name of one to four words (M3 e).
+
+    The file is made of CLDR's names, by `babel`, in English and the official languages of each country (`make golden`).
+    It is read at the first use.
+    """
+    names: dict[str, str] = json.loads(Path(__file__).with_name("country_names.json").read_text(encoding="utf-8"))
+    return {name: tuple(codes.split()) for name, codes in names.items()}
 
 
 def is_destination_group(name: str) -> bool:

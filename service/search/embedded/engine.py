@@ -161,7 +161,7 @@ def _first_hits(reader: RankedReader, plan: Plan, filters: Filters, limit: int) 
     """The first hits, tier by tier."""
     hits: list[Hit] = []
     seen: set[Address] = set()
-    for tier, clause in plan.tiers:
+    for tier, clause in plan.steps:
         if hits:
             _raise_if_abandoned()
         query = query_of(reader.index, clause)
@@ -181,7 +181,7 @@ def _later_hits(reader: RankedReader, plan: Plan, filters: Filters, offset: int,
     hits: list[Hit] = []
     better: list[Clause] = []
     skipped = 0
-    for tier, clause in plan.tiers:
+    for tier, clause in plan.steps:
         if len(hits) >= limit:
             break
         _raise_if_abandoned()

@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from index_mappings.typeahead.segment import BLOCK, LEADING, POSTING_BITS
+from index_mappings.typeahead.segment import BLOCK, FULL, LEADING, POSTING_BITS
 from service.search.typeahead.kernel.arrays import IN_WORD, MAX_INT, WORD_BITS, Array, Ranges, Texts, inner
 from service.search.typeahead.kernel.lookup import IN_ORDER, WITHOUT_FIRST, WITHOUT_SECOND
 from service.search.typeahead.kernel.ranking import insert_ranked, passes, scan_postings
@@ -41,8 +41,8 @@ def collect_ranges(
     nodes = np.empty(_STACK, np.int32)
     for number in range(range_count):
         low, high, lacking = ranges[number, 0], ranges[number, 1], ranges[number, 2]
-        # Only leading names are bounded, by the length of the query.
-        max_length = ranges[number, 3] if mark == LEADING else MAX_INT
+        # Only leading names, and full forms alone, are bounded by the length of the query.
+        max_length = ranges[number, 3] if mark in (LEADING, FULL) else MAX_INT
         if lacking == IN_ORDER and (high - low) * _LARGE_SHARE > len(texts.lookup.firsts):
             count, complete = _scan_shops(texts, mark, barred, low, high, max_length, passing, found, better, count)
             if complete:

@@ -11,7 +11,6 @@ characters that are near the same position in the query are visited.
 from typing import Final
 
 from index_mappings.tiers import FIXED_FROM
-from index_mappings.typeahead.segment import KEY
 from service.search.typeahead.kernel.arrays import MAX_INT, Array, Ranges, Scratch, Texts, inner
 from service.search.typeahead.kernel.lookup import (
     IN_ORDER,
@@ -33,15 +32,16 @@ _MAX_ADDED: Final = 2 * CELLS
 
 @inner
 def collect_two_typos(
-    texts: Texts, query: Array, passing: Array, scratch: Scratch, found: Array, better: int, count: int
+    texts: Texts, query: Array, mark: int, passing: Array, scratch: Scratch, found: Array, better: int, count: int
 ) -> int:
-    """Insert the shops with a key that has the query's first character and a prefix at most two errors away.
+    """Insert the shops with a text that has the query's first character and a prefix at most two errors away.
 
-    Returns as `insert_ranked`.
+    Postings have the mark; full forms (FULL) are at most twice as long as the query. Returns as `insert_ranked`.
     """
     offsets, letters, firsts = texts.lookup.offsets, texts.lookup.letters, texts.lookup.firsts
     ranges, rows, path, walk = scratch.ranges, scratch.rows, scratch.path, scratch.walk
     size = len(query)
+    ranges[:, 3] = 2 * size
     # For each depth: the row, the character that led there, and the range of texts that is not visited yet.
     for cell in range(CELLS):
         rows[0, cell] = cell - MAX_ERRORS if cell >= MAX_ERRORS else _FAR
@@ -81,9 +81,9 @@ def collect_two_typos(
             walk[below, 0], walk[below, 1] = low, after
             depth = below
         if range_count > len(ranges) - _MAX_ADDED:
-            count = collect_ranges(texts, ranges, range_count, KEY, passing, found, better, count)
+            count = collect_ranges(texts, ranges, range_count, mark, passing, found, better, count)
             range_count = 0
-    return collect_ranges(texts, ranges, range_count, KEY, passing, found, better, count)
+    return collect_ranges(texts, ranges, range_count, mark, passing, found, better, count)
 
 
 @inner
