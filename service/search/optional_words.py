@@ -35,7 +35,7 @@ _SHOP: Final = {
 }
 # Apart from words that every wish may have, no top-level domain of a country is among these: it says where (M3 e).
 _JOINING: Final = {
-    "en": "for in of the a an and with from to near on or my where that which sell sells selling buy best cheap",
+    "en": "for in of the a an and with from to near me on or my where that which sell sells selling buy best cheap",
     "de": "für in von mit und der die das den dem des ein eine einen aus zum zur bei kaufen günstig günstige billig "
     "billige beste besten",
     "fr": "pour de du des et avec en le la les un une à aux dans chez acheter pas cher meilleur meilleurs",
