@@ -46,6 +46,12 @@ def country_names() -> dict[str, tuple[str, ...]]:
     return {name: tuple(codes.split()) for name, codes in names.items()}
 
 
+@cache
+def words_of_countries() -> frozenset[str]:
+    """The words of `country_names`, by which most queries are seen to name none."""
+    return frozenset(word for name in country_names() for word in name.split())
+
+
 def is_destination_group(name: str) -> bool:
     """Whether a destination is a group rather than a country."""
     return name == WORLDWIDE or name in GROUPS

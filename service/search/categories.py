@@ -4,7 +4,6 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Final
 
 from rapidfuzz import fuzz, process
@@ -22,6 +21,9 @@ from service.search.query_words import QueryWord, find_forms, runs
 _COMPARED: Final = 200
 _WORDS: Final = 12
 _CLOSE: Final = 75
+# The maximum number of words that are cached with their categories.
+_CACHED_WORDS: Final = 8_192
+_NONE: Final[frozenset[int]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,8 @@ class CategoryTable:
         terms = [term.partition(STEM_MARK) for term in self._whole]
         self._languages = tuple(sorted({language for language, mark, _ in terms if mark}))
         self._sorted = sorted(text for text in self._alone if STEM_MARK not in text)
+        # A cache of `_of_word`.
+        self._words: dict[tuple[str, str], frozenset[int]] = {}
         # A cache of `slugs_of`: only words with a category are stored, so it is not larger than the prefixes.
         self._slugs: dict[str, tuple[str, ...]] = {}
         # By prefix, the characters that can follow it; by second character, the first characters of words with it.
@@ -88,42 +92,66 @@ class CategoryTable:
             category: the slug that the search filters by, or None: the cap never drops it, and dropping others does
                 not count as truncation, as they cannot change the result.
         """
-        found: dict[str, set[int]] = {word.text: set() for word in words}
-        for word in words:
-            if not word.is_suffix and word.text not in JOINING_WORDS:
-                found[word.text].update(self._equal(self._alone, (word.text,), (word,)))
-        for start, end in runs(words, CATEGORY_RUN):
-            run = words[start:end]
-            texts = [word.text for word in run]
-            for index in self._equal(self._whole, (" ".join(texts), "".join(texts)), run):
-                for text in texts:
-                    found[text].add(index)
-        for word in words:
-            if not found[word.text] and not word.is_suffix and is_part_evidence(word.text):
-                found[word.text].update(self._beginning_alone(word.text))
-        slugs = {text: tuple(self.entries[index].slug for index in sorted(found[text])) for text in found}
+        found = {word.text: self._of_word(word) for word in reversed(words)}
+        if len(words) > 1:
+            for text, positions in self._of_runs(words).items():
+                found[text] = found[text] | positions
+        slugs = {
+            word.text: self._slugs_at(found[word.text] or (_NONE if word.is_suffix else self._begun(word.text)))
+            for word in words
+        }
         return ResolvedWords(
             slugs={text: _capped(some, cap, category) for text, some in slugs.items()},
             truncated=any(len(some) > cap and category not in some for some in slugs.values()),
         )
 
-    def _equal(self, table: dict[str, list[int]], texts: Iterable[str], words: Sequence[QueryWord]) -> Iterator[int]:
-        """The positions of the categories with one of the texts in a table, or with the stems of the words."""
-        for text in texts:
-            yield from table.get(text, ())
-        raw = [unfolded(word.typed) for word in words]
-        for language in self._languages:
-            if len(raw) > 1:
-                yield from table.get(stem_term(language, [stem(language, text) for text in raw]), ())
-            yield from table.get(stem_term(language, [stem(language, "".join(raw))]), ())
+    def _of_word(self, word: QueryWord) -> frozenset[int]:
+        """The positions of the categories that have a word by itself or by its stem."""
+        if word.is_suffix:
+            return _NONE
+        key = word.text, word.typed
+        positions = self._words.get(key)
+        if positions is None:
+            raw = unfolded(word.typed)
+            terms = [word.text, *(stem_term(language, (stem(language, raw),)) for language in self._languages)]
+            tables = (self._whole,) if word.text in JOINING_WORDS else (self._whole, self._alone)
+            positions = frozenset(index for table in tables for term in terms for index in table.get(term, ()))
+            if len(self._words) >= _CACHED_WORDS:
+                self._words.clear()
+            self._words[key] = positions
+        return positions
 
-    def _beginning_alone(self, text: str) -> Iterator[int]:
+    def _of_runs(self, words: Sequence[QueryWord]) -> dict[str, set[int]]:
+        """By word, the positions of the categories of which it is a part of a run of several that is a whole name."""
+        found: dict[str, set[int]] = {}
+        texts = [word.text for word in words]
+        raw = [unfolded(word.typed) for word in words]
+        stems = [(f"{language}{STEM_MARK}", [stem(language, one) for one in raw]) for language in self._languages]
+        whole = self._whole
+        for start, end in runs(words, CATEGORY_RUN):
+            if end == start + 1:
+                continue
+            joined = "".join(raw[start:end])
+            terms = [" ".join(texts[start:end]), "".join(texts[start:end])]
+            terms += [f"{mark}{' '.join(some[start:end])}" for mark, some in stems]
+            terms += [f"{mark}{stem(mark[:-1], joined)}" for mark, _ in stems]
+            for term in terms:
+                if positions := whole.get(term):
+                    for text in texts[start:end]:
+                        found.setdefault(text, set()).update(positions)
+        return found
+
+    def _begun(self, text: str) -> frozenset[int]:
         """The positions of the categories with a word, or a joined name, that begins with a text."""
-        start = bisect_left(self._sorted, text)
-        for known in islice(self._sorted, start, None):
-            if not known.startswith(text):
-                return
-            yield from self._alone[known]
+        if not is_part_evidence(text):
+            return _NONE
+        first = at = bisect_left(self._sorted, text)
+        while at < len(self._sorted) and self._sorted[at].startswith(text):
+            at += 1
+        return frozenset(index for known in self._sorted[first:at] for index in self._alone[known])
+
+    def _slugs_at(self, positions: frozenset[int]) -> tuple[str, ...]:
+        return tuple([self.entries[index].slug for index in sorted(positions)]) if positions else ()
 
     def closest(self, text: str, limit: int) -> tuple[str, ...]:
         """The slugs of the categories that a text may mean (E4): by its words (M5), most first; then by spelling.

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from index_mappings.countries import country_names
+from index_mappings.countries import country_names, words_of_countries
 from index_mappings.documents import shop_from_stored
 from index_mappings.forms import QueryForms, query_forms
 from index_mappings.generations import Stamp
@@ -232,6 +232,8 @@ def _may_be_optional(forms: FindForms, text: str) -> bool:
 def _countries(forms: FindForms) -> dict[str, tuple[str, ...]]:
     """By word, the codes of the countries that it names, alone or with its neighbours."""
     found: dict[str, dict[str, None]] = {}
+    if words_of_countries().isdisjoint(forms.texts):
+        return {}
     names = country_names()
     for start, end in runs(forms.words, COUNTRY_RUN):
         texts = [word.text for word in forms.words[start:end]]
