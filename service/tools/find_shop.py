@@ -17,12 +17,13 @@ _CLOSEST: Final = 3
 DESCRIPTION = (
     "Search shops by name, domain or what they sell (shoe shops, coffee in Austria), or browse a category with an empty"
     " query. Call it to find out whether a shop is in the directory; with its domain or id known, call get_shop. Every "
-    "word must fit the same shop: name, domain, category, a country that it states; only country filters. limit 5 is enough to find one shop; ten shops are about 1,000 tokens, the default 50"
-    " about 5,000. Call list_categories before you filter by category: only its slugs are accepted. total_count counts"
-    " all matches; truncated: more follow, raise offset. ignored_terms are words that fit no shop and were dropped: "
-    "the results answer a narrower question, say so. category_truncated: a word fits so many categories that some were"
-    " left out. did_you_mean names shops that the query misspells or holds among other words: suggestions, not results."
-    " word_counts: how many shops each word fits, when together they find none: leave one out."
+    "word must fit the same shop: name, domain, category, a country that it states; only country filters. limit 5 is "
+    "enough to find one shop; ten shops are about 1,000 tokens, the default 50 about 5,000. Call list_categories before"
+    " you filter by category: only its slugs are accepted. total_count counts all matches; truncated: more follow, "
+    "raise offset. ignored_terms are words that fit no shop and were dropped: the results answer a narrower question, "
+    "say so. category_truncated: a word fits so many categories that some were left out. did_you_mean names shops that "
+    "the query misspells or holds among other words: suggestions, not results. word_counts: how many shops each word "
+    "fits, when together they find none: leave one out."
 )
 
 
@@ -73,8 +74,8 @@ class FindShopResponse(ToolResponse):
         description="A word fits more categories than were searched: the matches are a part."
     )
     did_you_mean: tuple[NearShop, ...] = Field(
-        description="Up to 3 shops whose name the query, or an ignored word, misspells or holds among other words; no match is "
-        "among them. "
+        description="Up to 3 shops whose name the query, or an ignored word, misspells or holds among other words; no "
+        "match is among them. "
         "Beyond the interface."
     )
     word_counts: tuple[WordShops, ...] | None = Field(
