@@ -95,6 +95,10 @@ def find_forms(text: str) -> FindForms:
     if len(tokens) == len(forms.words) == 1 and forms.texts == forms.words:
         # The most frequent case: one word, which is no host.
         return FindForms(forms, (QueryWord(forms.words[0], tokens[0], 0),), tokens)
+    if text.isascii() and "".join(tokens).isalnum():
+        # Each token is one word, and there is no dot.
+        plain = [QueryWord(word, tokens[number], number) for number, word in enumerate(forms.words)]
+        return FindForms(forms, tuple(plain), tokens)
     words = (word for number, token in enumerate(tokens) for word in _words_of_token(token, number))
     return FindForms(forms, tuple(words) if forms.words else (), tokens)
 

@@ -15,7 +15,7 @@ from service.search.engine import Engine, Page, SearchRequest
 from service.search.optional_words import OPTIONAL_WORDS
 from service.search.plan import MATCH_ALL, Clause, Filters, Plan, Slugs, Word, find_plan, word_evidence
 from service.search.protocol import FindQuery, Found, SuggestedShop, WordCount
-from service.search.query_words import FindForms, find_forms, runs
+from service.search.query_words import FindForms, QueryWord, find_forms, runs
 
 if TYPE_CHECKING:
     from service.search.typeahead.typeahead import Typeahead
@@ -32,14 +32,20 @@ class PlannedSearch:
         words: its distinct words.
         truncated: whether the cap on categories dropped some.
         plan: the search.
-        wide: the search with more optional words, for where nothing else matches (M3 f); None if there are none.
+        filters: of the search.
     """
 
     forms: FindForms
     words: tuple[Word, ...]
     truncated: bool
     plan: Plan
-    wide: Plan | None
+    filters: Filters
+
+    @property
+    def wide(self) -> Plan | None:
+        """The search with more optional words, for where nothing else matches (M3 f); None if there are none."""
+        words = _widened(self.words, self.forms)
+        return None if words is None else find_plan(self.texts, words, self.filters)
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -99,8 +105,8 @@ class ShopSearch:
             plan = kept.plan
             if kept.texts or query.category is not None:
                 page, plan = await self._kept_page(query, kept)
-        elif not evidence.matched and evidence.wide is not None and whole.wide is not None:
-            page, plan = evidence.wide, whole.wide
+        elif not evidence.matched and evidence.wide is not None:
+            page, plan = evidence.wide, whole.wide or plan
         counts = None if page.total else _word_counts(whole.forms, missing, evidence)
         # Where nothing is left of the query, all shops that pass its filters are found already.
         near: tuple[SuggestedShop, ...] = ()
@@ -119,23 +125,24 @@ class ShopSearch:
         requests = [_count(search.plan.matching), _count(MATCH_ALL, clauses), *map(_count, evidence)]
         if clauses and several:
             requests += [_count(clause, clauses) for clause in evidence]
-        if search.wide is not None:
-            requests.append(_page(search.wide, query))
+        wide = search.wide
+        if wide is not None:
+            requests.append(_page(wide, query))
         pages = await self._engine.search(self._stamp, requests)
         matched, all_passing, *counts = [page.total or 0 for page in pages]
         texts = [word.text for word in search.words]
         anywhere = dict(zip(texts, counts, strict=False))
         passing = dict(zip(texts, counts[len(texts) :], strict=False)) if clauses and several else anywhere
-        return _Evidence(bool(matched), anywhere, passing, all_passing, pages[-1] if search.wide is not None else None)
+        return _Evidence(bool(matched), anywhere, passing, all_passing, None if wide is None else pages[-1])
 
     async def _kept_page(self, query: FindQuery, kept: PlannedSearch) -> tuple[Page, Plan]:
         """The page of what is left of a query, and the plan that found it."""
-        requests = [_page(kept.plan, query)]
-        if kept.wide is not None:
-            requests += [_page(kept.wide, query), _count(kept.plan.matching)]
+        requests, wide = [_page(kept.plan, query)], kept.wide
+        if wide is not None:
+            requests += [_page(wide, query), _count(kept.plan.matching)]
         page, *others = await self._engine.search(self._stamp, requests)
-        if others and kept.wide is not None and not others[1].total:
-            return others[0], kept.wide
+        if wide is not None and not others[1].total:
+            return others[0], wide
         return page, kept.plan
 
 
@@ -150,14 +157,12 @@ def planned(forms: FindForms, categories: CategoryTable, cap: int, filters: Filt
     """
     resolved = categories.resolve(forms.words, cap, filters.category)
     words = _plan_words(forms, resolved.slugs)
-    wide = _widened(words, forms)
-    texts = forms.forms.texts
     return PlannedSearch(
         forms,
         words,
         resolved.truncated,
-        find_plan(texts, words, filters),
-        None if wide is None else find_plan(texts, wide, filters),
+        find_plan(forms.forms.texts, words, filters),
+        filters,
     )
 
 
@@ -195,9 +200,12 @@ def _plan_words(forms: FindForms, slugs: Slugs) -> tuple[Word, ...]:
         text = forms.words[0].text
         return (Word(text, slugs[text]),)
     countries = _countries(forms)
+    texts = forms.texts
+    if not countries and OPTIONAL_WORDS.isdisjoint(texts) and all(map(_is_plain, forms.words)):
+        return tuple([Word(text, slugs[text]) for text in texts])
     last = forms.words[-1].text if forms.words else ""
     found = []
-    for text in forms.texts:
+    for text in texts:
         places = [word for word in forms.words if word.text == text]
         hosts = tuple(dict.fromkeys(word.host for word in places if word.host is not None))
         found.append(
@@ -212,6 +220,10 @@ def _plan_words(forms: FindForms, slugs: Slugs) -> tuple[Word, ...]:
             )
         )
     return tuple(found)
+
+
+def _is_plain(word: QueryWord) -> bool:
+    return word.host is None and len(word.text) > 1
 
 
 def _widened(words: Sequence[Word], forms: FindForms) -> tuple[Word, ...] | None:
