@@ -34,6 +34,9 @@ class ResolvedWords:
     truncated: bool
 
 
+_NOTHING: Final = ResolvedWords({}, truncated=False)
+
+
 class CategoryTable:
     """All categories of one stamp, in M11's order, indexed by all prefixes of their words.
 
@@ -92,6 +95,8 @@ class CategoryTable:
             category: the slug that the search filters by, or None: the cap never drops it, and dropping others does
                 not count as truncation, as they cannot change the result.
         """
+        if not words:
+            return _NOTHING
         found = {word.text: self._of_word(word) for word in reversed(words)}
         if len(words) > 1:
             for text, positions in self._of_runs(words).items():

@@ -199,11 +199,13 @@ def _plan_words(forms: FindForms, slugs: Slugs) -> tuple[Word, ...]:
     if len(forms.words) == 1 and forms.words[0].host is None:
         text = forms.words[0].text
         return (Word(text, slugs[text]),)
+    if not forms.words:
+        return ()
     countries = _countries(forms)
     texts = forms.texts
     if not countries and OPTIONAL_WORDS.isdisjoint(texts) and all(map(_is_plain, forms.words)):
         return tuple([Word(text, slugs[text]) for text in texts])
-    last = forms.words[-1].text if forms.words else ""
+    last = forms.words[-1].text
     found = []
     for text in texts:
         places = [word for word in forms.words if word.text == text]
