@@ -171,10 +171,10 @@ class Segment:
 
     def _stated_markets(self, number: int) -> Iterator[str]:
         """The countries that a shop states; others that pass every filter have their bits in all rows."""
-        row, bit = self._parts["markets"], 1 << (number & 31)
+        row, bit = self._parts["markets"], number & 31
         words, word = -(-self.shops // 32), number >> 5
-        if not row[word] & bit:  # the first row is that of countries that no shop states
-            yield from (country for country, at in self._countries.items() if at and row[at * words + word] & bit)
+        if not row[word] >> bit & 1:  # the first row is that of countries that no shop states
+            yield from (country for country, at in self._countries.items() if at and row[at * words + word] >> bit & 1)
 
     def _text(self, number: int) -> str:
         """A text by its number."""

@@ -123,6 +123,20 @@ async def test_what_may_be_meant_is_a_whole_name_or_more_than_half_of_one(direct
     assert {query: names((await find(world, query)).did_you_mean) for query in meant} == meant
 
 
+@pytest.mark.rule("M6.did_you_mean", "M3.labels")
+async def test_no_match_by_a_country_is_named_wherever_the_shop_is_in_the_index(directory: Directory) -> None:
+    # More shops than a bitmap's word has bits, every second one of which states a country.
+    lines = [
+        shop("Lampe", f"lampe{n}.com", id=f"s{n:02}", popularity=n, countries=["DE"] if n % 2 else [])
+        for n in range(70)
+    ]
+    world = await directory(lines)
+    found = await find(world, "lamp germany qqxx", limit=1)
+    assert (found.total, found.ignored, found.did_you_mean) == (35, ("qqxx",), ())
+    others = await find(world, "lampe germany lampx", limit=1)
+    assert (others.total, [near.id for near in others.did_you_mean]) == (35, ["s68", "s66", "s64"])
+
+
 @pytest.mark.rule("M10", "X3")
 async def test_a_domain_has_no_categories_and_a_scheme_is_cut_off_while_typing(directory: Directory) -> None:
     world = await directory([shop("Nike", "nike.com", categories=["com-goods", "nike-like"])])
