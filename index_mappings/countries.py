@@ -5,6 +5,9 @@ usage in trade for the others. A group that is not here is an error in a catalog
 that ISO 3166-1 gives a code of their own although a state administers them.
 """
 
+import json
+from functools import cache
+from pathlib import Path
 from typing import Final
 
 import pycountry
@@ -43,6 +46,23 @@ TERRITORIES: Final[dict[str, str]] = {
     }.items()
     for territory in territories.split()
 }  # fmt: skip
+
+
+@cache
+def country_names() -> dict[str, tuple[str, ...]]:
+    """The codes of the countries of each name, by the folded name of one to four words (M3 e).
+
+    The file is made of CLDR's names, by `babel`, in English and the official languages of each country (`make golden`).
+    It is read at the first use.
+    """
+    names: dict[str, str] = json.loads(Path(__file__).with_name("country_names.json").read_text(encoding="utf-8"))
+    return {name: tuple(codes.split()) for name, codes in names.items()}
+
+
+@cache
+def words_of_countries() -> frozenset[str]:
+    """The words of `country_names`, by which most queries are seen to name none."""
+    return frozenset(word for name in country_names() for word in name.split())
 
 
 def is_destination_group(name: str) -> bool:

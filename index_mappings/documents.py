@@ -32,6 +32,7 @@ class ShopDocument:
         aliases: other names, as in the source.
         domain: reduced domain, A-labels.
         categories: category slugs, the first is primary.
+        primary: the first one again, which counts before the others (M4).
         countries: ISO codes, or WORLDWIDE; empty when not stated.
         markets: the values that a country filter matches, and the countries in which it is known to sell
             (`markets_of`).
@@ -50,6 +51,7 @@ class ShopDocument:
     aliases: Annotated[tuple[str, ...], Role.STORED]
     domain: Annotated[str, Role.STORED]
     categories: Annotated[tuple[str, ...], Role.STORED | Role.EXACT]
+    primary: Annotated[str, Role.EXACT]
     countries: Annotated[tuple[str, ...], Role.STORED]
     markets: Annotated[tuple[str, ...], Role.EXACT]
     popularity: Annotated[float | None, Role.STORED]
@@ -78,7 +80,7 @@ class CategoryDocument:
         rank: the sortable key of M11: most shops first, then slug.
         name: display name.
         count: the number of public shops that carry it.
-        words: the words by which it is found (`index_mappings.forms.category_words`).
+        words, alone, whole: the forms by which it is found (`index_mappings.category_forms`, M5).
     """
 
     id: Annotated[str, Role.STORED | Role.EXACT | Role.WALK]
@@ -86,6 +88,8 @@ class CategoryDocument:
     name: Annotated[str, Role.STORED]
     count: Annotated[int, Role.STORED]
     words: Annotated[tuple[str, ...], Role.STORED]
+    alone: Annotated[tuple[str, ...], Role.STORED]
+    whole: Annotated[tuple[str, ...], Role.STORED]
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,20 +217,22 @@ class Category:
 
 @dataclass(frozen=True, slots=True)
 class CategoryEntry:
-    """A category as an engine or a typeahead stores it, with the words by which it is found."""
+    """A category as an engine or a typeahead stores it, with the forms by which it is found."""
 
     slug: str
     name: str
     count: int
     words: tuple[str, ...]
+    alone: tuple[str, ...] = ()
+    whole: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, document: CategoryDocument) -> "CategoryEntry":
         """The entry of a document."""
-        return cls(document.id, document.name, document.count, document.words)
+        return cls(document.id, document.name, document.count, document.words, document.alone, document.whole)
 
     def shown(self) -> Category:
-        """The category without its words."""
+        """The category without its forms."""
         return Category(self.slug, self.name, self.count)
 
 
@@ -253,7 +259,8 @@ def shop_from_stored(stored: dict[str, Any]) -> Shop:
 
 def category_from_stored(stored: dict[str, Any]) -> CategoryEntry:
     """Read a category back from the stored fields of a hit."""
-    return CategoryEntry(stored["id"], stored["name"], stored["count"], tuple(stored["words"]))
+    forms = (tuple(stored[field]) for field in ("words", "alone", "whole"))
+    return CategoryEntry(stored["id"], stored["name"], stored["count"], *forms)
 
 
 def markets_of(countries: Sequence[str], domain: str) -> tuple[str, ...]:
@@ -281,7 +288,7 @@ def sells_in(shop: ShopDocument, country: str | None) -> bool:
 
 
 def is_known_to_sell_in(shop: ShopDocument, country: str | None) -> bool:
-    """Whether a shop is known to sell in a country, which /suggest ranks before unknown (M9.country)."""
+    """Whether a shop is known to sell in a country, which comes before unknown (M4, M9.country)."""
     return country is None or country in shop.markets or WORLDWIDE in shop.markets
 
 

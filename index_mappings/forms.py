@@ -1,4 +1,4 @@
-"""The forms of shops and categories, by which they are found (X2), and those of a query (X3).
+"""The forms of shops, by which they are found (X2), and those of a query (X3).
 
 The forms of shops are computed once, at projection; a query is folded without variants and compared with them.
 """
@@ -10,7 +10,15 @@ from typing import Final
 from anyascii import anyascii
 
 from index_mappings.documents import Shop
-from index_mappings.hosts import DomainParts, domain_parts, has_dot, reduce_host, unicode_host
+from index_mappings.hosts import (
+    DomainParts,
+    country_of,
+    domain_parts,
+    has_dot,
+    reduce_host,
+    unicode_host,
+    without_scheme,
+)
 from index_mappings.spellings import readings, spellings, without_articles
 from index_mappings.text import (
     fold,
@@ -21,14 +29,10 @@ from index_mappings.text import (
     joined,
     script_starts,
     scripts_of,
-    words_of,
 )
-from index_mappings.tiers import OTHER_NAME_MIN
 
 # Labels of public suffixes that do not distinguish shops.
 _ANYWHERE: Final = frozenset(("com", "co", "net", "org"))
-# The prefixes of Unicode's names of Han and kana letters.
-_DENSE: Final = frozenset(("CJK", "IDEOGRAPHIC", "HIRAGANA", "KATAKANA"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,8 @@ class ShopForms:
             its labels.
         words: single words of the names and of the main label.
         infixes: names without spaces, and the domain without its public suffix.
-        labels: labels of the domain but the main label, each one word, that match next to another word (M3 e).
+        labels: what matches next to another word (M3 e): the labels of the domain but the main label, each one word,
+            and the code of the country of its top-level domain.
         dotted: full forms and keys that come only from a domain with labels left of its main label: in the typeahead,
             only a query with a dot matches a prefix of these (M9).
         rests: full forms that are only the one word after an article (`Source` of The Source): the typeahead does not
@@ -87,12 +92,14 @@ def query_forms(text: str, cut: int | None = None) -> QueryForms:
 
     Args:
         text: as typed.
-        cut: the maximum length of each form (typeahead).
+        cut: the maximum length of each form (typeahead); then a scheme at the beginning is cut off as well (M10).
     """
     if text.isascii() and text.isalnum():
         # The most frequent case: folding one ASCII word only changes it to lower case.
         word = text.lower()[:cut]
         return QueryForms(texts=(word,), words=(word,))
+    if cut is not None:
+        text = without_scheme(text)
     if is_blank(text):
         return QueryForms(texts=(), words=())
     spaced = fold(text)[:cut].rstrip()
@@ -104,12 +111,6 @@ def query_forms(text: str, cut: int | None = None) -> QueryForms:
     if dotted:
         texts.append((reduce_host(tokens[0]) or "")[:cut])
     return QueryForms(texts=tuple(dict.fromkeys(filter(None, texts))), words=tuple(spaced.split()), dotted=dotted)
-
-
-def forms_of_words(words: tuple[str, ...]) -> QueryForms:
-    """The forms of a query that is reduced to these folded words."""
-    spaced = " ".join(words)
-    return QueryForms(texts=tuple(dict.fromkeys(filter(None, (spaced, joined(spaced))))), words=words)
 
 
 def whole_names(name: str, aliases: Iterable[str]) -> tuple[str, ...]:
@@ -193,33 +194,21 @@ def shared_names(first: Shop, second: Shop) -> frozenset[str]:
     return stated_names(first.name, first.aliases) & stated_names(second.name, second.aliases)
 
 
-def category_words(slug: str, name: str, other_names: Iterable[str]) -> tuple[str, ...]:
-    """The distinct folded words by which a category is found, sorted (M5, M9, M10).
-
-    Args:
-        slug: its slug.
-        name: its display name.
-        other_names: names in other languages, and synonyms. Their short words are left out, because `de`, `og` and the
-            like would match the category in most queries.
-    """
-    own = {*words_of(name), *words_of(slug)}
-    others = {word for other in other_names for word in words_of(other)}
-    return tuple(sorted(own.union(filter(_is_distinctive, others))))
-
-
 def labels_of(domain: str) -> tuple[str, ...]:
-    """The folded labels of a reduced domain other than its main label (M3 e).
+    """The folded labels of a reduced domain other than its main label, and the country of its top-level domain (M3 e).
 
-    Labels of several words are left out, because no word of a query equals them.
+    Labels of several words are left out, because no word of a query equals them. The country is an upper-case code,
+    which no folded label equals.
     """
     labels = domain.split(".")
     del labels[len(domain_parts(domain).labels) - 1]
-    folded = {fold(unicode_host(label)) for label in labels}
-    return _unique(label for label in folded - _ANYWHERE if " " not in label)
+    return _unique(folded_labels(labels), filter(None, (country_of(domain),)))
 
 
-def _is_distinctive(word: str) -> bool:
-    return len(word) >= OTHER_NAME_MIN or not _DENSE.isdisjoint(scripts_of(word))
+def folded_labels(labels: Iterable[str]) -> tuple[str, ...]:
+    """Labels of domains as words of queries equal them, in order, without those that distinguish no shops."""
+    folded = (fold(unicode_host(label)) for label in labels)
+    return tuple(label for label in folded if label and label not in _ANYWHERE and " " not in label)
 
 
 def _domain_forms(domain: str) -> set[str]:

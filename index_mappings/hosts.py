@@ -64,6 +64,11 @@ def has_dot(text: str) -> bool:
     return _DOTS.search(text) is not None
 
 
+def without_scheme(text: str) -> str:
+    """The text without white space around it and without a scheme that ends with ``//``, such as ``https://``."""
+    return _SCHEME.sub("", text.strip()) if "//" in text else text
+
+
 def reduce_host(text: str) -> str | None:
     """Reduce a pasted domain, URL or mail address to its host in A-labels (R1).
 

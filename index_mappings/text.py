@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import groupby
 from typing import Final
+from unicodedata import category
 
 from index_mappings.characters import ASCII, BARE, LATIN, PLAIN, SPACED, TYPED, VISIBLE, Characters
 
@@ -63,6 +64,28 @@ def words_of(text: str) -> tuple[str, ...]:
     return tuple(folded.split()) if has_word_character(folded) else ()
 
 
+def typed_words(text: str) -> tuple[tuple[str, str], ...]:
+    """The folded words of a text, each with what was typed for it, in order.
+
+    That is the white-space token, if it folds to this one word; else the piece of the token that does; else the word.
+    """
+    found: list[tuple[str, str]] = []
+    for token in text.split():
+        words = words_of(token)
+        if len(words) == 1:
+            found.append((words[0], token))
+        elif words:
+            pieces = {fold(piece): piece for piece in reversed(_pieces(token))}
+            found += ((word, pieces.get(word, word)) for word in words)
+    return tuple(found)
+
+
+def _pieces(token: str) -> list[str]:
+    """The runs of characters of a token between those that fold to a space."""
+    runs = groupby(token, lambda char: has_word_character(fold(char)) or is_blank(char) or category(char)[0] in "LMN")
+    return ["".join(run) for kept, run in runs if kept]
+
+
 def has_word_character(text: str) -> bool:
     """Whether the folded text has any letter, mark or number."""
     return any(map(str.isalnum, text)) if text.isascii() else _has_word_character(text)
@@ -71,7 +94,7 @@ def has_word_character(text: str) -> bool:
 # The projection asks it of each form of a name several times.
 @lru_cache(maxsize=1_024)
 def _has_word_character(text: str) -> bool:
-    return any(unicodedata.category(char)[0] in "LMN" for char in text) and _fold_once(text, TYPED) != ""
+    return any(category(char)[0] in "LMN" for char in text) and _fold_once(text, TYPED) != ""
 
 
 def is_ideographic(text: str) -> bool:

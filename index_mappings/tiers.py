@@ -5,10 +5,13 @@ from typing import Final
 
 # The minimum length of a part of a name that counts as evidence; in Han, kana and Hangul it is 1 (M3).
 INFIX_MIN: Final = 3
-# The minimum length of a word that may be a prefix of a category's word; shorter ones must equal it (M5).
+# The minimum length of a word that may be a prefix of a category's word; shorter ones must equal it (M9).
 CATEGORY_PREFIX_MIN: Final = 3
-# The minimum length of words of a category's other names; in Han and kana it is 1 (M5).
-OTHER_NAME_MIN: Final = 3
+# The minimum length of the words of a category's names that count alone; in Han and kana it is 1 (M5).
+ALONE_MIN: Final = 3
+# The maximum number of neighbouring words that are compared with whole names of categories (M5), and of countries (M3).
+CATEGORY_RUN: Final = 6
+COUNTRY_RUN: Final = 4
 # The minimum length of a text that matches a category's word with one typing error if it is no prefix of one (M10).
 CATEGORY_TYPO_MIN: Final = 5
 # Typeahead: how many characters of a query count, and the minimum lengths for one and two typing errors (M9).
@@ -19,6 +22,8 @@ TWO_TYPOS_MIN: Final = 8
 # belong to alphabets, so few different ones follow one prefix (M9).
 FIXED_FROM: Final = 0x3400
 OVERLAP_WORDS: Final = 6
+# The minimum length of an ignored word of a search that is compared alone with misspelt names (M6).
+ASKED_ALONE_MIN: Final = 4
 # For a spaced form of at most this length, only one shop is in the best tier, because it is more often a prefix of a
 # better-known name (M9).
 ONE_SHOP_MAX: Final = 5
@@ -31,13 +36,14 @@ NAMED_PART: Final = 4
 class FindTier(IntEnum):
     """The tiers of find_shop, best last (M4)."""
 
-    CATEGORY = 0  # some word matches only a category
-    LABELS = 1  # every word matches a name, as below, or a label of the domain next to another word
-    INFIX = 2  # every word is a word, a prefix of one, or a part of a name
-    WORDS = 3  # every word is a word or a prefix of one
-    BEGINS_KEY = 4
-    BEGINS_FULL = 5
-    EQUALS_FULL = 6
+    ANY_CATEGORY = 0  # some word matches only a category that is not the shop's first
+    FIRST_CATEGORY = 1  # some word matches only the shop's first category, or is a word for a shop
+    LABELS = 2  # every word matches a name, as below, or next to another word a label of the domain or a country
+    INFIX = 3  # every word is a word, a prefix of one, or a part of a name
+    WORDS = 4  # every word is a word or a prefix of one
+    BEGINS_KEY = 5
+    BEGINS_FULL = 6
+    EQUALS_FULL = 7
 
 
 class SuggestTier(IntEnum):

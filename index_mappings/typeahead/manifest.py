@@ -71,7 +71,9 @@ class TypeaheadManifest:
             [[use.name, use.size, use.shops, b64encode(zlib.compress(use.removed, 1)).decode()] for use in covering]
             for covering in self.coverings
         ]
-        categories = [[entry.slug, entry.name, entry.count, entry.words] for entry in self.categories]
+        categories = [
+            [entry.slug, entry.name, entry.count, entry.words, entry.alone, entry.whole] for entry in self.categories
+        ]
         return json.dumps({"coverings": coverings, "categories": categories}, ensure_ascii=False).encode()
 
     @classmethod
@@ -119,8 +121,9 @@ def bitmap_of(numbers: Iterable[int], bitmap: bytes = b"") -> bytes:
     return bytes(bits)
 
 
-def _category(slug: str, name: str, count: int, words: Iterable[str]) -> CategoryEntry:
-    return CategoryEntry(str(slug), str(name), int(count), tuple(map(str, words)))
+def _category(slug: str, name: str, count: int, *forms: Iterable[str]) -> CategoryEntry:
+    words, alone, whole = (tuple(map(str, texts)) for texts in forms)
+    return CategoryEntry(str(slug), str(name), int(count), words, alone, whole)
 
 
 def _use(name: str, size: int, shops: int, removed: str) -> SegmentUse:

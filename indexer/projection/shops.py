@@ -2,8 +2,9 @@
 
 from typing import Final
 
+from index_mappings.category_forms import category_forms
 from index_mappings.documents import CategoryDocument, ShopDocument, markets_of
-from index_mappings.forms import category_words, shop_forms
+from index_mappings.forms import shop_forms
 from index_mappings.hosts import domain_parts
 from index_mappings.rank import rank_key
 from index_mappings.timestamps import optional_timestamp
@@ -40,6 +41,7 @@ def project_shop(
         aliases=tuple(dict.fromkeys(alias for alias in shop.aliases if alias != shop.name)),
         domain=shop.domain,
         categories=tuple(category.slug for category in shop.categories),
+        primary=shop.categories[0].slug,
         countries=shop.countries,
         markets=markets_of(shop.countries, shop.domain),
         popularity=shop.popularity,
@@ -73,10 +75,13 @@ def project_category(category: CarriedCategory) -> CategoryDocument:
     """The document of a category."""
     # Most shops first, then slug (M11): the same key as M1's, with the count instead of the popularity.
     rank = rank_key(float(category.count), category.slug)
+    forms = category_forms(category.slug, category.name, category.other_names)
     return CategoryDocument(
         id=category.slug,
         rank=rank,
         name=category.name,
         count=category.count,
-        words=category_words(category.slug, category.name, category.other_names),
+        words=forms.words,
+        alone=forms.alone,
+        whole=forms.whole,
     )

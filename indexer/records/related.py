@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, Field, create_model, model_validator
 
+from index_mappings.category_forms import ENGLISH, Named
 from index_mappings.rank import newest_first_key
 from index_mappings.timestamps import microseconds
 from indexer.records.checkout_urls import template_fault
@@ -23,6 +24,7 @@ from indexer.records.values import (
     LanguageNames,
     MoneyPart,
     Start,
+    Synonyms,
     TrustValue,
 )
 
@@ -164,12 +166,14 @@ class CategoryNamesRecord(Record):
     slug: Slug
     name: Name | None = None
     names: LanguageNames | None = None
-    synonyms: Annotated[tuple[Name, ...], Field(max_length=50, strict=False)] = ()
+    synonyms: Synonyms = ()
 
     @property
-    def other_names(self) -> tuple[str, ...]:
-        """Its names in other languages, and its synonyms."""
-        return (*(self.names or {}).values(), *self.synonyms)
+    def other_names(self) -> tuple[Named, ...]:
+        """Its names in other languages, and its synonyms, each with its language."""
+        by_language = self.synonyms if isinstance(self.synonyms, dict) else {ENGLISH: self.synonyms}
+        synonyms = ((language, text) for language, texts in by_language.items() for text in texts)
+        return (*(self.names or {}).items(), *synonyms)
 
 
 RelatedRecord = CouponRecord | OfferRecord | ShippingRecord | TrustRecord | AffiliateProgramRecord

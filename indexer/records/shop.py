@@ -34,9 +34,11 @@ _FORBIDDEN_KINDS: Final = (
 )
 _RFC3339: Final = re.compile(r"^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$")
 
-# The names of a union's branches (one text, or a list of texts) in validation errors; not part of a field's path.
+# The names of a union's branches (one text, a list of texts, lists by language) in validation errors; not part of a
+# field's path.
 ONE: Final = "(one)"
 SEVERAL: Final = "(several)"
+BY_LANGUAGE: Final = "(by language)"
 
 _REASONS: Final = {
     "missing": "is missing",
@@ -59,6 +61,7 @@ _REASONS: Final = {
     "greater_than_equal": "must be at least {ge:g}",
     "less_than_equal": "must be at most {le}",
     "one_or_several": "must be a string, a list of strings, or null",
+    "listed_or_by_language": "must be a list of strings, or an object of such lists by language tag",
     "literal_error": "must be one of {expected}",
     "string_unicode": "holds characters that are not valid Unicode",
 }
@@ -229,6 +232,6 @@ def _path(location: tuple[int | str, ...]) -> str:
     parts = [
         str(part) if re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", str(part)) else "(a name)"
         for part in location
-        if part not in {ONE, SEVERAL}
+        if part not in {ONE, SEVERAL, BY_LANGUAGE}
     ]
     return ".".join(parts) or "record"

@@ -7,7 +7,7 @@ import re
 from datetime import UTC, datetime, time
 from decimal import Decimal
 from functools import cache
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 import pycountry
 from pydantic import (
@@ -22,7 +22,7 @@ from pydantic import (
 
 from index_mappings.countries import COUNTRY_CODES, GROUPS, WORLDWIDE, is_destination_group
 from index_mappings.coupon_codes import ALLOWED, PATTERN, normal_code
-from indexer.records.shop import ONE, SEVERAL, Name, StrictModel, assigned_countries, clean, rfc3339
+from indexer.records.shop import BY_LANGUAGE, ONE, SEVERAL, Name, StrictModel, assigned_countries, clean, rfc3339
 
 CURRENCIES: Final = frozenset(currency.alpha_3 for currency in pycountry.currencies)
 
@@ -92,6 +92,12 @@ def _by_language(value: object) -> object:
     return value
 
 
+def _listed_or_by_language(value: object) -> str | None:
+    if isinstance(value, dict):
+        return BY_LANGUAGE
+    return SEVERAL if isinstance(value, (list, tuple)) else None
+
+
 def _is_language_tag(tag: str) -> bool:
     """Whether the tag is well-formed and begins with a language of ISO 639 or with the private-use subtag."""
     if _LANGUAGE_TAG.fullmatch(tag) is None:
@@ -153,14 +159,18 @@ TrustValue = Annotated[
     Annotated[Label, Tag(ONE)] | Annotated[tuple[Label, ...], Field(strict=False, max_length=50), Tag(SEVERAL)],
     Discriminator(_one_or_several, custom_error_type="one_or_several", custom_error_message="wrong"),
 ]
-LanguageNames = Annotated[
-    dict[str, Name],
-    Field(
-        max_length=100,
-        description="By language tag (BCP 47), such as de, pt-BR or zh-Hant.",
-        json_schema_extra={"propertyNames": {"pattern": _LANGUAGE_TAG.pattern}},
-    ),
-    BeforeValidator(_by_language),
+_BY_TAG: Final[dict[str, Any]] = {
+    "max_length": 100,
+    "description": "By language tag (BCP 47), such as de, pt-BR or zh-Hant.",
+    "json_schema_extra": {"propertyNames": {"pattern": _LANGUAGE_TAG.pattern}},
+}
+LanguageNames = Annotated[dict[str, Name], Field(**_BY_TAG), BeforeValidator(_by_language)]
+_Texts = Annotated[tuple[Name, ...], Field(max_length=50, strict=False)]
+# A discriminated union, as above.
+Synonyms = Annotated[
+    Annotated[_Texts, Tag(SEVERAL)]
+    | Annotated[dict[str, _Texts], Field(**_BY_TAG), BeforeValidator(_by_language), Tag(BY_LANGUAGE)],
+    Discriminator(_listed_or_by_language, custom_error_type="listed_or_by_language", custom_error_message="wrong"),
 ]
 Channels = Annotated[tuple[Literal["rest", "mcp", "stdio"], ...], Field(strict=False, max_length=3)]
 

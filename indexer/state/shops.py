@@ -10,6 +10,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Final
 
+from index_mappings.category_forms import Named
 from index_mappings.rank import rank_key
 from indexer.records.related import CategoryNamesRecord
 from indexer.records.shop import ShopRecord, is_public
@@ -59,14 +60,14 @@ class CarriedCategory:
         name: the display name: the catalogue's own; else the most frequent one of the shops, of equals the smaller.
         count: the number of public shops that carry it.
         names: the number of display names that shops use; 1 if the catalogue's own is shown.
-        other_names: its other names in the catalogue.
+        other_names: its other names in the catalogue, each with its language.
     """
 
     slug: str
     name: str
     count: int
     names: int
-    other_names: tuple[str, ...] = ()
+    other_names: tuple[Named, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ again, independently.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Final
 
-from index_mappings.documents import ANY_MARKET
-from index_mappings.forms import QueryForms
+from index_mappings.documents import ANY_MARKET, WORLDWIDE
 from index_mappings.ngrams import is_part_evidence
 from index_mappings.tiers import FindTier
 
@@ -119,6 +119,7 @@ class Plan:
         filters: clauses that every hit meets.
         excluded: clauses that no hit meets.
         union: a clause equivalent to the disjunction of all tiers, where there is a shorter one.
+        preferred: a clause; in each tier the hits that meet it come first.
     """
 
     kind: str
@@ -126,98 +127,174 @@ class Plan:
     filters: tuple[Clause, ...] = ()
     excluded: tuple[Clause, ...] = ()
     union: Clause | None = None
+    preferred: Clause | None = None
 
     @property
     def matching(self) -> Clause:
         """The clause that the documents of any tier meet."""
         return self.union or any_of([clause for _, clause in self.tiers])
 
+    @property
+    def steps(self) -> Tiers:
+        """The tiers, each preceded by its preferred hits."""
+        if self.preferred is None:
+            return self.tiers
+        steps = (((tier, AllOf((self.preferred, clause))), (tier, clause)) for tier, clause in self.tiers)
+        return tuple(chain.from_iterable(steps))
 
-# By word, the slugs of the categories that it means.
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What the shops of a search must be: sold in a country (shops of unknown countries pass: M7), of a category."""
+
+    country: str | None = None
+    category: str | None = None
+
+    def clauses(self) -> tuple[Clause, ...]:
+        """The filters."""
+        clauses: list[Clause] = []
+        if self.country is not None:
+            clauses.append(Exact("markets", (self.country, ANY_MARKET)))
+        if self.category is not None:
+            clauses.append(Exact("categories", (self.category,)))
+        return tuple(clauses)
+
+    def preferred(self) -> Clause | None:
+        """The clause of the shops that are known to sell in the country, which come first in each tier (M4)."""
+        return None if self.country is None else Exact("markets", (self.country, WORLDWIDE))
+
+
+NO_FILTERS: Final = Filters()
+
+
+# By word, the slugs of the categories that it resolves to.
 Slugs = Mapping[str, tuple[str, ...]]
 
 
-def find_plan(query: QueryForms, slugs: Slugs, filters: tuple[Clause, ...]) -> Plan:
+@dataclass(slots=True)
+class Word:
+    """A distinct word of a query, with what is evidence of it.
+
+    Attributes:
+        text: folded.
+        slugs: of the categories that it resolves to.
+        countries: codes of the countries that it names, alone or with its neighbours.
+        hosts: the hosts of which it is a part: the shops of these domains have it.
+        is_suffix: whether it is only a part of the public suffix of a host, so that it is a label or nothing.
+        is_inner_letter: whether it is a single letter, and not the last word.
+        optional: whether every shop has evidence of it: a word for a shop next to others (f).
+    """
+
+    text: str
+    slugs: tuple[str, ...] = ()
+    countries: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    is_suffix: bool = False
+    is_inner_letter: bool = False
+    optional: bool = False
+
+
+def find_plan(texts: Sequence[str], words: Sequence[Word], filters: Filters = NO_FILTERS) -> Plan:
     """The plan of find_shop (M3, M4); tiers whose documents all have a better tier are omitted.
 
     Args:
-        query: without the ignored words; blank browses.
-        slugs: by word, the categories that it means.
+        texts: the forms of the query without the ignored words; without any, it browses.
+        words: the distinct words of the query.
         filters: country and category.
     """
-    if not query.texts:
-        return Plan("shops", ((FindTier.CATEGORY, MATCH_ALL),), filters)
-    begins_key = _begins("keys", query)
-    tiers: list[tuple[int, Clause]] = [
-        (FindTier.EQUALS_FULL, Exact("full", query.texts)),
-        (FindTier.BEGINS_FULL, _begins("full", query)),
+    clauses, preferred = filters.clauses(), filters.preferred()
+    if not texts:
+        tiers: list[tuple[int, Clause]] = [(FindTier.ANY_CATEGORY, MATCH_ALL)]
+        if filters.category is not None:
+            tiers.insert(0, (FindTier.FIRST_CATEGORY, Exact("primary", (filters.category,))))
+        return Plan("shops", tuple(tiers), clauses, union=MATCH_ALL, preferred=preferred)
+    begins_key = _begins("keys", texts)
+    tiers = [
+        (FindTier.EQUALS_FULL, Exact("full", tuple(texts))),
+        (FindTier.BEGINS_FULL, _begins("full", texts)),
         (FindTier.BEGINS_KEY, begins_key),
     ]
-    by_words = _by_words(query.words, slugs)
+    by_words = _by_words(texts, words)
     # Each full form is a key (X2), so the shops of the better tiers also meet `begins_key`.
     union = any_of([begins_key, *_widest(by_words)])
-    return Plan("shops", (*tiers, *by_words), filters, union=union)
+    return Plan("shops", (*tiers, *by_words), clauses, union=union, preferred=preferred)
 
 
-def _by_words(words: Sequence[str], slugs: Slugs) -> Tiers:
+def _by_words(texts: Sequence[str], words: Sequence[Word]) -> Tiers:
     if not words:
         return ()
-    if len(words) == 1:
-        return _one_word(words[0], slugs)
-    # One word that is repeated is not the text of the query: no tier above holds what begins with it.
-    return _several_words(tuple(dict.fromkeys(words)), slugs)
+    if len(words) == 1 and words[0].text == texts[0]:
+        return _one_word(words[0])
+    # One word that is repeated, or that stands for a host, is not the text of the query: no tier above holds what
+    # begins with it.
+    return _several_words(words)
 
 
-def _one_word(word: str, slugs: Slugs) -> Tiers:
+def _one_word(word: Word) -> Tiers:
     # Each word of a name or of a main label begins a key (X2), so shops with such a word have a better tier.
     tiers: list[tuple[int, Clause]] = []
-    if is_part_evidence(word):
-        tiers.append((FindTier.INFIX, Infix("infixes", word)))
-    if slugs[word]:
-        tiers.append((FindTier.CATEGORY, Exact("categories", slugs[word])))
+    if is_part_evidence(word.text):
+        tiers.append((FindTier.INFIX, Infix("infixes", word.text)))
+    if word.slugs:
+        tiers.append((FindTier.FIRST_CATEGORY, Exact("primary", word.slugs)))
+        tiers.append((FindTier.ANY_CATEGORY, Exact("categories", word.slugs)))
     return tuple(tiers)
 
 
-def _several_words(words: tuple[str, ...], slugs: Slugs) -> Tiers:
+def _several_words(words: Sequence[Word]) -> Tiers:
     named: tuple[Clause, ...] = tuple(any_of(_name_evidence(word)) for word in words)
-    tiers: list[tuple[int, Clause]] = [(FindTier.WORDS, AllOf(tuple(Prefix("words", word) for word in words)))]
+    tiers: list[tuple[int, Clause]] = [(FindTier.WORDS, AllOf(tuple(any_of(_word_evidence(word)) for word in words)))]
     if any(isinstance(clause, AnyOf) for clause in named):
         tiers.append((FindTier.INFIX, AllOf(named)))
     if len(words) > 1:  # one word that is a label and has the required evidence is in a better tier
-        tiers.append((FindTier.LABELS, _with_labels(words, named, (*named, *_two_categories(words, slugs)))))
-    if any(slugs[word] for word in words):
-        known = tuple(word_evidence(word, slugs[word]) for word in words)
-        tiers.append((FindTier.CATEGORY, AnyOf((AllOf(known), _with_labels(words, known, known)))))
+        tiers.append((FindTier.LABELS, _with_labels(words, named, (*named, *_two_categories(words)))))
+    if any(word.slugs or word.optional for word in words):
+        tiers.append((FindTier.FIRST_CATEGORY, _by_categories(words, "primary")))
+        tiers.append((FindTier.ANY_CATEGORY, _by_categories(words, "categories")))
     return tuple(tiers)
+
+
+def _by_categories(words: Sequence[Word], field: str) -> Clause:
+    """The clause that every word has evidence, of categories only by those in a field.
+
+    Evidence of one word at least is required. For a label next to another word, any category is evidence of that one.
+    """
+    evidence = tuple(any_of((*_name_evidence(word), *_category(word, field))) for word in words)
+    needed = tuple((word, clause) for word, clause in zip(words, evidence, strict=True) if not word.optional)
+    if not needed:
+        return AnyOf(tuple(word_evidence(word) for word in words))
+    required: tuple[Clause, ...] = evidence
+    if field != "categories":
+        others = (clause for word in words if word.optional for clause in _category(word, "categories"))
+        required = (*evidence, *others, *_two_categories(words))
+    known = AllOf(tuple(clause for _, clause in needed))
+    if len(words) == 1:
+        return known
+    return AnyOf((known, _with_labels([word for word, _ in needed], [clause for _, clause in needed], required)))
 
 
 def _widest(tiers: Tiers) -> Iterator[Clause]:
     """The clauses of the tiers by words, without those that imply another one of them."""
     clauses = dict(tiers)
-    # For several words, the category tier's clause follows from each of the others.
-    if FindTier.CATEGORY in clauses and FindTier.WORDS in clauses:
-        yield clauses[FindTier.CATEGORY]
-        return
+    if FindTier.ANY_CATEGORY in clauses:
+        del clauses[FindTier.FIRST_CATEGORY]
+        # For several words, the last tier's clause follows from each of the others.
+        if FindTier.WORDS in clauses:
+            yield clauses[FindTier.ANY_CATEGORY]
+            return
     if FindTier.INFIX in clauses:
         clauses.pop(FindTier.WORDS, None)
     yield from clauses.values()
 
 
-def whole_query_match(query: QueryForms, slugs: Slugs) -> Clause:
-    """The clause that a shop meets if it matches the query in any tier (M3)."""
-    return find_plan(query, slugs, ()).matching
-
-
-def word_evidence(word: str, slugs: Sequence[str], *, label: bool = False) -> Clause:
+def word_evidence(word: Word, *, label: bool = False) -> Clause:
     """The clause that a shop meets if it has any evidence of a word: (a) to (d) of M3.
 
     Args:
-        word: folded.
-        slugs: the categories that it means.
+        word: the word.
         label: whether (e) counts too, whatever evidence the other words have.
     """
-    category = (Exact("categories", tuple(slugs)),) if slugs else ()
-    return AnyOf((*_name_evidence(word), *category, *((_label(word),) if label else ())))
+    return AnyOf((*_name_evidence(word), *_category(word, "categories"), *(_labels(word) if label else ())))
 
 
 def exclusive(buckets: Sequence[Clause]) -> tuple[Clause, ...]:
@@ -227,47 +304,54 @@ def exclusive(buckets: Sequence[Clause]) -> tuple[Clause, ...]:
     )
 
 
-def filter_clauses(country: str | None, category: str | None) -> tuple[Clause, ...]:
-    """The filters by country (shops of unknown countries pass: M7) and by category."""
-    clauses: list[Clause] = []
-    if country is not None:
-        clauses.append(Exact("markets", (country, ANY_MARKET)))
-    if category is not None:
-        clauses.append(Exact("categories", (category,)))
-    return tuple(clauses)
-
-
-def _with_labels(words: Sequence[str], evidence: Sequence[Clause], required: tuple[Clause, ...]) -> Clause:
-    """The clause that every word has evidence or is a label of the domain, and at least one is a label (M3 e).
+def _with_labels(words: Sequence[Word], evidence: Sequence[Clause], required: tuple[Clause, ...]) -> Clause:
+    """The clause that every word has evidence or is a label or a country, and at least one is (M3 e).
 
     Args:
         words: distinct.
         evidence: the evidence clause of each word.
         required: clauses of which at least one must hold, so that a label never counts alone.
     """
-    either = (AnyOf((clause, _label(word))) for word, clause in zip(words, evidence, strict=True))
+    labels = tuple(any_of(_labels(word)) for word in words)
+    either = (AnyOf((clause, label)) for label, clause in zip(labels, evidence, strict=True))
     # The labels come first: if the index contains none of them, the engine evaluates nothing else.
-    return AllOf((AnyOf(tuple(map(_label, words))), *either, AnyOf(required)))
+    return AllOf((any_of(labels), *either, AnyOf(required)))
 
 
-def _two_categories(words: Sequence[str], slugs: Slugs) -> Iterator[Clause]:
+def _two_categories(words: Sequence[Word]) -> Iterator[Clause]:
     """Clauses of which at least one holds if two of the words mean categories of the shop."""
-    meant = [slugs[word] for word in words if slugs[word]]
+    meant = [word.slugs for word in words if word.slugs]
     for index, last in enumerate(meant[1:], 1):
         others = tuple(dict.fromkeys(chain.from_iterable(meant[:index])))
         yield AllOf((Exact("categories", others), Exact("categories", last)))
 
 
-def _label(word: str) -> Clause:
-    return Exact("labels", (word,))
+def _labels(word: Word) -> tuple[Clause, ...]:
+    if not word.countries:
+        return (Exact("labels", (word.text,)),)
+    return Exact("labels", (word.text, *word.countries)), Exact("markets", word.countries)
 
 
-def _begins(field: str, query: QueryForms) -> Clause:
-    return any_of([Prefix(field, text) for text in query.texts])
+def _category(word: Word, field: str) -> tuple[Clause, ...]:
+    return (Exact(field, word.slugs),) if word.slugs else ()
 
 
-def _name_evidence(word: str) -> tuple[Clause, ...]:
+def _begins(field: str, texts: Sequence[str]) -> Clause:
+    return any_of([Prefix(field, text) for text in texts])
+
+
+def _word_evidence(word: Word) -> tuple[Clause, ...]:
+    """(a) and (b) of M3."""
+    hosts = (Exact("full", word.hosts),) if word.hosts else ()
+    if word.is_suffix:
+        return hosts
     # A word that equals a shop's word is also a prefix of it: (b) includes (a).
-    if is_part_evidence(word):
-        return (Prefix("words", word), Infix("infixes", word))
-    return (Prefix("words", word),)
+    own = Exact("words", (word.text,)) if word.is_inner_letter else Prefix("words", word.text)
+    return (own, *hosts)
+
+
+def _name_evidence(word: Word) -> tuple[Clause, ...]:
+    """(a), (b) and (d) of M3."""
+    if word.is_suffix or not is_part_evidence(word.text):
+        return _word_evidence(word)
+    return (*_word_evidence(word), Infix("infixes", word.text))

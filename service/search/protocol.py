@@ -183,6 +183,9 @@ class Snapshot(Protocol):
     async def categories(self) -> tuple[Category, ...]:
         """All categories of public shops, by descending number of shops, then slug (M11)."""
 
+    async def closest_categories(self, text: str, limit: int) -> tuple[str, ...]:
+        """The slugs of the categories that a text may mean, best first: by its words (M5), else by spelling (E4)."""
+
     async def shop(self, reference: str, offers: int = 0, offers_offset: int = 0) -> Shop | None:
         """The shop of an id or a reduced domain (R1); None when there is none.
 

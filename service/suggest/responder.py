@@ -233,4 +233,5 @@ class SuggestResponder:
 
 def _results_key(query: SuggestQuery) -> Hashable:
     """The parts of a query that its results depend on."""
-    return query_forms(query.text, cut=SUGGEST_CUT).texts, query.country, query.limit
+    forms = query_forms(query.text, cut=SUGGEST_CUT)
+    return forms.texts, forms.dotted, query.country, query.limit

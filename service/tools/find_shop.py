@@ -3,7 +3,6 @@
 from typing import Any, Final
 
 from pydantic import Field
-from rapidfuzz import process
 
 from service.errors import FieldError, PageTooDeepError, UnknownCategoryError
 from service.search.protocol import FindQuery, Found
@@ -14,7 +13,6 @@ from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolRespon
 
 MAX_DEPTH: Final = 100_000
 _CLOSEST: Final = 3
-_COMPARED: Final = 200
 
 DESCRIPTION = (
     "Search shops by name, domain or what they sell (lidl, nike shoes, book stores), or browse a category with an empty"
@@ -73,7 +71,8 @@ class FindShopResponse(ToolResponse):
         description="A word fits more categories than were searched: the matches are a part."
     )
     did_you_mean: tuple[NearShop, ...] = Field(
-        description="Up to 3 shops whose name the query misspells or holds among other words; no match is among them. "
+        description="Up to 3 shops whose name the query, or an ignored word, misspells or holds among other words; no "
+        "match is among them. "
         "Beyond the interface."
     )
     word_counts: tuple[WordShops, ...] | None = Field(
@@ -110,10 +109,9 @@ def page_wire(found: Found, offset: int) -> dict[str, Any]:
 
 
 async def _check_category(slug: str, context: ToolContext) -> None:
-    slugs = [category.slug for category in await context.search.categories()]
-    if slug in slugs:
+    if slug in {category.slug for category in await context.search.categories()}:
         return
-    closest = [found for found, _, _ in process.extract(slug[:_COMPARED], slugs, limit=_CLOSEST)]
+    closest = await context.search.closest_categories(slug, _CLOSEST)
     advice = f"Closest: {', '.join(closest)}. " if closest else ""
     raise UnknownCategoryError(
         f"No shop carries this category. {advice}Call list_categories for the slugs that exist.",

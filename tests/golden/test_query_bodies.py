@@ -8,7 +8,7 @@ import pytest
 from index_mappings.forms import query_forms
 from service.search.engine import SearchRequest
 from service.search.opensearch.queries import scan_body, search_body
-from service.search.plan import MATCH_ALL, Plan, filter_clauses, find_plan, word_evidence
+from service.search.plan import MATCH_ALL, Filters, Plan, Word, find_plan, word_evidence
 from service.search.related_records import CouponQuery
 from service.search.shop_details import coupon_plan, withheld_reasons
 from tests.golden.golden import assert_golden
@@ -20,8 +20,8 @@ ENGINE_TEXT_QUERIES: Final = {"match", "match_phrase", "multi_match", "query_str
 
 def _find(text: str, slugs: Mapping[str, tuple[str, ...]] | None = None, **filters: str | None) -> Plan:
     query = query_forms(text)
-    meant = {word: (slugs or {}).get(word, ()) for word in query.words}
-    return find_plan(query, meant, filter_clauses(filters.get("country"), filters.get("category")))
+    words = [Word(word, (slugs or {}).get(word, ())) for word in dict.fromkeys(query.words)]
+    return find_plan(query.texts, words, Filters(filters.get("country"), filters.get("category")))
 
 
 PLANS: Final[Mapping[str, Plan]] = {
@@ -56,7 +56,7 @@ def test_the_body_of_each_kind_of_query_is_the_golden_one(name: str) -> None:
 
 @pytest.mark.rule("M6", "M6.word_counts")
 def test_a_body_that_counts_the_shops_with_evidence_of_a_word_is_the_golden_one() -> None:
-    plan = Plan("shops", ((0, word_evidence("zalando", (), label=True)),), filter_clauses("DE", None))
+    plan = Plan("shops", ((0, word_evidence(Word("zalando"), label=True)),), Filters("DE").clauses())
     assert_golden("query_count.json", search_body(SearchRequest(plan, 0, total=True), timeout_ms=TIMEOUT_MS))
 
 

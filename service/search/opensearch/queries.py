@@ -30,11 +30,11 @@ def search_body(request: SearchRequest, *, timeout_ms: int) -> dict[str, Any]:
     """
     plan = request.plan
     rank = _rank(plan.kind)
-    single = len(plan.tiers) == 1
+    unscored = len(plan.tiers) == 1 and plan.preferred is None
     body: dict[str, Any] = {
         "query": whole_query(plan),
         # One tier needs no score; without scores the sorted index ends the search early.
-        "sort": [rank] if single else [{"_score": "desc"}, rank],
+        "sort": [rank] if unscored else [{"_score": "desc"}, rank],
         "from": request.offset,
         "size": request.limit,
         "track_total_hits": request.total,
@@ -62,7 +62,7 @@ def scan_body(plan: Plan, point_in_time: str, after: list[Any] | None, *, limit:
 
 def tier_of(plan: Plan, score: float | None) -> int:
     """The tier of a hit by its score; plans of one tier are not scored."""
-    return plan.tiers[0][0] if score is None else round(score) - 1
+    return plan.tiers[0][0] if score is None or len(plan.tiers) == 1 else int(score) - 1
 
 
 def clause_body(clause: Clause) -> dict[str, Any]:
@@ -113,6 +113,9 @@ def whole_query(plan: Plan) -> dict[str, Any]:
         # Boosts start at one: with a score of zero, a hit of the lowest tier would look like no match.
         tiers = [{"constant_score": {"filter": clause_body(c), "boost": tier + 1}} for tier, c in plan.tiers]
         query["must"] = [{"dis_max": {"queries": tiers}}]
+    if plan.preferred is not None:
+        # Less than the distance of two tiers.
+        query["should"] = [{"constant_score": {"filter": clause_body(plan.preferred), "boost": 0.5}}]
     return {"bool": query}
 
 

@@ -8,19 +8,23 @@ from typing import Any
 
 from rapidfuzz.distance import OSA
 
+from index_mappings.category_forms import stem, unfolded
 from index_mappings.documents import (
     Category,
+    CategoryEntry,
     ShopDocument,
     category_from_stored,
+    is_known_to_sell_in,
     sells_in,
     shop_from_stored,
     stored_part,
 )
-from index_mappings.forms import QueryForms, forms_of_words, query_forms
+from index_mappings.forms import QueryForms, query_forms
 from index_mappings.generations import Stamp
-from index_mappings.text import fold
-from index_mappings.tiers import CATEGORY_PREFIX_MIN, CATEGORY_TYPO_MIN, SUGGEST_CUT, SuggestTier
-from service.search.categories import CategoryTable
+from index_mappings.ngrams import is_part_evidence
+from index_mappings.tiers import ASKED_ALONE_MIN, CATEGORY_PREFIX_MIN, CATEGORY_TYPO_MIN, SUGGEST_CUT, SuggestTier
+from service.search.categories import CategoryTable, ResolvedWords
+from service.search.optional_words import JOINING_WORDS
 from service.search.protocol import (
     FindQuery,
     Found,
@@ -32,22 +36,46 @@ from service.search.protocol import (
     TypeaheadState,
     WordCount,
 )
+from service.search.query_words import FindForms, QueryWord, find_forms
 from service.search.reference.shop_details import ReferenceShopDetails
-from service.search.reference.tiers import find_tier, overlap_tier, suggested_shops, typo_tier, word_tier
+from service.search.reference.tiers import (
+    find_tier,
+    has_label,
+    is_for_shops,
+    name_tier,
+    near_tier,
+    overlap_tier,
+    suggested_shops,
+)
 
 
 class ReferenceCategories(CategoryTable):
     """A category table that scans every word of every category for every query."""
 
     def slugs_of(self, word: str) -> tuple[str, ...]:
-        """The slugs of categories with a word that equals this one or, from 3 characters up, begins with it (M5)."""
+        """The slugs of categories with a word that equals this one or, from 3 characters up, begins with it (M9)."""
         return tuple(entry.slug for entry in self.entries if any(_has_prefix(word, known) for known in entry.words))
+
+    def resolve(self, words: Sequence[QueryWord], cap: int, category: str | None = None) -> ResolvedWords:
+        """The categories that each word resolves to (M5)."""
+        found: dict[str, list[str]] = {}
+        for text in dict.fromkeys(word.text for word in words):
+            slugs = [entry.slug for entry in self.entries if _means(entry, text, words)]
+            if not slugs and is_part_evidence(text) and not all(word.is_suffix for word in words if word.text == text):
+                slugs = [entry.slug for entry in self.entries if _begins(entry, text)]
+            found[text] = slugs
+        kept = {}
+        for text, slugs in found.items():
+            left_out = category in slugs[cap:]
+            kept[text] = (*slugs[: cap - 1], category) if left_out and category is not None else tuple(slugs[:cap])
+        truncated = any(len(slugs) > cap and category not in slugs for slugs in found.values())
+        return ResolvedWords(kept, truncated)
 
     def suggested(self, query: QueryForms, limit: int) -> tuple[Category, ...]:
         """The categories of a suggest request (M10)."""
         if not query.texts:
             return self.categories[:limit]
-        if not query.words:
+        if not query.words or query.dotted:
             return ()
         word = query.words[-1]
         found = [entry for entry in self.entries if any(known.startswith(word) for known in entry.words)]
@@ -100,33 +128,54 @@ class ReferenceBackend(ReferenceShopDetails):
         """All categories (M11)."""
         return self._table.categories
 
+    async def closest_categories(self, text: str, limit: int) -> tuple[str, ...]:
+        """The slugs of the categories that a text may mean (E4)."""
+        return self._table.closest(text, limit)
+
     async def find(self, query: FindQuery) -> Found:
         """Search shops (M3 to M6)."""
-        whole = query_forms(query.text)
-        effective = whole
-        ignored: tuple[str, ...] = ()
-        counted = list(dict.fromkeys(whole.words))
-        several = len(whole.words) > 1
-        if whole.texts and not self._matches(whole, None, query.category, filtered=False):
-            missing = [word for word in counted if not self._with_evidence(word, self._shops, query, label=several)]
-            ignored = as_typed(query.text, missing)
-            if missing or not whole.words:
-                effective = forms_of_words(tuple(word for word in whole.words if word not in missing))
-        if whole.texts and not effective.texts and query.category is None:
-            shops: list[ShopDocument] = []
-        else:
-            shops = self._matches(effective, query.country, query.category)
-        passing = _passing(self._shops, query.country, query.category)
-        counts = [len(self._with_evidence(word, passing, query, label=several)) for word in counted]
+        whole = kept = find_forms(query.text)
+        anywhere, missing = FindQuery(query.text, None, None, 0, 0), []
+        wide = False
+        if whole.forms.texts and not self._matches(whole, anywhere, query.category):
+            known = {text for text in whole.texts if self._with_evidence(text, whole, query, self._shops)}
+            missing = [text for text in whole.texts if text not in known and not (known and is_for_shops(whole, text))]
+            kept = whole.without(missing) if missing or not whole.words else whole
+            wide = not self._matches(kept, anywhere, query.category)
+        shops: list[ShopDocument] = []
+        if kept.forms.texts or query.category is not None or not whole.forms.texts:
+            shops = self._matches(kept, query, query.category, wide=wide)
+        spelt = whole.spelt(missing)
+        ignored = tuple(word.typed for word in spelt if word.is_dropped)
+        several = len(whole.words) > 1 and not (len(spelt) == 1 and spelt[0].text is None)
         page = shops[query.offset : query.offset + query.limit]
         return Found(
             shops=tuple(shop_from_stored(stored_part(shop)) for shop in page),
             total=len(shops),
             ignored=ignored,
-            category_truncated=self._table.resolve(effective.words, self._cap, query.category).truncated,
-            did_you_mean=self._did_you_mean(query, effective, shops) if not shops or ignored else (),
-            word_counts=tuple(map(WordCount, as_typed(query.text, counted), counts)) if several and not shops else None,
+            category_truncated=self._table.resolve(kept.words, self._cap, query.category).truncated,
+            did_you_mean=self._did_you_mean(query, whole, missing, kept, shops, wide=wide)
+            if not shops or ignored
+            else (),
+            word_counts=self._word_counts(query, whole, missing) if several and not shops else None,
         )
+
+    def _word_counts(self, query: FindQuery, whole: FindForms, missing: Sequence[str]) -> tuple[WordCount, ...]:
+        passing = _passing(self._shops, query.country, query.category)
+        counts = []
+        for word in whole.spelt(missing):
+            if word.text is None:
+                counts.append(WordCount(word.typed, 0))
+                continue
+            others = [text for text in whole.texts if text != word.text]
+            if is_for_shops(whole, word.text) and any(
+                self._with_evidence(other, whole, query, self._shops) for other in others
+            ):
+                shops = passing
+            else:
+                shops = self._with_evidence(word.text, whole, query, passing)
+            counts.append(WordCount(word.typed, len(shops)))
+        return tuple(counts)
 
     def suggest(self, query: SuggestQuery) -> SuggestResult:
         """Suggest shops and categories (M9, M10)."""
@@ -139,56 +188,65 @@ class ReferenceBackend(ReferenceShopDetails):
         )
 
     def _matches(
-        self, query: QueryForms, country: str | None, category: str | None, *, filtered: bool = True
+        self, forms: FindForms, query: FindQuery, category: str | None, *, wide: bool = False
     ) -> list[ShopDocument]:
-        found = self._table.resolve(query.words, self._cap, category).slugs
-        slugs = {word: frozenset(found[word]) for word in query.words}
+        """The shops that match and pass the filters of the query, in order; `category` is never capped."""
+        found = self._table.resolve(forms.words, self._cap, category).slugs
+        slugs = {text: frozenset(found[text]) for text in found}
         ranked = [
-            (tier, shop)
-            for shop in (_passing(self._shops, country, category) if filtered else self._shops)
-            if (tier := find_tier(shop, query, slugs)) is not None
+            (tier, is_known_to_sell_in(shop, query.country), shop)
+            for shop in _passing(self._shops, query.country, query.category)
+            if (tier := find_tier(shop, forms, slugs, query.category, wide=wide)) is not None
         ]
-        ranked.sort(key=lambda found: (-found[0], found[1].rank))
-        return [shop for _, shop in ranked]
+        ranked.sort(key=lambda found: (-found[0], not found[1], found[2].rank))
+        return [shop for _, _, shop in ranked]
 
     def _with_evidence(
-        self, word: str, shops: Iterable[ShopDocument], query: FindQuery, *, label: bool
+        self, text: str, forms: FindForms, query: FindQuery, shops: Iterable[ShopDocument]
     ) -> list[ShopDocument]:
-        """The shops with evidence (a) to (d) of a word, or also (e), whatever the other words (M6)."""
-        slugs = frozenset(self._table.resolve([word], self._cap, query.category).slugs[word])
-        return [shop for shop in shops if word_tier(shop, word, slugs) is not None or (label and word in shop.labels)]
+        """The shops with evidence (a) to (d) of a word, or also (e) next to others, whatever these are (M6)."""
+        slugs = frozenset(self._table.resolve(forms.words, self._cap, query.category).slugs[text])
+        several = len(forms.words) > 1
+        return [
+            shop
+            for shop in shops
+            if name_tier(shop, forms, text) is not None
+            or slugs & frozenset(shop.categories)
+            or (several and has_label(shop, forms, text))
+        ]
 
     def _did_you_mean(
         self,
         query: FindQuery,
-        effective: QueryForms,  # noqa: ARG002 - a subclass with a typeahead uses it instead of `matching`
+        whole: FindForms,
+        missing: Sequence[str],
+        kept: FindForms,  # noqa: ARG002 - a subclass with a typeahead uses it and `wide` instead of `matching`
         matching: Sequence[ShopDocument],
+        *,
+        wide: bool,  # noqa: ARG002
     ) -> tuple[SuggestedShop, ...]:
         forms = query_forms(query.text, cut=SUGGEST_CUT)
         if not forms.words:
             return ()
-        passing = _passing(self._shops, query.country, query.category)
-        typos = {shop.id: typo_tier(shop, forms) for shop in passing}
-        once = [shop for shop in passing if typos[shop.id] == SuggestTier.ONE_TYPO]
-        near = [shop for shop in passing if overlap_tier(shop, forms.words) == SuggestTier.PART_IS_NAME]
-        if not matching and not once:
-            near += [shop for shop in passing if typos[shop.id] == SuggestTier.TWO_TYPOS]
-        near.sort(key=lambda shop: shop.rank)
-        named = {shop.id: shop for shop in (*once, *near) if shop not in matching}
+        alone = [text for text in whole.texts if text in missing and len(text) >= ASKED_ALONE_MIN]
+        named: dict[str, ShopDocument] = {}
+        for asked in (forms, *(query_forms(text) for text in alone)):
+            passing = _passing(self._shops, query.country, query.category)
+            typos = {shop.id: near_tier(shop, asked) for shop in passing}
+            once = [shop for shop in passing if typos[shop.id] == SuggestTier.ONE_TYPO]
+            near = [shop for shop in passing if overlap_tier(shop, asked.words) == SuggestTier.PART_IS_NAME]
+            if not matching and not once:
+                near += [shop for shop in passing if typos[shop.id] == SuggestTier.TWO_TYPOS]
+            near.sort(key=lambda shop: shop.rank)
+            for shop in (*once, *near):
+                if shop not in matching:
+                    named.setdefault(shop.id, shop)
         return tuple(map(_suggested, list(named.values())[:3]))
 
 
 def _passing(shops: Iterable[ShopDocument], country: str | None, category: str | None) -> list[ShopDocument]:
     """The shops that pass both filters."""
     return [shop for shop in shops if sells_in(shop, country) and (category is None or category in shop.categories)]
-
-
-def as_typed(text: str, words: Iterable[str]) -> tuple[str, ...]:
-    """Folded words as typed: the token that folds to exactly that word, else the folded word (M6)."""
-    typed: dict[str, str] = {}
-    for token in text.split():
-        typed.setdefault(fold(token), token)
-    return tuple(typed.get(word, word) for word in words)
 
 
 def _suggested(shop: ShopDocument) -> SuggestedShop:
@@ -202,3 +260,30 @@ def _has_prefix(word: str, known: str) -> bool:
 def _begins_nearly(known: str, text: str) -> bool:
     """Whether some prefix of a known word is at most one typing error away from the text."""
     return any(OSA.distance(text, known[:end], score_cutoff=1) <= 1 for end in range(len(known) + 1))
+
+
+def _means(entry: CategoryEntry, text: str, words: Sequence[QueryWord]) -> bool:
+    """Whether a category has this word of a query, alone or in a run, by itself or by its stem."""
+    languages = {known.partition(":")[0] for known in entry.whole if ":" in known}
+    for start, word in enumerate(words):
+        if word.text == text and not word.is_suffix and text not in JOINING_WORDS:
+            stems = {f"{language}:{stem(language, unfolded(word.typed))}" for language in languages}
+            if {text, *stems} & set(entry.alone):
+                return True
+        for end in range(start + 1, start + 7):
+            run = words[start:end]
+            texts = [one.text for one in run]
+            if text not in texts or any(one.is_suffix for one in run):
+                continue
+            raw = [unfolded(one.typed) for one in run]
+            forms = {" ".join(texts), "".join(texts)}
+            for language in languages:
+                forms.add(f"{language}:{' '.join(stem(language, one) for one in raw)}")
+                forms.add(f"{language}:{stem(language, ''.join(raw))}")
+            if forms & set(entry.whole):
+                return True
+    return False
+
+
+def _begins(entry: CategoryEntry, text: str) -> bool:
+    return any(known.startswith(text) for known in entry.alone if ":" not in known)

@@ -4,8 +4,10 @@ from collections.abc import Iterable
 
 from rapidfuzz.distance import OSA
 
+from index_mappings.countries import country_names
 from index_mappings.documents import ShopDocument, is_known_to_sell_in, sells_in
 from index_mappings.forms import QueryForms
+from index_mappings.hosts import country_of
 from index_mappings.ngrams import is_part_evidence
 from index_mappings.tiers import (
     FIXED_FROM,
@@ -18,6 +20,8 @@ from index_mappings.tiers import (
     FindTier,
     SuggestTier,
 )
+from service.search.optional_words import OPTIONAL_WORDS
+from service.search.query_words import FindForms
 
 # By word, the slugs of the categories that it means.
 Slugs = dict[str, frozenset[str]]
@@ -126,35 +130,100 @@ def _is_whole_name(shop: ShopDocument, words: tuple[str, ...]) -> bool:
     return any(text in shop.full and text not in shop.rests for text in (" ".join(words), "".join(words)))
 
 
-def find_tier(shop: ShopDocument, query: QueryForms, slugs: Slugs) -> int | None:
-    """The tier of find_shop (M3, M4); None where the shop does not match."""
-    if not query.texts:
-        return FindTier.CATEGORY
-    if any(text in shop.full for text in query.texts):
+def find_tier(shop: ShopDocument, query: FindForms, slugs: Slugs, category: str | None, *, wide: bool) -> int | None:
+    """The tier of find_shop (M3, M4); None where the shop does not match.
+
+    Args:
+        shop: the shop.
+        query: without the words that are ignored.
+        slugs: by word, the categories that it resolves to.
+        category: the filter, which the shop passes.
+        wide: whether words for a shop count next to any other word.
+    """
+    texts = query.forms.texts
+    if not texts:
+        return FindTier.FIRST_CATEGORY if shop.categories[0] == category else FindTier.ANY_CATEGORY
+    if any(text in shop.full for text in texts):
         return FindTier.EQUALS_FULL
-    if any(full.startswith(query.texts) for full in shop.full):
+    if any(full.startswith(texts) for full in shop.full):
         return FindTier.BEGINS_FULL
-    if any(key.startswith(query.texts) for key in shop.keys):
+    if any(key.startswith(texts) for key in shop.keys):
         return FindTier.BEGINS_KEY
-    own = {word: word_tier(shop, word, slugs[word]) for word in query.words}
-    tiers = [
-        max(FindTier.LABELS, tier or FindTier.CATEGORY)
-        if word in shop.labels and any(own[other] is not None for other in own if other != word)
-        else tier
-        for word, tier in own.items()
-    ]
-    known = [tier for tier in tiers if tier is not None]
-    return min(known) if known and len(known) == len(tiers) else None
+    words = list(dict.fromkeys(word.text for word in query.words))
+    names = {word: name_tier(shop, query, word) for word in words}
+    strong = {word for word in words if names[word] is not None or slugs[word] & set(shop.categories)}
+    if not strong:
+        return None
+    tiers = []
+    for word in words:
+        found = [tier for tier in (names[word],) if tier is not None]
+        if has_label(shop, query, word) and strong - {word}:
+            found.append(FindTier.LABELS)
+        if is_for_shops(query, word) and any(wide or slugs[other] for other in words if other != word):
+            found.append(FindTier.FIRST_CATEGORY)
+        if shop.categories[0] in slugs[word]:
+            found.append(FindTier.FIRST_CATEGORY)
+        if slugs[word] & set(shop.categories):
+            found.append(FindTier.ANY_CATEGORY)
+        if not found:
+            return None
+        tiers.append(max(found))
+    return min(tiers)
 
 
-def word_tier(shop: ShopDocument, word: str, slugs: frozenset[str]) -> int | None:
-    """The tier of the best evidence of one word: (a) or (b), else (d), else (c) of M3."""
+def name_tier(shop: ShopDocument, query: FindForms, word: str) -> int | None:
+    """The tier of one word by names and domains: (a) or (b), else (d) of M3."""
+    places = [place for place in query.words if place.text == word]
+    if any(place.host == shop.domain for place in places if place.host):
+        return FindTier.WORDS
+    if all(place.is_suffix for place in places):
+        return None
+    is_letter = len(word) == 1 and word.isalpha() and not is_part_evidence(word)
+    if is_letter and query.words[-1].text != word:
+        return FindTier.WORDS if word in shop.words else None
     if any(known.startswith(word) for known in shop.words):
         return FindTier.WORDS
-    long_enough = is_part_evidence(word)
-    if long_enough and any(word in infix for infix in shop.infixes):
+    if is_part_evidence(word) and any(word in infix for infix in shop.infixes):
         return FindTier.INFIX
-    return FindTier.CATEGORY if slugs & frozenset(shop.categories) else None
+    return None
+
+
+def has_label(shop: ShopDocument, query: FindForms, word: str) -> bool:
+    """Whether a word is a label of the shop's domain, or names a country that it states or whose domain it has (e)."""
+    if word in shop.labels:
+        return True
+    stated = {*shop.countries, country_of(shop.domain)}
+    for start in range(len(query.words)):
+        for end in range(start + 1, start + 5):
+            run = query.words[start:end]
+            texts = [place.text for place in run]
+            named = country_names().get(" ".join(texts), ())
+            if word in texts and stated.intersection(named) and not any(place.is_suffix for place in run):
+                return True
+    return False
+
+
+def is_for_shops(query: FindForms, word: str) -> bool:
+    """Whether a word is one for a shop, or joins others, and no part of a host (f)."""
+    return word in OPTIONAL_WORDS and not any(place.host for place in query.words if place.text == word)
+
+
+def near_tier(shop: ShopDocument, query: QueryForms) -> int | None:
+    """The tier of typing errors of what may be meant (M6): of whole full forms, or of their longer half."""
+    forms = _prefix_candidates(shop.full, shop, query)
+    for text in query.texts:
+        if len(text) < ONE_TYPO_MIN:
+            continue
+        if any(OSA.distance(text, form) <= 1 for form in forms):
+            return SuggestTier.ONE_TYPO
+        half = [form for form in forms if len(text) >= HALF_MIN and 2 * len(text) >= len(form)]
+        if any(_begins_nearly(form, text, 1) for form in half):
+            return SuggestTier.ONE_TYPO
+    for text in query.texts:
+        half = [form for form in forms if len(text) >= TWO_TYPOS_MIN and 2 * len(text) >= len(form)]
+        if any(_begins_nearly(form, text, 2) for form in half):
+            return SuggestTier.TWO_TYPOS
+    return None
 
 
 def typo_tier(shop: ShopDocument, query: QueryForms) -> int | None:

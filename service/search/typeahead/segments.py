@@ -3,7 +3,7 @@
 import mmap
 import os
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -18,6 +18,7 @@ from index_mappings.documents import CategoryEntry
 from index_mappings.forms import infixes_of, labels_of
 from index_mappings.typeahead.segment import (
     ARRAYS,
+    FULL,
     KEY,
     NAME,
     POSTING_BITS,
@@ -164,16 +165,28 @@ class Segment:
             (self._text(own >> POSTING_BITS), own)
             for own in self._parts["own"][heads[number] : heads[number + 1]].tolist()
         ]
-        keys, words, names = (tuple(text for text, marks in marked if marks & mark) for mark in (KEY, WORD, NAME))
+        keys, words, names, full = (
+            tuple(text for text, marks in marked if marks & mark) for mark in (KEY, WORD, NAME, FULL)
+        )
         begin, end = self._parts["own_category_heads"][number : number + 2]
-        domain = self._shown(number).domain
+        shown = self._shown(number)
         return {
+            "full": full,
             "keys": keys,
             "words": words,
-            "infixes": infixes_of(names, domain),
-            "labels": labels_of(domain),
+            "infixes": infixes_of(names, shown.domain),
+            "labels": labels_of(shown.domain),
             "categories": tuple(self._slugs[carried] for carried in self._parts["own_categories"][begin:end]),
+            "primary": (shown.category,),
+            "markets": tuple(self._stated_markets(number)),
         }
+
+    def _stated_markets(self, number: int) -> Iterator[str]:
+        """The countries that a shop states; others that pass every filter have their bits in all rows."""
+        row, bit = self._parts["markets"], number & 31
+        words, word = -(-self.shops // 32), number >> 5
+        if not row[word] >> bit & 1:  # the first row is that of countries that no shop states
+            yield from (country for country, at in self._countries.items() if at and row[at * words + word] >> bit & 1)
 
     def _text(self, number: int) -> str:
         """A text by its number."""

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from itertools import accumulate, chain
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -13,13 +12,12 @@ from index_mappings.tiers import ONE_SHOP_MAX, SUGGEST_CUT, TWO_TYPOS_MIN, Sugge
 from index_mappings.typeahead.manifest import Covering, SegmentUse, TypeaheadManifest
 from index_mappings.typeahead.segment import segment_path
 from service.search.categories import CategoryTable
-from service.search.plan import Slugs, whole_query_match
-from service.search.protocol import FindQuery, SuggestedShop, Suggestion, SuggestQuery, SuggestResult
+from service.search.plan import Clause
+from service.search.protocol import SuggestedShop, Suggestion, SuggestQuery, SuggestResult
 from service.search.typeahead.kernel.arrays import NOTHING, Array, read_only
 from service.search.typeahead.kernel.suggest import PUNCTUATION, SHORT, TWO_ERRORS, WITH_DOT
 from service.search.typeahead.segments import Segment, SegmentPool
 
-_DID_YOU_MEAN: Final = 3
 # Terminates a text. Folded texts contain none.
 _END: Final = "\0"
 # The maximum number of words that are cached with the categories that they mean.
@@ -50,21 +48,28 @@ class Typeahead:
         forms = query_forms(query.text, cut=SUGGEST_CUT)
         return SuggestResult(self.categories.suggested(forms, query.limit), tuple(self._best(forms, query)))
 
-    def did_you_mean(
-        self, query: FindQuery, remainder: QueryForms | None = None, slugs: Slugs = MappingProxyType({})
+    def near(  # noqa: PLR0917 - a query, its filters, and what is left out
+        self,
+        forms: QueryForms,
+        country: str | None,
+        category: str | None,
+        limit: int,
+        matched: Clause | None = None,
+        prefixes: Sequence[str] = (),
     ) -> tuple[SuggestedShop, ...]:
-        """Up to three shops of which a whole query is a misspelt name, or a name with other words (M6).
+        """The best shops of which a query is a misspelt name, or a name with other words (M6).
 
         Args:
-            query: the whole query.
-            remainder: the words of it that match some shops, which are left out here; None if nothing matches.
-            slugs: the categories that each word of the remainder means.
+            forms: of the query, cut.
+            country: a filter, or None.
+            category: a filter, or None.
+            limit: the maximum number of shops.
+            matched: the clause of the shops that a search finds, which are left out here; None if it finds none: then
+                two typing errors count too, where there is none with one.
+            prefixes: texts; each shop of which a key begins with one meets `matched`.
         """
-        forms = query_forms(query.text, cut=SUGGEST_CUT)
         if not forms.words:
             return ()
-        matched = None if remainder is None else whole_query_match(remainder, slugs)
-        prefixes = () if remainder is None else remainder.texts
         packed, flags = _pack_query(forms), WITH_DOT if forms.dotted else 0
 
         def near(flags: int) -> list[Suggestion]:
@@ -75,8 +80,8 @@ class Typeahead:
                     removed,
                     packed,
                     len(forms.texts),
-                    segment.passing(query.country, query.category, prefixes),
-                    _DID_YOU_MEAN,
+                    segment.passing(country, category, prefixes),
+                    limit,
                     flags,
                     matched,
                 )
@@ -87,7 +92,7 @@ class Typeahead:
         found = near(flags)
         if matched is None and not _has_one_typo(found) and _may_have_two_errors(forms):
             found = near(flags | TWO_ERRORS)
-        return tuple(suggestion.shop for suggestion in found[:_DID_YOU_MEAN])
+        return tuple(suggestion.shop for suggestion in found[:limit])
 
     def _best(self, forms: QueryForms, query: SuggestQuery) -> list[Suggestion]:
         packed = _pack_query(forms)

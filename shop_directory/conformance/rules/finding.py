@@ -59,6 +59,23 @@ async def _ignored_terms(service: ServiceUnderTest) -> None:
     unmatched.json()["total_count"].expect(0)
 
 
+@rule("M3.hosts", "A host of no shop finds nothing, and is one ignored term.")
+async def _unknown_host(service: ServiceUnderTest) -> None:
+    host = f"{service.unknown_id.replace('_', '')}.com"
+    response = await _found(service, query=host)
+    response.json()["ignored_terms"].expect([host])
+    response.json()["total_count"].expect(0)
+
+
+@rule("M3.wishes", "Next to the words of a category a word for a shop is not ignored, and loses no shop.")
+async def _word_for_a_shop(service: ServiceUnderTest) -> None:
+    words = service.subjects.category().slug.replace("-", " ")
+    alone, wished = await _found(service, query=words), await _found(service, query=f"{words} shop")
+    wished.json()["ignored_terms"].expect([])
+    if _total(wished) < _total(alone):
+        raise wished.broken(f"at least the {_total(alone)} shops of {words}")
+
+
 @rule("I24", "category_truncated says whether words matched more categories than are searched.")
 async def _category_truncated(service: ServiceUnderTest) -> None:
     _, word = _worded(service)

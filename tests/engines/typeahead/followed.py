@@ -32,7 +32,7 @@ def named(shop_id: str, name: str, popularity: float | None = None) -> ShopDocum
 
 def category(slug: str, count: int) -> CategoryDocument:
     """The document of a category."""
-    return CategoryDocument(slug, rank_key(float(count), slug), slug.title(), count, (slug,))
+    return CategoryDocument(slug, rank_key(float(count), slug), slug.title(), count, (slug,), (slug,), (slug,))
 
 
 def written(directory: Path, shops: Iterable[ShopDocument]) -> SegmentUse:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from index_mappings.documents import ShopDocument
-from index_mappings.forms import QueryForms, forms_of_words
+from index_mappings.forms import QueryForms, query_forms
 from service.search.protocol import SuggestQuery
 from service.search.typeahead.typeahead import Typeahead
 from tests.engines.typeahead.segmented import Segmented, assert_answers, document, forms_of, with_texts
@@ -87,7 +87,7 @@ def changed_typeahead(changed: Segmented) -> Typeahead:
 
 
 def _forms(texts: tuple[str, ...]) -> QueryForms:
-    return forms_of_words(texts[1:]) if texts[0] == "words" else forms_of(*texts)
+    return query_forms(" ".join(texts[1:])) if texts[0] == "words" else forms_of(*texts)
 
 
 # Forms of one word, or several words.

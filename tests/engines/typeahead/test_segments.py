@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from index_mappings.documents import CategoryEntry, ShopDocument
-from index_mappings.forms import forms_of_words
+from index_mappings.forms import query_forms
 from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest
 from index_mappings.typeahead.segment import ARRAYS, read_header, segment_path
-from service.search.protocol import FindQuery, SuggestQuery
+from service.search.plan import Exact
+from service.search.protocol import SuggestQuery
 from service.search.typeahead.compiled import compile_kernel
 from service.search.typeahead.kernel.suggest import suggest
 from service.search.typeahead.segments import Segment, SegmentPool
@@ -152,7 +153,7 @@ def test_segments_without_shops_have_no_answers(tmp_path: Path) -> None:
         for country in (None, "DE"):
             answer = typeahead.suggest(SuggestQuery(text, country, 20))
             assert (answer.shops, answer.categories) == ((), ()), text
-            assert typeahead.did_you_mean(FindQuery(text, country, "birds", 0, 1)) == ()
+            assert typeahead.near(query_forms(text), country, "birds", 3) == ()
 
 
 def test_no_request_has_the_machine_code_compiled_once_more(tmp_path: Path) -> None:
@@ -167,9 +168,9 @@ def test_no_request_has_the_machine_code_compiled_once_more(tmp_path: Path) -> N
             for country in (None, "DE"):
                 typeahead.suggest(SuggestQuery(text, country, 8))
                 for category in (None, "birds"):
-                    query = FindQuery(text, country, category, 0, 1)
-                    typeahead.did_you_mean(query)
-                    typeahead.did_you_mean(query, forms_of_words(("kestrel",)), {"kestrel": ()})
+                    forms = query_forms(text)
+                    typeahead.near(forms, country, category, 3)
+                    typeahead.near(forms, country, category, 3, Exact("words", ("kestrel",)), ("kestrel",))
 
     assert _compiled() == before
 

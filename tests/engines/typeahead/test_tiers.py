@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from index_mappings.documents import ShopDocument
-from index_mappings.forms import QueryForms, forms_of_words, query_forms
+from index_mappings.forms import QueryForms, query_forms
 from index_mappings.tiers import SUGGEST_CUT
 from tests.engines.typeahead.segmented import Segmented, assert_answers, document, forms_of, with_texts
 
@@ -145,7 +145,7 @@ def test_any_texts_are_found_as_the_rules_require(
     alone = st.lists(one, min_size=1, max_size=3, unique=True).map(lambda texts: forms_of(*texts))
     words = sorted({word for text in known for word in text.split()}) or ["ab"]
     several = st.lists(st.sampled_from(words) | one, min_size=2, max_size=8).map(
-        lambda texts: forms_of_words(tuple(" ".join(texts).split()))
+        lambda texts: query_forms(" ".join(texts))
     )
     asked = data.draw(
         st.lists(
@@ -220,7 +220,7 @@ def test_nothing_outside_an_array_is_read_or_written(tmp_path: Path, plain: Mapp
     typeahead = segmented.opened()
     for _ in range(60):
         words = texts(4)
-        for forms in (forms_of(*dict.fromkeys(words)), forms_of_words(tuple(words))):
+        for forms in (forms_of(*dict.fromkeys(words)), query_forms(" ".join(words))):
             assert_answers(segmented, typeahead, forms, chance.choice(("DE", None)), (1, 5, 60))
     assert isinstance(plain["suggest"].suggest, FunctionType)
     assert isinstance(plain["lookup"].prefix_range, FunctionType)

@@ -99,12 +99,25 @@ def _empty_for_unknown(answered: Answered) -> None:
         answered.be(200, page)
 
 
+def _host_left_out(arguments: Document) -> Document:
+    """A host that no shop has is passed over."""
+    return {**arguments, "query": ""} if str(arguments.get("query", "")).endswith(".com") else arguments
+
+
+def _shop_is_a_name(arguments: Document) -> Document:
+    """The word is looked for in names only."""
+    query = str(arguments.get("query", ""))
+    return {**arguments, "query": query.replace(" shop", " qqxxshop")} if query.endswith(" shop") else arguments
+
+
 BREAKAGES: Final = (
+    Breakage("M3.hosts", "finds everything for an unknown host", hearing(_FIND, _host_left_out)),
+    Breakage("M3.wishes", "takes a word for a shop for a name", hearing(_FIND, _shop_is_a_name)),
     Breakage("I21", "returns one shop too many", hearing(_FIND, _one_more), also=("I48",)),
     Breakage("I21", "counts the page", rewriting(_FIND, _counts_the_page), also=("I22", "I52")),
     Breakage("I22", "is always at its end", rewriting(_FIND, put("truncated", value=False))),
     Breakage("I22", "never is at its end", rewriting(_FIND, _truncated_by_total)),
-    Breakage("I23", "drops words and does not say so", rewriting(_FIND, put("ignored_terms", []))),
+    Breakage("I23", "drops words and does not say so", rewriting(_FIND, put("ignored_terms", [])), also=("M3.hosts",)),
     Breakage(
         "I23",
         "finds nothing when a word is found nowhere",

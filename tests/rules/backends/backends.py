@@ -8,13 +8,15 @@ from random import Random
 from typing import Any, Protocol
 
 from index_mappings.documents import ShopDocument
-from index_mappings.forms import QueryForms
 from index_mappings.generations import Stamp
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from service.search.embedded.engine import EmbeddedBackend
 from service.search.opensearch.engine import OpenSearchBackend
+from service.search.plan import Filters
 from service.search.protocol import FindQuery, SearchBackend, SuggestedShop, SuggestQuery, SuggestResult
+from service.search.query_words import FindForms
 from service.search.reference.backend import ReferenceBackend
+from service.search.shop_search import did_you_mean, planned
 from tests.engines.typeahead.segmented import cut_at_random
 from tests.support.catalogues import Lines, build_into, write_catalogue_directory
 from tests.support.emptying import delete_indices
@@ -57,12 +59,20 @@ class _BySegments(ReferenceBackend):
         return self._typeahead.suggest(query)
 
     def _did_you_mean(
-        self, query: FindQuery, effective: QueryForms, matching: Sequence[ShopDocument]
+        self,
+        query: FindQuery,
+        whole: FindForms,
+        missing: Sequence[str],
+        kept: FindForms,
+        matching: Sequence[ShopDocument],
+        *,
+        wide: bool,
     ) -> tuple[SuggestedShop, ...]:
-        if not matching:
-            return self._typeahead.did_you_mean(query)
-        slugs = self._table.resolve(effective.words, self._cap, query.category).slugs
-        return self._typeahead.did_you_mean(query, effective, slugs) if effective.texts else ()
+        search = planned(kept, self._table, self._cap, Filters(query.country, query.category))
+        plan = search.wide if wide and search.wide is not None else search.plan
+        if matching and not kept.forms.texts:
+            return ()
+        return did_you_mean(self._typeahead, query, whole, missing, kept, plan if matching else None)
 
 
 @asynccontextmanager

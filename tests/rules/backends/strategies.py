@@ -18,6 +18,8 @@ _WORDS = (
     "Blaabaer", "ミドリ", "ﾐﾄﾞﾘ", "くろ", "クロ店", "쿠파", "쿺", "값", "갑", "ㅋㅋ", "와", "کتاب", "كتاب", "مؤسسة",
     "موسسه", "على", "Mars\ufe0f", "❤️", "❤", "✈️", "Ma\u3164rs", "de", "uk",
 )  # fmt: skip
+# Words for a shop, words that join others, names of countries, and a host with something next to it.
+_WISHED = ("shops", "Store", "Laden", "in", "for", "de", "Germany", "Österreich", "united kingdom", "日本", "rf")
 # What is around main labels.
 _AROUND = ("de", "uk", "co", "com", "internal", "blogspot", "рф", "k", "shop")
 _LABELS = (
@@ -70,7 +72,8 @@ catalogues = st.lists(shop_lines(), min_size=1, max_size=30).map(
 
 
 _CALLED = (
-    "Bücher", "buch", "Livres et jeux", "本", "ほん", "책", "كتب", "TV", "lamps", "Lámparas", "e-bike", "Gartengeräte",
+    "Bücher", "buch", "Livres et jeux", "PC", "T-shirts", "make up", "Fahrrad", "Fahrräder",
+    "bikes", "makeup", "tshirt", "本", "ほん", "책", "كتب", "TV", "lamps", "Lámparas", "e-bike", "Gartengeräte",
     "jewellery", "jewelery", "sneakers", "Книги", "หนังสือ", "de la maison", "Books & Zines", "!!!",
 )  # fmt: skip
 
@@ -83,7 +86,14 @@ def _category_lines(draw: st.DrawFn, slug: str) -> dict[str, Any]:
         "names": draw(
             st.dictionaries(st.sampled_from(("de", "fr", "ja", "pt-BR")), st.sampled_from(_CALLED), max_size=3)
         ),
-        "synonyms": draw(st.lists(st.sampled_from(_CALLED), max_size=3)),
+        "synonyms": draw(
+            st.one_of(
+                st.lists(st.sampled_from(_CALLED), max_size=3),
+                st.dictionaries(
+                    st.sampled_from(("de", "en", "ar")), st.lists(st.sampled_from(_CALLED), max_size=2), max_size=2
+                ),
+            )
+        ),
     }
 
 
@@ -105,6 +115,9 @@ def _typed(draw: st.DrawFn, known: Sequence[str]) -> str:
         text = f"{text} {draw(st.sampled_from((*_WORDS, *SLUGS, *_CALLED, 'qqxx', 'QQXX!')))}"
     if draw(st.sampled_from((False, False, False, True))):
         text = f"{text} {draw(st.sampled_from((*_AROUND, 'qqxx')))}"
+    if draw(st.sampled_from((False, False, True))):
+        wished = draw(st.one_of(st.sampled_from(_WISHED), domains))
+        text = f"{wished} {text}" if draw(st.booleans()) else f"{text} {wished}"
     return text
 
 

@@ -30,6 +30,7 @@ SHOP = ShopDocument(
     aliases=("Ab & Co",),
     domain="ab.internal",
     categories=("books", "garden"),
+    primary="books",
     countries=(),
     markets=(ANY_MARKET,),
     popularity=0.25,
@@ -54,6 +55,7 @@ TERMS: Final[dict[str, Any]] = {
     "refs": ["s1", "ab.internal"],
     "rank": "ff-s1",
     "categories": ["books", "garden"],
+    "primary": "books",
     "markets": ["*"],
     "registrable": "ab.internal",
     "main_label": "ab",
@@ -67,7 +69,9 @@ TERMS: Final[dict[str, Any]] = {
     # Of fewer than three characters, only a part with a Han, kana or Hangul character counts.
     "infixes_short": ["緑", "緑b"],
 }
-CATEGORY = CategoryDocument(id="books", rank="ff-books", name="Books", count=3, words=("books", "buch"))
+CATEGORY = CategoryDocument(
+    id="books", rank="ff-books", name="Books", count=3, words=("books", "buch"), alone=("books",), whole=("books",)
+)
 
 
 @pytest.mark.rule("X4")
@@ -101,6 +105,8 @@ def test_the_cluster_is_given_a_category() -> None:
         "name": "Books",
         "count": 3,
         "words": ["books", "buch"],
+        "alone": ["books"],
+        "whole": ["books"],
     }
 
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from index_mappings.forms import (
     QueryForms,
     ShopForms,
-    forms_of_words,
     infixes_of,
     labels_of,
     query_forms,
@@ -69,7 +68,7 @@ def test_a_name_in_two_scripts_has_itself_and_one_spelling_in_latin() -> None:
         keys=("youla", "youla ru", "youla yula", "youla юла", "youla.ru", "youlayula", "youlaюла", "yula", "юла"),
         words=("youla", "yula", "юла"),
         infixes=("youla", "youlayula", "youlaюла"),
-        labels=("ru",),
+        labels=("RU", "ru"),
     )
 
 
@@ -88,7 +87,7 @@ def test_an_international_domain_is_there_in_both_spellings() -> None:
         ),
         words=("mueller", "muller"),
         infixes=("mueller", "muller"),
-        labels=("de",),
+        labels=("DE", "de"),
     )  # fmt: skip
 
 
@@ -129,21 +128,24 @@ def test_a_sub_domain_is_a_key_but_only_the_main_label_is_a_full_form() -> None:
 @pytest.mark.parametrize(
     ("domain", "labels"),
     [
-        ("amazon.co.uk", ("uk",)),
+        ("amazon.co.uk", ("GB", "uk")),
         ("amazon.com", ()),
-        ("uk.shop.amazon.de", ("de", "shop", "uk")),
+        ("amazon.tv", ("tv",)),
+        ("uk.shop.amazon.de", ("DE", "de", "shop", "uk")),
         ("amazon.xn--p1ai", ("рф",)),
         ("amazon.internal", ("internal",)),
-        ("xn--bcher-kva.amazon.at", ("at", "bucher")),
-        ("two-words.amazon.at", ("at",)),
+        ("xn--bcher-kva.amazon.at", ("AT", "at", "bucher")),
+        ("two-words.amazon.at", ("AT", "at")),
         ("amazon.myshopify.com", ("myshopify",)),
         ("myshopify.com", ()),
-        ("co.uk", ("uk",)),
+        ("co.uk", ("GB", "uk")),
         ("localhost", ()),
         ("co.org.amazon.net", ()),
     ],
 )
-def test_the_labels_around_the_main_label_are_folded_and_some_never_count(domain: str, labels: tuple[str, ...]) -> None:
+def test_the_labels_around_the_main_label_are_folded_some_never_count_and_a_country_is_named(
+    domain: str, labels: tuple[str, ...]
+) -> None:
     assert labels_of(domain) == labels
 
 
@@ -349,12 +351,6 @@ def test_typeahead_cuts_the_folded_text_and_leaves_no_space_at_the_end() -> None
 @given(st.text(string.ascii_letters + string.digits, min_size=1, max_size=80), st.sampled_from([None, 1, 7, 64]))
 def test_one_plain_word_has_the_forms_that_it_has_with_a_space_behind_it(word: str, cut: int | None) -> None:
     assert query_forms(word, cut) == query_forms(f"{word} ", cut)
-
-
-@pytest.mark.rule("M6")
-def test_remaining_words_are_compared_spaced_and_joined() -> None:
-    assert forms_of_words(("mc", "donalds")) == QueryForms(texts=("mc donalds", "mcdonalds"), words=("mc", "donalds"))
-    assert forms_of_words(()) == QueryForms(texts=(), words=())
 
 
 @pytest.mark.rule("M9.names")

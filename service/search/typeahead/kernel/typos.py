@@ -13,8 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from index_mappings.tiers import FIXED_FROM
-from index_mappings.typeahead.segment import KEY, LACKING
+from index_mappings.tiers import FIXED_FROM, HALF_MIN
+from index_mappings.typeahead.segment import FULL, LACKING
 from service.search.typeahead.kernel.arrays import MAX_INT, Array, Lookup, Ranges, Scratch, Texts, inner
 from service.search.typeahead.kernel.lookup import (
     IN_ORDER,
@@ -38,22 +38,28 @@ _TWO_TYPOS_MAX_ADDED: Final = 2 * CELLS
 
 @inner
 def collect_one_typo(
-    texts: Texts, query: Array, passing: Array, ranges: Ranges, found: Array, better: int, count: int
+    texts: Texts, query: Array, mark: int, passing: Array, ranges: Ranges, found: Array, better: int, count: int
 ) -> int:
-    """Insert the shops with a key that has a prefix one error away from the query. Returns as `insert_ranked`."""
+    """Insert the shops with a text that has a prefix one error away from the query, by postings with a mark.
+
+    Full forms (FULL) have to be one error away as a whole, or to be at most twice as long as a query of at least
+    HALF_MIN characters. Returns as `insert_ranked`.
+    """
     lookup = texts.lookup
     offsets, letters, firsts = lookup.offsets, lookup.letters, lookup.firsts
     size = len(query)
+    half = size >= HALF_MIN
     range_count = _add_early_errors(lookup, query, ranges)
     # Among the texts that equal the query up to `depth`, find those with an error there.
     low, high = prefix_range(lookup, IN_ORDER, query, 0, len(LACKING))
     swapped = np.empty(size, np.int32)
-    for depth in range(len(LACKING), size - 1):
+    # A prefix with an error in the last character only is found at the end; for whole texts the error is placed.
+    for depth in range(len(LACKING), size if mark == FULL else size - 1):
         if low == high:
             break
         # The query has one character too many.
         bounds = narrow_range(offsets, letters, offsets, IN_ORDER, query, depth + 1, size, depth, low, high)
-        range_count = add_range(ranges, range_count, bounds, IN_ORDER)
+        range_count = _add_typo(ranges, range_count, bounds, IN_ORDER, size - 1)
         swapped[0] = query[depth]
         swapped[1 : size - depth - 1] = query[depth + 2 :]
         below, above = high, high
@@ -70,21 +76,33 @@ def collect_one_typo(
                     bounds = narrow_range(
                         offsets, letters, offsets, IN_ORDER, query, begin, size, depth + 1, low, after
                     )
-                    range_count = add_range(ranges, range_count, bounds, IN_ORDER)
-                if letter == query[depth + 1]:
+                    length = size if begin > depth else size + 1
+                    range_count = _add_typo(ranges, range_count, bounds, IN_ORDER, length)
+                if depth + 1 < size and letter == query[depth + 1]:
                     # Two neighbours are swapped.
                     bounds = narrow_range(
                         offsets, letters, offsets, IN_ORDER, swapped, 0, size - depth - 1, depth + 1, low, after
                     )
-                    range_count = add_range(ranges, range_count, bounds, IN_ORDER)
+                    range_count = _add_typo(ranges, range_count, bounds, IN_ORDER, size)
             low = after
             if range_count > len(ranges) - _ONE_TYPO_MAX_ADDED:
-                count = collect_ranges(texts, ranges, range_count, KEY, passing, found, better, count)
+                if half:
+                    ranges[:range_count, 3] = 2 * size
+                count = collect_ranges(texts, ranges, range_count, mark, passing, found, better, count)
                 range_count = 0
         low, high = below, above
-    # All but the last character are equal, so the last one is the only error.
-    range_count = add_range(ranges, range_count, (low, high), IN_ORDER)
-    return collect_ranges(texts, ranges, range_count, KEY, passing, found, better, count)
+    # All but the last character are equal, so the last one is the only error; or all are, and one may follow.
+    range_count = _add_typo(ranges, range_count, (low, high), IN_ORDER, size + 1)
+    if half:
+        ranges[:range_count, 3] = 2 * size
+    return collect_ranges(texts, ranges, range_count, mark, passing, found, better, count)
+
+
+@inner
+def _add_typo(ranges: Ranges, count: int, bounds: tuple[int, int], lacking: int, length: int) -> int:
+    """Add a range whose texts match as a whole if they have at most this length. Returns the new number of ranges."""
+    ranges[count, 3] = length
+    return add_range(ranges, count, bounds, lacking)
 
 
 @inner
@@ -100,27 +118,29 @@ def _add_early_errors(lookup: Lookup, query: Array, ranges: Ranges) -> int:
         other[:lacking] = query[:lacking]
         other[lacking : size - 1] = query[lacking + 1 :]
         # The query has another character here, lacks one, or has one too many.
-        range_count = add_range(ranges, range_count, prefix_range(lookup, lacking, other, 0, size - 1), lacking)
-        range_count = add_range(ranges, range_count, prefix_range(lookup, lacking, query, 0, size), lacking)
-        range_count = add_range(ranges, range_count, prefix_range(lookup, IN_ORDER, other, 0, size - 1), IN_ORDER)
+        range_count = _add_typo(ranges, range_count, prefix_range(lookup, lacking, other, 0, size - 1), lacking, size)
+        range_count = _add_typo(ranges, range_count, prefix_range(lookup, lacking, query, 0, size), lacking, size + 1)
+        bounds = prefix_range(lookup, IN_ORDER, other, 0, size - 1)
+        range_count = _add_typo(ranges, range_count, bounds, IN_ORDER, size - 1)
         # Two neighbours are swapped.
         other[:] = query
         other[lacking], other[lacking + 1] = query[lacking + 1], query[lacking]
-        range_count = add_range(ranges, range_count, prefix_range(lookup, IN_ORDER, other, 0, size), IN_ORDER)
+        range_count = _add_typo(ranges, range_count, prefix_range(lookup, IN_ORDER, other, 0, size), IN_ORDER, size)
     return range_count
 
 
 @inner
 def collect_two_typos(
-    texts: Texts, query: Array, passing: Array, scratch: Scratch, found: Array, better: int, count: int
+    texts: Texts, query: Array, mark: int, passing: Array, scratch: Scratch, found: Array, better: int, count: int
 ) -> int:
-    """Insert the shops with a key that has the query's first character and a prefix at most two errors away.
+    """Insert the shops with a text that has the query's first character and a prefix at most two errors away.
 
-    Returns as `insert_ranked`.
+    Postings have the mark; full forms (FULL) are at most twice as long as the query. Returns as `insert_ranked`.
     """
     offsets, letters, firsts = texts.lookup.offsets, texts.lookup.letters, texts.lookup.firsts
     ranges, rows, path, walk = scratch.ranges, scratch.rows, scratch.path, scratch.walk
     size = len(query)
+    ranges[:, 3] = 2 * size
     # For each depth: the row, the character that led there, and the range of texts that is not visited yet.
     for cell in range(CELLS):
         rows[0, cell] = cell - MAX_ERRORS if cell >= MAX_ERRORS else _FAR
@@ -160,9 +180,9 @@ def collect_two_typos(
             walk[below, 0], walk[below, 1] = low, after
             depth = below
         if range_count > len(ranges) - _TWO_TYPOS_MAX_ADDED:
-            count = collect_ranges(texts, ranges, range_count, KEY, passing, found, better, count)
+            count = collect_ranges(texts, ranges, range_count, mark, passing, found, better, count)
             range_count = 0
-    return collect_ranges(texts, ranges, range_count, KEY, passing, found, better, count)
+    return collect_ranges(texts, ranges, range_count, mark, passing, found, better, count)
 
 
 @inner

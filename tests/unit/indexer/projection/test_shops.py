@@ -2,6 +2,7 @@
 
 import pytest
 
+from index_mappings.category_forms import category_forms
 from index_mappings.documents import CategoryDocument, ShopDocument
 from index_mappings.rank import rank_key
 from indexer.projection.shops import project_category, project_shop
@@ -31,6 +32,7 @@ def test_a_shop_becomes_its_document() -> None:
         aliases=("Nord",),
         domain="nord-licht.internal",
         categories=("books", "garden"),
+        primary="books",
         countries=("DE", "AT"),
         markets=("DE", "AT"),
         popularity=0.5,
@@ -85,6 +87,14 @@ def test_categories_rank_by_count_then_slug() -> None:
     carried = [CarriedCategory(slug, slug, count, 1) for slug, count in (("a", 9), ("b", 10), ("c", 100), ("aa", 10))]
     ranked = sorted(map(project_category, carried), key=lambda document: document.rank)
     assert [document.id for document in ranked] == ["c", "aa", "b", "a"]
-    assert project_category(CarriedCategory("books", "Books", 3, 2, ("Bücher & Co", "de Livres"))) == CategoryDocument(
-        id="books", rank=rank_key(3.0, "books"), name="Books", count=3, words=("books", "bucher", "livres")
+    forms = category_forms("books", "Books", [("de", "Bücher & Co"), ("fr", "de Livres")])
+    named = CarriedCategory("books", "Books", 3, 2, (("de", "Bücher & Co"), ("fr", "de Livres")))
+    assert project_category(named) == CategoryDocument(
+        id="books",
+        rank=rank_key(3.0, "books"),
+        name="Books",
+        count=3,
+        words=("books", "bucher", "livres"),
+        alone=forms.alone,
+        whole=forms.whole,
     )

@@ -178,15 +178,15 @@ def test_a_category_has_the_names_that_the_catalogue_gives_it(state: State) -> N
                 "names": {"de": "Bücher", "fr": "Livres"},
                 "synonyms": ["Hefte"],
             },
-            {"slug": "garden", "synonyms": ["lawn"]},
+            {"slug": "garden", "synonyms": {"de": ["Rasen"]}},
             {"slug": "secret", "synonyms": ["hush"]},
         )
     ):
         state.related_records.put("categories", CategoryNamesRecord.model_validate(named), line)
     state.shops.settle()
     carried = [
-        CarriedCategory("books", "Books & Zines", 2, 1, ("Bücher", "Livres", "Hefte")),
-        CarriedCategory("garden", "Allotment", 2, 2, ("lawn",)),
+        CarriedCategory("books", "Books & Zines", 2, 1, (("de", "Bücher"), ("fr", "Livres"), ("en", "Hefte"))),
+        CarriedCategory("garden", "Allotment", 2, 2, (("de", "Rasen"),)),
     ]
     assert list(state.shops.categories()) == carried
     assert [state.shops.category(slug) for slug in ("books", "garden", "secret")] == [*carried, None]

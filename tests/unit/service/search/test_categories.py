@@ -4,9 +4,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from index_mappings.category_forms import category_forms
 from index_mappings.documents import CategoryEntry
-from index_mappings.forms import category_words, query_forms
+from index_mappings.forms import query_forms
 from service.search.categories import CategoryTable
+from service.search.query_words import find_forms
 from service.search.reference.backend import ReferenceCategories
 
 _TEXTS = st.sampled_from(("book", "books", "bo", "24h", "garden tools", "garden", "gardena", "Gärten", "緑 茶", "x"))
@@ -15,7 +17,8 @@ _NEAR = st.text("abcd", min_size=1, max_size=7)
 
 
 def _entry(slug: str, name: str, count: int, other_names: list[str]) -> CategoryEntry:
-    return CategoryEntry(slug, name, count, category_words(slug, name, other_names))
+    forms = category_forms(slug, name, [("de", other) for other in other_names])
+    return CategoryEntry(slug, name, count, forms.words, forms.alone, forms.whole)
 
 
 categories = st.lists(
@@ -36,7 +39,7 @@ near_categories = st.lists(
 )
 
 
-@pytest.mark.rule("M5")
+@pytest.mark.rule("M9")
 @given(
     categories, st.sampled_from(("b", "bo", "boo", "book", "books", "24", "24h", "gar", "garden", "garten", "緑", ""))
 )
@@ -44,6 +47,17 @@ def test_a_word_means_the_categories_with_a_word_that_it_equals_or_from_three_ch
     known: list[CategoryEntry], word: str
 ) -> None:
     assert CategoryTable(known).slugs_of(word) == ReferenceCategories(known).slugs_of(word)
+
+
+@pytest.mark.rule("M5", "I24")
+@given(categories, st.lists(_TEXTS, max_size=4).map(" ".join), st.integers(1, 3), st.none() | st.just("book"))
+def test_words_resolve_by_whole_names_by_their_stems_and_else_by_beginnings(
+    known: list[CategoryEntry], typed: str, cap: int, category: str | None
+) -> None:
+    words = find_forms(typed).words
+    assert CategoryTable(known).resolve(words, cap, category) == ReferenceCategories(known).resolve(
+        words, cap, category
+    )
 
 
 @pytest.mark.rule("M10")

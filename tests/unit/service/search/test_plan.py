@@ -1,5 +1,6 @@
 """The plan of find_shop says what the decision's sentences say, and no tier of it is superfluous (M3, M4)."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
 import pytest
@@ -8,11 +9,11 @@ from hypothesis import strategies as st
 
 from index_mappings.forms import query_forms, shop_forms
 from index_mappings.tiers import FindTier
-from service.search.plan import AllOf, AnyOf, Below, Clause, NoneOf, filter_clauses, find_plan, meets
+from service.search.plan import AllOf, AnyOf, Below, Clause, Filters, NoneOf, Word, find_plan, meets
 from service.search.planned_backend import CATEGORY_CAP
 from service.tools.fields import query_text
 from tests.engines.typeahead.crowded import HAN, HANGUL
-from tests.rules.backends.strategies import SLUGS, domains, names
+from tests.rules.backends.strategies import COUNTRIES, SLUGS, domains, names
 
 Fields = dict[str, tuple[str, ...]]
 
@@ -20,15 +21,33 @@ Fields = dict[str, tuple[str, ...]]
 @st.composite
 def _shops(draw: st.DrawFn) -> Fields:
     forms = shop_forms(draw(names), draw(st.lists(names, max_size=2)), draw(domains))
-    return {**asdict(forms), "categories": tuple(draw(st.lists(st.sampled_from(SLUGS), max_size=2)))}
+    slugs = tuple(draw(st.lists(st.sampled_from(SLUGS), min_size=1, max_size=2)))
+    countries = tuple(draw(st.lists(st.sampled_from(COUNTRIES), max_size=2)))
+    return {**asdict(forms), "categories": slugs, "primary": slugs[:1], "markets": countries}
+
+
+@st.composite
+def _words(draw: st.DrawFn, texts: Sequence[str]) -> list[Word]:
+    """The distinct words of a query with any evidence that a word can have."""
+    few = st.lists(st.sampled_from(SLUGS), max_size=2).map(tuple)
+    return [
+        Word(
+            text,
+            draw(few),
+            draw(st.lists(st.sampled_from(COUNTRIES), max_size=1).map(tuple)),
+            draw(st.lists(domains, max_size=1).map(tuple)),
+            is_inner_letter=draw(st.booleans()),
+            optional=draw(st.booleans()),
+        )
+        for text in dict.fromkeys(texts)
+    ]
 
 
 @pytest.mark.rule("M3", "M4")
 @given(_shops(), st.one_of(names, st.sampled_from(["uk de", "a uk", "co"])), st.integers(1, 12), st.data())
 def test_what_matches_is_exactly_what_has_a_tier(shop: Fields, text: str, length: int, data: st.DataObject) -> None:
     query = query_forms(text[:length])
-    slugs = {word: tuple(data.draw(st.lists(st.sampled_from(SLUGS), max_size=2))) for word in query.words}
-    plan = find_plan(query, slugs, ())
+    plan = find_plan(query.texts, data.draw(_words(query.words)))
     assert meets(shop, plan.matching) is any(meets(shop, clause) for _, clause in plan.tiers)
 
 
@@ -36,21 +55,22 @@ def test_what_matches_is_exactly_what_has_a_tier(shop: Fields, text: str, length
 @pytest.mark.parametrize(
     ("text", "category", "tiers"),
     [
-        ("", False, "CATEGORY"),
+        ("", False, "ANY_CATEGORY"),
         ("???", False, ""),
         ("z", False, ""),
-        ("z", True, "CATEGORY"),
+        ("z", True, "FIRST_CATEGORY ANY_CATEGORY"),
         ("garden", False, "INFIX"),
-        ("garden", True, "INFIX CATEGORY"),
+        ("garden", True, "INFIX FIRST_CATEGORY ANY_CATEGORY"),
         ("a b", False, "WORDS LABELS"),
         ("garden garden", False, "WORDS INFIX"),
         ("garden b", False, "WORDS INFIX LABELS"),
-        ("garden b", True, "WORDS INFIX LABELS CATEGORY"),
+        ("garden b", True, "WORDS INFIX LABELS FIRST_CATEGORY ANY_CATEGORY"),
     ],
 )
 def test_a_plan_has_the_tiers_that_can_hold_a_shop(text: str, tiers: str, *, category: bool) -> None:
     query = query_forms(text)
-    plan = find_plan(query, dict.fromkeys(query.words, ("garden",) if category else ()), ())
+    words = [Word(word, ("garden",) if category else ()) for word in dict.fromkeys(query.words)]
+    plan = find_plan(query.texts, words)
     by_forms = [FindTier.EQUALS_FULL, FindTier.BEGINS_FULL, FindTier.BEGINS_KEY] if text else []
     assert [tier for tier, _ in plan.tiers] == [*by_forms, *(FindTier[tier] for tier in tiers.split())]
 
@@ -62,14 +82,17 @@ def _leaves(clause: Clause) -> int:
 
 @pytest.mark.rule("M8", "M5")
 @pytest.mark.parametrize("letters", ["abcdefghijkl", HAN, HANGUL])
-@pytest.mark.parametrize(("words", "length", "most"), [(1, 200, 6), (2, 99, 49), (12, 15, 267), (12, 1, 267)], ids=str)
+@pytest.mark.parametrize(("words", "length", "most"), [(1, 200, 7), (2, 99, 71), (12, 15, 421), (12, 1, 421)], ids=str)
 def test_a_plan_grows_with_the_words_of_a_query_and_not_with_their_letters(
     letters: str, words: int, length: int, most: int
 ) -> None:
     text = " ".join((letters[start:] + letters * 17)[:length] for start in range(words))
     query = query_forms(query_text(text))
-    slugs = {word: tuple(f"{word[:1]}-{number}" for number in range(CATEGORY_CAP)) for word in query.words}
-    plan = find_plan(query, slugs, filter_clauses("DE", "books"))
+    found = [
+        Word(word, tuple(f"{word[:1]}-{number}" for number in range(CATEGORY_CAP)))
+        for word in dict.fromkeys(query.words)
+    ]
+    plan = find_plan(query.texts, found, Filters("DE", "books"))
     assert sum(_leaves(clause) for _, clause in plan.tiers) <= most
     assert _leaves(plan.matching) <= most
     assert len(plan.filters) == 2

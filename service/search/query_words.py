@@ -1,0 +1,141 @@
+"""The words of a query of find_shop, each with what was typed for it; hosts stand for themselves (M3, M6)."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from index_mappings.forms import QueryForms, folded_labels, query_forms
+from index_mappings.hosts import domain_parts, has_dot, reduce_host, unicode_host
+from index_mappings.text import typed_words, words_of
+
+
+@dataclass(slots=True)  # not frozen: each search creates some
+class QueryWord:
+    """A word of a query, at one place.
+
+    Attributes:
+        text: folded.
+        typed: how answers spell it.
+        token: the number of its white-space token.
+        host: the host that its token is, or None.
+        is_suffix: whether it is a label of that host's public suffix, not of its main label.
+    """
+
+    text: str
+    typed: str
+    token: int
+    host: str | None = None
+    is_suffix: bool = False
+
+
+@dataclass(slots=True)
+class FindForms:
+    """A query of find_shop.
+
+    Attributes:
+        forms: the whole query.
+        words: its words in order; empty for punctuation alone.
+        tokens: its white-space tokens, by whose numbers the words say where they are.
+    """
+
+    forms: QueryForms
+    words: tuple[QueryWord, ...]
+    tokens: tuple[str, ...]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The distinct folded words, in order."""
+        return tuple(dict.fromkeys(word.text for word in self.words))
+
+    def without(self, missing: Collection[str]) -> "FindForms":
+        """The query without some words, and without the suffixes of hosts of which no other word is left."""
+        left = tuple(word for word in self.words if word.text not in missing)
+        hosts = {word.token for word in left if not word.is_suffix}
+        left = tuple(word for word in left if not word.is_suffix or word.token in hosts)
+        texts = list(self._texts_of_tokens(left))
+        return FindForms(query_forms(" ".join(texts)), _renumbered(left), tuple(texts))
+
+    def _texts_of_tokens(self, left: Iterable[QueryWord]) -> Iterator[str]:
+        """Each token of which all words are left as it was typed; of others the words."""
+        all_words, left_words = _by_token(self.words), _by_token(left)
+        for token, words in left_words.items():
+            if len(words) == len(all_words[token]):
+                yield self.tokens[token]
+            else:
+                yield " ".join(word.text for word in words)
+
+    def spelt(self, missing: Collection[str]) -> tuple["SpeltWord", ...]:
+        """The distinct words; a host of which `without` leaves nothing is one word.
+
+        Args:
+            missing: as of `without`.
+        """
+        kept = {word.token for word in self.words if word.text not in missing and not word.is_suffix}
+        found: dict[str, SpeltWord] = {}
+        for word in self.words:
+            if word.host is not None and word.token not in kept:
+                found.setdefault(word.host, SpeltWord(None, self.tokens[word.token], is_dropped=True))
+            else:
+                found.setdefault(word.text, SpeltWord(word.text, word.typed, word.text in missing))
+        return tuple(found.values())
+
+
+@dataclass(slots=True)
+class SpeltWord:
+    """A word in an answer: folded (None for a whole host), as typed, and whether it was dropped."""
+
+    text: str | None
+    typed: str
+    is_dropped: bool
+
+
+def find_forms(text: str) -> FindForms:
+    """Fold a query, and divide it into words."""
+    forms = query_forms(text)
+    tokens = tuple(text.split())
+    if len(tokens) == len(forms.words) == 1 and forms.texts == forms.words:
+        # The most frequent case: one word, which is no host.
+        return FindForms(forms, (QueryWord(forms.words[0], tokens[0], 0),), tokens)
+    if text.isascii() and "".join(tokens).isalnum():
+        # Each token is one word, and there is no dot.
+        plain = [QueryWord(word, tokens[number], number) for number, word in enumerate(forms.words)]
+        return FindForms(forms, tuple(plain), tokens)
+    words = (word for number, token in enumerate(tokens) for word in _words_of_token(token, number))
+    return FindForms(forms, tuple(words) if forms.words else (), tokens)
+
+
+def _words_of_token(token: str, number: int) -> Iterator[QueryWord]:
+    host = reduce_host(token) if has_dot(token) else None
+    if host is not None and "." in host:
+        parts = domain_parts(host)
+        main = words_of(unicode_host(parts.main_label))
+        if main:
+            pieces = dict(typed_words(token))
+            for text in main:
+                yield QueryWord(text, pieces.get(text, text), number, host)
+            for text in folded_labels(host.split(".")[len(parts.labels) :]):
+                yield QueryWord(text, pieces.get(text, text), number, host, is_suffix=True)
+            return
+    for text, typed in typed_words(token):
+        yield QueryWord(text, typed, number)
+
+
+def runs(words: Sequence[QueryWord], longest: int) -> Iterator[tuple[int, int]]:
+    """The bounds of each run of neighbouring words, suffixes of hosts excepted, of at most so many words."""
+    for start in range(len(words)):
+        for end in range(start + 1, min(start + longest, len(words)) + 1):
+            if words[end - 1].is_suffix:
+                break
+            yield start, end
+
+
+def _by_token(words: Iterable[QueryWord]) -> dict[int, list[QueryWord]]:
+    found: dict[int, list[QueryWord]] = {}
+    for word in words:
+        found.setdefault(word.token, []).append(word)
+    return found
+
+
+def _renumbered(words: Sequence[QueryWord]) -> tuple[QueryWord, ...]:
+    """The words with the numbers of their tokens among the tokens that are left."""
+    numbers = {token: number for number, token in enumerate(dict.fromkeys(word.token for word in words))}
+    return tuple(QueryWord(w.text, w.typed, numbers[w.token], w.host, w.is_suffix) for w in words)

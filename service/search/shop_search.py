@@ -1,0 +1,313 @@
+"""The flow of find_shop (M3 to M6): the query as typed, the words that have evidence, and which shops may be meant."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from index_mappings.countries import country_names, words_of_countries
+from index_mappings.documents import shop_from_stored
+from index_mappings.forms import QueryForms, query_forms
+from index_mappings.generations import Stamp
+from index_mappings.text import is_ideographic
+from index_mappings.tiers import ASKED_ALONE_MIN, COUNTRY_RUN, SUGGEST_CUT, FindTier
+from service.search.categories import CategoryTable
+from service.search.engine import Engine, Page, SearchRequest
+from service.search.optional_words import OPTIONAL_WORDS
+from service.search.plan import MATCH_ALL, Clause, Filters, Plan, Slugs, Word, find_plan, word_evidence
+from service.search.protocol import FindQuery, Found, SuggestedShop, WordCount
+from service.search.query_words import FindForms, QueryWord, find_forms, runs
+
+if TYPE_CHECKING:
+    from service.search.typeahead.typeahead import Typeahead
+
+_DID_YOU_MEAN: Final = 3
+
+
+@dataclass(slots=True)  # not frozen: each search creates some
+class PlannedSearch:
+    """A query, or what is left of it, with what its words mean.
+
+    Attributes:
+        forms: the query.
+        words: its distinct words.
+        truncated: whether the cap on categories dropped some.
+        plan: the search.
+        filters: of the search.
+    """
+
+    forms: FindForms
+    words: tuple[Word, ...]
+    truncated: bool
+    plan: Plan
+    filters: Filters
+
+    @property
+    def wide(self) -> Plan | None:
+        """The search with more optional words, for where nothing else matches (M3 f); None if there are none."""
+        words = _widened(self.words, self.forms)
+        return None if words is None else find_plan(self.texts, words, self.filters)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The forms of the query."""
+        return self.forms.forms.texts
+
+
+@dataclass(slots=True)
+class _Evidence:
+    """The evidence in the generation of a query that has no match under its filters.
+
+    Attributes:
+        matched: whether some shop matches the query without its filters.
+        anywhere: by distinct word, the number of shops with evidence of it.
+        passing: the same of the shops that pass the filters.
+        all_passing: the number of all shops that pass the filters.
+        wide: the page of the wide search; None if there is none.
+    """
+
+    matched: bool
+    anywhere: dict[str, int]
+    passing: dict[str, int]
+    all_passing: int
+    wide: Page | None
+
+
+class ShopSearch:
+    """Searches the shops of one generation."""
+
+    def __init__(self, engine: Engine, stamp: Stamp, typeahead: "Typeahead", category_cap: int) -> None:
+        """Search a generation.
+
+        Args:
+            engine: runs the searches.
+            stamp: of the generation.
+            typeahead: of the stamp; it has the categories and finds misspelt names.
+            category_cap: the maximum number of categories that a word resolves to (M5).
+        """
+        self._engine = engine
+        self._stamp = stamp
+        self._typeahead = typeahead
+        self._cap = category_cap
+
+    async def find(self, query: FindQuery) -> Found:
+        """Search shops."""
+        filters = Filters(query.country, query.category)
+        whole = self._planned(find_forms(query.text), filters)
+        (page,) = await self._engine.search(self._stamp, (_page(whole.plan, query),))
+        if page.total or not whole.texts:
+            return _found(page, whole.truncated)
+        # Only an empty result needs the evidence of each word (M6), which is a second round trip.
+        evidence = await self._evidence(query, whole, filters)
+        kept, plan = whole, whole.plan
+        missing = () if evidence.matched else _missing(whole.forms, evidence.anywhere)
+        if missing or not (evidence.matched or whole.forms.words):
+            kept = self._planned(whole.forms.without(missing), filters)
+            plan = kept.plan
+            if kept.texts or query.category is not None:
+                page, plan = await self._kept_page(query, kept)
+        elif not evidence.matched and evidence.wide is not None:
+            page, plan = evidence.wide, whole.wide or plan
+        counts = None if page.total else _word_counts(whole.forms, missing, evidence)
+        # Where nothing is left of the query, all shops that pass its filters are found already.
+        near: tuple[SuggestedShop, ...] = ()
+        if kept.texts or not page.total:
+            near = did_you_mean(self._typeahead, query, whole.forms, missing, kept.forms, plan if page.total else None)
+        ignored = tuple(word.typed for word in whole.forms.spelt(missing) if word.is_dropped)
+        return _found(page, kept.truncated, ignored, near, counts)
+
+    def _planned(self, forms: FindForms, filters: Filters) -> PlannedSearch:
+        return planned(forms, self._typeahead.categories, self._cap, filters)
+
+    async def _evidence(self, query: FindQuery, search: PlannedSearch, filters: Filters) -> _Evidence:
+        """Count the shops of the query, and those of each word, with and without filters, in one round trip."""
+        several, clauses = len(search.forms.words) > 1, filters.clauses()
+        evidence = [word_evidence(word, label=several) for word in search.words]
+        requests = [_count(search.plan.matching), _count(MATCH_ALL, clauses), *map(_count, evidence)]
+        if clauses and several:
+            requests += [_count(clause, clauses) for clause in evidence]
+        wide = search.wide
+        if wide is not None:
+            requests.append(_page(wide, query))
+        pages = await self._engine.search(self._stamp, requests)
+        matched, all_passing, *counts = [page.total or 0 for page in pages]
+        texts = [word.text for word in search.words]
+        anywhere = dict(zip(texts, counts, strict=False))
+        passing = dict(zip(texts, counts[len(texts) :], strict=False)) if clauses and several else anywhere
+        return _Evidence(bool(matched), anywhere, passing, all_passing, None if wide is None else pages[-1])
+
+    async def _kept_page(self, query: FindQuery, kept: PlannedSearch) -> tuple[Page, Plan]:
+        """The page of what is left of a query, and the plan that found it."""
+        requests, wide = [_page(kept.plan, query)], kept.wide
+        if wide is not None:
+            requests += [_page(wide, query), _count(kept.plan.matching)]
+        page, *others = await self._engine.search(self._stamp, requests)
+        if wide is not None and not others[1].total:
+            return others[0], wide
+        return page, kept.plan
+
+
+def planned(forms: FindForms, categories: CategoryTable, cap: int, filters: Filters) -> PlannedSearch:
+    """The searches for a query.
+
+    Args:
+        forms: the query, or what is left of it.
+        categories: of the generation.
+        cap: the maximum number of categories that a word resolves to (M5).
+        filters: country and category.
+    """
+    resolved = categories.resolve(forms.words, cap, filters.category)
+    words = _plan_words(forms, resolved.slugs)
+    return PlannedSearch(
+        forms,
+        words,
+        resolved.truncated,
+        find_plan(forms.forms.texts, words, filters),
+        filters,
+    )
+
+
+def did_you_mean(  # noqa: PLR0917 - the parts of one answer
+    typeahead: "Typeahead",
+    query: FindQuery,
+    whole: FindForms,
+    missing: Sequence[str],
+    kept: FindForms,
+    plan: Plan | None,
+) -> tuple[SuggestedShop, ...]:
+    """Up to three shops of which the query, or an ignored word alone, is a misspelt name or has one in it (M6).
+
+    Args:
+        typeahead: of the generation.
+        query: with its filters.
+        whole: the whole query.
+        missing: the words of it that are ignored.
+        kept: what is left of it.
+        plan: the search for `kept`, whose matches are left out; None if it has none.
+    """
+    matched, prefixes = (None, ()) if plan is None else (plan.matching, kept.forms.texts)
+    found: dict[str, SuggestedShop] = {}
+    for forms in _asked(query.text, whole, missing):
+        near = typeahead.near(forms, query.country, query.category, _DID_YOU_MEAN, matched, prefixes)
+        found.update((shop.id, shop) for shop in near if shop.id not in found)
+        if len(found) >= _DID_YOU_MEAN:
+            break
+    return tuple(found.values())[:_DID_YOU_MEAN]
+
+
+def _plan_words(forms: FindForms, slugs: Slugs) -> tuple[Word, ...]:
+    """The distinct words of a query, with their evidence."""
+    if len(forms.words) == 1 and forms.words[0].host is None:
+        text = forms.words[0].text
+        return (Word(text, slugs[text]),)
+    if not forms.words:
+        return ()
+    countries = _countries(forms)
+    texts = forms.texts
+    if not countries and OPTIONAL_WORDS.isdisjoint(texts) and all(map(_is_plain, forms.words)):
+        return tuple([Word(text, slugs[text]) for text in texts])
+    last = forms.words[-1].text
+    found = []
+    for text in texts:
+        places = [word for word in forms.words if word.text == text]
+        hosts = tuple(dict.fromkeys(word.host for word in places if word.host is not None))
+        found.append(
+            Word(
+                text,
+                slugs[text],
+                countries.get(text, ()),
+                hosts,
+                is_suffix=all(word.is_suffix for word in places),
+                is_inner_letter=text != last and len(text) == 1 and text.isalpha() and not is_ideographic(text),
+                optional=_may_be_optional(forms, text) and any(slugs[other] for other in slugs if other != text),
+            )
+        )
+    return tuple(found)
+
+
+def _is_plain(word: QueryWord) -> bool:
+    return word.host is None and len(word.text) > 1
+
+
+def _widened(words: Sequence[Word], forms: FindForms) -> tuple[Word, ...] | None:
+    """The words with each word for a shop optional that stands next to any other; None if that changes nothing."""
+    if len(words) < 2:  # noqa: PLR2004 - next to another word
+        return None
+    wide = [word for word in words if not word.optional and _may_be_optional(forms, word.text)]
+    if not wide:
+        return None
+    return tuple(replace(word, optional=True) if word in wide else word for word in words)
+
+
+def _may_be_optional(forms: FindForms, text: str) -> bool:
+    """Whether a word is one for a shop or only joins others, and no part of a host, which stands for itself."""
+    return text in OPTIONAL_WORDS and all(word.host is None for word in forms.words if word.text == text)
+
+
+def _countries(forms: FindForms) -> dict[str, tuple[str, ...]]:
+    """By word, the codes of the countries that it names, alone or with its neighbours."""
+    found: dict[str, dict[str, None]] = {}
+    if words_of_countries().isdisjoint(forms.texts):
+        return {}
+    names = country_names()
+    for start, end in runs(forms.words, COUNTRY_RUN):
+        texts = [word.text for word in forms.words[start:end]]
+        for code in names.get(" ".join(texts), ()):
+            for text in texts:
+                found.setdefault(text, {})[code] = None
+    return {text: tuple(codes) for text, codes in found.items()}
+
+
+def _missing(forms: FindForms, anywhere: Mapping[str, int]) -> tuple[str, ...]:
+    """The words without evidence on any shop; words for a shop have it next to one that has (M6)."""
+    known = {text for text, shops in anywhere.items() if shops}
+    return tuple(text for text in anywhere if text not in known and not (known and _may_be_optional(forms, text)))
+
+
+def _word_counts(forms: FindForms, missing: Sequence[str], evidence: _Evidence) -> tuple[WordCount, ...] | None:
+    """For each word the shops with evidence of it that pass the filters; None if there is only one word (M6)."""
+    words = forms.spelt(missing)
+    if len(forms.words) < 2 or [word.text for word in words] == [None]:  # noqa: PLR2004 - two or more words
+        return None
+    known = {text for text, shops in evidence.anywhere.items() if shops}
+    counts = {
+        text: evidence.all_passing if known - {text} and _may_be_optional(forms, text) else shops
+        for text, shops in evidence.passing.items()
+    }
+    return tuple(WordCount(word.typed, 0 if word.text is None else counts[word.text]) for word in words)
+
+
+def _asked(text: str, whole: FindForms, missing: Sequence[str]) -> Iterator[QueryForms]:
+    """What may be a misspelt name: the whole query as cut for suggestions, then each ignored word alone (M6)."""
+    forms = query_forms(text, cut=SUGGEST_CUT)
+    if not forms.words:
+        return
+    yield forms
+    for word in whole.texts:
+        if word in missing and len(word) >= ASKED_ALONE_MIN and (word,) != forms.texts:
+            yield query_forms(word, cut=SUGGEST_CUT)
+
+
+def _page(plan: Plan, query: FindQuery) -> SearchRequest:
+    return SearchRequest(plan, query.limit, offset=query.offset, total=True)
+
+
+def _count(clause: Clause, filters: tuple[Clause, ...] = ()) -> SearchRequest:
+    """A request for the number of shops that meet a clause."""
+    return SearchRequest(Plan("shops", ((FindTier.ANY_CATEGORY, clause),), filters), 0, total=True)
+
+
+def _found(
+    page: Page,
+    truncated: bool,  # noqa: FBT001 - private
+    ignored: tuple[str, ...] = (),
+    near: tuple[SuggestedShop, ...] = (),
+    counts: tuple[WordCount, ...] | None = None,
+) -> Found:
+    return Found(
+        shops=tuple(shop_from_stored(hit.stored) for hit in page.hits),
+        total=page.total or 0,
+        ignored=ignored,
+        category_truncated=truncated,
+        did_you_mean=near,
+        word_counts=counts,
+    )
