@@ -35,7 +35,7 @@ class NotRun:
 
 
 NOT_RUN: Final = (
-    NotRun("", "make test", _CI, ".ci/run calls it"),
+    NotRun("", "make test", _CI, ".ci/run runs these tests"),
     NotRun("", "make check", "CI calls it just before the tests", ".ci/run"),
     NotRun("", "make relevance", "asks for the development data", "tests/engines/relevance"),
     NotRun("", "make bench", _HOURS, "tests/unit/bench"),
