@@ -60,7 +60,7 @@ def machine(installed: Installed, tmp_path: Path, opensearch_url: str) -> Iterat
     }
     for name in ("state", "run", "cache"):
         (tmp_path / name).mkdir(mode=0o750)
-    shutil.copytree(SAMPLE, tmp_path / "catalogue", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    shutil.copytree(SAMPLE, tmp_path / "catalogue")
     services = composition(INDEX_PREFIX=prefix)["services"]
     yield Machine(installed, services, stands_for, tmp_path)
     delete_indices([opensearch_url], prefix)
