@@ -83,12 +83,7 @@ class QueryForms:
 
 
 def query_forms(text: str, cut: int | None = None) -> QueryForms:
-    """Fold a typed query once, without variants.
-
-    Args:
-        text: as typed.
-        cut: the maximum length of each form (typeahead).
-    """
+    """Fold a typed query once, without variants; `cut` is the maximum length of each form (typeahead)."""
     if text.isascii() and text.isalnum():
         # The most frequent case: folding one ASCII word only changes it to lower case.
         word = text.lower()[:cut]
@@ -119,13 +114,7 @@ def whole_names(name: str, aliases: Iterable[str]) -> tuple[str, ...]:
 
 
 def shop_forms(name: str, aliases: Iterable[str], domain: str) -> ShopForms:
-    """All forms of a shop.
-
-    Args:
-        name: as in the catalogue.
-        aliases: other names.
-        domain: reduced by R1 (A-labels).
-    """
+    """All forms of a shop, whose domain is reduced by R1 (A-labels)."""
     stated = (name, *aliases)
     rests = tuple(without_articles(stated))
     single = frozenset(rest for rest in rests if " " not in fold(rest))
@@ -163,9 +152,7 @@ def shop_forms(name: str, aliases: Iterable[str], domain: str) -> ShopForms:
 def infixes_of(names: Iterable[str], domain: str) -> tuple[str, ...]:
     """The infixes of a shop.
 
-    Args:
-        names: its whole names, spaced and joined; `ShopForms.names` gives the same result.
-        domain: reduced by R1.
+    Its whole names come spaced and joined (`ShopForms.names` gives the same result), its domain reduced by R1.
     """
     parts = domain_parts(domain)
     return _infixes(names, _domain_forms(domain), _label_forms(parts.main_label), parts)
@@ -196,11 +183,8 @@ def shared_names(first: Shop, second: Shop) -> frozenset[str]:
 def category_words(slug: str, name: str, other_names: Iterable[str]) -> tuple[str, ...]:
     """The distinct folded words by which a category is found, sorted (M5, M9, M10).
 
-    Args:
-        slug: its slug.
-        name: its display name.
-        other_names: names in other languages, and synonyms. Their short words are left out, because `de`, `og` and the
-            like would match the category in most queries.
+    Short words of its other names, which are names in other languages and synonyms, are left out, because `de`, `og`
+    and the like would match the category in most queries.
     """
     own = {*words_of(name), *words_of(slug)}
     others = {word for other in other_names for word in words_of(other)}

@@ -57,14 +57,10 @@ def has_dot(text: str) -> bool:
 
 
 def reduce_host(text: str) -> str | None:
-    """Reduce a pasted domain, URL or mail address to its host in A-labels (R1).
+    """Reduce a pasted domain, URL or mail address to its host in lower case and A-labels (R1).
 
-    Args:
-        text: as pasted; scheme, credentials, port, path, ``www.`` and a trailing dot are removed.
-
-    Returns:
-        The host in lower case, or None if it is empty or longer than 253 characters. A host that the IDNA rules reject
-        is only lower-cased.
+    Scheme, credentials, port, path, ``www.`` and a trailing dot are removed. None if the host is empty or longer than
+    253 characters. A host that the IDNA rules reject is only lower-cased.
     """
     authority = _AFTER_AUTHORITY.split(_SCHEME.sub("", text.strip()), maxsplit=1)[0]
     host = _DOTS.sub(".", _PORT.sub("", authority.rpartition("@")[2].strip())).lower().rstrip(".")

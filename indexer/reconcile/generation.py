@@ -62,14 +62,7 @@ class Comparison:
     is_checked: bool = False
 
     def step(self, cursor: Cursor, most: int = PAGE) -> tuple[FaultReport, Cursor | None]:
-        """Compare the next page.
-
-        Args:
-            cursor: the position to start from.
-            most: the largest number of documents.
-
-        Returns:
-            What was found, and the next position; None at the end.
+        """Compare the next page, of at most `most` documents; the next position is None at the end.
 
         Raises:
             SinkError: the engine failed, or the lease is lost; documents to be repaired are pending.

@@ -61,14 +61,9 @@ class Page:
 
 
 def compare_page(state: State, editor: GenerationEditor, kind: str, after: str, most: int) -> Page:
-    """Compare the next documents of a kind.
+    """Compare the next documents of a kind, at most `most` on either side.
 
-    Args:
-        state: neither it nor the generation may change during the comparison.
-        editor: of the generation of the state.
-        kind: the kind.
-        after: the id after which the page starts.
-        most: the largest number of documents to read on either side.
+    Neither the state nor the generation may change during the comparison.
 
     Raises:
         SinkError: the engine failed.

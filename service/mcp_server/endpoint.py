@@ -65,13 +65,8 @@ class McpEndpoint:
     ) -> None:
         """Set up the endpoint.
 
-        Args:
-            sessions: the SDK's session manager; it must run while there are requests.
-            dispatcher: admits and runs the calls.
-            trusted: the proxies whose forwarding headers name the caller.
-            allowed_hosts: accepted values of Host; `name:*` is any port or none.
-            allowed_origins: accepted values of Origin, in the same form; a request without Origin is accepted.
-            traces: begins a span for each message; None begins none.
+        The session manager must run while there are requests. `name:*` among the allowed hosts and origins is any port
+        or none; a request without Origin is accepted.
         """
         self._sessions = sessions
         self._dispatcher = dispatcher

@@ -15,12 +15,7 @@ class ErrorRewriter:
     """An ASGI send that passes the SDK's answers on, and replaces the body of its errors."""
 
     def __init__(self, scope: Scope, send: Send) -> None:
-        """Wrap a send.
-
-        Args:
-            scope: of the request; its keys say whether an error is ours, and which quota headers are added.
-            send: to the caller.
-        """
+        """Wrap a send; keys of the scope say whether an error is ours, and which quota headers are added."""
         self._scope = scope
         self._send = send
         self._status = 0

@@ -50,22 +50,12 @@ class ToolCallFastPath:
     """Reads plain calls and writes their answers."""
 
     def __init__(self, has_tool: Callable[[str], bool], server_info: Mapping[str, Any]) -> None:
-        """Set up the fast path.
-
-        Args:
-            has_tool: whether there is a tool of that name.
-            server_info: the server's description in each result of the modern versions.
-        """
+        """Set up the fast path; `server_info` is in each result of the modern versions."""
         self._has_tool = has_tool
         self._server_info = dict(server_info)
 
     def read(self, headers: list[tuple[bytes, bytes]], message: dict[str, Any]) -> PlainCall | None:
-        """Read a message as a plain call; None if the SDK must handle it.
-
-        Args:
-            headers: of the request, as received.
-            message: as `check_message` returned it.
-        """
+        """Read a message that `check_message` returned as a plain call; None if the SDK must handle it."""
         params = message.get("params")
         if message["method"] != TOOLS_CALL or message.keys() != _MEMBERS or not isinstance(params, dict):
             return None

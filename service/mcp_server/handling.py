@@ -99,26 +99,14 @@ class RequestRunner:
         timeout: float = _TIMEOUT,
         traces: CallTracer | None = None,
     ) -> None:
-        """Set up the runner.
-
-        Args:
-            dispatcher: admits requests.
-            make_call: makes the call from the SDK's context.
-            timeout: seconds that a call may take if its transport sets no deadline.
-            traces: begins a span for such a call; None begins none.
-        """
+        """Set up the runner; `timeout` is the seconds that a call may take if its transport sets no deadline."""
         self._dispatcher = dispatcher
         self._make_call = make_call
         self._timeout = timeout
         self._traces = traces
 
     async def run(self, context: Context, work: Callable[[Call], Awaitable[T]], *, tool: str | None = None) -> T:
-        """Run the work of a message.
-
-        Args:
-            context: the SDK's, of the message.
-            work: makes the result.
-            tool: the name of the tool that the work calls.
+        """Run the work of a message, which makes the result and may call a tool.
 
         Raises:
             OwnError: as the work raised it, or because the caller has left.

@@ -125,12 +125,7 @@ def failed_method(error: ServiceError) -> RpcError:
 
 
 def missing_resource(uri: str, version: str) -> RpcError:
-    """The error for an unknown resource; it repeats the URI and says nothing else (V2).
-
-    Args:
-        uri: as sent.
-        version: the caller's protocol version.
-    """
+    """The error for an unknown resource; it repeats the URI and says nothing else (V2)."""
     code = _MISSING_RESOURCE if version in HANDSHAKE_PROTOCOL_VERSIONS else INVALID_PARAMS
     return RpcError(code, UNKNOWN_RESOURCE, data={"uri": uri})
 

@@ -67,12 +67,7 @@ _NOT_ASCII: Final = re.compile(r"[^\x20-\x7e]")
 
 
 def prompt_text(template: str, **given: str | None) -> str:
-    """A prompt's whole text.
-
-    Args:
-        template: one of the above.
-        given: the validated arguments; None for those that are absent.
-    """
+    """A prompt's whole text, from one of the templates and the validated arguments, None for absent ones."""
     arguments = {name: value for name, value in given.items() if value is not None}
     return f"{template.format(given=quoted(arguments))}\n\n{RULES}"
 

@@ -18,12 +18,7 @@ _MAX_BYTES: Final = 2_048
 
 
 def accepts(version: str, meta: Mapping[str, Any]) -> bool:
-    """Whether the SDK certainly accepts a call with this `_meta`; False also for values that are too long to cache.
-
-    Args:
-        version: of the protocol, as the request's header has it.
-        meta: the `_meta` of the call's params.
-    """
+    """Whether the SDK certainly accepts a call with this `_meta`; False also for values that are too long to cache."""
     constant = meta
     if not _PER_REQUEST.isdisjoint(meta):
         if not all(_is_plain(meta.get(name, "")) for name in _PER_REQUEST):

@@ -37,16 +37,7 @@ def begin_span(
     meta: object,
     headers: Iterable[tuple[bytes, bytes]] = (),
 ) -> None:
-    """Begin the span of a message.
-
-    Args:
-        traces: starts the span.
-        request: the context of the message.
-        method: of JSON-RPC.
-        tool: the name of the called tool; None if the message calls no existing tool.
-        meta: the `_meta` of the params; its trace takes precedence over one in the headers.
-        headers: of HTTP.
-    """
+    """Begin the span of a message; the trace of its `_meta` takes precedence over one in the headers."""
     method = method if method in _METHODS else "other"
     attributes = {"mcp.method.name": method} | ({} if tool is None else {"gen_ai.tool.name": tool})
 

@@ -18,12 +18,7 @@ _OPENMETRICS: Final = "application/openmetrics-text"
 
 @dataclass(frozen=True, slots=True)
 class Exposition:
-    """The response to a scrape.
-
-    Attributes:
-        body: the encoded text.
-        media_type: its content type.
-    """
+    """The response to a scrape: the encoded text and its content type."""
 
     body: bytes
     media_type: bytes
@@ -38,11 +33,9 @@ class _FixedCollector(Collector):
 
 
 def encode_families(families: Sequence[Metric], accept: str | None) -> Exposition:
-    """Encode metric families.
+    """Encode metric families, no two of the same name.
 
-    Args:
-        families: no two of the same name.
-        accept: the request's `accept` header. Only whether it names OpenMetrics matters; it is never echoed.
+    Only whether the request's `accept` header names OpenMetrics matters; it is never echoed.
     """
     registry = CollectorRegistry()
     registry.register(_FixedCollector(families))

@@ -35,10 +35,7 @@ class JsonStream(logging.StreamHandler[TextIO]):
     def call_lines(self, level: int, name: str, lines: Iterable[dict[str, Any]]) -> None:
         """Buffer call lines; they are written before anything that is logged later.
 
-        Args:
-            level: a level of the logging module.
-            name: the logger's name.
-            lines: the fields of each line, the event first; this method adds to them.
+        A line is its fields, the event first; this method adds to them.
         """
         now, level_name = self._now(), logging.getLevelName(level).lower()
         for line in lines:

@@ -17,11 +17,7 @@ _GAUGES: Final = (
 
 
 def process_families(pids: Iterable[int]) -> list[Metric]:
-    """The metric families of the workers.
-
-    Args:
-        pids: process ids of all workers; one that has ended is left out.
-    """
+    """The metric families of the workers; a process that has ended is left out."""
     values: dict[str, list[float]] = {}
     running = 0
     for pid in pids:

@@ -42,12 +42,7 @@ class _LabelValues:
     """The values that one label may have, so that the number of series is bounded, whatever callers send."""
 
     def __init__(self, known: Iterable[str], more: int = 0) -> None:
-        """Allow values.
-
-        Args:
-            known: the values that are always allowed.
-            more: how many further values are allowed, the first that come; each must look like an identifier.
-        """
+        """Allow the known values, and the first `more` others that look like identifiers."""
         self._known = set(known)
         self._more = more
 
@@ -95,11 +90,7 @@ class PrometheusMetrics(Metrics):
     """Counters, gauges and histograms in a registry of their own."""
 
     def __init__(self, routes: Iterable[str]) -> None:
-        """Make the metrics.
-
-        Args:
-            routes: the labels of tools and paths; any other is counted as `other`.
-        """
+        """Make the metrics; a route that is not among these labels is counted as `other`."""
         # They would double the number of series, and nothing here reads them.
         disable_created_metrics()  # type: ignore[no-untyped-call]
         directory = os.environ.get(MULTIPROC_DIR)

@@ -19,11 +19,7 @@ _LABELS: Final = ("provider", "account", "unit")
 
 
 def resource_families(operations: Operations | None) -> list[Metric]:
-    """The metric families of the accounts.
-
-    Args:
-        operations: the operations document of the live generation; None if it has none.
-    """
+    """The metric families of the accounts; None where the live generation has no operations document."""
     accounts = () if operations is None else operations.accounts
     shown = accounts[:MAX_ACCOUNTS]
     return [

@@ -16,12 +16,7 @@ from service.search.protocol import Generations
 
 
 def scrape_gauge_families(service: ServiceState, health: HealthSnapshot) -> list[Metric]:
-    """The metric families of the service's current state.
-
-    Args:
-        service: this process.
-        health: the state of its parts.
-    """
+    """The metric families of the current state of this process and of its parts."""
     build = {"version": service.version, "commit": service.commit or "", "built_at": service.built_at or ""}
     return [
         InfoMetricFamily("shopdir_build", "The build that runs.", value=build),

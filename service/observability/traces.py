@@ -19,12 +19,7 @@ _FLUSH_MS: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Traces:
-    """The tracing of calls.
-
-    Attributes:
-        transport: starts the spans; None where nothing is traced.
-        provider: the tracer provider; None where nothing is traced.
-    """
+    """The tracing of calls: what starts the spans, and the tracer provider; both None where nothing is traced."""
 
     transport: CallTracer | None
     provider: TracerProvider | None
@@ -39,11 +34,8 @@ class Traces:
 def open_traces(service: str, version: str, processor: SpanProcessor | None = None, *, sent: bool = False) -> Traces:
     """Open the tracing of calls.
 
-    Args:
-        service: the service's name in the traces, unless OTEL_SERVICE_NAME is set.
-        version: the service's version.
-        processor: receives the spans instead of an OTLP exporter.
-        sent: whether spans are sent by OTLP over HTTP.
+    OTEL_SERVICE_NAME takes precedence over the service's name. Spans are `sent` by OTLP over HTTP, unless a processor
+    receives them instead.
     """
     if processor is None:
         if not sent:

@@ -44,13 +44,7 @@ class HealthProbe:
     """Asks the parts for their state."""
 
     def __init__(self, search: SearchBackend, reports: ReportQueue, timeout: float) -> None:
-        """Probe these parts; the caller closes them.
-
-        Args:
-            search: the search engine.
-            reports: the report queue.
-            timeout: seconds after which a part that has not answered is unavailable.
-        """
+        """Probe these parts, which the caller closes; one that has not answered in `timeout` seconds is unavailable."""
         self._search = search
         self._reports = reports
         self._timeout = timeout

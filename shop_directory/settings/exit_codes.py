@@ -60,14 +60,9 @@ def problems_as_json(*, asked: bool) -> bool:
 
 
 def problem(exit_code: ExitCode, message: str) -> str:
-    """The output of a problem.
+    """The output of a problem: what is wrong and what to do, for people.
 
-    Args:
-        exit_code: the exit code of the command.
-        message: what is wrong and what to do, for people.
-
-    Returns:
-        The message, or with `--json` the object `{"error": {"code": ..., "message": ...}}`.
+    With `--json` it is the object `{"error": {"code": ..., "message": ...}}`.
     """
     if not _as_json.get():
         return _as_typed(message)

@@ -30,11 +30,7 @@ _HEADER: Final = ("variable", "must be", "default", "what it is for")
 
 
 def settings_page(sides: Mapping[str, type[EnvironmentSettings]]) -> str:
-    """The whole page, in Markdown.
-
-    Args:
-        sides: the settings by side.
-    """
+    """The whole page, in Markdown, of the settings by side."""
     ordered = sorted(sides.items(), reverse=True)
     common = set.intersection(*(set(kind.model_fields) for _, kind in ordered))
     first = ordered[0][1]

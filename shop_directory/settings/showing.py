@@ -35,11 +35,9 @@ class Effective:
 
 
 def effective(settings: EnvironmentSettings, options: Collection[str] = ()) -> tuple[Effective, ...]:
-    """All settings, in the order of their definition.
+    """All settings as loaded from the current environment, in the order of their definition.
 
-    Args:
-        settings: as loaded from the current environment.
-        options: the names of settings from the command line.
+    `options` are the names of settings from the command line.
     """
     environment, files = environment_variables(), secret_files(type(settings))
 

@@ -44,8 +44,7 @@ def known_variables(kind: type[EnvironmentSettings]) -> Iterator[str]:
 def unknown_variables(own: type[EnvironmentSettings]) -> tuple[str, ...]:
     """A message for each variable that is set and unknown to all sides, with the one that may be meant.
 
-    Args:
-        own: the settings of the calling side; the other side is loaded only if some variables are unknown to these.
+    The other side is loaded only if some variables are unknown to `own`, the settings of the calling side.
     """
     unknown = environment_variables().keys() - set(known_variables(own)) - _DEVELOPMENT_VARIABLES
     if not unknown:

@@ -57,15 +57,8 @@ class OpenSearchSink:
     ) -> None:
         """Prepare; the first request connects.
 
-        Args:
-            urls: the cluster's nodes.
-            prefix: the prefix of all index names.
-            shards: primary shards of each index of documents.
-            letters: the file for documents that the engine refuses.
-            pace: sizes and times of bulk requests.
-            replicas: copies of each shard; None for one if there are several data nodes, else none.
-            access: credentials and certificates of the cluster.
-            typeahead: the local folder of typeaheads, and the readers to wait for.
+        `shards` are primary shards of each index of documents, `replicas` copies of each; None is one if there are
+        several data nodes, else none. `letters` is the file for documents that the engine refuses.
         """
         pace = pace or Pace()
         self._client = open_client(urls, access, pace.requests + 2)

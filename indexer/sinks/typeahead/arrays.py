@@ -99,15 +99,9 @@ def unpack_bits(bitmap: Items, size: int) -> Bools:
 
 
 def inverted(heads: Items, items: Ints, size: int) -> tuple[Ints, Ints]:
-    """Invert lists: for each item the numbers of the lists that have it, ascending.
+    """Invert lists of items from 0 to `size` - 1: the numbers of the lists that have each item, ascending.
 
-    Args:
-        heads: the heads of the lists.
-        items: the items of the lists, from 0 to `size` - 1.
-        size: the number of distinct items.
-
-    Returns:
-        Heads and items of the result.
+    Returns heads and items of the result.
     """
     numbers = np.repeat(np.arange(len(heads) - 1, dtype=np.int32), np.diff(heads))
     order = np.argsort(items, kind="stable")

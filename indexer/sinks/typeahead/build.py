@@ -31,12 +31,9 @@ class TypeaheadBuild:
     """A typeahead that is being built; `close` removes the files of an unfinished one."""
 
     def __init__(self, store: TypeaheadStore, run_shops: int = _RUN_SHOPS, most: int = MAX_NUMBERED) -> None:
-        """Start without shops.
+        """Start without shops, of which at most `run_shops` are sorted in memory.
 
-        Args:
-            store: the store of its files.
-            run_shops: the maximum number of shops that are sorted in memory.
-            most: the maximum number of shops, and of texts, of the segment; runs have far fewer.
+        `most` is the maximum number of shops, and of texts, of the segment; runs have far fewer.
         """
         self._store, self._run_shops, self._most = store, run_shops, most
         self._run = Run()
@@ -70,10 +67,7 @@ class TypeaheadBuild:
             self._end_run()
 
     def finish(self) -> str:
-        """Write and store segment and manifest.
-
-        Returns:
-            The manifest's name.
+        """Write and store segment and manifest; returns the manifest's name.
 
         Raises:
             OSError, SinkError: they can't be written, or have too many shops or texts.
@@ -117,14 +111,9 @@ def put_manifest(store: TypeaheadStore, contents: TypeaheadManifest) -> str:
 
 
 def rebuild_typeahead(reader: GenerationReader, store: TypeaheadStore) -> str:
-    """Rebuild the typeahead of a generation from its stored shops and categories.
+    """Rebuild the typeahead of a generation from its stored shops and categories; damaged files are replaced.
 
-    Args:
-        reader: reads the generation.
-        store: the store of its typeahead; damaged files are replaced.
-
-    Returns:
-        The name of the manifest that the stamp must name.
+    Returns the name of the manifest that the stamp must name.
 
     Raises:
         OSError, SinkError: the engine failed, or the files can't be written.

@@ -44,11 +44,8 @@ class TypeaheadEditor:
     ) -> None:
         """Prepare.
 
-        Args:
-            store: the store of its files.
-            manifest_name: the manifest that the stamp names.
-            folding: merges segments in the background, and outlives this object; None for no merges.
-            small_shops: commits rewrite the last segment while it has fewer shops.
+        `folding` merges segments in the background, and outlives this object. Commits rewrite the last segment while it
+        has fewer than `small_shops` shops.
         """
         self._store, self._folding = store, folding
         self._opened = self._name = manifest_name
@@ -80,8 +77,7 @@ class TypeaheadEditor:
     def commit(self) -> str:
         """Write and store the files for readers of the next stamp.
 
-        Returns:
-            The name of the manifest that the stamp must name; the previous one if nothing changed.
+        Returns the name of the manifest that the stamp must name; the previous one if nothing changed.
 
         Raises:
             OSError, ValueError: a file is missing or damaged, or can't be written.
@@ -107,9 +103,7 @@ class TypeaheadEditor:
     def shown(self, after: str, end: str | None) -> dict[str, Shown]:
         """The suggestions' fields of the shops in a range of ids as of the last commit, by id.
 
-        Args:
-            after: the id before the range, or "" for the beginning.
-            end: the last id of the range; None for no end.
+        `after` is the id before the range, or "" for the beginning; `end` is its last id, or None for no end.
 
         Raises:
             OSError, ValueError: a file is missing or damaged.

@@ -73,8 +73,7 @@ class Folding:
     def finished(self, directory: Path) -> tuple[Covering, SegmentUse] | None:
         """The merge that has finished since the last call; None if there is none, or its folder is another one.
 
-        Returns:
-            The merged segments, as they were at the start, and the segment of their shops.
+        Returns the merged segments, as they were at the start, and the segment of their shops.
         """
         process = self._process
         if process is None or process.poll() is None:
@@ -100,11 +99,9 @@ class Folding:
 
 
 def foldable(covering: Covering, small_shops: int) -> Covering:
-    """The consecutive segments of a covering that should be merged into one; empty if none should.
+    """The consecutive segments of the only covering of a manifest to merge into one; empty if none should be.
 
-    Args:
-        covering: the only covering of a manifest.
-        small_shops: commits rewrite the last segment while it has fewer shops.
+    Commits rewrite the last segment while it has fewer than `small_shops` shops.
     """
     # With the maximum number of segments, commits rewrite the last one although it is large.
     is_settled = covering[-1].shops >= small_shops and len(covering) < MAX_SEGMENTS
@@ -125,8 +122,7 @@ def _removed(use: SegmentUse) -> int:
 def main(arguments: Sequence[str]) -> None:
     """Merge the segments of a manifest that is read from standard input, and print the result as JSON.
 
-    Args:
-        arguments: the folder of the segments, and the manifest's name.
+    The arguments are the folder of the segments, and the manifest's name.
     """
     os.nice(_NICENESS)
     directory, name = Path(arguments[0]), arguments[1]

@@ -28,12 +28,7 @@ class MergedShops:
     """
 
     def __init__(self, inputs: Sequence[Contents], live: Sequence[Bools]) -> None:
-        """Number the shops.
-
-        Args:
-            inputs: the segments.
-            live: for each input whether each shop is current.
-        """
+        """Number the shops; `live` is for each input whether each shop is current."""
         self._inputs = inputs
         former = [np.flatnonzero(flags).astype(np.int32) for flags in live]
         ids = np.concatenate([_ids(found.arrays, numbers) for found, numbers in zip(inputs, former, strict=True)])
@@ -60,9 +55,7 @@ class MergedShops:
     def arrays(self, texts: Sequence[Ints], spill: Callable[[str], Spill]) -> dict[str, Items | Spill]:
         """All arrays of shops.
 
-        Args:
-            texts: for each input the new number of each text.
-            spill: creates an array in a file.
+        `texts` is for each input the new number of each text; `spill` creates an array in a file.
         """
         slugs = {slug: number for number, slug in enumerate(self.categories)}
         tables = [np.array([slugs.get(slug, GONE) for slug in found.categories], np.int32) for found in self._inputs]

@@ -45,10 +45,8 @@ class Segment:
     def shown(self, after: str, end: str | None, removed: bytes) -> Iterator[Shown]:
         """The suggestions' fields of the shops in a range of ids, without removed shops.
 
-        Args:
-            after: the id before the range.
-            end: the last id of the range; None for no end.
-            removed: a bitmap, as in a manifest.
+        `after` is the id before the range, `end` its last id, or None for no end; `removed` is a bitmap, as in a
+        manifest.
         """
         first = bisect_right(self._by_id, after.encode(), key=self._id)
         last = len(self._by_id) if end is None else bisect_right(self._by_id, end.encode(), key=self._id)
@@ -133,10 +131,7 @@ def damaged_files(
 ) -> tuple[str, ...]:
     """The files of a manifest, itself included, that are missing or damaged; reads all of them.
 
-    Args:
-        store: has the files.
-        manifest_name: the manifest.
-        check: called before each file; its errors are raised.
+    `check` is called before each file; its errors are raised.
 
     Raises:
         SinkError: the store failed.

@@ -34,13 +34,7 @@ class Block(NamedTuple):
 def rounds(counts: Sequence[int], readers: Sequence[Reader], most: int = _MAX_TEXTS) -> Iterator[list[Block]]:
     """Read sorted texts in rounds of ascending texts; equal texts are in the same round.
 
-    Args:
-        counts: the number of texts of each input.
-        readers: the reader of each input.
-        most: the maximum number of texts in memory, unless more are equal.
-
-    Yields:
-        The blocks of a round, one for each input that has texts in it.
+    A round is a block of each input that has texts in it. At most `most` texts are in memory, unless more are equal.
     """
     inputs = [_Pending(source, count, readers[source]) for source, count in enumerate(counts)]
     step = max(1, most // max(1, len(inputs)))

@@ -20,12 +20,7 @@ class Spill:
     """An array that grows in an unnamed temporary file instead of in memory."""
 
     def __init__(self, directory: Path, dtype: str) -> None:
-        """Start with an empty array.
-
-        Args:
-            directory: the folder of the file.
-            dtype: numpy's name of the items' type.
-        """
+        """Start with an empty array in a file of the folder; `dtype` is numpy's name of the items' type."""
         self._dtype = np.dtype(dtype)
         self._file: IO[bytes] = TemporaryFile(dir=directory)  # noqa: SIM115 - closed by `close`
         self._bytes = 0
@@ -78,14 +73,7 @@ def write_segment(
     categories: tuple[str, ...],
     arrays: Mapping[str, Items | Spill],
 ) -> SegmentUse:
-    """Write a durable segment into a folder, completely or not at all.
-
-    Args:
-        directory: the folder.
-        shops: the number of shops.
-        countries: of the rows of `markets` and `known`.
-        categories: slugs, by number.
-        arrays: the arrays of ARRAYS, by name.
+    """Write a durable segment into a folder, completely or not at all; its parts are those of `Contents`.
 
     Raises:
         OSError: it can't be written.

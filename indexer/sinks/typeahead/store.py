@@ -72,10 +72,7 @@ class LocalStore:
 def remove_files(directory: Path, needed: Collection[str], grace: float = GRACE_S) -> None:
     """Remove segments, manifests and temporary files of killed writers.
 
-    Args:
-        directory: the folder.
-        needed: names, without suffixes, of the files to retain.
-        grace: files younger than so many seconds are retained as well.
+    `needed` files, named without suffixes, are retained, and those younger than `grace` seconds.
     """
     newest = time.time() - grace
     for path in directory.iterdir():
@@ -88,10 +85,7 @@ def remove_files(directory: Path, needed: Collection[str], grace: float = GRACE_
 def write_file(directory: Path, suffix: str, write: Callable[[IO[bytes]], str]) -> Path:
     """Write a durable file, completely or not at all.
 
-    Args:
-        directory: its folder.
-        suffix: the suffix of its kind.
-        write: writes its content and returns its name, the SHA-256 of the content.
+    `write` writes its content and returns its name, the SHA-256 of the content.
 
     Raises:
         OSError: it can't be written.
@@ -111,11 +105,7 @@ def write_file(directory: Path, suffix: str, write: Callable[[IO[bytes]], str]) 
 def write_named(directory: Path, part: Path, name: str, suffix: str) -> Path:
     """Rename a complete and synchronized file to its final name, so that it survives a loss of power.
 
-    Args:
-        directory: its folder.
-        part: its temporary path.
-        name: SHA-256 of its bytes.
-        suffix: the suffix of its kind.
+    `part` is its temporary path, `name` the SHA-256 of its bytes, `suffix` that of its kind.
     """
     path = directory / f"{name}{suffix}"
     part.replace(path)

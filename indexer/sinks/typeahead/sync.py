@@ -27,15 +27,7 @@ class TypeaheadSync(TypeaheadEditor):
         folding: Folding | None,
         small_shops: int = SMALL_SHOPS,
     ) -> None:
-        """Prepare; nothing is read yet.
-
-        Args:
-            generation: reads the documents from which the typeahead is rebuilt.
-            store: the store of its files.
-            manifest_name: the manifest that the stamp names.
-            folding: as of `TypeaheadEditor`.
-            small_shops: as of `TypeaheadEditor`.
-        """
+        """Prepare; nothing is read yet. `generation` reads the documents from which the typeahead is rebuilt."""
         super().__init__(store, manifest_name, folding, small_shops)
         self._generation = generation
 
@@ -62,8 +54,7 @@ class TypeaheadSync(TypeaheadEditor):
     def commit(self) -> str:
         """Write the changes, or all files again if one of them can't be read.
 
-        Returns:
-            The name of the manifest that the stamp must name.
+        Returns the name of the manifest that the stamp must name.
 
         Raises:
             SinkError: the engine failed, or a file can't be written.
