@@ -61,8 +61,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def main(arguments: Sequence[str]) -> int:
     """Run the stages that the arguments begin with, each also after a failure of the one before.
 
-    Returns:
-        pytest's exit code of the first stage that failed, else 0; 5 only where no stage had a test.
+    Returns pytest's exit code of the first stage that failed, else 0; 5 only where no stage had a test.
     """
     stages = [argument for argument in arguments if argument in _STAGES]
     began = time.monotonic()

@@ -47,11 +47,7 @@ _END_WITH_INPUT: Final = 'exec 3<&0; (trap "" HUP; read -r _ <&3; kill -INT $$ 2
 
 
 def make_cluster(programs: Path, data: Path) -> None:
-    """Make an empty cluster.
-
-    Args:
-        programs: the folder of `initdb`.
-        data: does not exist yet.
+    """Make an empty cluster in a folder that does not exist yet, with the `initdb` of another folder.
 
     Raises:
         ProcessError: it could not be made.

@@ -34,14 +34,7 @@ def milliseconds(typeahead: Typeahead, query: SuggestQuery, times: int = 1) -> f
 
 
 def slowest(typeahead: Typeahead, texts: Sequence[str], requests: int, seed: int) -> list[Found]:
-    """The slowest of so many requests, the worst first.
-
-    Args:
-        typeahead: what is asked.
-        texts: of the catalogue, from which requests are made.
-        requests: how many.
-        seed: of all that is drawn.
-    """
+    """The slowest of so many requests, made from texts of the catalogue, the worst first."""
     chance = random.Random(seed)  # noqa: S311 - the same each time
     found: dict[SuggestQuery, float] = {}
     for _ in range(requests):

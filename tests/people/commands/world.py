@@ -23,12 +23,7 @@ PROGRAMS: Final = Path(sys.executable).parent
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """How a run of the program ended.
-
-    Attributes:
-        code: its exit code.
-        out, err: what it printed.
-    """
+    """How a run of the program ended: its exit code, and what it printed."""
 
     code: int
     out: str

@@ -132,13 +132,7 @@ class Asker:
     """Asks one service all questions, and remembers what became of each report."""
 
     def __init__(self, base: str, known: Issued, new: Issued) -> None:
-        """Ask a service.
-
-        Args:
-            base: its URL.
-            known: a token.
-            new: a token that it has not seen.
-        """
+        """Ask a service with a token that it knows, and with one that it has not seen."""
         self._base = base
         self._known = known
         self._new = new
@@ -146,12 +140,7 @@ class Asker:
         self.sent: set[ReportKey] = set()
 
     def ask(self, questions: Sequence[Question], *, with_known: bool = False) -> dict[str, Answer]:
-        """Ask all together, each report another one.
-
-        Args:
-            questions: no two of a name.
-            with_known: ask all with the known token.
-        """
+        """Ask all, no two of a name, together, each report another one."""
         tokens = [self._known if with_known or not one.is_of_a_new_token else self._new for one in questions]
         reports = [self._report(*one) for one in zip(questions, tokens, strict=True)]
         with ThreadPoolExecutor(len(questions)) as pool:

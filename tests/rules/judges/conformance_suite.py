@@ -57,13 +57,9 @@ def installed_suite(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def judge(suite: Path, url: str, revision: str, baseline: str) -> Verdict:
-    """Run the scenarios that a revision of the protocol requires of servers.
+    """Run the scenarios that a revision of the protocol, by its date, requires of servers.
 
-    Args:
-        suite: the installed suite.
-        url: of the MCP endpoint.
-        revision: the date of the protocol's revision.
-        baseline: a file of the package folder with the checks that are known to fail.
+    `baseline` is a file of the package folder with the checks that are known to fail.
     """
     options = ["--url", url, "--requirements", revision, "--expected-failures", str(PACKAGE / baseline)]
     done = node(

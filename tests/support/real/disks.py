@@ -46,12 +46,7 @@ class SmallDisk:
 
 @contextmanager
 def small_disk(folder: Path, kib: int = 512) -> Iterator[SmallDisk]:
-    """Mount one; it is gone in the end.
-
-    Args:
-        folder: made for it.
-        kib: its size.
-    """
+    """Mount a file system of so many KiB in a folder that is made for it; it is gone in the end."""
     folder.mkdir()
     _run("mount", "-t", "tmpfs", "-o", f"size={kib}k,mode=1777", "tmpfs", str(folder))
     try:

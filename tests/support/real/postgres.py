@@ -45,11 +45,7 @@ class PostgresServer(Startable):
     """One PostgreSQL; as a context it is made, started, answers, and is stopped and removed at the end."""
 
     def __init__(self, programs: Path) -> None:
-        """Chooses a port and a folder; nothing runs yet.
-
-        Args:
-            programs: the folder of `initdb` and `postgres`.
-        """
+        """Chooses a port and a folder; nothing runs yet. `programs` has `initdb` and `postgres`."""
         (self.port,) = free_ports(1)
         self.url = f"postgresql+psycopg://postgres@{_LOOPBACK}:{self.port}/postgres"
         # Not in pytest's folder: that is closed to the user that the server runs as.

@@ -68,13 +68,7 @@ class SecuredNode:
 
 @contextmanager
 def secured(node: str, certificate: Certificate, **passwords: str) -> Iterator[SecuredNode]:
-    """Run a proxy before a node.
-
-    Args:
-        node: the node's URL.
-        certificate: what the proxy shows.
-        passwords: by user.
-    """
+    """Run a proxy before a node, by its URL; the certificate is the proxy's, the passwords are by user."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate.file, certificate.key_file)
 
