@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from service.settings.service import PREFIX, Settings
-from tests.rules.marks import marks_of_tree
+from tests.rules.proof import marks_of_tree
 
 REPOSITORY: Final = Path(__file__).parents[3]
 PAGE: Final = (REPOSITORY / "SECURITY.md").read_text(encoding="utf-8")
