@@ -17,11 +17,9 @@ _CHAPTER: Final = re.compile(r"^## (A new \w+)\n(.*?)(?=^## |\Z)", re.MULTILINE 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A test that fails until its part of an addition is done.
+    """A test, as pytest takes it, that fails until its part of an addition is done.
 
-    Attributes:
-        test: the file and the test's name, as pytest takes them.
-        commands: what makes its part again; empty where a person has to write it.
+    `commands` make its part again; there are none where a person has to write it.
     """
 
     test: str

@@ -35,15 +35,9 @@ _FOUND_NOWHERE: Final = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """What a visitor looks at the page with.
+    """What a visitor looks at the page with, in CSS pixels.
 
-    Attributes:
-        width: in CSS pixels.
-        height: in CSS pixels.
-        dark: whether they like dark pages.
-        still: whether they asked for less motion.
-        touch: whether they point with fingers.
-        scripts: whether their browser runs any.
+    `still` asks for less motion, `touch` points with fingers, and `scripts` runs any.
     """
 
     width: int = 1280

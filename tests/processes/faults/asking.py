@@ -26,14 +26,9 @@ _NUMBERS: Final = count()
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A row of the matrix.
+    """A row of the matrix, on a transport: rest, suggest, probe, or mcp of an era.
 
-    Attributes:
-        name: of the row.
-        transport: rest, suggest, probe or mcp.
-        tool: or path.
-        arguments: those of a report are made for each report.
-        era: of MCP.
+    `tool` may be a path; the arguments of a report are made for each report.
     """
 
     name: str

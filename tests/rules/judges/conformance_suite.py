@@ -25,13 +25,9 @@ _RUN_BOUND_S: Final = 240
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the suite says.
+    """What the suite says; the exit code is 0 when what fails is exactly what the baseline lists.
 
-    Attributes:
-        exit_code: 0 when what fails is exactly what the baseline lists.
-        passed: scenarios without a failed check.
-        failed: scenarios with one.
-        printed: all that was printed, for people.
+    A scenario without a failed check has passed; `printed` is all that was printed, for people.
     """
 
     exit_code: int

@@ -10,11 +10,7 @@ _AS_ROOT = () if os.geteuid() == 0 else ("sudo", "-n")
 
 
 class SmallDisk:
-    """A mounted file system in memory.
-
-    Attributes:
-        folder: where it is mounted; everybody may write there.
-    """
+    """A file system in memory, mounted at a folder where everybody may write."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
