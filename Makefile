@@ -25,10 +25,10 @@ PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LOCKED = --require-hashes --no-deps --no-compile
 
 .DEFAULT_GOAL := help
-.PHONY: help run image up test check audit format relevance bench soak golden examples picture settings commands schema lock clean
+.PHONY: help run image up test test-long check audit format relevance bench soak golden examples picture settings commands schema lock clean
 
 help:  ## this list
-	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo "  make run takes CATALOGUE=(directory or file), HOST, PORT, INDEX=(where the index is kept) and"
 	@echo "  BUILD_ARGS=(options of shop-directory index build, such as --allow-shrink)"
@@ -48,8 +48,11 @@ up:  ## OpenSearch, Redis, indexer and service in containers, on the sample cata
 	@COMMIT="$(COMMIT)" BUILT_AT="$(BUILT_AT)" $(if $(CATALOGUE),CATALOGUE="$(abspath $(CATALOGUE))") \
 	  docker compose up --build --detach
 
-test: $(VENV)/.dev  ## all tests; starts a real OpenSearch and Redis where it can
-	@$(BIN)/python -m tests.stages $(PYTEST_ARGS)
+test: $(VENV)/.dev  ## the tests but for those of test-long; starts a real OpenSearch and Redis where it can
+	@$(BIN)/python -m tests.stages parallel $(PYTEST_ARGS)
+
+test-long: $(VENV)/.dev  ## the tests that kill, load and restart servers and clusters, or measure time
+	@$(BIN)/python -m tests.stages serial $(PYTEST_ARGS)
 
 check: $(VENV)/.dev  ## format, lint, types, import contracts
 	@$(BIN)/ruff format --check --quiet

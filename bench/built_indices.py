@@ -40,12 +40,7 @@ class BuildStats:
 
 @dataclass(frozen=True, slots=True)
 class BuiltIndex:
-    """An index that was built.
-
-    Attributes:
-        settings: the settings by which the indexer and the service find it.
-        built: what its build took.
-    """
+    """An index that was built, what its build took, and the settings by which indexer and service find it."""
 
     settings: Mapping[str, str]
     built: BuildStats
@@ -60,12 +55,7 @@ class Shops:
     """Invented shops in one folder: the catalogue, its expected totals, and the indices."""
 
     def __init__(self, directory: Path, count: int) -> None:
-        """Name the folder; nothing is built yet.
-
-        Args:
-            directory: that the folder is in.
-            count: of shops.
-        """
+        """Name the folder for an index of `count` shops; nothing is built yet."""
         self._folder = directory / f"{count}-shops-v{SCHEMA_VERSION}"
         self._folder.mkdir(parents=True, exist_ok=True)
         self._count = count
@@ -94,10 +84,7 @@ class Shops:
 
     @contextmanager
     def opensearch(self, heap: str) -> Iterator[BuiltIndex]:
-        """The indices in a node that is stopped at the end; its data stay.
-
-        Args:
-            heap: the node's heap, as `-Xmx` takes it.
+        """The indices in a node that is stopped at the end; its data stay. `heap` is as `-Xmx` takes it.
 
         Raises:
             EngineMissingError: no node can be started here.

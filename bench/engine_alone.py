@@ -47,12 +47,7 @@ class EngineAlone:
     """Repeats the engine calls of find_shop in this process."""
 
     def __init__(self, index: Path, loop: asyncio.Runner) -> None:
-        """Open the index.
-
-        Args:
-            index: its directory.
-            loop: runs the calls.
-        """
+        """Open the index of a directory; `loop` runs the calls."""
         self._engine = TantivyEngine(index)
         self._recorder = _RecordingEngine(self._engine)
         self._backend = PlannedBackend(self._recorder)

@@ -49,9 +49,7 @@ class Timed:
 def plain_totals(shops: Iterable[Mapping[str, Any]], characters: Sequence[str] = CHARACTERS) -> dict[str, int]:
     """How many of the catalogue's public shops each character finds, every shop looked at.
 
-    Args:
-        shops: lines of `shops`; no two of the same domain.
-        characters: what is asked for.
+    No two of the shops are of the same domain.
     """
     asked = {character: query_forms(character).spaced for character in characters}
     totals = dict.fromkeys(characters, 0)

@@ -111,11 +111,8 @@ class Connection:
 def measure(directory: Path, count: int, *, rounds: int = ROUNDS, requests: int = REQUESTS) -> Costs:
     """Measure all kinds on the embedded engine.
 
-    Args:
-        directory: holds the index, which is built if it is missing.
-        count: the number of invented shops.
-        rounds: the number of rounds; each measures every kind.
-        requests: the number for each kind and round; a quarter of it for find_shop.
+    The directory holds the index, which is built if it is missing. `requests` are those for each kind and round; for
+    find_shop a quarter.
     """
     shops = Shops(directory, count)
     public = [shop for shop in islice(invented_shops(count), 4 * _SHOPS) if shop["visibility"] == "public"]

@@ -20,10 +20,7 @@ class EngineMissingError(Exception):
 def opensearch_node(folder: Path, heap: str, settings: Mapping[str, str] | None = None) -> Iterator[OpenSearchNode]:
     """A running node, which is stopped when the context ends; its data stay in the folder.
 
-    Args:
-        folder: of the data.
-        heap: the heap, as `-Xmx` takes it.
-        settings: further settings of the node.
+    `heap` is as `-Xmx` takes it; the settings are added to the usual ones.
 
     Raises:
         EngineMissingError: no node can be started here.

@@ -63,12 +63,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Overhead:
-    """One run.
-
-    Attributes:
-        find: find_shop, pages of 10.
-        long_page: find_shop, pages of 100 of the same queries.
-    """
+    """One run: find_shop in pages of 10, and in pages of 100 of the same queries."""
 
     find: Comparison
     long_page: Comparison
@@ -90,13 +85,7 @@ def measure(directory: Path, shops: int, count: int = 400, heap: str = "1g") -> 
 
 
 def measure_at(settings: Mapping[str, str], queries: Sequence[str], count: int) -> Overhead:
-    """Measure on what is live in a cluster.
-
-    Args:
-        settings: by which the service finds it; of several nodes the first is asked.
-        queries: what is typed.
-        count: pages of each length.
-    """
+    """Measure `count` pages of each length on what is live in a cluster, of whose nodes the first is asked."""
     url, prefix = settings["opensearch_urls"].partition(",")[0], settings["index_prefix"]
     # Two letters have a hundred shops, where there are shops enough.
     looked_for = [query[:2] for query in queries if len(query) > 1][:count]

@@ -73,15 +73,7 @@ def fetch_together(
 ) -> tuple[float, int]:
     """Fetch a typeahead into so many folders at the same time.
 
-    Args:
-        settings: the settings by which the cluster is found.
-        generation: the generation of the typeahead.
-        typeahead: the name of its manifest.
-        count: of folders.
-        folder: that they are made in.
-
-    Returns:
-        The seconds, and how many fetches failed.
+    Returns the seconds, and how many fetches failed.
     """
     prefix = settings["index_prefix"]
 

@@ -89,12 +89,8 @@ class Figures:
 async def measured(browser: Browser, base: str, words: Sequence[str], loads: int, pause_ms: float) -> Figures:
     """Measure the page of a running service.
 
-    Args:
-        browser: a running browser.
-        base: the URL of the service.
-        words: typed one after the other, key by key.
-        loads: the number of cold loads for the paint times.
-        pause_ms: milliseconds between the suggestions and the next key.
+    The words are typed one after the other, key by key, with `pause_ms` milliseconds between the suggestions and the
+    next key. `loads` is the number of cold loads for the paint times.
 
     Raises:
         RuntimeError: the page reported an error.

@@ -14,13 +14,7 @@ class DelayedBackend:
     """A backend with slower look-ups of shops under review."""
 
     def __init__(self, inner: SearchBackend, slowed: Iterable[str], seconds: float) -> None:
-        """Wrap a backend.
-
-        Args:
-            inner: the wrapped backend.
-            slowed: the ids and domains with slower look-ups.
-            seconds: the delay.
-        """
+        """Wrap a backend; look-ups of the `slowed` ids and domains take so many seconds longer."""
         self._inner = inner
         self._slowed = frozenset(slowed)
         self._seconds = seconds

@@ -54,11 +54,7 @@ class Cost:
 async def suggest_requests(limiter: Limiter, redis: RedisServer, quota: Quota, callers: str) -> Cost:
     """Send as many suggest requests as the quota of an address allows, caller after caller.
 
-    Args:
-        limiter: takes the decisions.
-        redis: the Redis server.
-        quota: the quota of each caller.
-        callers: the prefix of the keys of the callers.
+    `callers` is the prefix of their keys.
     """
     waited = 0
     before, began = processor_seconds(redis.process.pid), time.process_time()
@@ -99,10 +95,7 @@ def middle(rounds: list[Cost]) -> Cost:
 async def decisions_ms(redis: RedisServer, callers: int, slots: int) -> float:
     """Milliseconds of Redis's processor time for one decision.
 
-    Args:
-        redis: the server.
-        callers: the number of callers, which alternate.
-        slots: the number of preceding seconds in which every caller has sent a request.
+    The callers alternate; each has sent a request in each of the `slots` seconds before.
     """
     now = time.time()
     limiter = RedisLimiter(RedisAccess(redis.url), f"bench-{slots}", 10.0, lambda: now)

@@ -34,12 +34,7 @@ _HEAP_BYTES = 128_000_000
 
 
 class Spent(NamedTuple):
-    """The cost of one load.
-
-    Attributes:
-        seconds: elapsed time.
-        processor: seconds of processor time of this process; of OpenSearch, without the node's.
-    """
+    """The cost of one load: elapsed seconds, and those of this process's processor time, without the node's."""
 
     seconds: float
     processor: float

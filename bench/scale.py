@@ -22,16 +22,9 @@ from service.settings.service import Settings
 
 
 def measure(built_index: BuiltIndex, totals: dict[str, int], rounds: int, scratch: Path) -> dict[str, Timed]:
-    """Time the calls of one engine.
+    """Time the calls of one engine, by the way in which it is asked.
 
-    Args:
-        built_index: its index.
-        totals: the expected ones, by character.
-        rounds: how often each character is asked for, each way.
-        scratch: where the service may keep its own files.
-
-    Returns:
-        By the way in which it is asked.
+    `totals` are the expected ones, by character; each is asked for `rounds` times, each way.
 
     Raises:
         WrongTotalError: the engine counted otherwise.

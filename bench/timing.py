@@ -110,13 +110,9 @@ def make_world(directory: Path) -> World:
 
 
 async def measure(world: World, directory: Path, count: int, planted: float = 0.0) -> tuple[Timing, ...]:
-    """Compare the times of each tool.
+    """Compare the times of each tool, over `count` calls of each side.
 
-    Args:
-        world: of `make_world`.
-        directory: for the files of tokens and reports.
-        count: how many calls of each side, for each tool.
-        planted: seconds that every look-up of a shop under review takes longer.
+    Look-ups of a shop under review take `planted` seconds longer.
     """
     embedded = EmbeddedBackend(world.index)
     slowed = (name(number) for number in world.hidden for name in (_shop_id, _domain, _offer_id))

@@ -92,9 +92,7 @@ def median_ms(port: int, request: Request, count: int) -> float:
 def service(index: Path, settings: Mapping[str, str] | None = None) -> Iterator[int]:
     """The service in a process of its own; yields its port.
 
-    Args:
-        index: the embedded index that it serves, unless the settings name another engine.
-        settings: environment variables.
+    It serves the embedded index, unless the settings, environment variables, name another engine.
     """
     (port,) = free_ports(1)
     command = [sys.executable, "-m", "shop_directory", "serve", "--port", str(port)]

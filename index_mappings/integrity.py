@@ -50,11 +50,7 @@ class CommittedIndex:
 
 @dataclass(frozen=True, slots=True)
 class FilesManifest:
-    """The files of a stamp, except those of the typeahead, which has its own manifest.
-
-    Attributes:
-        indices: by kind, one for each kind of document.
-    """
+    """The files of a stamp, by kind of document, except those of the typeahead, which has its own manifest."""
 
     indices: Mapping[str, CommittedIndex]
 

@@ -11,13 +11,8 @@ _SIGN: Final = 2**63
 def rank_key(popularity: float | None, shop_id: str) -> str:
     """A text whose ascending order is M1's order.
 
-    Args:
-        popularity: any finite number from 0 up; None counts as 0.
-        shop_id: the shop's id (ASCII).
-
-    Returns:
-        The inverted bits of the popularity as 16 hexadecimal digits (the bits of a number >= 0 sort like the number),
-        and the id.
+    A popularity is finite and from 0 up; None counts as 0. The text is the inverted bits of the popularity as 16
+    hexadecimal digits (the bits of a number >= 0 sort like the number), and the ASCII id.
     """
     (bits,) = struct.unpack(">Q", struct.pack(">d", (popularity or 0.0) + 0.0))
     return f"{_ALL_BITS - bits:016x}{shop_id}"
@@ -30,12 +25,7 @@ def suggestion_score(tier: int, popularity: float | None) -> float:
 
 
 def newest_first_key(timestamp_us: int | None, record_id: str) -> str:
-    """A text whose ascending order is newest first, none last, then id (M11).
-
-    Args:
-        timestamp_us: microseconds since 1970, or None.
-        record_id: ASCII.
-    """
+    """A text whose ascending order is newest first, none last, then the ASCII id (M11)."""
     bits = 0 if timestamp_us is None else timestamp_us + _SIGN
     return f"{_ALL_BITS - bits:016x}{record_id}"
 

@@ -1,27 +1,26 @@
-"""Runs the tests in two stages: on all cores what measures neither time nor load, then the rest alone.
+"""Runs the tests in two stages: on all cores what can share the machine, and one after the other what needs it alone.
 
-`python -m tests.stages ARGS` passes its arguments to pytest in both stages. The second stage prints its closing line
-last, whatever the first one did.
+`python -m tests.stages STAGE... ARGS` passes ARGS to pytest in each stage. `make test` is the stage `parallel`,
+`make test-long` the stage `serial`; with both, a closing line says what came of them together.
 """
 
 import os
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
+from xml.etree import ElementTree as ET
 
 import pytest
 
-# What these assert depends on how busy the machine is, or makes it busy, or restarts whole clusters.
+# What these assert depends on how busy the machine is, or they make it busy, or kill and restart servers and clusters.
 _ALONE: Final = tuple(
     Path(__file__).parent / name
     for name in (
-        "processes/cluster/test_builds_survive_kills.py",
-        "processes/cluster/test_reads_survive_kills.py",
-        "processes/endurance/test_swaps_under_load.py",
-        "processes/faults/test_fault_matrix.py",
-        "processes/load",
+        "processes",
         "rules/indistinguishable/test_timing.py",
         "rules/limits/test_fallback.py",
         "rules/limits/test_redis.py",
@@ -60,24 +59,46 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run both stages, the second one also after a failure of the first.
+    """Run the stages that the arguments begin with, each also after a failure of the one before.
 
-    Args:
-        arguments: pytest's, for both stages.
-
-    Returns:
-        pytest's exit code of the first stage that failed, else 0; 5 only where neither stage had a test.
+    Returns pytest's exit code of the first stage that failed, else 0; 5 only where no stage had a test.
     """
-    # Two workers fill two cores: a third one starts another OpenSearch node, saves no time, and lets leases run out.
-    workers = str(max(2, os.cpu_count() or 2))
-    codes = [
-        subprocess.run([sys.executable, "-m", "pytest", *stage, *arguments], check=False).returncode
-        for stage in (("--stage", "parallel", "-n", workers, "--dist", "loadfile"), ("--stage", "serial"))
-    ]
+    stages = [argument for argument in arguments if argument in _STAGES]
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        reports = [Path(folder) / f"{stage}.xml" for stage in stages]
+        codes = [
+            _run(stage, [f"--junit-xml={report}"] if len(stages) > 1 else [], arguments[len(stages) :])
+            for stage, report in zip(stages, reports, strict=True)
+        ]
+        if len(stages) > 1:
+            print(_closing_line(codes, reports, time.monotonic() - began), flush=True)  # noqa: T201 - the answer
     failed = [code for code in codes if code not in {_OK, _NO_TESTS}]
     if failed:
         return failed[0]
     return _OK if _OK in codes else _NO_TESTS
+
+
+def _run(stage: str, options: Sequence[str], arguments: Sequence[str]) -> int:
+    # Two workers fill two cores: a third one starts another OpenSearch node, saves no time, and lets leases run out.
+    workers = str(max(2, os.cpu_count() or 2))
+    spread = ["-n", workers, "--dist", "loadfile"] if stage == "parallel" else []
+    command = [sys.executable, "-m", "pytest", "--stage", stage, *spread, *options, *arguments]
+    return subprocess.run(command, check=False).returncode
+
+
+def _closing_line(codes: Sequence[int], reports: Sequence[Path], seconds: float) -> str:
+    """What came of all stages, as pytest puts it; a stage that failed without a failed test counts as one."""
+    passed = failed = 0
+    for code, report in zip(codes, reports, strict=True):
+        counts = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
+        if report.exists():
+            (suite,) = ET.parse(report).getroot()  # noqa: S314 - pytest wrote it
+            counts = {name: int(suite.attrib[name]) for name in counts}
+        wrong = counts["failures"] + counts["errors"]
+        passed += counts["tests"] - wrong - counts["skipped"]
+        failed += max(wrong, code not in {_OK, _NO_TESTS})
+    return f"{passed} passed, {failed} failed in {seconds:.2f}s"
 
 
 def _is_alone(path: Path) -> bool:

@@ -99,10 +99,7 @@ def _now() -> str:
 def chosen(only: Sequence[str], without: Sequence[str], heap: str) -> tuple[list[System], bool]:
     """The systems that take part, and whether the bare server does.
 
-    Args:
-        only: names of systems; empty for all.
-        without: names of systems to leave out.
-        heap: the heap of OpenSearch nodes.
+    `only` names systems, empty for all; `without` names systems to leave out.
 
     Raises:
         SystemExit: a name is unknown, or no system is left.

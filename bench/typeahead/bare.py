@@ -20,11 +20,7 @@ class BareAsgi(System):
     about = "An ASGI application that looks at nothing and sends a body of the mean size of ours; uvicorn, uvloop."
 
     def __init__(self, body_bytes: int = DEFAULT_BYTES) -> None:
-        """Configure the application.
-
-        Args:
-            body_bytes: the size of the response body.
-        """
+        """Configure the application."""
         self._body_bytes = body_bytes
 
     def missing(self) -> str | None:

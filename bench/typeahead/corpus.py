@@ -45,10 +45,7 @@ _NO_LABEL: Final = "www"  # it goes when a host is reduced (R1)
 def mixed_corpus(dev_data: Path, invented: int, seed: int = SEED) -> Iterator[dict[str, Any]]:
     """Lines of `shops`: all development shops, and so many invented ones; ids and domains are unique.
 
-    Args:
-        dev_data: the folder of the development data.
-        invented: how many.
-        seed: of all that is drawn; the same seed gives the same lines.
+    The same seed gives the same lines.
     """
     known = development_shops(dev_data)
     shops = invented_shops(known, seed)
@@ -77,12 +74,7 @@ def development_shops(dev_data: Path) -> list[dict[str, Any]]:
 
 
 def invented_shops(known: list[dict[str, Any]], seed: int = SEED) -> Iterator[dict[str, Any]]:
-    """Invented shops without end.
-
-    Args:
-        known: the development shops.
-        seed: of all that is drawn.
-    """
+    """Invented shops without end, drawn from the known development shops."""
     chance = random.Random(f"shops {seed}")
     bearers = Counter(fold(shop["name"]) for shop in known)
     donors = [_donor(shop, shares_name=bearers[fold(shop["name"])] > 1) for shop in known]

@@ -37,14 +37,7 @@ class Inputs:
 
 
 def inputs_of(folder: Path, shops: int, requests: int, dev_data: Path | None) -> Inputs:
-    """Write the corpus unless it exists, and make the requests.
-
-    Args:
-        folder: the folder of the corpus.
-        shops: the number of invented shops.
-        requests: the number of requests.
-        dev_data: the folder of the development data, or None.
-    """
+    """Write the corpus of so many invented shops unless it exists, and make the requests."""
     corpus = folder / ("invented.ndjson" if dev_data is None else "mixed.ndjson")
     if not corpus.exists():
         fresh = corpus.with_suffix(".new")

@@ -142,12 +142,9 @@ class Load:
                 best = max(best, counted.per_second)
 
     def saturated(self, served: RunningServer, targets: Targets, start: int) -> tuple[WrkCounts, float, float]:
-        """The saturating load: counts, and processor time a response in microseconds, in all and of the HTTP server.
+        """The saturating load from a target on: counts, and processor time a response in microseconds.
 
-        Args:
-            served: the server.
-            targets: the requests.
-            start: the index of the first target.
+        The times are those of all processes and of the HTTP server.
         """
         own = descendants(served.pids[:1])
         others = [pid for pid in descendants(served.pids) if pid not in own]
@@ -168,14 +165,9 @@ class Load:
         return self._paced(served, targets, start)
 
     def paced(self, served: RunningServer, targets: Targets, start: int, rate: float, arrivals: str) -> Paced:
-        """Requests at a fixed rate, independent of the responses.
+        """Requests at a fixed rate a second, independent of the responses, from a target on.
 
-        Args:
-            served: the server.
-            targets: the requests.
-            start: the index of the first target.
-            rate: requests a second.
-            arrivals: `even`, or `poisson` as of independent callers.
+        Arrivals are `even`, or `poisson` as of independent callers.
 
         Raises:
             LoadError: a response was no success.
@@ -232,11 +224,7 @@ def read_wrk(printed: str) -> WrkCounts:
 
 
 def checked(counted: WrkCounts, expected: float) -> WrkCounts:
-    """The counts, if the responses had about the expected size.
-
-    Args:
-        counted: the counts of wrk.
-        expected: the mean size of a response in bytes.
+    """The counts of wrk, if the responses had about the expected mean size in bytes.
 
     Raises:
         LoadError: the size was another one.

@@ -53,11 +53,9 @@ class Names:
     """
 
     def __init__(self, learnt: Iterable[str], forbidden: Iterable[str]) -> None:
-        """Learn.
+        """Learn names as they are written, repeats included.
 
-        Args:
-            learnt: names as they are written, repeats included.
-            forbidden: texts that no invented name may equal, however they are spaced, cased or accented.
+        No invented name may equal a forbidden text, however that is spaced, cased or accented.
         """
         whole: dict[str, list[str]] = defaultdict(list)
         for name in learnt:
@@ -74,13 +72,9 @@ class Names:
         self._forbidden = frozenset(joined(fold(text)) for text in (*forbidden, *common))
 
     def invent(self, chance: random.Random, script: str, words: int = 1, start: str = "") -> str:
-        """One new name.
+        """One new name in a script that was learnt.
 
-        Args:
-            chance: where the draws come from.
-            script: one of those learnt.
-            words: how many it is to have; it may have others where so many are hard to come by.
-            start: what it begins with; its words are counted.
+        It may have other than so many words where those are hard to come by; those of its `start` are counted.
         """
         chain = self._chains[script, words == 1]
         name = start

@@ -15,16 +15,9 @@ _REST: Final = "get_shop, REST"
 
 
 def measure_others(directory: Path, shops: int, heap: str, say: Callable[[str], None]) -> dict[str, tuple[Claim, ...]]:
-    """Run both benchmarks.
+    """Run both benchmarks; their figures by title, those over OpenSearch only where a node can be started.
 
-    Args:
-        directory: stores their indices.
-        shops: the number of invented shops.
-        heap: the heap of the OpenSearch node.
-        say: called with each line of progress.
-
-    Returns:
-        Their figures by title; those over OpenSearch only where a node can be started.
+    The directory stores their indices; `say` is called with each line of progress.
     """
     say(f"MCP and pages, embedded, {shops:,} shops")
     found = {f"MCP and pages, embedded, {shops:,} invented shops": tuple(_tools(mcp_cost.measure(directory, shops)))}

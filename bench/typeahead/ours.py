@@ -47,11 +47,7 @@ class Embedded(System):
     index = f"ours-embedded-v{SCHEMA_VERSION}"
 
     def __init__(self, *, cold: bool) -> None:
-        """Configure the service.
-
-        Args:
-            cold: whether it caches no responses.
-        """
+        """Configure the service; a cold one caches no responses."""
         self.caches_responses = not cold
         self.name = "embedded-cold" if cold else "embedded-warm"
         self.about = _about("embedded engine", cold=cold)
@@ -83,11 +79,7 @@ class SharedNode:
     """One OpenSearch node that several systems share, as two nodes cannot share the data."""
 
     def __init__(self, heap: str) -> None:
-        """Configure the node.
-
-        Args:
-            heap: the heap, as `-Xmx` takes it.
-        """
+        """Configure the node; `heap` is as `-Xmx` takes it."""
         self._heap = heap
         self._users = 0
         self._held = ExitStack()
@@ -115,12 +107,7 @@ class OverOpenSearch(System):
     index = f"ours-opensearch-v{SCHEMA_VERSION}"
 
     def __init__(self, node: SharedNode, *, cold: bool) -> None:
-        """Configure the service.
-
-        Args:
-            node: the shared node.
-            cold: whether it caches no responses.
-        """
+        """Configure the service; a cold one caches no responses."""
         self.caches_responses = not cold
         self.name = "opensearch-cold" if cold else "opensearch-warm"
         self.about = _about("over OpenSearch (one node, one shard), quotas in Redis", cold=cold)
@@ -164,11 +151,7 @@ class OverOpenSearch(System):
 
 
 def ours(heap: str) -> list[System]:
-    """The service with both engines, cold and warm.
-
-    Args:
-        heap: the heap of the OpenSearch node.
-    """
+    """The service with both engines, cold and warm."""
     node = SharedNode(heap)
     return [
         Embedded(cold=True),

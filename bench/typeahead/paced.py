@@ -57,12 +57,7 @@ class Result:
 
 
 def due_times(rate: float, arrivals: str) -> Iterator[float]:
-    """Endless due times in seconds from the start.
-
-    Args:
-        rate: due times a second.
-        arrivals: `even`, or `poisson` with a fixed seed.
-    """
+    """Endless due times in seconds from the start, so many a second: `even`, or `poisson` with a fixed seed."""
     chance = random.Random(_SEED)
     due = 0.0
     while True:

@@ -61,12 +61,7 @@ class Caller:
 
 
 def probe(system: System, port: int, targets: Sequence[str]) -> Sizes:
-    """Ask for some of the targets and read the answers.
-
-    Args:
-        system: who reads them.
-        port: of its server.
-        targets: of which some are taken, evenly.
+    """Ask for some of the targets, taken evenly, and read the answers.
 
     Raises:
         LoadError: an answer was no success, or could not be read as shops.

@@ -88,12 +88,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Unmeasured:
-    """A system without figures.
-
-    Attributes:
-        name: its own.
-        why: it could not run, or failed.
-    """
+    """A system without figures, as it could not run or failed."""
 
     name: str
     why: str

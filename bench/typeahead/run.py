@@ -48,11 +48,7 @@ class Comparison:
     def __init__(self, procedure: Procedure, folder: Path, scratch: Path, inputs: Inputs) -> None:
         """Configure the comparison.
 
-        Args:
-            procedure: how systems are measured.
-            folder: stores the indices for later runs.
-            scratch: for files of this run.
-            inputs: the corpus and the requests.
+        `folder` stores the indices for later runs, `scratch` is for files of this run.
         """
         self._procedure = procedure
         self._folder = folder
@@ -62,13 +58,7 @@ class Comparison:
         self._failed: list[Unmeasured] = []
 
     def measure(self, systems: Sequence[System], shops: int, *, bare: bool) -> Size:
-        """Build, serve and measure all of them.
-
-        Args:
-            systems: all except the bare server.
-            shops: the number of invented shops.
-            bare: whether to measure the bare server; it starts last, when the size of our responses is known.
-        """
+        """Build, serve and measure all systems; the bare server last, when the size of our responses is known."""
         groups = [[one] for one in systems] if self._procedure.apart else [list(systems)]
         results: list[Result] = []
         for group in groups:

@@ -43,12 +43,7 @@ class TypedQuery:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The suggest requests of one person.
-
-    Attributes:
-        requests: one for each keystroke, in order.
-        target: the id of the intended shop.
-    """
+    """The suggest requests of one person, one for each keystroke in order, and the id of the intended shop."""
 
     requests: tuple[TypedQuery, ...]
     target: str
@@ -72,14 +67,9 @@ class LabelledQuery:
 def typing(dev_data: Path, seed: int, count: int, *, invented: int = TARGETS_INVENTED) -> list[TypedQuery]:
     """Suggest requests of hundreds of people who type at the same time, in order of time.
 
-    One person does not type thousands of keys a second, so the sessions of many are interleaved. The list may
-    be repeated: a session that does not end continues at the beginning.
-
-    Args:
-        dev_data: the folder of the development data.
-        seed: the seed.
-        count: the number of requests.
-        invented: the number of invented shops among the targets; no more than the corpus has.
+    One person does not type thousands of keys a second, so the sessions of many are interleaved. The list may be
+    repeated: a session that does not end continues at the beginning. `invented` shops among the targets are no more
+    than the corpus has.
     """
     chance = random.Random(f"at the same time {seed}")
     seconds = count * sum(_KEY_S) / 2 / _TYPISTS

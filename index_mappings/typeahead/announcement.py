@@ -15,12 +15,7 @@ ANNOUNCED_ID: Final = "announced"
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """A generation that is about to be published.
-
-    Attributes:
-        generation: its name.
-        typeahead: the name of the manifest of its typeahead.
-    """
+    """A generation that is about to be published, and the name of the manifest of its typeahead."""
 
     generation: str
     typeahead: str

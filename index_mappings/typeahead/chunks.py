@@ -28,13 +28,7 @@ def chunk_id(name: str, number: int) -> str:
 
 
 def chunk_document(name: str, size: int, data: bytes | memoryview) -> dict[str, Any]:
-    """The document of a chunk.
-
-    Args:
-        name: the name of its file.
-        size: the size of its file, in bytes.
-        data: the chunk's own bytes.
-    """
+    """The document of a chunk; `size` is that of its file, in bytes."""
     return {"file": name, "bytes": size, "data": b64encode(zlib.compress(data, _LEVEL)).decode("ascii")}
 
 
@@ -51,13 +45,9 @@ def file_size(document: Mapping[str, Any]) -> int:
 
 
 def chunk_of(document: Mapping[str, Any], name: str, number: int, size: int) -> bytes:
-    """The bytes of one chunk of a file.
+    """The bytes of one chunk of a file, from its document.
 
-    Args:
-        document: the chunk's document.
-        name: the name of the file.
-        number: the number of the chunk, from 0.
-        size: the size of the file, in bytes.
+    Chunks are numbered from 0; `size` is that of the file, in bytes.
 
     Raises:
         ValueError: the document is damaged, or belongs to another file.

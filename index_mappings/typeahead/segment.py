@@ -129,10 +129,7 @@ def header_bytes(header: Header, size: int) -> bytes:
 
 
 def read_header(data: memoryview) -> Header:
-    """Read the header of a segment.
-
-    Args:
-        data: the whole file. The caller checks its hash.
+    """Read the header of a segment from the whole file, whose hash the caller checks.
 
     Raises:
         ValueError: the data is not a segment, or an array is missing or lies outside the file.

@@ -25,11 +25,8 @@ def project_shop(
 ) -> ShopDocument:
     """The document of a public shop.
 
-    Args:
-        shop: the record.
-        newest_offers: at most HEAD_OFFERS of its offers, newest first.
-        offers_total: the number of its offers.
-        redirects: those between its domain and that of another public shop.
+    `newest_offers` are at most HEAD_OFFERS of its offers, newest first; `redirects` are those between its domain and
+    that of another public shop.
     """
     forms = shop_forms(shop.name, shop.aliases, shop.domain)
     parts = domain_parts(shop.domain)

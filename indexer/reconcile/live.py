@@ -76,14 +76,8 @@ def verify_live(
 ) -> Verified:
     """Check aliases and stamp, then compare the source, if there is one, with the state, and the state with the index.
 
-    Args:
-        sink: where the generation is.
-        states: where its state is.
-        source: the catalogue; it is read whole, and its changes are applied, as following does.
-        options: of the verification.
-        tick: called with the number of documents that were compared since the last call; 0 while the source is read.
-        clock: for stamps.
-        timer: for the rate.
+    The source is read whole, and its changes are applied, as following does. `tick` is called with the number of
+    documents that were compared since the last call; 0 while the source is read.
 
     Raises:
         StateError: nothing is live, or its state is lost; a full build makes a new one.

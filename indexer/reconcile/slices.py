@@ -39,13 +39,8 @@ class Reconciler:
     ) -> None:
         """Store the options; nothing is read yet.
 
-        Args:
-            sink: where the generations are.
-            rate: the largest number of documents a second.
-            rest: the least seconds from the start of one round to the start of the next.
-            on_round: called with the findings of each finished round.
-            clock: for stamps.
-            now: a monotonic clock, in seconds.
+        `rate` is the largest number of documents a second, `rest` the least seconds from the start of one round to the
+        start of the next. `on_round` is called with the findings of each finished round.
         """
         self._sink, self._rate, self._rest = sink, rate, rest
         self._on_round, self._clock, self._now = on_round, clock, now
@@ -61,10 +56,7 @@ class Reconciler:
     def slice(self, state: State, editor: GenerationEditor, check: Callable[[], None]) -> None:
         """Compare, and repair, what the rate allows for the time since the last slice, at most for one second.
 
-        Args:
-            state: of the live generation.
-            editor: of the same generation.
-            check: raises when the lease is lost.
+        `check` raises when the lease is lost.
 
         Raises:
             SinkError: the engine failed, or the lease is lost; the next slice continues from the same position.

@@ -77,11 +77,8 @@ def read_source(
 ) -> Iterator[State]:
     """Read a whole source into a private state, which is removed afterwards; this needs no lease.
 
-    Args:
-        source: the catalogue.
-        known: the state file of the live generation; it is only read, and may change meanwhile.
-        skip_invalid: whether bad records are skipped, as by the build.
-        tick: called after each record.
+    The state file of the live generation, `known`, is only read, and may change meanwhile. `tick` is called after each
+    record.
 
     Raises:
         CatalogueError: it cannot be read, or holds bad records that were not to be skipped.
@@ -98,10 +95,7 @@ def read_source(
 def compare_source(snapshot: State, applier: ChangeApplier, *, repair: bool) -> FaultReport:
     """Compare a snapshot of the source with the state, under the lease.
 
-    Args:
-        snapshot: the state of the source's records.
-        applier: of the live generation and the source's changes; it applies those that arrived meanwhile.
-        repair: whether what was lost is written to the state and the generation.
+    The applier, of the live generation and the source's changes, applies those that arrived meanwhile.
 
     Raises:
         CatalogueError: the changes can't be read.

@@ -35,11 +35,7 @@ How to read the answers:
 
 
 def llms_page(settings: Settings) -> str:
-    """The whole text.
-
-    Args:
-        settings: have the quotas.
-    """
+    """The whole text, with the quotas of the settings."""
     return "\n\n".join((_HEAD, *_access(settings), *_links(), *_tools(), *_more())) + "\n"
 
 

@@ -95,14 +95,8 @@ def build_server(
 ) -> Server[Any]:
     """Make the server of one transport.
 
-    Args:
-        dispatcher: runs the tools.
-        responder: completes the names of shops.
-        version: of the service.
-        make_call: makes the call from the SDK's context.
-        timeout: seconds that a call may take if its transport sets no deadline.
-        traces: begins a span for such a call; None begins none.
-        public_url: the URL of the service's page, without a final slash; hosts show it with the icon.
+    `timeout` is the seconds that a call may take if its transport sets no deadline. `public_url` is the URL of the
+    service's page, without a final slash; hosts show it with the icon.
     """
     tools = [mcp_tool(tool) for tool in dispatcher.tools]
     schemas = {tool.name: tool.input_schema for tool in tools}

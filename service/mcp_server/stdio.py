@@ -56,9 +56,7 @@ def wait_for_index(opening: asyncio.Task[None]) -> ServerMiddleware[Any]:
 async def serve_stdio(server: Server[Any], drain_timeout: float) -> None:
     """Serve until stdin ends and all requests are answered.
 
-    Args:
-        server: the tools, resources and prompts.
-        drain_timeout: seconds without any answer after the end of stdin, after which requests count as lost.
+    After the end of stdin, requests count as lost after `drain_timeout` seconds without any answer.
     """
     with _private_streams() as (stdin, stdout):
         lines = _OutgoingLines(stdout)

@@ -43,13 +43,11 @@ _UNWRITTEN: Final = logging.makeLogRecord({"msg": "call lines could not be writt
 def configure_logging(
     level: str, log_format: LogFormat = "auto", *, exception_text: bool = False, stream: TextIO | None = None
 ) -> None:
-    """Send the log of the whole process to one stream; other handlers are removed.
+    """Send the log of the whole process to one stream, by default standard error; other handlers are removed.
 
-    Args:
-        level: the lowest level of our own lines; lines of libraries are written from warnings on.
-        log_format: `auto` is `console` on a terminal and `json` elsewhere.
-        exception_text: whether messages of libraries and of exceptions are written.
-        stream: standard error unless given.
+    `level` is the lowest of our own lines; lines of libraries are written from warnings on. The format `auto` is
+    `console` on a terminal and `json` elsewhere. `exception_text` says whether messages of libraries and of exceptions
+    are written.
     """
     stream = sys.stderr if stream is None else stream
     readable = log_format == "console" or (log_format == "auto" and stream.isatty())

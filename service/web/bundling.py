@@ -22,11 +22,9 @@ _WORD_OR_SIGN: Final = (re.compile(r"[\w$]"), re.compile(r"[+-]"))
 
 
 def bundled(entry: str, modules: Mapping[str, str]) -> str:
-    """One script of a module and all modules that it imports.
+    """One script of a module, such as `main.js`, and all modules that it imports.
 
-    Args:
-        entry: the module's name, such as `main.js`.
-        modules: sources by name; names are unique, whatever folder an import names.
+    Names of modules are unique, whatever folder an import names.
 
     Raises:
         KeyError: an import names no module.

@@ -38,11 +38,7 @@ _PLAIN: Final = b"text/plain; charset=utf-8"
 
 
 def docs_files(settings: Settings) -> tuple[PageFile, ...]:
-    """All files of the documentation, read from the packages.
-
-    Args:
-        settings: have the quotas that llms.txt states.
-    """
+    """All files of the documentation, read from the packages; llms.txt states the quotas of the settings."""
     return (
         PageFile(DOCS_PATH, "docs", _own("docs.html"), _HTML, POLICY.encode()),
         _asset("docs.js", _own("docs.js"), _SCRIPT),

@@ -15,11 +15,7 @@ RENEW: Final = "SHOP_DIRECTORY_RENEW_GOLDEN"
 def assert_golden(name: str, value: object, *, directory: Path = DIRECTORY, reminder: str = "") -> None:
     """Hold a value against its golden file, or write the file when the environment asks for it.
 
-    Args:
-        name: the file's name, such as `settings.json`.
-        value: any value that JSON holds.
-        directory: where the file is.
-        reminder: what else a change of this value calls for.
+    `reminder` says what else a change of this value calls for.
 
     Raises:
         AssertionError: the value differs or the file is missing; the text says how to renew it.

@@ -1,4 +1,4 @@
-"""Every rule in scope has a test, and every rule that a test names is one.
+"""Every rule has a test, and every rule that a test names is one.
 
 The tests' source is read: the outcome does not depend on which tests were selected to run.
 """
@@ -8,9 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Final
 
-from tests.rules.manifest import CURRENT_SCOPE, read_manifest
-from tests.rules.marks import marks_of_tree
-from tests.rules.proof import disorder, unknown_rules, unproved_rules
+from tests.rules.proof import disorder, marks_of_tree, read_manifest, unknown_rules, unproved_rules
 
 TESTS: Final = Path(__file__).parent.parent
 RULE_ID: Final = re.compile(r"^(I\d+|[A-Z]\d+)(\.[a-z_]+)?$")
@@ -25,8 +23,8 @@ def test_every_rule_that_a_test_names_exists() -> None:
     assert not unknown, unknown
 
 
-def test_every_rule_in_scope_has_a_test_that_asserts() -> None:
-    unproved = unproved_rules(read_manifest(), marks_of_tree(TESTS), CURRENT_SCOPE)
+def test_every_rule_has_a_test_that_asserts() -> None:
+    unproved = unproved_rules(read_manifest(), marks_of_tree(TESTS))
     assert not unproved, unproved
 
 
@@ -47,7 +45,3 @@ def test_every_rule_has_a_scope_and_a_statement_of_its_own() -> None:
     rules = read_manifest()
     assert [rule.id for rule in rules if rule.scope not in SCOPES or not rule.statement.endswith(".")] == []
     assert [text for text, number in Counter(rule.statement for rule in rules).items() if number > 1] == []
-
-
-def test_the_current_scope_is_one_of_the_scopes() -> None:
-    assert CURRENT_SCOPE in SCOPES

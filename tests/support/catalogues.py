@@ -17,12 +17,9 @@ Lines = Iterable[Mapping[str, Any]]
 
 
 def shop(name: str, domain: str | None = None, /, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
-    """A line of `shops`.
+    """A line of `shops`; without a domain, one that has nothing to do with the name.
 
-    Args:
-        name: the display name.
-        domain: without one, a domain that has nothing to do with the name.
-        fields: any field of the record; `categories` may be slugs, or slug and name pairs.
+    `categories` among the other fields may be slugs, or slug and name pairs.
     """
     number = crc32(name.encode("utf-8", "surrogatepass"))
     shop_id = fields.pop("id", None) or f"shop_{domain.replace('.', '_') if domain else number}"
@@ -98,14 +95,7 @@ def write_catalogue(path: Path, shops: Lines) -> Path:
 
 
 def write_catalogue_directory(path: Path, *, shops: Lines, **others: Lines) -> Path:
-    """Write a whole catalogue as a directory of NDJSON files; returns its path.
-
-    Args:
-        path: the directory.
-        shops: the lines of `shops`.
-        others: the lines of coupons, offers, shipping, trust, affiliate_programs, redirects, resource_accounts or
-            categories.
-    """
+    """Write a whole catalogue as a directory of NDJSON files, from the lines of each; returns its path."""
     for kind, lines in {"shops": shops, **others}.items():
         write_catalogue(path / f"{kind}.ndjson", lines)
     return path

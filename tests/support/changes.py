@@ -5,13 +5,7 @@ from typing import Any
 
 
 def upsert(kind: str, record: Mapping[str, Any], version: int) -> dict[str, Any]:
-    """A line that replaces or adds a record.
-
-    Args:
-        kind: the type of the record.
-        record: its fields; a version among them is replaced.
-        version: a greater one is newer.
-    """
+    """A line that replaces or adds a record with another version, of which a greater one is newer."""
     return {"op": "upsert", "type": kind, "record": {**record, "version": version}}
 
 

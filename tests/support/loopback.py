@@ -9,11 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Forwarding(BaseHTTPRequestHandler):
-    """Passes each request of JSON on to another server, and its answer back.
-
-    Attributes:
-        node: that server's host and port.
-    """
+    """Passes each request of JSON on to the server at a host and port, and its answer back."""
 
     node: str
     protocol_version = "HTTP/1.1"

@@ -19,11 +19,7 @@ _PAUSE_S: Final = 0.01
 
 
 class MemoryLock:
-    """The lock that the leases of one sink share, within this process.
-
-    Attributes:
-        owner: the lease that holds it.
-    """
+    """The lock that the leases of one sink share, within this process, and the lease that holds it."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()

@@ -4,14 +4,9 @@ from typing import Any
 
 
 def problem(status: int, code: str, detail: str, *errors: tuple[str, str], title: str | None = None) -> dict[str, Any]:
-    """A whole problem document.
+    """A whole problem document; the title is the code in words unless given.
 
-    Args:
-        status: of HTTP.
-        code: the error code.
-        detail: the sentences for people.
-        errors: field and message of each wrong field; a document without any has no `errors`.
-        title: where it is not the code in words.
+    `errors` are field and message of each wrong field; a document without any has no `errors`.
     """
     document = {
         "type": f"urn:shop-directory:problem:{code}",

@@ -22,14 +22,9 @@ COUPONS: Final = (coupon("SPRING10", "shop_books"), coupon("HIDDEN-5", "shop_hid
 
 @dataclass(frozen=True, slots=True)
 class Reporting:
-    """A service that takes reports, and its queue.
+    """A service that takes reports, the index of its world, its queue, and a token that counts.
 
-    Attributes:
-        base: its URL.
-        index: of its world.
-        token: one that counts.
-        queue: where its reports go.
-        variables: what makes a process on stdio the same service.
+    `variables` make a process on stdio the same service.
     """
 
     base: str

@@ -23,12 +23,7 @@ _ANY_NUMBER: Final = 1_000_000
 class SampleService:
     """The service on the sample, without blocked channels and bounds of transports, so that all of these answer alike.
 
-    Attributes:
-        base: its URL.
-        catalogue: the directory of its catalogue.
-        index: of the embedded engine.
-        token: one that counts.
-        variables: what a process on stdio needs to be the same service.
+    Its token counts; `variables` make a process on stdio the same service.
     """
 
     base: str

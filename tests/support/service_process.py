@@ -43,14 +43,10 @@ class Service:
         options: tuple[str, ...] = (),
         descriptors: str = "",
     ) -> None:
-        """Nothing runs yet.
+        """Nothing runs yet; its log, tokens and reports will be in the folder.
 
-        Args:
-            folder: where it keeps its log, tokens and reports.
-            settings: without their prefix; they come before those that the folder gives, and no wait at its end.
-            module: that is run.
-            options: of `serve`.
-            descriptors: what `ulimit` is given for it; by default it has the limits of the test.
+        The settings, without their prefix, come before those that the folder gives. `descriptors` is what `ulimit` is
+        given for it; by default it has the limits of the test.
         """
         folder.mkdir(parents=True, exist_ok=True)
         (self.port,) = free_ports(1)

@@ -37,11 +37,9 @@ class StdioLines:
 
 @contextmanager
 def stdio_lines(variables: Mapping[str, str], *module: str) -> Iterator[StdioLines]:
-    """Start it; at the end its input is closed, and it must end well without another line.
+    """Start a module with its arguments, by default the service, with more variables in its environment.
 
-    Args:
-        variables: of its environment, in addition to this process's.
-        module: what runs, with its arguments; without one the service.
+    At the end its input is closed, and it must end well without another line.
     """
     command = [sys.executable, "-m", *(module or ("service", "mcp"))]
     environment = {**os.environ, **variables, "PYTHONPATH": str(REPOSITORY)}

@@ -21,16 +21,10 @@ def connect(base: str) -> socket.socket:
 
 
 def exchange(base: str, *pieces: bytes, pause: float = 0.0, finish: bool = False) -> list[Reply]:
-    """Send pieces, one after the other, and read until the service hangs up.
+    """Send pieces, one after the other, and read until the service hangs up; returns the answers in their order.
 
-    Args:
-        base: the service's base URL.
-        pieces: what is sent; the rest is not sent once the service has answered.
-        pause: seconds between two pieces.
-        finish: whether to close the sending side after the last one.
-
-    Returns:
-        The answers in their order; none when the service only hung up.
+    What is left is not sent once the service has answered. `pause` is seconds between two pieces; `finish` closes the
+    sending side after the last one.
 
     Raises:
         AssertionError: the service has not hung up within the bound.

@@ -24,12 +24,7 @@ _HEAP_MB: Final = 12_000
 
 
 class _NodePeer(System):
-    """An engine in a server of Node.
-
-    Attributes:
-        package: the name of the npm package.
-        program: the module that serves it.
-    """
+    """An npm package in a server of Node, and the module that serves it."""
 
     package: ClassVar[str]
     program: ClassVar[str]

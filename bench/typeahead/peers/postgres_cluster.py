@@ -4,7 +4,6 @@ PostgreSQL refuses to run as root, so root lends it an unprivileged user and let
 """
 
 import os
-import pwd
 import signal
 import subprocess
 import tempfile
@@ -14,13 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-import psycopg
-
 from bench.typeahead.system import descendants
-from tests.support.real.process import ProcessError, ServerProcess, free_ports
+from tests.support.real.postgres import answers, as_unprivileged, unprivileged
+from tests.support.real.postgres import make_cluster as initialise
+from tests.support.real.process import ServerProcess, ending_with_input, free_ports
 
 _START_BOUND_S: Final = 60.0
-_ANSWER_BOUND_S: Final = 2
 _END_BOUND_S: Final = 5.0
 _POLL_S: Final = 0.02
 _SETTINGS: Final = {
@@ -42,30 +40,20 @@ _SETTINGS: Final = {
     "full_page_writes": "off",
     "autovacuum": "off",
 }
-# PostgreSQL takes no notice of its standard input: the shell leaves a watcher of it behind and becomes PostgreSQL.
-_END_WITH_INPUT: Final = 'exec 3<&0; (trap "" HUP; read -r _ <&3; kill -INT $$ 2>/dev/null) & exec "$@" 3<&- </dev/null'
 
 
 def make_cluster(programs: Path, data: Path) -> None:
-    """Make an empty cluster.
-
-    Args:
-        programs: the folder of `initdb`.
-        data: does not exist yet.
+    """Make an empty cluster in a folder that does not exist yet, with the `initdb` of another folder.
 
     Raises:
         ProcessError: it could not be made.
     """
     data.mkdir()
     if os.geteuid() == 0:
-        owner = _unprivileged()
+        owner = unprivileged()
         os.chown(data, owner.pw_uid, owner.pw_gid)
         _let_through(data)
-    options = ["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"]
-    command = [*_as_unprivileged(), str(programs / "initdb"), *options, "-D", str(data.resolve())]
-    made = subprocess.run(command, capture_output=True, text=True, check=False, cwd=data)  # noqa: S603 - our own command
-    if made.returncode != 0:
-        raise ProcessError(f"initdb failed:\n{made.stdout}{made.stderr}")
+    initialise(programs, data.resolve(), "--locale=C.UTF-8")
 
 
 @contextmanager
@@ -78,21 +66,13 @@ def running_cluster(programs: Path, data: Path, log: Path) -> Iterator[tuple[str
     (port,) = free_ports(1)
     stated = {**_SETTINGS, "port": str(port)}
     options = [word for name, value in stated.items() for word in ("-c", f"{name}={value}")]
-    server = [
-        *_as_unprivileged(),
-        "sh",
-        "-c",
-        _END_WITH_INPUT,
-        "sh",
-        str(programs / "postgres"),
-        "-D",
-        str(data.resolve()),
-    ]
-    process = ServerProcess(f"PostgreSQL at port {port}", [*server, *options], log)
+    # An interrupt makes it end without waiting for its clients.
+    server = ending_with_input([str(programs / "postgres"), "-D", str(data.resolve()), *options], signal.SIGINT)
+    process = ServerProcess(f"PostgreSQL at port {port}", [*as_unprivileged(), *server], log)
     address = f"host=127.0.0.1 port={port} user=postgres dbname=postgres"
     process.launch()
     try:
-        process.wait_for(lambda: _answers(address), "answering", _START_BOUND_S)
+        process.wait_for(lambda: answers(address), "answering", _START_BOUND_S)
         yield address, process
     finally:
         working = descendants((process.pid,)) if process.running else []
@@ -108,14 +88,6 @@ def server_version(programs: Path) -> str:
     return f"PostgreSQL {output.partition(') ')[2].split()[0]}"
 
 
-def _answers(address: str) -> bool:
-    try:
-        psycopg.connect(address, connect_timeout=_ANSWER_BOUND_S).close()
-    except psycopg.OperationalError:
-        return False
-    return True
-
-
 def _wait_for_end(pids: Sequence[int]) -> None:
     """Wait for the process that watches standard input."""
     end = time.monotonic() + _END_BOUND_S
@@ -129,17 +101,3 @@ def _let_through(folder: Path) -> None:
     for parent in folder.resolve().parents:
         if temporary in parent.parents and not parent.stat().st_mode & 0o001:
             parent.chmod(parent.stat().st_mode | 0o011)
-
-
-def _unprivileged() -> pwd.struct_passwd:
-    try:
-        return pwd.getpwnam("postgres")
-    except KeyError:
-        return pwd.getpwnam("nobody")
-
-
-def _as_unprivileged() -> list[str]:
-    if os.geteuid() != 0:
-        return []
-    user = _unprivileged()
-    return ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups", "--"]

@@ -21,12 +21,8 @@ def running(
 ) -> Iterator[ServerProcess]:
     """A server that answers, and that has ended when the context ends.
 
-    Args:
-        title: its name.
-        command: starts it.
-        port: its port.
-        log: the file of its output.
-        ready: whether the server at a port answers; without one, whether `/suggest` does.
+    `log` is the file of its output. `ready` is asked whether the server at a port answers; by default whether
+    `/suggest` does.
 
     Raises:
         ProcessError: it died, or did not answer in time.

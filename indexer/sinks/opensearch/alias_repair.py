@@ -51,11 +51,6 @@ def alias_drift(client: OpenSearch, prefix: str) -> tuple[str, ...]:
 def repair_aliases(client: OpenSearch, prefix: str, store_of: Callable[[str], TypeaheadStore]) -> None:
     """Lead all aliases to the live generation in one step, and replace its stamp if that names another one.
 
-    Args:
-        client: the client of the cluster.
-        prefix: the prefix of all index names.
-        store_of: returns the store of a generation's typeahead.
-
     Raises:
         SinkError: the repair failed.
     """

@@ -25,12 +25,7 @@ class UnreadableAnswerError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RequestFailure:
-    """Why a request or an operation failed.
-
-    Attributes:
-        status: the HTTP status; None if there was no answer.
-        kind: the type of the error.
-    """
+    """Why a request or an operation failed: the HTTP status, None without an answer, and the type of the error."""
 
     status: int | None
     kind: str
@@ -97,11 +92,7 @@ class BulkOutcome:
 
 
 def bulk_outcome(answer: Mapping[str, Any], count: int) -> BulkOutcome:
-    """Read an answer.
-
-    Args:
-        answer: the engine's answer, with the parts in ANSWER_PARTS.
-        count: the number of operations of the request.
+    """Read the engine's answer to a request of `count` operations; it has the parts in ANSWER_PARTS.
 
     Raises:
         UnreadableAnswerError: it has not one item for each operation.

@@ -68,13 +68,7 @@ def delete_operations(ids: Iterable[str]) -> Iterator[Operation]:
 
 
 def chunks(operations: Iterable[Operation], max_operations: int, max_bytes: int) -> Iterator[Chunk]:
-    """Group operations into chunks.
-
-    Args:
-        operations: any number.
-        max_operations: the highest number of operations of a chunk.
-        max_bytes: the largest size of its body, unless a single operation is larger.
-    """
+    """Group operations into chunks of at most `max_bytes`, unless a single operation is larger."""
     gathered: list[Operation] = []
     size = 0
     for operation in operations:

@@ -24,13 +24,10 @@ class BulkLoader:
     """Writes and removes documents, one call at a time."""
 
     def __init__(self, client: OpenSearch, letters: DeadLetters, pace: Pace = _DEFAULT_PACE) -> None:
-        """Prepare; nothing is sent.
+        """Prepare; nothing is sent. Documents that are refused for good become dead letters.
 
-        Args:
-            client: created with `max_retries=0`, as this class retries, and with a `pool_maxsize` of at least
-                `pace.requests`, as further connections would be opened for each request.
-            letters: receive the documents that are refused for good.
-            pace: bounds of sizes and times.
+        The client was created with `max_retries=0`, as this class retries, and with a `pool_maxsize` of at least
+        `pace.requests`, as further connections would be opened for each request.
         """
         self._client = client
         self._letters = letters
@@ -38,11 +35,7 @@ class BulkLoader:
         self._throttle = Throttle(pace.requests)  # shared by all calls, as an overload outlasts them
 
     def load(self, index: str, documents: Iterable[object]) -> Loaded:
-        """Write documents, replacing those with their ids.
-
-        Args:
-            index: the index's concrete name.
-            documents: any number of documents of the contract's classes, with unique ids; consumed as they are sent.
+        """Write documents of unique ids, replacing those with their ids; they are consumed as they are sent.
 
         Raises:
             IndexLostError: the index is gone, was created again, or has lost all copies of a shard.

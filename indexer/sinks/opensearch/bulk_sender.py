@@ -87,16 +87,7 @@ class BulkSender:
         throttle: Throttle,
         watch: IndexWatch,
     ) -> None:
-        """Prepare; nothing is sent.
-
-        Args:
-            client: does not retry, as this class does.
-            index: the index's concrete name.
-            letters: receive the documents that are refused for good.
-            pace: bounds of sizes and times.
-            throttle: limits the requests in flight.
-            watch: of the same index.
-        """
+        """Prepare; nothing is sent. The client does not retry, as this class does."""
         self._client = client
         self._index = index
         self._letters = letters

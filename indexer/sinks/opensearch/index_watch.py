@@ -34,10 +34,8 @@ class IndexWatch:
     def __init__(self, client: OpenSearch, index: str, lost_after: float = LOST_AFTER_S) -> None:
         """Prepare; nothing is requested.
 
-        Args:
-            client: the client of the cluster.
-            index: the index's concrete name; several, separated by commas, to use `check_health` only.
-            lost_after: the seconds of red health, at every check, after which the index counts as lost.
+        Several index names, separated by commas, serve `check_health` only. An index counts as lost after `lost_after`
+        seconds of red health at every check.
         """
         self._client = client
         self._index = index
@@ -50,8 +48,7 @@ class IndexWatch:
     def verify(self) -> RequestFailure | None:
         """Verify that it is the same index as at the first call: a cluster may create one of the same name by itself.
 
-        Returns:
-            Why that is unknown now; None if it is the same.
+        Returns why that is unknown now; None if it is the same.
 
         Raises:
             IndexLostError: it is another index, or none.
@@ -79,10 +76,7 @@ class IndexWatch:
             self._red_checks = 0
 
     def check_health(self) -> bool:
-        """Check whether the index is red, after a failure that this would explain.
-
-        Returns:
-            Whether it is red; False if that is unknown.
+        """Whether the index is red, after a failure that this would explain; False if that is unknown.
 
         Raises:
             IndexLostError: it was red at every check, for longer than a shard takes to move.

@@ -32,12 +32,9 @@ class OpenSearchLease:
     """A handle on the lease of one prefix in one cluster."""
 
     def __init__(self, client: OpenSearch, prefix: str, ttl: float = TTL_S) -> None:
-        """Prepare; nothing is requested.
+        """Prepare; nothing is requested. The client is also used by a thread; its own timeouts don't matter.
 
-        Args:
-            client: the client of the cluster, also used by a thread; its own timeouts don't matter.
-            prefix: the prefix of all index names.
-            ttl: seconds without a renewal after which others may acquire the lease; it is renewed every third of that.
+        After `ttl` seconds without a renewal others may acquire the lease; it is renewed every third of that.
         """
         # Under a build's load a write waits for seconds in the engine's queue.
         self._store = LeaseStore(client, prefix, timeout=ttl / 3)

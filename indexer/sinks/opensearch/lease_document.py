@@ -72,13 +72,7 @@ class LeaseStore:
     """Reads and writes the document. Every method may raise SinkError; LeaseUnansweredError if a retry may help."""
 
     def __init__(self, client: OpenSearch, prefix: str, timeout: float) -> None:
-        """Prepare; nothing is requested.
-
-        Args:
-            client: the client of the cluster, used by several threads.
-            prefix: the prefix of all index names.
-            timeout: seconds for one request, instead of the client's own timeout.
-        """
+        """Prepare; nothing is requested. `timeout` is the seconds for one request, whatever the client's own is."""
         self._client = client
         self._index = f"{prefix}-{LEASE}"
         self._limits = {"request_timeout": timeout, "timeout": f"{round(timeout * 1000)}ms"}

@@ -40,13 +40,7 @@ class Tenure:
     """A lease that was acquired, until it is lost or released."""
 
     def __init__(self, store: LeaseStore, document: LeaseDocument, began: float) -> None:
-        """Start the renewals.
-
-        Args:
-            store: reads and writes the document.
-            document: the document that was written to acquire the lease.
-            began: `now()` from before that was sent.
-        """
+        """Start the renewals of the written document; `began` is `now()` from before it was sent."""
         self._store = store
         self._document = document
         self._pid = os.getpid()

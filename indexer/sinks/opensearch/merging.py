@@ -24,16 +24,11 @@ _LOG: Final = logging.getLogger(__name__)
 def merge(
     client: OpenSearch, indices: Sequence[str], meanwhile: Callable[[], None], bound: float = MERGE_BOUND_S
 ) -> bool:
-    """Merge, and wait for the end. Readers see no change before the next refresh.
+    """Merge, and wait for the end; readers see no change before the next refresh.
 
-    Args:
-        client: the client of the cluster.
-        indices: concrete names of a generation that no other job writes to.
-        meanwhile: called repeatedly, at least each half second while the cluster answers; its errors are raised.
-        bound: seconds; a merge that takes longer continues in the cluster, but is not waited for.
-
-    Returns:
-        Whether all indices were merged; if not, that is logged.
+    The indices are of a generation that no other job writes to. `meanwhile` is called repeatedly, at least each half
+    second while the cluster answers; its errors are raised. A merge that takes longer than `bound` seconds continues in
+    the cluster, but is not waited for. Returns whether all indices were merged; if not, that is logged.
     """
     deadline = time.monotonic() + bound
     names = ",".join(indices)

@@ -42,12 +42,9 @@ class IncompleteError(OpenSearchException):
 
 
 def retry_transient(request: Callable[[], Answer], failure: str, seconds: float = RETRY_S) -> Answer:
-    """Make a request, and retry it after transient failures.
+    """Make a request, and retry it for some seconds after transient failures.
 
-    Args:
-        request: makes one request; raises the client's errors, or IncompleteError.
-        failure: the beginning of the error's message.
-        seconds: how long to retry.
+    The request raises the client's errors, or IncompleteError. `failure` is the beginning of the error's message.
 
     Raises:
         IndexLostError: an index of the request does not exist.

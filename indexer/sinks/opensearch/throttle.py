@@ -6,18 +6,10 @@ from threading import Condition
 
 
 class Throttle:
-    """A semaphore with a variable limit of at least one.
-
-    Attributes:
-        limit: the current limit.
-    """
+    """A semaphore with a variable limit of at least one."""
 
     def __init__(self, highest: int) -> None:
-        """Begin with the highest limit.
-
-        Args:
-            highest: the highest limit.
-        """
+        """Begin with the highest limit."""
         self._highest = highest
         self.limit = highest
         self._occupied = 0

@@ -71,14 +71,9 @@ class OpenSearchTypeahead:
     def __init__(
         self, client: OpenSearch, prefix: str, generation: str, directory: Path, grace: float = GRACE_S
     ) -> None:
-        """Create the local folder if it is missing.
+        """Create the local folder, of this generation alone, if it is missing.
 
-        Args:
-            client: the client of the cluster.
-            prefix: the prefix of all index names.
-            generation: the generation of the typeahead.
-            directory: the local folder, of this generation alone.
-            grace: seconds for which unneeded files stay in the cluster.
+        Unneeded files stay in the cluster for `grace` seconds.
         """
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.directory = directory
@@ -142,9 +137,7 @@ class OpenSearchTypeahead:
     def damaged(self, manifest_name: str, check: Callable[[], None] = lambda: None) -> tuple[str, ...]:
         """The files of a manifest, including itself, that are missing or damaged in the cluster.
 
-        Args:
-            manifest_name: the manifest.
-            check: called before each chunk; its errors are raised.
+        `check` is called before each chunk; its errors are raised.
 
         Raises:
             OSError: the local folder can't be used.
@@ -221,13 +214,7 @@ class TypeaheadStores:
     """The stores of a cluster's generations, with a local folder for each."""
 
     def __init__(self, client: OpenSearch, prefix: str, folder: Path | None) -> None:
-        """Prepare; nothing is created.
-
-        Args:
-            client: the client of the cluster.
-            prefix: the prefix of all index names.
-            folder: contains their folders; None for a temporary one, until `close`.
-        """
+        """Prepare; nothing is created. `folder` contains their folders; None is a temporary one, until `close`."""
         self._client = client
         self._prefix = prefix
         self._folder = folder

@@ -56,24 +56,16 @@ MAX_NUMBERED: Final = 1 << 31 - POSTING_BITS
 
 
 class Input(NamedTuple):
-    """A segment to be merged.
-
-    Attributes:
-        segment: the segment.
-        removed: a bitmap of the shops that are left out, as in a manifest.
-    """
+    """A segment to be merged, and a bitmap of the shops that are left out, as in a manifest."""
 
     segment: Segment
     removed: bytes = b""
 
 
 def merge(directory: Path, inputs: Sequence[Input], most: int = MAX_NUMBERED) -> SegmentUse:
-    """Write the segment of all current shops of some segments.
+    """Write the segment of all current shops of some segments; no shop is current in two of them.
 
-    Args:
-        directory: the folder of the result, and of unnamed temporary files.
-        inputs: one or more; no shop is current in two of them.
-        most: the maximum number of shops, and of texts, of a segment.
+    `directory` gets the result, and unnamed temporary files. `most` is the maximum number of shops, and of texts.
 
     Raises:
         OSError: it can't be written.

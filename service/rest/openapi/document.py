@@ -63,12 +63,7 @@ _MCP_REFUSALS: Final = (400, 401, 403, 404, 406, 413, 421, 429, 503)
 
 
 def openapi_document(tools: Sequence[Tool[Any]], *, needs_ops_key: bool = False) -> dict[str, Any]:
-    """The whole document.
-
-    Args:
-        tools: the registry.
-        needs_ops_key: whether the operations endpoints need a key.
-    """
+    """The whole document of these tools, and of operations endpoints that may need a key."""
     return with_examples(_without_examples(tools, needs_ops_key=needs_ops_key), recorded())
 
 

@@ -46,12 +46,10 @@ def recorded() -> tuple[Exchange, ...]:
 
 
 def with_examples(document: Schema, exchanges: Iterable[Exchange]) -> Schema:
-    """A copy of the document with examples.
+    """A copy of a document with examples of its requests and answers.
 
-    Args:
-        document: an OpenAPI document without examples of requests and answers.
-        exchanges: the examples. Those of unknown operations are ignored, so that the service still starts, and can
-            record new ones, after an operation was removed.
+    Examples of unknown operations are ignored, so that the service still starts, and can record new ones, after an
+    operation was removed.
     """
     by_operation = {
         name: tuple(group) for name, group in groupby(sorted(exchanges, key=_operation_of), key=_operation_of)

@@ -19,12 +19,7 @@ _LINKED: Final = (
 
 
 def links(answer: Schema, tools: Sequence[Tool[Any]]) -> Schema:
-    """The links of an answer.
-
-    Args:
-        answer: the schema of the answer.
-        tools: the tools that may be linked.
-    """
+    """The links of an answer to these tools."""
     found: dict[str, str] = {}
     for field, pointer in _linked_values(answer, ""):
         found.setdefault(field, pointer)

@@ -40,11 +40,7 @@ OPS_SECURITY_SCHEMES: Final[Schema] = {
 
 
 def operations_paths(*, needs_key: bool) -> Schema:
-    """The paths of the operations endpoints.
-
-    Args:
-        needs_key: whether an operations key is configured.
-    """
+    """The paths of the operations endpoints, which need a key where one is configured."""
     state = (
         "Shop counts and freshness, catalogue sizes, flags, consumers and resource accounts. A part that is "
         "unavailable is reported with its reason, and the status is still 200. The body's JSON Schema "

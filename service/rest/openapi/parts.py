@@ -210,12 +210,7 @@ def headers(*, data: bool = False, quota: bool = False) -> Schema:
 
 
 def problem(status: int, *codes: str) -> Schema:
-    """An error response.
-
-    Args:
-        status: the HTTP status.
-        codes: all codes that the operation can return with it.
-    """
+    """An error response, with all codes that the operation can return with this status."""
     extra: Schema = {}
     match status:
         case 401:

@@ -27,14 +27,7 @@ GENERATION = "20250101t000000000000-abcdef"
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """A generation's files in the cluster.
-
-    Attributes:
-        client: an operator's own.
-        url: of the cluster.
-        prefix: what the index names begin with.
-        store: as the indexer writes.
-    """
+    """A generation's files in the cluster, an operator's own client of it, and the store as the indexer writes."""
 
     client: OpenSearch
     url: str

@@ -40,16 +40,7 @@ _BOUND_S: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Both sides of one prefix.
-
-    Attributes:
-        client: an operator's own.
-        prefix: what all index names begin with.
-        sink, states: the indexer's.
-        backend: the service's.
-        folder: where the service has its files.
-        scratch: for catalogues.
-    """
+    """Both sides of one prefix; `folder` is where the service has its files, `scratch` is for catalogues."""
 
     client: OpenSearch
     prefix: str

@@ -36,12 +36,9 @@ def how_many(in_ci: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement about a record.
+    """One statement about a record; of two the one of the greater version is newer.
 
-    Attributes:
-        type, key: which one.
-        version: of two statements the greater one is newer.
-        record: the record with its version; None when it was deleted.
+    `record` holds the version; it is None when the record was deleted.
     """
 
     type: str

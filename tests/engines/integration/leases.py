@@ -34,11 +34,8 @@ _TURN_S: Final = 0.01
 class LeaseLocation:
     """Where a lease is asked for, as arguments that a process can be given.
 
-    Attributes:
-        kind: embedded or opensearch.
-        target: the index directory, or the cluster's URL.
-        prefix: what index names begin with.
-        ttl: seconds that a lease lasts without renewal; the embedded one has no such limit.
+    `target` is the index directory or the cluster's URL; `ttl` the seconds that a lease lasts without renewal, which
+    the embedded one does not limit.
     """
 
     kind: str

@@ -30,12 +30,7 @@ _LONGEST: Final = 64
 
 @dataclass
 class RecordedQueries:
-    """The engine's queries, and how often each kind was made.
-
-    Attributes:
-        made: names of the methods that made one, in order.
-        by_distance: texts that were searched for by distance.
-    """
+    """The engine's queries: the methods that made one, in order, and the texts searched for by distance."""
 
     made: list[str] = field(default_factory=list)
     by_distance: list[str] = field(default_factory=list)

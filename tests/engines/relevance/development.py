@@ -27,12 +27,9 @@ _PLENTY: Final = QuotaClass(1_000_000_000, 1_000_000_000, 0)
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The figures of one engine.
+    """The figures of one engine, kind by kind of query.
 
-    Attributes:
-        suggest: /suggest, kind by kind.
-        find: find_shop, kind by kind.
-        keystrokes: the mean number of keystrokes until the target is among the first eight of /suggest.
+    `keystrokes` is the mean number until the target is among the first eight of /suggest.
     """
 
     suggest: Mapping[str, Quality]

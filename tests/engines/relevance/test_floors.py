@@ -41,6 +41,7 @@ def _assert_floors(report: Report) -> None:
 async def test_both_engines_answer_the_development_queries_equally_and_above_the_floors(
     dev_data: Path, opensearch_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Takes over half a minute: a floor of 0.97 needs all queries of a kind, and each is asked of both engines."""
     # As `make relevance` measures, which has no test run's quotas.
     monkeypatch.delenv("SHOP_DIRECTORY_QUOTA_ANONYMOUS")
     async with embedded_engine(dev_data, tmp_path) as backend:

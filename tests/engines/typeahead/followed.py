@@ -49,14 +49,7 @@ class Followed:
     def __init__(
         self, root: Path, shops: Sequence[ShopDocument], small_shops: int = 2, merging: BackgroundMerging | None = None
     ) -> None:
-        """Build it.
-
-        Args:
-            root: its files are in a folder below.
-            shops: those of the build.
-            small_shops: as of `TypeaheadEditor`.
-            merging: the same; None for none.
-        """
+        """Build it of these shops."""
         self.directory, self._plain = root / "typeahead", root / "plain"
         self._plain.mkdir(parents=True)
         self.store = LocalStore(self.directory)

@@ -73,13 +73,7 @@ class Segmented:
     def __init__(
         self, directory: Path, shops: Iterable[ShopDocument], categories: Iterable[CategoryEntry] = ()
     ) -> None:
-        """Take the first shops.
-
-        Args:
-            directory: of the files.
-            shops: they are one segment.
-            categories: of the manifest.
-        """
+        """Take the first shops, which are one segment."""
         self.directory = directory
         self.categories = tuple(categories)
         self.shops = {shop.id: shop for shop in shops}

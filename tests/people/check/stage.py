@@ -26,7 +26,7 @@ from tests.support.callers import issue
 COMMIT: Final = "0123456789abcdef0123456789abcdef01234567"
 BUILT_AT: Final = "2026-11-21T09:30:00Z"
 OPS_KEY: Final = "an-operations-key-of-these-tests"
-# Shops of the sample that are under review (indexer/sample/hidden_shops.py).
+# Shops of the sample that are under review (indexer/sample/shops.ndjson).
 UNDER_REVIEW: Final = ("quillomere.internal", "shop_quillomere", "zathrune.internal")
 _BASE: Final = "http://127.0.0.1"
 _START_BOUND_S: Final = 20.0

@@ -4,7 +4,7 @@ import ast
 
 from shop_directory.conformance.all_rules import RULES, UNSEEN
 from tests.people.check.broken import BREAKAGES
-from tests.rules.manifest import read_manifest
+from tests.rules.proof import read_manifest
 from tests.support.real.sources import REPOSITORY
 
 CHECK = REPOSITORY / "shop_directory" / "conformance"

@@ -19,14 +19,7 @@ _CODES: Final = "Exit codes: "
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """An option or argument.
-
-    Attributes:
-        names: as they are typed; an argument's name in capitals.
-        kind: what its value is: `flag`, `text`, `float` ...
-        default: as help shows it; empty where there is none.
-        help: what it is for.
-    """
+    """An option or argument: its names as they are typed, its default and help as help shows them."""
 
     names: tuple[str, ...]
     kind: str
@@ -36,16 +29,10 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """One command, or the program, or a group of commands.
+    """One command, or the program, or a group of commands, by its words, such as `shop-directory index build`.
 
-    Attributes:
-        words: what calls it, such as `shop-directory index build`.
-        summary: its first sentence.
-        paragraphs: what it says more, without examples and exit codes.
-        examples: command lines.
-        codes: the meaning of each exit code; empty for groups.
-        parameters: without `--help` and those of completion.
-        is_group: whether it has commands of its own.
+    `paragraphs` are those behind the summary without examples and exit codes, `parameters` those without `--help` and
+    completion. Groups have no codes.
     """
 
     words: str

@@ -23,12 +23,7 @@ PROGRAMS: Final = Path(sys.executable).parent
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """How a run of the program ended.
-
-    Attributes:
-        code: its exit code.
-        out, err: what it printed.
-    """
+    """How a run of the program ended: its exit code, and what it printed."""
 
     code: int
     out: str
@@ -62,7 +57,7 @@ def run(folder: Path, *words: str, **variables: str) -> Done:
 
 def fill(folder: Path) -> None:
     """Put a catalogue, its index in two generations, a token and two claimed re-checks where the program looks."""
-    shutil.copytree(SAMPLE, folder / "my-shops", ignore=shutil.ignore_patterns("*.py", "__pycache__", "README.md"))
+    shutil.copytree(SAMPLE, folder / "my-shops", ignore=shutil.ignore_patterns("README.md"))
     (folder / "changes.ndjson").write_text("")
     (folder / "shops.csv").write_text("name,website,category\nLamp House,lamp-house.example,Lighting\n")
     (folder / "list.csv").write_text("Firma;URL;Category\nLamp House;lamp-house.example;Lighting\n")

@@ -21,13 +21,9 @@ BOUND_S: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Where containers' commands run.
+    """Where containers' commands run: a clean folder, with a log for each command.
 
-    Attributes:
-        installed: the image's programs.
-        services: the composition's.
-        stands_for: the replacement of each text, the longer ones first.
-        folder: clean; a log for each command.
+    `stands_for` is the replacement of each text, the longer ones first.
     """
 
     installed: Installed

@@ -60,7 +60,7 @@ def machine(installed: Installed, tmp_path: Path, opensearch_url: str) -> Iterat
     }
     for name in ("state", "run", "cache"):
         (tmp_path / name).mkdir(mode=0o750)
-    shutil.copytree(SAMPLE, tmp_path / "catalogue", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    shutil.copytree(SAMPLE, tmp_path / "catalogue")
     services = composition(INDEX_PREFIX=prefix)["services"]
     yield Machine(installed, services, stands_for, tmp_path)
     delete_indices([opensearch_url], prefix)
@@ -93,6 +93,7 @@ def found(reply: Reply) -> list[Any]:
 @pytest.mark.redis
 @pytest.mark.rule("I73", "I74")
 def test_the_commands_of_the_containers_do_what_they_should_in_clean_folders(machine: Machine) -> None:
+    """Takes over a minute, half of it for the image's machine code: seven commands are run, in their order."""
     made = machine.run(machine.command("secrets"), machine.environment("secrets"))
     assert (made.returncode, made.stdout, made.stderr) == (0, "", "")
     secret_files = {path.name: path.read_text(encoding="utf-8") for path in (machine.folder / "run").iterdir()}

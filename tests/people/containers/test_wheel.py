@@ -12,6 +12,7 @@ import pytest
 
 from tests.people.containers.building import BOUND_S, Installed, build_wheel, copy_sources, install, run
 from tests.support.real.sources import REPOSITORY
+from tests.support.sample import SAMPLE
 
 COMMIT: Final = "3f786850e387550fdab836ed7e6dc881de23001b"
 BUILT_AT: Final = "2026-11-21T09:30:00Z"
@@ -63,10 +64,19 @@ def versions(installed: Installed, folder: Path, *variables: dict[str, str]) -> 
     return [tuple(json.loads(line)) for line in done.stdout.splitlines()]
 
 
+@pytest.fixture(scope="module")
+def stamped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a wheel that was made with commit and time."""
+    folder = tmp_path_factory.mktemp("stamped")
+    build_wheel(copy_sources(folder), folder / "wheels", **GIVEN)
+    return folder / "wheels"
+
+
 @pytest.mark.rule("I74", "I75")
-def test_a_wheel_made_with_commit_and_time_answers_version_and_the_environment_comes_first(tmp_path: Path) -> None:
-    build_wheel(copy_sources(tmp_path), tmp_path / "wheels", **GIVEN)
-    installed = install(tmp_path / "wheels", tmp_path / "target")
+def test_a_wheel_made_with_commit_and_time_answers_version_and_the_environment_comes_first(
+    stamped: Path, tmp_path: Path
+) -> None:
+    installed = install(stamped, tmp_path / "target")
     other = {"SHOP_DIRECTORY_COMMIT": "0" * 40, "SHOP_DIRECTORY_BUILT_AT": "2030-01-31T00:00:00Z"}
     # An image made without build arguments has them in its environment, empty.
     empty = {"SHOP_DIRECTORY_COMMIT": "", "SHOP_DIRECTORY_BUILT_AT": ""}
@@ -112,9 +122,8 @@ def test_a_build_with_half_of_the_stamp_or_a_wrong_one_fails(tmp_path: Path, giv
     assert not list(tmp_path.glob("wheels/*"))
 
 
-def test_a_wheel_holds_every_file_of_the_page_and_of_the_docs(tmp_path: Path) -> None:
-    build_wheel(copy_sources(tmp_path), tmp_path / "wheels")
-    (wheel,) = (tmp_path / "wheels").glob("*.whl")
+def test_a_wheel_holds_every_file_of_the_page_the_docs_and_the_sample(stamped: Path) -> None:
+    (wheel,) = stamped.glob("*.whl")
     web = REPOSITORY / "service" / "web"
     folders = tuple(f"service/web/{folder}/" for folder in ("page", "widget", "site"))
     with ZipFile(wheel) as archive:
@@ -124,4 +133,5 @@ def test_a_wheel_holds_every_file_of_the_page_and_of_the_docs(tmp_path: Path) ->
         f"{folder}{file.name}": file.read_bytes() for folder in folders for file in (REPOSITORY / folder).iterdir()
     }
     docs = {f"service/web/reference/{file.name}" for file in (web / "reference").iterdir()}
-    assert docs | {"service/rest/openapi/examples.json"} <= names
+    sample = {f"indexer/sample/{file.name}" for file in SAMPLE.glob("*.ndjson")}
+    assert docs | sample | {"service/rest/openapi/examples.json"} <= names

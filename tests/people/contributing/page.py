@@ -3,28 +3,23 @@
 The page is the one list of these tests; nothing here repeats it.
 """
 
-import ast
 import re
 from dataclasses import dataclass
 from typing import Final
 
 from tests.people.docs.pages import BY_PATH
-from tests.support.real.sources import REPOSITORY
 
 PAGE: Final = BY_PATH["CONTRIBUTING.md"]
 _ROW: Final = re.compile(r"^\| `(tests/[\w/]+\.py::\w+)` \| (.+) \|$", re.MULTILINE)
-_NAMED: Final = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 _COMMAND: Final = re.compile(r"`((?:make|python -m) [^`]+)`")
 _CHAPTER: Final = re.compile(r"^## (A new \w+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A test that fails until its part of an addition is done.
+    """A test, as pytest takes it, that fails until its part of an addition is done.
 
-    Attributes:
-        test: the file and the test's name, as pytest takes them.
-        commands: what makes its part again; empty where a person has to write it.
+    `commands` make its part again; there are none where a person has to write it.
     """
 
     test: str
@@ -34,25 +29,6 @@ class Guard:
 def additions() -> dict[str, tuple[Guard, ...]]:
     """The guards of each addition, by the title of its chapter."""
     return {title: tuple(_guards(text)) for title, text in _CHAPTER.findall(PAGE.text)}
-
-
-def guards(title: str) -> tuple[Guard, ...]:
-    """The guards of one addition."""
-    return additions()[title]
-
-
-def named_tests() -> list[tuple[str, str]]:
-    """File and name of every test on the page, in rows and in prose."""
-    return _NAMED.findall(PAGE.text)
-
-
-def is_there(file: str, name: str) -> bool:
-    """Whether a file of the repository has a test of this name."""
-    path = REPOSITORY / file
-    if not path.is_file():
-        return False
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    return any(isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) and one.name == name for one in tree.body)
 
 
 def _guards(text: str) -> list[Guard]:

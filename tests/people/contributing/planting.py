@@ -25,11 +25,7 @@ _BOUND_S: Final = 120
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A copy of all tracked files, with the programs of the tests.
-
-    Attributes:
-        root: where it is.
-    """
+    """A copy of all tracked files, with the programs of the tests."""
 
     root: Path
 
@@ -52,9 +48,7 @@ class Copy:
     def failing(self, tests: Iterable[str], *, renew: bool = False) -> set[str]:
         """Which of these tests fail in the copy, for any of their parameters.
 
-        Args:
-            tests: as pytest takes them.
-            renew: whether golden files are written again, as `make golden` does.
+        `renew` writes golden files again, as `make golden` does.
         """
         options = ("-p", "no:cacheprovider", "--quiet", "--tb=no", "-rfE")
         more = {RENEW: "1"} if renew else {}
@@ -69,10 +63,6 @@ class Copy:
     def golden(self, name: str) -> Any:  # noqa: ANN401 - any JSON value
         """What a golden file holds."""
         return json.loads((self.root / "tests" / "golden" / name).read_text(encoding="utf-8"))
-
-    def checked(self, file: str) -> str:
-        """What the checker of types says of a file."""
-        return self._run(["mypy", file]).stdout
 
     def printed(self, module: str, *words: str) -> str:
         """What a module of the copy prints; it must end well."""

@@ -23,13 +23,8 @@ from service.auth.opening import open_tokens
 from service.parts import open_limiter, open_search
 from service.reports.opening import open_queue
 from service.settings.service import Settings
-from tests.people.contributing.page import guards
-from tests.people.contributing.planting import Copy
 from tests.support.real.sources import REPOSITORY
 
-TITLE: Final = "A new backend"
-OPENING: Final = "service/auth/opening.py"
-STORE: Final = "LinesTokenStore"
 SETTINGS: Final = ("engine", "token_store", "reports", "limiter")
 # What the suite of each setting runs on, and what it calls each choice; "cluster" is Redis once more, and "index only"
 # the embedded engine while it has no texts for suggest requests open.
@@ -120,35 +115,3 @@ def _packages_of(module: str) -> set[str]:
 def test_a_setting_describes_every_choice_that_it_has(setting: str) -> None:
     described = set(re.findall(r"\w+", Settings.model_fields[setting].description or ""))
     assert choices(setting) - described == set()
-
-
-@pytest.fixture
-def planted(copy: Copy) -> Copy:
-    """Every kind has one more choice; that of the token store is opened, and lacks a method."""
-    lines = Path(__file__).with_name("lines.py").read_text(encoding="utf-8")
-    copy.write("service/auth/lines.py", lines)
-    copy.replace(
-        "shop_directory/settings/locations.py", '"embedded", "opensearch"]', '"embedded", "opensearch", "lines"]'
-    )
-    copy.replace("service/settings/service.py", '["memory", "redis"]', '["memory", "redis", "lines"]')
-    for file in ("service/settings/stores.py", "service/reports/opening.py"):
-        copy.replace(file, '["embedded", "redis"]', '["embedded", "redis", "lines"]')
-    copy.put_behind(OPENING, '    REDIS = "redis"\n', '    LINES = "lines"\n')
-    copy.put_behind(
-        OPENING, "from service.auth.protocol import TokenStore\n", f"from service.auth.lines import {STORE}\n"
-    )
-    asked = "    if kind is TokenStoreKind.SQLITE:\n"
-    copy.replace(OPENING, asked, f"    if kind is TokenStoreKind.LINES:\n        return {STORE}()\n{asked}")
-    return copy
-
-
-def test_every_test_that_the_page_names_fails_until_its_part_is_done(planted: Copy) -> None:
-    tests = {guard.test for guard in guards(TITLE)}
-    assert planted.failing(tests) == tests
-
-
-def test_a_backend_that_lacks_a_method_is_refused_by_the_checker_of_types(planted: Copy) -> None:
-    printed = planted.checked(OPENING)
-    assert f'error: Incompatible return value type (got "{STORE}", expected "TokenStore")' in printed
-    assert f'note: "{STORE}" is missing following "TokenStore" protocol member:' in printed
-    assert printed.splitlines()[2].endswith("note:     close")

@@ -4,22 +4,11 @@ import re
 import tomllib
 from typing import Final
 
-import tests.people.contributing.test_backends
-import tests.people.contributing.test_fields
-import tests.people.contributing.test_indices
-import tests.people.contributing.test_rules
-import tests.people.contributing.test_tools
-from tests.people.contributing.page import PAGE, additions, is_there, named_tests
+from tests.people.contributing.page import PAGE
 from tests.people.docs.pages import BY_PATH
+from tests.rules.proof import marks_of_tree
 from tests.support.real.sources import REPOSITORY
 
-PLANTED: Final = {
-    tests.people.contributing.test_backends.TITLE,
-    tests.people.contributing.test_fields.TITLE,
-    tests.people.contributing.test_indices.TITLE,
-    tests.people.contributing.test_rules.TITLE,
-    tests.people.contributing.test_tools.TITLE,
-}
 CHANGES: Final = BY_PATH["CHANGELOG.md"].text
 MOST_LINES: Final = 150
 _RELEASE: Final = re.compile(r"^## \[?(Unreleased|\d+\.\d+\.\d+)\]?(?: - (\d{4}-\d{2}-\d{2}))?$", re.MULTILINE)
@@ -27,21 +16,11 @@ _KINDS: Final = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security
 
 
 def test_every_test_that_is_named_is_there() -> None:
-    named = named_tests()
-    assert len(named) > len(PLANTED)
-    assert [f"{file}::{name}" for file, name in named if not is_there(file, name)] == []
-
-
-def test_a_test_that_is_not_there_is_found_out() -> None:
-    assert is_there("tests/people/contributing/test_page.py", "test_a_test_that_is_not_there_is_found_out")
-    assert not is_there("tests/people/contributing/test_page.py", "test_nothing")
-    assert not is_there("tests/people/contributing/test_nothing.py", "test_nothing")
-
-
-def test_every_addition_is_planted_and_names_tests_that_force_the_rest_of_it() -> None:
-    found = additions()
-    assert found.keys() == PLANTED
-    assert [title for title, guards in found.items() if not guards] == []
+    tests = marks_of_tree(REPOSITORY / "tests").tests
+    there = {(test.location.split(":")[0], test.location.split(" ")[-1]) for test in tests}
+    named = set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE.text))
+    assert named
+    assert named - there == set()
 
 
 def test_the_page_is_short() -> None:

@@ -25,15 +25,7 @@ _VARIABLE: Final = re.compile(r"\$\{(?:env:)?([A-Z_]+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One server of a snippet: over HTTP it has a URL, over stdio a command.
-
-    Attributes:
-        block: where it stands.
-        url: with the host of the page.
-        headers: sent with every request.
-        command: a program and its arguments.
-        variables: of the program.
-    """
+    """One server of a snippet: over HTTP it has a URL and headers, over stdio a command with variables."""
 
     block: Block
     url: str = ""

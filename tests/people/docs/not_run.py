@@ -35,7 +35,7 @@ class NotRun:
 
 
 NOT_RUN: Final = (
-    NotRun("", "make test", _CI, ".ci/run calls it"),
+    NotRun("", "make test", _CI, ".ci/run runs these tests"),
     NotRun("", "make check", "CI calls it just before the tests", ".ci/run"),
     NotRun("", "make relevance", "asks for the development data", "tests/engines/relevance"),
     NotRun("", "make bench", _HOURS, "tests/unit/bench"),
@@ -89,13 +89,7 @@ NOT_RUN: Final = (
 
 @dataclass(frozen=True, slots=True)
 class RunBy:
-    """The blocks of one language on a page that a test file of their subject runs.
-
-    Attributes:
-        page: where they stand.
-        language: that of the blocks.
-        test: the file, below the repository; it names the page.
-    """
+    """The blocks of one language on a page that the test file of their subject, which names the page, runs."""
 
     page: str
     language: str

@@ -21,13 +21,9 @@ _NOT_IN_AN_ANCHOR: Final = re.compile(r"[^\w -]")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block of code.
+    """A block of code on a page, by the page's path below the repository and its first line, from 1.
 
-    Attributes:
-        page: the page's path below the repository.
-        line: its first line on the page, from 1.
-        language: the first word behind the fence, empty without one; an indented block is the shell's.
-        text: what stands in it.
+    The language is the first word behind the fence, empty without one; an indented block is the shell's.
     """
 
     page: str

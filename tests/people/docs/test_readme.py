@@ -58,10 +58,11 @@ def calls() -> dict[str, str]:
 @pytest.mark.rule("I1", "I2", "I68", "I78")
 @pytest.mark.opensearch
 @pytest.mark.redis
-@pytest.mark.timeout(600)  # some forty commands, each a process
+@pytest.mark.timeout(600)
 def test_the_readme_and_what_it_leads_to_can_be_typed_from_the_first_command_to_the_last(
     make_world: MakeWorld, source: Path, opensearch_url: str, redis_url: str, own_prefix: str, tmp_path: Path
 ) -> None:
+    """Takes most of a minute: some forty commands run one after the other, each in a process of its own."""
     world = make_world(
         cloned=False,
         stands_for={

@@ -32,19 +32,8 @@ _WAIT: Final = re.compile(r"(?<=Try again in )\d+(?= seconds)")
 class Asking:
     """How an exchange is had.
 
-    Attributes:
-        operation: the operationId.
-        name: of the example.
-        summary: of the example.
-        base: the service.
-        method: of HTTP.
-        path: with its query.
-        body: sent as it is.
-        headers: in addition to those that name JSON.
-        shown: what the example says was asked.
-        times: how often it is asked; the last answer is the example.
-        only: the metrics that remain of a text.
-        gate: the fuse of the gate, which is set meanwhile.
+    It is asked `times` times, and the last answer is the example of that name; `shown` is what the example says was
+    asked, `only` the metrics that remain of a text. The fuse of the gate is set meanwhile.
     """
 
     operation: str

@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator, validate
 
 from service.rest.openapi.document import openapi_document
-from service.rest.openapi.examples import Exchange, recorded, with_examples
+from service.rest.openapi.examples import Exchange, with_examples
 from service.tools.registry import REGISTRY
 from tests.people.docs_in_service.recording import FILE, written
 from tests.support.sample import SAMPLE, records
@@ -22,13 +22,7 @@ STALE: Final = f"{FILE.name} is not what the service answers; renew it by `make 
 
 
 @pytest.mark.rule("I84", "I42")
-@pytest.mark.parametrize("operation", OPERATIONS)
-def test_an_example_is_what_the_service_answers(answered: tuple[Exchange, ...], operation: str) -> None:
-    now, then = ([each for each in of if each.operation == operation] for of in (answered, recorded()))
-    assert now == then, STALE
-
-
-def test_the_file_is_written_as_the_command_writes_it(answered: tuple[Exchange, ...]) -> None:
+def test_the_examples_are_what_the_service_answers(answered: tuple[Exchange, ...]) -> None:
     assert FILE.read_text(encoding="utf-8") == written(answered), STALE
 
 

@@ -23,14 +23,10 @@ _VERSION: Final = "2025-11-25"
 
 
 def try_command(command: Path, folder: Path) -> dict[str, Any]:
-    """Index the sample, serve it, and call it over stdio.
+    """Index the sample in an empty folder, serve it, and call it over stdio, with the installed `shop-directory`.
 
-    Args:
-        command: the installed `shop-directory`.
-        folder: an empty one, in which everything runs.
-
-    Returns:
-        The body of `/suggest?q=lum`, and the structured result of the same search over stdio, as `suggest` and `found`.
+    Returns the body of `/suggest?q=lum`, and the structured result of the same search over stdio, as `suggest` and
+    `found`.
 
     Raises:
         subprocess.CalledProcessError: a command failed.

@@ -37,12 +37,3 @@ def test_what_both_sides_read_is_the_same_setting() -> None:
     shared = service.keys() & indexer.keys()
     assert {"engine", "data_dir", "opensearch_urls", "opensearch_password", "index_prefix"} <= shared
     assert [name for name in shared if repr(service[name]) != repr(indexer[name])] == []
-
-
-def test_a_default_on_the_page_is_the_one_in_effect() -> None:
-    defaults = dict(re.findall(r"^\| `(SHOP_DIRECTORY_\w+)`[^|]* \| [^|]* \| ([^|]*) \|", PAGE, re.MULTILINE))
-    assert defaults["SHOP_DIRECTORY_PORT"] == "`8080`"
-    assert defaults["SHOP_DIRECTORY_OPENSEARCH_REPLICAS"] == "`auto`"
-    assert defaults["SHOP_DIRECTORY_OPENSEARCH_PASSWORD"] == "none"
-    assert defaults["SHOP_DIRECTORY_MOST_SHRINK"] == "`0.2`"
-    assert defaults["SHOP_DIRECTORY_OPENSEARCH_VERIFY"] == "`true`"

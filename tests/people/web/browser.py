@@ -35,15 +35,9 @@ _FOUND_NOWHERE: Final = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """What a visitor looks at the page with.
+    """What a visitor looks at the page with, in CSS pixels.
 
-    Attributes:
-        width: in CSS pixels.
-        height: in CSS pixels.
-        dark: whether they like dark pages.
-        still: whether they asked for less motion.
-        touch: whether they point with fingers.
-        scripts: whether their browser runs any.
+    `still` asks for less motion, `touch` points with fingers, and `scripts` runs any.
     """
 
     width: int = 1280
@@ -108,25 +102,14 @@ class Visitor:
     """Opens pages, each in a context of its own: no cookies, storage or cache; reports what was wrong at the end."""
 
     def __init__(self, browser: Browser) -> None:
-        """Nothing is open yet.
-
-        Args:
-            browser: that runs.
-        """
+        """Nothing is open yet."""
         self._browser = browser
         self._open: list[tuple[BrowserContext, Watch]] = []
 
     async def visit(
         self, base: str, path: str = "/", screen: Screen = DESKTOP, *, announced: Collection[int] = ()
     ) -> tuple[Page, Watch]:
-        """Go to an address of the service.
-
-        Args:
-            base: the service's URL.
-            path: with its query string.
-            screen: what it is looked at with.
-            announced: statuses that the test is about, and `CUT`.
-        """
+        """Go to an address of the service; `announced` are statuses that the test is about, and `CUT`."""
         page, watch = await self.arrive(base, screen, announced=announced)
         await page.goto(f"{base}{path}")
         return page, watch

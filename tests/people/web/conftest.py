@@ -18,12 +18,7 @@ from tests.support.served import served
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A service with the page.
-
-    Attributes:
-        base: its URL.
-        token: one that counts.
-    """
+    """A service with the page, and a token that counts."""
 
     base: str
     token: str

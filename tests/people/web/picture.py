@@ -25,12 +25,7 @@ _SHOP: Final = "/?shop=kiefernhaus.internal&country=DE"
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One picture.
-
-    Attributes:
-        screen: that it shows.
-        prepare: what a visitor does first, from the start on.
-    """
+    """A screen, and what a visitor does first, from the start on."""
 
     screen: Screen
     prepare: Callable[[Page, SampleService], Awaitable[None]]

@@ -12,12 +12,7 @@ TWO_FRAMES: Final = "new Promise((done) => requestAnimationFrame(() => requestAn
 
 
 async def shown(page: Page, view: str) -> Locator:
-    """Wait until a view stands there whole; returns it.
-
-    Args:
-        page: looked at.
-        view: start, results, category, shop or error.
-    """
+    """Wait until a view (start, results, category, shop or error) stands there whole; returns it."""
     main = page.locator("#view")
     await expect(main).to_have_attribute("data-view", view)
     await expect(main).not_to_have_attribute("aria-busy", "true")

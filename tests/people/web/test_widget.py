@@ -20,12 +20,7 @@ pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """A page of another origin that shows the widget.
-
-    Attributes:
-        base: its origin.
-        service: the service that it asks.
-    """
+    """The origin of a page that shows the widget of a service of another origin."""
 
     base: str
     service: str

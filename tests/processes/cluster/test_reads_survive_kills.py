@@ -41,13 +41,7 @@ pytestmark = pytest.mark.slow
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """The service over the cluster.
-
-    Attributes:
-        base: its URL.
-        token: one that counts.
-        known: the right answers.
-    """
+    """The service over the cluster, a token that counts, and the right answers."""
 
     base: str
     token: str

@@ -46,11 +46,7 @@ _SEGMENT: Final = re.compile(r"[0-9a-f]{32}")
 class Location:
     """An engine's index, the states that belong to it, and a directory for temporary files.
 
-    Attributes:
-        kind: embedded or opensearch.
-        target: the index directory, or the cluster's URL.
-        prefix: what all index names begin with.
-        folder: holds the states and the temporary files.
+    `target` is the index directory or the cluster's URL; `folder` holds the states and the temporary files.
     """
 
     kind: str

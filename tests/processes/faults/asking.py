@@ -26,14 +26,9 @@ _NUMBERS: Final = count()
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A row of the matrix.
+    """A row of the matrix, on a transport: rest, suggest, probe, or mcp of an era.
 
-    Attributes:
-        name: of the row.
-        transport: rest, suggest, probe or mcp.
-        tool: or path.
-        arguments: those of a report are made for each report.
-        era: of MCP.
+    `tool` may be a path; the arguments of a report are made for each report.
     """
 
     name: str
@@ -132,13 +127,7 @@ class Asker:
     """Asks one service all questions, and remembers what became of each report."""
 
     def __init__(self, base: str, known: Issued, new: Issued) -> None:
-        """Ask a service.
-
-        Args:
-            base: its URL.
-            known: a token.
-            new: a token that it has not seen.
-        """
+        """Ask a service with a token that it knows, and with one that it has not seen."""
         self._base = base
         self._known = known
         self._new = new
@@ -146,12 +135,7 @@ class Asker:
         self.sent: set[ReportKey] = set()
 
     def ask(self, questions: Sequence[Question], *, with_known: bool = False) -> dict[str, Answer]:
-        """Ask all together, each report another one.
-
-        Args:
-            questions: no two of a name.
-            with_known: ask all with the known token.
-        """
+        """Ask all, no two of a name, together, each report another one."""
         tokens = [self._known if with_known or not one.is_of_a_new_token else self._new for one in questions]
         reports = [self._report(*one) for one in zip(questions, tokens, strict=True)]
         with ThreadPoolExecutor(len(questions)) as pool:

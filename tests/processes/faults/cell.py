@@ -27,12 +27,9 @@ class Cell:
     """One fault, and all that is asked about it."""
 
     def __init__(self, asker: Asker, declared: Mapping[str, str], *, both_eras: bool) -> None:
-        """Make ready.
+        """Make ready; `declared` is by question what is answered while the fault lasts.
 
-        Args:
-            asker: with a token that the service has not seen.
-            declared: by question what is answered while the fault lasts.
-            both_eras: whether MCP is asked in its older era too.
+        The asker has a token that the service has not seen. `both_eras` asks MCP in its older era too.
         """
         self._asker = asker
         self._declared = declared

@@ -35,15 +35,9 @@ ReportKey = tuple[str, str, str, str | None, str]
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """The parts.
+    """The OpenSearch with a published catalogue, the Redis, relays to both, and services straight and relayed.
 
-    Attributes:
-        node: the OpenSearch, with a published catalogue.
-        redis: syncs its file before it answers; holds tokens, quotas and reports.
-        straight: base URL of the service that has both as they are.
-        relayed: base URL of the service that has both through the relays.
-        engine_relay: to the OpenSearch.
-        redis_relay: to the Redis.
+    Redis syncs its file before it answers; it holds tokens, quotas and reports.
     """
 
     node: OpenSearchNode

@@ -11,14 +11,9 @@ NUMBER: Final = "00000000"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One request.
+    """One request as it is sent; `NUMBER` in a numbered one becomes another number each time.
 
-    Attributes:
-        name: of it.
-        raw: the request as it is sent, as text.
-        mcp: whether its answer is a JSON-RPC message.
-        numbered: whether `NUMBER` in it becomes another number each time.
-        weight: how often it is asked, relative to the others.
+    `mcp` says that its answer is a JSON-RPC message, `weight` how often it is asked, relative to the others.
     """
 
     name: str
@@ -89,13 +84,9 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """What came of a load.
+    """What came of a load: all answers, and what was said of requests without a whole one.
 
-    Attributes:
-        rows: all answers.
-        cut: what was said of requests without a whole answer.
-        unsent: how many requests of an open loop found all connections in use.
-        seconds: how long it took.
+    `unsent` requests of an open loop found all connections in use.
     """
 
     rows: tuple[Row, ...]

@@ -87,6 +87,7 @@ def test_calls_with_tokens_go_on_while_redis_hangs_and_only_reports_are_refused(
 def test_two_workers_of_which_one_is_killed_keep_a_quota_within_the_bound(
     embedded: Location, tmp_path: Path, redis_url: str
 ) -> None:
+    """Takes half a minute: the quota has to be used up, and what the killed worker held has to come back."""
     quota = f'{{"reads": 120, "suggest": {_QUOTA}, "reports": 0}}'
     prefix = f"bound-{time.monotonic_ns()}"
     settings = {**embedded.settings(), **in_redis(redis_url, prefix), "QUOTA_ANONYMOUS": quota}

@@ -29,6 +29,7 @@ ROUNDS: Final = 3
 @pytest.mark.slow
 @pytest.mark.rule("E1.retry_after", "M9.typos")
 def test_health_is_answered_while_many_ask_what_takes_longest(tmp_path: Path) -> None:
+    """Takes half a minute: the requests are slow only over thousands of shops that crowd one range of names."""
     shops = write_catalogue(tmp_path / "shops.ndjson", ({**line, "id": shop_id} for shop_id, line in crowded(SHOPS)))
     build_into(EmbeddedSink(tmp_path / "index"), shops)
     # A response that is cached takes no time.

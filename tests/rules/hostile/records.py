@@ -32,12 +32,7 @@ DOMAIN: Final = "hostile-goods.internal"
 
 @dataclass(frozen=True, slots=True)
 class Bad:
-    """A line that is refused.
-
-    Attributes:
-        line: its bytes.
-        reported: what is said of it after the file and the line: field and reason.
-    """
+    """A line that is refused, and what is said of it after the file and the line: field and reason."""
 
     line: bytes
     reported: tuple[str, ...]

@@ -49,13 +49,7 @@ def published(sink: Sink, documents: dict[str, list[Any]]) -> Stamp:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A service over a catalogue.
-
-    Attributes:
-        service: asks it.
-        directory: where its files are.
-        settings: its own.
-    """
+    """A service over a catalogue, where its files are, and its own settings."""
 
     service: Service
     directory: Path

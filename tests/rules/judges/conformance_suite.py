@@ -25,13 +25,9 @@ _RUN_BOUND_S: Final = 240
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the suite says.
+    """What the suite says; the exit code is 0 when what fails is exactly what the baseline lists.
 
-    Attributes:
-        exit_code: 0 when what fails is exactly what the baseline lists.
-        passed: scenarios without a failed check.
-        failed: scenarios with one.
-        printed: all that was printed, for people.
+    A scenario without a failed check has passed; `printed` is all that was printed, for people.
     """
 
     exit_code: int
@@ -57,13 +53,9 @@ def installed_suite(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def judge(suite: Path, url: str, revision: str, baseline: str) -> Verdict:
-    """Run the scenarios that a revision of the protocol requires of servers.
+    """Run the scenarios that a revision of the protocol, by its date, requires of servers.
 
-    Args:
-        suite: the installed suite.
-        url: of the MCP endpoint.
-        revision: the date of the protocol's revision.
-        baseline: a file of the package folder with the checks that are known to fail.
+    `baseline` is a file of the package folder with the checks that are known to fail.
     """
     options = ["--url", url, "--requirements", revision, "--expected-failures", str(PACKAGE / baseline)]
     done = node(

@@ -100,16 +100,9 @@ PROMPTS: Final[dict[str, Interaction]] = {
 def advance(
     name: str, interaction: Interaction, params: InputResponseRequestParams, able: ClientCapabilities | None
 ) -> InputRequiredResult | str:
-    """Go on with an interaction.
+    """Go on with an interaction, by the request's parameters, which hold the answers and the state.
 
-    Args:
-        name: whose interaction it is.
-        interaction: what it asks.
-        params: the request's; they hold the answers and the state.
-        able: what the client can answer.
-
-    Returns:
-        What is asked next, or the closing text once everything is answered.
+    Returns what is asked next, or the closing text once everything is answered.
 
     Raises:
         MCPError: the state is not ours, or the client lacks a capability.

@@ -19,13 +19,9 @@ PROCESSES = 3
 
 @dataclass(frozen=True, slots=True)
 class Burst:
-    """Some requests at one time in one process.
+    """Some requests at one time in one process, `gap` milliseconds since the ones before.
 
-    Attributes:
-        gap: milliseconds since the ones before.
-        process: which one.
-        requests: how many.
-        killed: whether the process is killed and replaced before.
+    A `killed` process was killed and replaced before.
     """
 
     gap: int

@@ -58,11 +58,7 @@ class Heard:
 
 
 def heard(report: str, complaint: str) -> Heard:
-    """Read what pip-audit wrote.
-
-    Args:
-        report: its standard output: JSON, or nothing.
-        complaint: its standard error.
+    """Read what pip-audit wrote: its standard output, which is JSON or nothing, and its standard error.
 
     Raises:
         BrokenAuditError: there is no report, and that is not for want of an answer.
@@ -84,13 +80,7 @@ def heard(report: str, complaint: str) -> Heard:
 
 
 def judged(lock: str, locked: frozenset[str], answers: Sequence[Heard]) -> tuple[int, list[str]]:
-    """The exit code, and the lines to print.
-
-    Args:
-        lock: the lock's name.
-        locked: the packages in it.
-        answers: what each service said.
-    """
+    """The exit code, and the lines to print, for what each service said of the packages in a lock."""
     found = sorted(
         {one for answer in answers for one in answer.found}, key=lambda one: (one.package, one.vulnerability)
     )

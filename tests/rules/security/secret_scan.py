@@ -27,8 +27,7 @@ _NO_GUESSES_IN: Final = re.compile(
     r"tests/|bench/|docs/performance(-second)?\.json$|requirements(-dev)?\.lock$|(.*/)?package-lock\.json$"
 )
 NOT_SECRET: Final = {
-    ("indexer/sample/offers.py", "basket"): "of a sample offer whose URL must be refused for its password",
-    ("indexer/sample/offers.ndjson", "basket"): "the same, generated",
+    ("indexer/sample/offers.ndjson", "basket"): "of a sample offer whose URL must be refused for its password",
     ("indexer/sinks/embedded/writing.py", "raw"): "the name of a tokenizer",
     ("docker-compose.yml", "redis"): "the name of a store",
     ("docs/clients.md", "SHOP_DIRECTORY_API_TOKEN"): "the name of a variable",

@@ -80,11 +80,11 @@ def test_an_images_digest_is_no_secret(repository: Path) -> None:
 
 
 def test_what_only_looks_like_a_secret_is_excused_in_its_own_file_alone(repository: Path) -> None:
-    ((_, value), *_) = [key for key in NOT_SECRET if key[0] == "indexer/sample/offers.py"]
-    for name in ("indexer/sample/offers.py", "indexer/other.py"):
+    ((_, value), *_) = [key for key in NOT_SECRET if key[0] == "indexer/sample/offers.ndjson"]
+    for name in ("indexer/sample/offers.ndjson", "indexer/other.ndjson"):
         _plant(repository, name, f'url = "https://buyer:{value}@lamp.example/"')
-    assert findings(repository, ["indexer/sample/offers.py", "indexer/other.py"]) == [
-        Finding("indexer/other.py", 2, "Basic Auth Credentials")
+    assert findings(repository, ["indexer/sample/offers.ndjson", "indexer/other.ndjson"]) == [
+        Finding("indexer/other.ndjson", 2, "Basic Auth Credentials")
     ]
 
 

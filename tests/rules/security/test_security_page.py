@@ -9,7 +9,7 @@ import pytest
 
 from service.settings.service import Settings
 from shop_directory.settings.reading import PREFIX
-from tests.rules.marks import marks_of_tree
+from tests.rules.proof import marks_of_tree
 
 REPOSITORY: Final = Path(__file__).parents[3]
 PAGE: Final = (REPOSITORY / "SECURITY.md").read_text(encoding="utf-8")

@@ -10,11 +10,7 @@ _AS_ROOT = () if os.geteuid() == 0 else ("sudo", "-n")
 
 
 class SmallDisk:
-    """A mounted file system in memory.
-
-    Attributes:
-        folder: where it is mounted; everybody may write there.
-    """
+    """A file system in memory, mounted at a folder where everybody may write."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -46,12 +42,7 @@ class SmallDisk:
 
 @contextmanager
 def small_disk(folder: Path, kib: int = 512) -> Iterator[SmallDisk]:
-    """Mount one; it is gone in the end.
-
-    Args:
-        folder: made for it.
-        kib: its size.
-    """
+    """Mount a file system of so many KiB in a folder that is made for it; it is gone in the end."""
     folder.mkdir()
     _run("mount", "-t", "tmpfs", "-o", f"size={kib}k,mode=1777", "tmpfs", str(folder))
     try:

@@ -50,11 +50,9 @@ class Jdk:
 
 
 def find_jdk(environment: Mapping[str, str] = os.environ, roots: Sequence[str] = USUAL_ROOTS) -> Jdk:
-    """Returns the newest JDK of at least `MINIMUM_MAJOR`.
+    """Returns the newest JDK of at least `MINIMUM_MAJOR`, from `JAVA_HOME`, `PATH` and the usual folders.
 
-    Args:
-        environment: read for `JAVA_HOME` and `PATH`.
-        roots: glob patterns of folders that may be a JDK's home; `~` is the user's home.
+    The roots are glob patterns of folders that may be a JDK's home; `~` is the user's home.
 
     Raises:
         JdkMissingError: none is there; the message names the older ones.

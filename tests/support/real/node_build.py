@@ -31,12 +31,9 @@ class BuildError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class NodeBuild:
-    """What starts a node.
+    """What starts a node: the JDK, and the full class path of `OpenSearchNode`.
 
-    Attributes:
-        jdk: the JDK.
-        class_path: the full class path of `OpenSearchNode`.
-        archive: the file of its loaded classes, which the JVM maps if it is there: half the time of a start.
+    `archive` is the file of its loaded classes, which the JVM maps if it is there: half the time of a start.
     """
 
     jdk: Jdk

@@ -45,11 +45,7 @@ class PostgresServer(Startable):
     """One PostgreSQL; as a context it is made, started, answers, and is stopped and removed at the end."""
 
     def __init__(self, programs: Path) -> None:
-        """Chooses a port and a folder; nothing runs yet.
-
-        Args:
-            programs: the folder of `initdb` and `postgres`.
-        """
+        """Chooses a port and a folder; nothing runs yet. `programs` has `initdb` and `postgres`."""
         (self.port,) = free_ports(1)
         self.url = f"postgresql+psycopg://postgres@{_LOOPBACK}:{self.port}/postgres"
         # Not in pytest's folder: that is closed to the user that the server runs as.
@@ -59,7 +55,7 @@ class PostgresServer(Startable):
         options = [word for name, value in stated.items() for word in ("-c", f"{name}={value}")]
         server = [str(programs / "postgres"), "-D", str(self._data), *options]
         # An interrupt makes it end without waiting for its clients.
-        command = [*_as_unprivileged(), *ending_with_input(server, signal.SIGINT)]
+        command = [*as_unprivileged(), *ending_with_input(server, signal.SIGINT)]
         self.process = ServerProcess(f"PostgreSQL at port {self.port}", command, self.folder / "postgres.log")
 
     @property
@@ -79,38 +75,48 @@ class PostgresServer(Startable):
 
     def answers(self) -> bool:
         """Returns whether it takes a connection."""
-        address = f"host={_LOOPBACK} port={self.port} user=postgres dbname=postgres"
-        try:
-            psycopg.connect(address, connect_timeout=_ANSWER_BOUND_S).close()
-        except psycopg.OperationalError:
-            return False
-        return True
+        return answers(f"host={_LOOPBACK} port={self.port} user=postgres dbname=postgres")
 
     def _make_cluster(self) -> None:
         if os.geteuid() == 0:
-            owner = _unprivileged()
+            owner = unprivileged()
             os.chown(self.folder, owner.pw_uid, owner.pw_gid)
-        options = ["--auth=trust", "--username=postgres", "--encoding=UTF8", "--no-locale", "--no-sync"]
-        made = subprocess.run(
-            [*_as_unprivileged(), str(self._programs / "initdb"), *options, "-D", str(self._data)],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=self.folder,
-        )
-        if made.returncode != 0:
-            raise ProcessError(f"initdb failed:\n{made.stdout}{made.stderr}")
+        make_cluster(self._programs, self._data, "--no-locale")
 
 
-def _unprivileged() -> pwd.struct_passwd:
+def make_cluster(programs: Path, data: Path, *options: str) -> None:
+    """Makes an empty cluster with `initdb`, in a folder that its user may write.
+
+    Raises:
+        ProcessError: it could not be made.
+    """
+    usual = ["--auth=trust", "--username=postgres", "--encoding=UTF8", "--no-sync"]
+    command = [*as_unprivileged(), str(programs / "initdb"), *usual, *options, "-D", str(data)]
+    made = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")
+    if made.returncode != 0:
+        raise ProcessError(f"initdb failed:\n{made.stdout}{made.stderr}")
+
+
+def answers(address: str) -> bool:
+    """Returns whether a server takes a connection."""
+    try:
+        psycopg.connect(address, connect_timeout=_ANSWER_BOUND_S).close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+def unprivileged() -> pwd.struct_passwd:
+    """Returns the user whom root lends to the server."""
     try:
         return pwd.getpwnam("postgres")
     except KeyError:
         return pwd.getpwnam("nobody")
 
 
-def _as_unprivileged() -> list[str]:
+def as_unprivileged() -> list[str]:
+    """Returns what a command begins with to run as that user; nothing for others than root."""
     if os.geteuid() != 0:
         return []
-    user = _unprivileged()
+    user = unprivileged()
     return ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups", "--"]

@@ -26,11 +26,8 @@ class RedisServer(Server):
     def __init__(self, program: str, folder: Path, *, appendonly: bool = False, options: Sequence[str] = ()) -> None:
         """Chooses a port and stores the command; nothing runs yet.
 
-        Args:
-            program: the path of `redis-server`.
-            folder: where its log is, and its data where it has any.
-            appendonly: whether its data outlives a restart; else it lives in memory alone.
-            options: more of its command line, such as `--maxmemory 10mb`, a word each.
+        With `appendonly` its data outlives a restart; else it lives in memory alone. `options` are more of its command
+        line, such as `--maxmemory 10mb`, a word each.
         """
         (self.port,) = free_ports(1)
         self.url = f"redis://{_LOOPBACK}:{self.port}/0"

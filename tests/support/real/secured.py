@@ -21,14 +21,7 @@ _BOUND_S: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One request that came through.
-
-    Attributes:
-        user: who asked.
-        method: in capitals.
-        path: with its query.
-        body: as it was sent.
-    """
+    """One request that came through: its user, its method in capitals, its path with the query, its body."""
 
     user: str
     method: str
@@ -38,13 +31,9 @@ class Asked:
 
 @dataclass(slots=True)
 class SecuredNode:
-    """The proxy, while it runs.
+    """The proxy, while it runs, on all loopback names.
 
-    Attributes:
-        port: where it listens, on all loopback names.
-        passwords: by user; a change counts for the next request.
-        asked: what came through.
-        refused: how many requests were turned away for want of the right password.
+    A change of `passwords`, by user, counts for the next request; `refused` ones lacked the right password.
     """
 
     port: int
@@ -68,13 +57,7 @@ class SecuredNode:
 
 @contextmanager
 def secured(node: str, certificate: Certificate, **passwords: str) -> Iterator[SecuredNode]:
-    """Run a proxy before a node.
-
-    Args:
-        node: the node's URL.
-        certificate: what the proxy shows.
-        passwords: by user.
-    """
+    """Run a proxy before a node, by its URL; the certificate is the proxy's, the passwords are by user."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate.file, certificate.key_file)
 

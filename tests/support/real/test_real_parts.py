@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -103,10 +104,12 @@ def test_development_data_is_a_folder_that_exists(tmp_path: Path) -> None:
     )
 
 
-def run_without_parts(tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """Runs pytest on `SEVEN_TESTS` with no programs on the PATH, no Docker engine and no earlier build."""
-    tests = tmp_path / "test_seven.py"
-    tests.write_text(SEVEN_TESTS)
+def run_without_parts(
+    tmp_path: Path, *options: str, tests_of_file: str = SEVEN_TESTS, program: Sequence[str] = ("pytest",)
+) -> subprocess.CompletedProcess[str]:
+    """Runs pytest on a file of tests with no programs on the PATH, no Docker engine and no earlier build."""
+    tests = tmp_path / "test_file.py"
+    tests.write_text(tests_of_file)
     unset = ("OPENSEARCH_URL", "REDIS_URL")
     environment = {name: value for name, value in os.environ.items() if name not in unset} | {
         "PATH": str(tmp_path),
@@ -117,7 +120,7 @@ def run_without_parts(tmp_path: Path, *options: str) -> subprocess.CompletedProc
     }
     # Without the fixtures of tests/conftest.py, which no test here needs: they load the compiled code.
     plugins = ("-p", "tests.support.real.plugin", "-p", "tests.stages")
-    command = [sys.executable, "-m", "pytest", *plugins, "-c", "pyproject.toml", *options, str(tests)]
+    command = [sys.executable, "-m", *program, *plugins, "-c", "pyproject.toml", *options, str(tests)]
     return subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
 
 
@@ -157,6 +160,26 @@ def test_a_stage_leaves_the_tests_of_the_other_one_out(stage: str, code: int, tm
 
     assert run.returncode == code
     assert ("1 passed" in run.stdout) is (stage == "parallel")
+
+
+@pytest.mark.parametrize(
+    ("options", "line", "code"),
+    [
+        ((), "1 passed, 2 failed in ", pytest.ExitCode.TESTS_FAILED),
+        (("--unknown",), "0 passed, 2 failed in ", pytest.ExitCode.USAGE_ERROR),
+    ],
+    ids=["failed", "not run"],
+)
+def test_both_stages_end_with_one_closing_line(options: tuple[str, ...], line: str, code: int, tmp_path: Path) -> None:
+    run = run_without_parts(
+        tmp_path,
+        *options,
+        tests_of_file="def test_right(): pass\ndef test_wrong(): assert False\ndef test_error(unknown): pass\n",
+        program=("tests.stages", "parallel", "serial"),
+    )
+
+    assert run.stdout.splitlines()[-1].startswith(line)
+    assert run.returncode == code
 
 
 def test_require_real_asks_only_for_what_the_selected_tests_need(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """The documents: the stored part of one comes back as it went in, and each engine is given finished terms."""
 
 import json
-from dataclasses import fields, replace
-from typing import Any, Final
+from dataclasses import dataclass, fields, replace
+from typing import Annotated, Any, Final
 
 import pytest
 
@@ -18,9 +18,9 @@ from index_mappings.documents import (
     shop_from_stored,
     stored_part,
 )
-from index_mappings.embedded import BAND_COLUMN, STORED_COLUMN, Column, column_values, columns
+from index_mappings.embedded import BAND_COLUMN, column_values, columns
 from index_mappings.opensearch import mapping, wire_document
-from index_mappings.roles import Form, declared_fields, engine_fields
+from index_mappings.roles import Form, Role, declared_fields
 
 SHOP = ShopDocument(
     id="s1",
@@ -98,18 +98,6 @@ def test_the_embedded_engine_is_given_finished_terms_of_a_shop_and_nothing_else(
     assert values | several == TERMS | {"infixes_runs": ["abc", " "]}
 
 
-def test_the_cluster_is_given_a_category() -> None:
-    assert wire_document(CATEGORY) == {
-        "id": "books",
-        "rank": "ff-books",
-        "name": "Books",
-        "count": 3,
-        "words": ["books", "buch"],
-        "alone": ["books"],
-        "whole": ["books"],
-    }
-
-
 @pytest.mark.rule("X4")
 def test_an_ending_is_never_cut() -> None:
     suffixes = wire_document(replace(SHOP, infixes=("緑" * 300,)))["infixes_suffixes"]
@@ -149,30 +137,11 @@ def test_the_stored_part_of_a_category_survives_json() -> None:
 
 
 @pytest.mark.rule("X4")
-@pytest.mark.parametrize("kind", DOCUMENTS)
-def test_every_text_of_every_index_is_a_keyword_and_an_undeclared_field_is_refused(kind: str) -> None:
-    mapped = mapping(kind)
-    others = {field.name for field in engine_fields(DOCUMENTS[kind]) if field.form is not Form.TERMS}
-    types = {name: value["type"] for name, value in mapped["properties"].items()}
-    assert mapped["dynamic"] == "strict"
-    assert {type_ for name, type_ in types.items() if name not in others} == {"keyword"}
-    assert {types[name] for name in others} <= {"long", "double", "object"}
+def test_a_field_without_a_role_is_refused() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Careless:
+        id: Annotated[str, Role.EXACT]
+        secret: str
 
-
-def test_a_structure_is_carried_along_and_a_bound_can_be_compared() -> None:
-    properties = mapping("coupons")["properties"]
-    assert properties["view"] == {"type": "object", "enabled": False}
-    assert properties["valid_until_us"] == {"type": "long", "doc_values": False}
-
-
-@pytest.mark.rule("X4")
-def test_the_embedded_engine_has_term_columns_and_one_blob() -> None:
-    assert columns("categories") == (
-        Column("id", sortable=True),
-        Column("rank", sortable=True),
-        Column(BAND_COLUMN, whole=True, sortable=True),
-    )
-    assert Column("valid_until_us", whole=True) in columns("coupons")
-    for kind in DOCUMENTS:
-        assert STORED_COLUMN not in {column.name for column in columns(kind)}
-        assert "view" not in {column.name for column in columns(kind)}
+    with pytest.raises(TypeError, match="field secret of a document declares no role"):
+        declared_fields(Careless)

@@ -5,15 +5,13 @@ from pathlib import Path
 
 import pytest
 
-import indexer.sample
 from indexer.jobs.reading import Reading, read_catalogue
 from indexer.projection.generation import Projector
 from indexer.records.problems import ProblemLog
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.states import States
-
-SAMPLE = Path(indexer.sample.__file__).parent
+from tests.support.sample import SAMPLE
 
 
 @pytest.mark.rule("G3")

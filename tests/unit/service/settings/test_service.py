@@ -1,18 +1,9 @@
 """Settings: where they come from, and how a wrong one is reported."""
 
-from pathlib import Path
-
 import pytest
 
 from service.settings.service import Settings
 from shop_directory.settings.reading import SettingsError
-
-
-def test_the_defaults_serve_this_machine_from_an_embedded_index() -> None:
-    settings = Settings.load()
-    assert (settings.engine, settings.data_dir, settings.host) == ("embedded", Path("var/index"), "127.0.0.1")
-    assert (settings.cors_origins, settings.mcp_allowed_hosts[0], settings.category_cap) == ((), "127.0.0.1:*", 50)
-    assert (settings.commit, settings.built_at, settings.request_timeout) == (None, None, 1.8)
 
 
 def test_origins_are_separated_by_commas(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,8 +14,6 @@ def test_origins_are_separated_by_commas(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("PORT", "eighty", "SHOP_DIRECTORY_PORT is wrong: it must be a port from 0 (any free one) to 65535."),
-        ("ENGINE", "elastic", "SHOP_DIRECTORY_ENGINE is wrong: it must be embedded or opensearch."),
         ("REQUEST_TIMEOUT", "0", "SHOP_DIRECTORY_REQUEST_TIMEOUT is wrong: it must be seconds, over 0 and up to 60."),
         ("REQUEST_TIMEOUT", "nan", "SHOP_DIRECTORY_REQUEST_TIMEOUT is wrong: it must be seconds, over 0 and up to 60."),
         (

@@ -5,9 +5,16 @@ from textwrap import dedent
 
 import pytest
 
-from tests.rules.manifest import Rule
-from tests.rules.marks import MarkedTest, Marks, Mention, marks_of_source, marks_of_tree
-from tests.rules.proof import disorder, unknown_rules, unproved_rules
+from tests.rules.proof import (
+    MarkedTest,
+    Marks,
+    Rule,
+    disorder,
+    marks_of_source,
+    marks_of_tree,
+    unknown_rules,
+    unproved_rules,
+)
 
 FILE = "tests/test_it.py"
 
@@ -16,8 +23,8 @@ def _read(source: str, file: str = FILE) -> Marks:
     return marks_of_source(dedent(source), file)
 
 
-def _rules(*ids: str, scope: int = 1) -> list[Rule]:
-    return [Rule(rule_id, scope, f"Says {rule_id}.") for rule_id in ids]
+def _rules(*ids: str) -> list[Rule]:
+    return [Rule(rule_id, 1, f"Says {rule_id}.") for rule_id in ids]
 
 
 def test_a_marked_function_is_read_with_its_location_and_every_id() -> None:
@@ -28,7 +35,7 @@ def test_a_marked_function_is_read_with_its_location_and_every_id() -> None:
     """)
     assert marks == Marks(
         (MarkedTest(f"{FILE}:3 test_a", frozenset({"M6", "I14"}), asserts=True),),
-        (Mention(f"{FILE}:2", "M6"), Mention(f"{FILE}:2", "I14")),
+        ((f"{FILE}:2", "M6"), (f"{FILE}:2", "I14")),
     )
 
 
@@ -36,34 +43,27 @@ def test_a_marked_function_is_read_with_its_location_and_every_id() -> None:
     "source",
     [
         '@pytest.mark.rule("M6")\nasync def test_a(): assert found',
-        '@mark.rule("M6")\ndef test_a(): assert found',
-        'pytestmark = pytest.mark.rule("M6")\ndef test_a(): assert found',
-        'pytestmark: list = [pytest.mark.slow, pytest.mark.rule("M6")]\ndef test_a(): assert found',
-        '@pytest.mark.rule("M6")\nclass TestIt:\n  def test_a(self): assert found',
-        'class TestIt:\n  pytestmark = pytest.mark.rule("M6")\n  def test_a(self): assert found',
-        '@pytest.mark.rule("M6")\nclass TestIt:\n  class TestInner:\n    def test_a(self): assert found',
+        'pytestmark = [pytest.mark.slow, pytest.mark.rule("M6")]\ndef test_a(): assert found',
+        'class TestIt:\n  @pytest.mark.rule("M6")\n  def test_a(self): assert found',
         '@pytest.mark.parametrize("a", [1, pytest.param(2, marks=pytest.mark.rule("M6"))])\ndef test_a(a): assert a',
-        '@pytest.mark.parametrize("a", [pytest.param(2, marks=[pytest.mark.rule("M6")])])\ndef test_a(a): assert a',
     ],
 )
 def test_each_way_of_marking_counts(source: str) -> None:
     assert [(test.rules, test.asserts) for test in _read(source).tests] == [(frozenset({"M6"}), True)]
 
 
-def test_marks_of_function_class_and_module_add_up_and_do_not_spread() -> None:
+def test_a_mark_of_a_module_is_for_all_its_tests_and_one_of_a_test_for_no_other() -> None:
     marks = _read("""
         pytestmark = pytest.mark.rule("I1")
 
         @pytest.mark.rule("V1")
-        class TestIt:
-            @pytest.mark.rule("M1")
-            def test_inside(self):
-                assert found
+        def test_a():
+            assert found
 
-        def test_outside():
+        def test_b():
             assert found
     """)
-    assert [test.rules for test in marks.tests] == [frozenset({"I1", "V1", "M1"}), frozenset({"I1"})]
+    assert [test.rules for test in marks.tests] == [frozenset({"I1", "V1"}), frozenset({"I1"})]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,6 @@ def test_a_test_that_cannot_fail_does_not_assert(body: str) -> None:
     ("file", "source"),
     [
         (FILE, '@pytest.mark.rule("M6")\ndef given_a_shop(): assert found'),
-        (FILE, '@pytest.mark.rule("M6")\nclass Worlds:\n  def test_a(self): assert found'),
         ("tests/conftest.py", '@pytest.mark.rule("M6")\ndef test_a(): assert found'),
     ],
 )
@@ -121,21 +120,16 @@ def test_unproved_rules_are_reported_together_with_their_statements() -> None:
         def test_idles():
             find()
     """)
-    rules = [*_rules("M1", "M2", "M3"), *_rules("M4", scope=2)]
-    assert unproved_rules(rules, marks, 1) == (
-        "2 of 3 rules up to scope 1 have no test:\n"
-        "  M2                 Says M2. [named without an assertion by tests/test_it.py:7 test_idles]\n"
-        "  M3                 Says M3."
+    assert unproved_rules(_rules("M1", "M2", "M3"), marks) == (
+        "M2                 Says M2. [named without an assertion by tests/test_it.py:7 test_idles]\n"
+        "M3                 Says M3."
     )
-    assert unproved_rules(rules, marks, 2).startswith("3 of 4 rules up to scope 2 have no test:\n")
-    assert unproved_rules(_rules("M1"), marks, 1) == ""
+    assert unproved_rules(_rules("M1"), marks) == ""
 
 
 def test_naming_a_rule_does_not_prove_its_other_obligations() -> None:
     marks = _read('@pytest.mark.rule("M6")\ndef test_a(): assert found')
-    assert unproved_rules(_rules("M6", "M6.ignored"), marks, 1) == (
-        "1 of 2 rules up to scope 1 have no test:\n  M6.ignored         Says M6.ignored."
-    )
+    assert unproved_rules(_rules("M6", "M6.ignored"), marks) == "M6.ignored         Says M6.ignored."
 
 
 def test_a_tree_is_read_file_by_file(tmp_path: Path) -> None:
@@ -145,7 +139,7 @@ def test_a_tree_is_read_file_by_file(tmp_path: Path) -> None:
     (root / "conftest.py").write_text('CASE = pytest.mark.rule("M9")\n')
     assert marks_of_tree(root) == Marks(
         (MarkedTest("tests/unit/test_one.py:2 test_a", frozenset({"M1"}), asserts=True),),
-        (Mention("tests/conftest.py:1", "M9"), Mention("tests/unit/test_one.py:1", "M1")),
+        (("tests/conftest.py:1", "M9"), ("tests/unit/test_one.py:1", "M1")),
     )
 
 
