@@ -14,7 +14,7 @@ from service.app import run_stdio
 from service.mcp_server.stdio import OPENING_S
 from service.search.embedded.typeahead import LocalTypeaheads
 from service.search.failures import BackendUnavailable
-from service.settings.service import load_settings
+from service.settings.service import Settings
 from tests.support.stdio_lines import INITIALIZE, StdioLines, stdio_lines
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def main() -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("service.mcp_server.stdio.OPENING_S", float(os.environ[BOUND]))
         patched.setattr(LocalTypeaheads, "open", _open_late)
-        asyncio.run(run_stdio(load_settings()))
+        asyncio.run(run_stdio(Settings.load()))
 
 
 if __name__ == "__main__":

@@ -176,8 +176,8 @@ def collect_ranges(
     nodes = np.empty(_STACK, np.int32)
     for number in range(range_count):
         low, high, lacking = ranges[number, 0], ranges[number, 1], ranges[number, 2]
-        # Only leading names are bounded, by the length of the query.
-        max_length = ranges[number, 3] if mark == LEADING else MAX_INT
+        # Only leading names, and full forms alone, are bounded by the length of the query.
+        max_length = ranges[number, 3] if mark in (LEADING, FULL) else MAX_INT
         if lacking == IN_ORDER and (high - low) * _LARGE_SHARE > len(texts.lookup.firsts):
             count, complete = _scan_shops(texts, mark, barred, low, high, max_length, passing, found, better, count)
             if complete:

@@ -265,15 +265,21 @@ def _collect_tier(
 def _collect_misspelt(
     texts: Texts, request: Request, errors: int, scratch: Scratch, found: Array, better: int, count: int
 ) -> int:
-    """Insert the shops with a key that has a prefix one or two errors away. Returns as `insert_ranked`."""
+    """Insert the shops with a key that has a prefix one or two errors away; with NEAR, with such a full form (M6).
+
+    Returns as `insert_ranked`.
+    """
+    mark = FULL if request.flags & NEAR else KEY
     for number in range(request.forms):
         start, end = request.bounds[number]
         if errors == 1 and end - start >= ONE_TYPO_MIN:
             count = collect_one_typo(
-                texts, request.query[start:end], request.passing, scratch.ranges, found, better, count
+                texts, request.query[start:end], mark, request.passing, scratch.ranges, found, better, count
             )
         elif errors > 1 and end - start >= TWO_TYPOS_MIN:
-            count = collect_two_typos(texts, request.query[start:end], request.passing, scratch, found, better, count)
+            count = collect_two_typos(
+                texts, request.query[start:end], mark, request.passing, scratch, found, better, count
+            )
     return count
 
 

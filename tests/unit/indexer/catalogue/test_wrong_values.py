@@ -134,6 +134,12 @@ WRONG: Final[dict[str, list[Wrong]]] = {
         (["zqcanaryzq\x00"], "0", _CONTROL), (["b", "zqcanaryzq\U000e0041"], "1", _TAG),
         (["b", "a" * 301], "1", "is longer than 300 characters"),
     ],
+    "synonyms": [
+        ("zqcanaryzq", "", "must be a list of strings, or an object of such lists by language tag"),
+        (["a"] * 51, "", "has more than 50 entries"), ([""], "0", "must not be blank"),
+        (["zqcanaryzq\x00"], "0", _CONTROL), ({"de": ["b", "a" * 301]}, "de.1", "is longer than 300 characters"),
+        ({"zq canary": ["a"]}, "", _TAGS),
+    ],
     "visibility": [
         *_one_of("public", "under_review", "removed"),
         (None, "", "must be one of 'public', 'under_review' or 'removed'"),
@@ -222,7 +228,7 @@ FORMS: Final[dict[str, dict[str, str]]] = {
         "provider": "name", "account": "name", "unit": "label", "used": "number", "limit": "number",
         "resets_at": "time", "status": "label", "observed_at": "time",
     },
-    "categories": {"slug": "slug", "name": "name", "names": "names", "synonyms": "aliases"},
+    "categories": {"slug": "slug", "name": "name", "names": "names", "synonyms": "synonyms"},
 }  # fmt: skip
 
 
