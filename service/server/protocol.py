@@ -38,7 +38,7 @@ _NOT_HTTP: Final = InvalidInputError(
     " ASCII in the address."
 )
 _REPEATED: Final = InvalidInputError("The header x-api-token or x-ops-key is stated twice. Send each of them once.")
-_CREDENTIALS: Final = frozenset((TOKEN_HEADER, OPS_KEY_HEADER))
+_CHECKED: Final = frozenset((b"host", b"content-length", b"transfer-encoding", TOKEN_HEADER, OPS_KEY_HEADER))
 # The values that RFC 9112, 3.2, allows in Host: a name, an address or nothing, and a port.
 _HOST: Final = re.compile(rb"(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z\-._~%!$&'()*+,;=]*)(?::[0-9]*)?")
 
@@ -128,9 +128,22 @@ class BoundedProtocol(HttpToolsProtocol):
         """Parse received bytes, as far as they need not wait for a response."""
         if self._ending:
             return
+        if not self._received and self._is_whole_head(data):
+            # The common case needs no more: what follows arrives with another call.
+            self._parse(data)
+            return
         self._received = self._received[self._position :] + data if self._received else data
         self._position = 0
         self._parse_received()
+
+    def _is_whole_head(self, data: bytes) -> bool:
+        """Whether these bytes are one head, after a request that is answered."""
+        return (
+            self._message_complete
+            and data.find(_BLANK_LINE) == len(data) - len(_BLANK_LINE)
+            and len(data) <= _HEAD_BYTES
+            and not self._is_unanswered()
+        )
 
     def _parse_received(self) -> None:
         """Parse up to the end of a request that is not answered at once, and read more only when all is parsed.
@@ -174,13 +187,17 @@ class BoundedProtocol(HttpToolsProtocol):
         else:
             end = self._end_of_blank_line(start, min(start + _HEAD_BYTES - self._head_bytes, len(received)))
         self._position = end
+        self._parse(received if end - start == len(received) else received[start:end])
+
+    def _parse(self, data: bytes) -> None:
+        """Parse bytes that hold the end of no more than one request."""
         self._message_complete = False
-        super().data_received(received if end - start == len(received) else received[start:end])
+        super().data_received(data)
         if self._message_complete:
             self._body_bytes = 0
             return
         if self._reading_head:
-            self._head_bytes += end - start
+            self._head_bytes += len(data)
         if not self._ending:
             self._start_receive_timer()
 
@@ -330,6 +347,8 @@ class BoundedProtocol(HttpToolsProtocol):
         """
         hosts, chunked, credentials = 0, False, b""
         for name, value in self.headers:
+            if name not in _CHECKED:
+                continue
             if name == b"host":
                 hosts += 1
                 if not _is_host(value):
@@ -339,10 +358,10 @@ class BoundedProtocol(HttpToolsProtocol):
                 self._body_bytes = int(value)
             elif name == b"transfer-encoding":
                 chunked = True
-            elif name in _CREDENTIALS:
-                if name in credentials:
-                    self._fault = _REPEATED
-                    raise ValueError("a repeated credential")
+            elif name in credentials:
+                self._fault = _REPEATED
+                raise ValueError("a repeated credential")
+            else:
                 credentials += name
         if hosts != 1 and (hosts or self.parser.get_http_version() != "1.0"):
             raise ValueError("not one Host")
