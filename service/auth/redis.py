@@ -6,6 +6,7 @@ also in a cluster.
 """
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from service.auth.protocol import SecretHash, Token, TokensUnavailable
@@ -15,6 +16,8 @@ from service.redis.connection import RedisConnection, RedisUnavailable
 T = TypeVar("T")
 
 _CONNECTIONS: Final = 8
+# Tokens that one command reads when all are listed: a script blocks Redis, and 10,000 took longer than a call may.
+_LISTED: Final = 500
 _FIELDS: Final = ("id", "name", "quota_class", "expires_at")
 
 # Scripts, not transactions: the cluster client runs an event loop of its own for each command of a transaction.
@@ -70,7 +73,9 @@ class RedisTokenStore:
     async def all(self) -> tuple[Token, ...]:
         """All tokens."""
         hashes = await self._call(lambda: self._client.hvals(self._ids))
-        stored = await self._call(lambda: self._all([self._key(each) for each in hashes], [])) if hashes else []
+        keys = [self._key(each) for each in hashes]
+        parts = [keys[start : start + _LISTED] for start in range(0, len(keys), _LISTED)]
+        stored = [flat for part in parts for flat in await self._call(partial(self._all, part, []))]
         tokens = [_token(dict(zip(flat[::2], flat[1::2], strict=True))) for flat in stored if flat]
         return tuple(sorted(tokens, key=lambda token: (token.name, token.id)))
 

@@ -47,6 +47,26 @@ async def test_all_tokens_come_by_name_then_id(tokens: TokenStore) -> None:
     assert [(token.name, token.id) for token in await tokens.all()] == [("a", "b"), ("b", "a"), ("b", "c")]
 
 
+@pytest.mark.redis
+async def test_no_command_to_redis_reads_more_than_500_of_many_tokens(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = RedisTokenStore(RedisAccess(redis_url), "many-tokens")
+    issued = tuple(Token(f"{number:03}", "many", "default", None) for number in range(501))
+    for token in issued:
+        await store.issue(token, hash_of(new_token_text()))
+    read, sizes = store._all, []
+
+    async def counted(keys: list[str], values: list[str]) -> object:
+        sizes.append(len(keys))
+        return await read(keys, values)
+
+    monkeypatch.setattr(store, "_all", counted)
+    listed = await store.all()
+    await store.close()
+    assert (listed, sizes) == (issued, [500, 1])
+
+
 @pytest.mark.rule("Q1")
 async def test_what_one_process_issues_and_revokes_another_sees_immediately(
     tokens: TokenStore, location: StoreLocation
