@@ -121,7 +121,10 @@ def test_categories_follow_without_any_segment(tmp_path: Path) -> None:
     editor.remove("categories", "owls")
     editor.remove("categories", "never")
     world.name = editor.commit()
-    birds, wrens = CategoryEntry("birds", "Birds", 9, ("birds",)), CategoryEntry("wrens", "Wrens", 3, ("wrens",))
+    birds, wrens = (
+        CategoryEntry(slug, slug.title(), count, (slug,), (slug,), (slug,))
+        for slug, count in (("birds", 9), ("wrens", 3))
+    )
     assert world.manifest == TypeaheadManifest(segments, (birds, wrens))
 
 

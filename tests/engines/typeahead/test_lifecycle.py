@@ -75,7 +75,10 @@ def _live(sink: EmbeddedSink) -> Stamp:
 def test_the_stamp_of_a_build_names_its_manifest(world: _World) -> None:
     (covering,) = world.manifest.coverings
     assert [use.shops for use in covering] == [3]
-    owls, birds = CategoryEntry("owls", "Owls", 9, ("owls",)), CategoryEntry("birds", "Birds", 2, ("birds",))
+    owls, birds = (
+        CategoryEntry(slug, slug.title(), count, (slug,), (slug,), (slug,))
+        for slug, count in (("owls", 9), ("birds", 2))
+    )
     assert world.manifest.categories == (owls, birds)
     assert world.files == sorted([f"{covering[0].name}.segment", f"{world.stamp.typeahead}.manifest"])
     assert _live(world.sink) == world.stamp

@@ -86,7 +86,9 @@ def test_a_manifest_has_all_categories_in_order(tmp_path: Path) -> None:
         name = building.finish()
     found = _manifest(store, name)
     ordered = (("c", 7), ("a", 2), ("b", 2))
-    assert found.categories == tuple(CategoryEntry(slug, slug.title(), count, (slug,)) for slug, count in ordered)
+    assert found.categories == tuple(
+        CategoryEntry(slug, slug.title(), count, (slug,), (slug,), (slug,)) for slug, count in ordered
+    )
     assert [use.shops for use in found.coverings[0]] == [0]
 
 

@@ -114,7 +114,7 @@ def test_a_service_without_what_is_beyond_the_interface_is_whole(
     with staged(sample_index, tmp_path) as plain:
         found = plain.check(wrap=_without_fields_beyond)
     assert [(verdict.rule.id, verdict.finding) for verdict in found.of(Outcome.FAILED)] == []
-    assert {verdict.rule.id for verdict in found.of(Outcome.NOT_SEEN)} == {"A14", "I75", "M6.word_counts"}
+    assert {verdict.rule.id for verdict in found.of(Outcome.NOT_SEEN)} == {"A14", "A7", "I75", "M6.word_counts"}
 
 
 def test_operations_without_a_key_are_open_and_an_unknown_build_says_so(sample_index: Path, stage: Stage) -> None:

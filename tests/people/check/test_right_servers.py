@@ -24,7 +24,7 @@ ALL = {rule.id for rule in RULES}
 UNSEEN = {"I75"}
 # What one shop without coupons, offers, shipping and trust in one category can't show.
 BARE = """
-    I14 I16 I17 I21 I22 I26 I28 I30 I38 I39 I40 I41 I46 I47 I48 I49 I50 I56 I64 I65 I66 I70 I71 I75 I77
+    A7 I14 I16 I17 I21 I22 I26 I28 I30 I38 I39 I40 I41 I46 I47 I48 I49 I50 I56 I64 I65 I66 I70 I71 I75 I77
     M11.other_lists
 """
 

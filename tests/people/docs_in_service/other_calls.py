@@ -120,6 +120,9 @@ def _operators(at: States, operation: str, path: str, metrics: tuple[str, ...]) 
     else:
         yield Asking(operation, "example_1", "On the sample catalogue", at.whole, "GET", path)
     yield Asking(operation, "ops_key_required", "Without the operations key", at.restricted, "GET", path)
+    foreign = {"host": "shops.example"}
+    summary = "By a name of another machine, where no key is configured"
+    yield Asking(operation, "misdirected_request", summary, at.whole, "GET", path, headers=foreign)
     yield Asking(operation, "method_not_allowed", "Asked with POST", at.whole, "POST", path, b"{}")
     summary = "The second call, where the quota is one"
     yield Asking(operation, "quota_exceeded", summary, at.used_up, "GET", path, times=2)
