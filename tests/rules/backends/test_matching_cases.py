@@ -1,6 +1,5 @@
 """What people of many languages type, each case written by hand: the shop that they mean comes first."""
 
-import json
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,13 +8,12 @@ from typing import Any, Final
 import pytest
 from pydantic import BaseModel, ConfigDict, TypeAdapter, model_validator
 
-import indexer.sample
 from service.search.protocol import Snapshot
 from tests.rules.backends.asking import find, suggest
 from tests.rules.backends.conftest import Directory
 from tests.support.catalogues import shop
+from tests.support.sample import SAMPLE, records
 
-_SAMPLE: Final = Path(indexer.sample.__file__).parent
 CASES: Final = Path(__file__).with_name("matching_cases.toml")
 
 
@@ -133,10 +131,7 @@ async def test_wishes_in_words_and_countries_and_hosts_are_understood(directory:
 
 @pytest.mark.rule("M3.wishes", "M5", "M5.stems", "M5.runs", "M6.did_you_mean")
 async def test_wishes_about_the_shops_of_the_sample_are_understood(directory: Directory) -> None:
-    shops, categories = (
-        [json.loads(line) for line in (_SAMPLE / f"{kind}.ndjson").read_text(encoding="utf-8").splitlines()]
-        for kind in ("shops", "categories")
-    )
+    shops, categories = (records(SAMPLE / f"{kind}.ndjson") for kind in ("shops", "categories"))
     assert await wrong_answers(await directory(shops, categories=categories), wishes()["sample"].cases) == []
 
 
