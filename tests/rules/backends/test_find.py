@@ -37,6 +37,19 @@ async def test_every_word_needs_evidence_on_the_same_shop(directory: Directory) 
     assert [query for query in found if (await find(world, query)).ignored] == []
 
 
+@pytest.mark.rule("M3", "M6.ignored")
+async def test_a_single_letter_begins_a_word_only_at_the_end_of_the_query(directory: Directory) -> None:
+    world = await directory([shop("Marks & Spencer"), shop("Kiosk H"), shop("緑茶 Kiosk")])
+    expected = {
+        "spencer m": (["Marks & Spencer"], ()),
+        "m spencer": (["Marks & Spencer"], ("m",)),
+        "h kiosk": (["Kiosk H"], ()),  # it equals a word
+        "緑 kiosk": (["緑茶 Kiosk"], ()),  # of no alphabet
+    }
+    found = {query: await find(world, query) for query in expected}
+    assert {query: (names(answer.shops), answer.ignored) for query, answer in found.items()} == expected
+
+
 @pytest.mark.rule("M3", "X3")
 async def test_the_whole_query_may_equal_or_begin_a_form_or_a_key(directory: Directory) -> None:
     world = await directory(
