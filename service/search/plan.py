@@ -4,9 +4,10 @@ Both engines run the same plans, so the rules of matching are here for productio
 again, independently.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
+from operator import attrgetter
 from typing import Final
 
 from index_mappings.documents import ANY_MARKET, WORLDWIDE
@@ -243,18 +244,41 @@ def _one_word(word: Word) -> Tiers:
 
 def _several_words(words: Sequence[Word]) -> Tiers:
     named: tuple[Clause, ...] = tuple(any_of(_name_evidence(word)) for word in words)
-    tiers: list[tuple[int, Clause]] = [(FindTier.WORDS, AllOf(tuple(any_of(_word_evidence(word)) for word in words)))]
+    begun = _begun(words)
+    own = tuple(any_of(_word_evidence(word)) for word in words if word.text not in begun)
+    tiers: list[tuple[int, Clause]] = [(FindTier.WORDS, AllOf(own))]
     if any(isinstance(clause, AnyOf) for clause in named):
-        tiers.append((FindTier.INFIX, AllOf(named)))
+        parts = (
+            [clause for word, clause in zip(words, named, strict=True) if word.text not in begun] if begun else named
+        )
+        tiers.append((FindTier.INFIX, AllOf(tuple(parts))))
     if len(words) > 1:  # one word that is a label and has the required evidence is in a better tier
         tiers.append((FindTier.LABELS, _with_labels(words, named, (*named, *_two_categories(words)))))
     if any(word.slugs or word.optional for word in words):
-        tiers.append((FindTier.FIRST_CATEGORY, _by_categories(words, "primary")))
-        tiers.append((FindTier.ANY_CATEGORY, _by_categories(words, "categories")))
+        tiers.append((FindTier.FIRST_CATEGORY, _by_categories(words, "primary", begun)))
+        tiers.append((FindTier.ANY_CATEGORY, _by_categories(words, "categories", begun)))
     return tuple(tiers)
 
 
-def _by_categories(words: Sequence[Word], field: str) -> Clause:
+def _begun(words: Sequence[Word]) -> set[str]:
+    """The words that a longer word begins with, if any evidence of the longer one is evidence of them too.
+
+    Where every word needs evidence they need not be searched for, so no term is read for many beginnings of it.
+    """
+    # In this order a word that others begin with is followed by one of them.
+    longer = sorted(words, key=attrgetter("text"))
+    return {
+        word.text
+        for word, other in pairwise(longer)
+        if other.text.startswith(word.text)
+        and is_part_evidence(word.text)
+        and not (
+            word.is_suffix or word.is_inner_letter or other.is_suffix or other.hosts or other.slugs or other.optional
+        )
+    }
+
+
+def _by_categories(words: Sequence[Word], field: str, begun: Collection[str]) -> Clause:
     """The clause that every word has evidence, of categories only by those in a field.
 
     Evidence of one word at least is required. For a label next to another word, any category is evidence of that one.
@@ -267,7 +291,7 @@ def _by_categories(words: Sequence[Word], field: str) -> Clause:
     if field != "categories":
         others = (clause for word in words if word.optional for clause in _category(word, "categories"))
         required = (*evidence, *others, *_two_categories(words))
-    known = AllOf(tuple(clause for _, clause in needed))
+    known = AllOf(tuple(clause for word, clause in needed if word.text not in begun))
     if len(words) == 1:
         return known
     return AnyOf((known, _with_labels([word for word, _ in needed], [clause for _, clause in needed], required)))

@@ -1,7 +1,7 @@
 """The plan of find_shop says what the decision's sentences say, and no tier of it is superfluous (M3, M4)."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 from hypothesis import given
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from index_mappings.forms import query_forms, shop_forms
 from index_mappings.tiers import FindTier
-from service.search.plan import AllOf, AnyOf, Below, Clause, Filters, NoneOf, Word, find_plan, meets
+from service.search.plan import AllOf, AnyOf, Below, Clause, Filters, Infix, NoneOf, Prefix, Word, find_plan, meets
 from service.search.planned_backend import CATEGORY_CAP
 from service.tools.fields import query_text
 from tests.engines.typeahead.crowded import HAN, HANGUL
@@ -49,6 +49,57 @@ def test_what_matches_is_exactly_what_has_a_tier(shop: Fields, text: str, length
     query = query_forms(text[:length])
     plan = find_plan(query.texts, data.draw(_words(query.words)))
     assert meets(shop, plan.matching) is any(meets(shop, clause) for _, clause in plan.tiers)
+
+
+@pytest.mark.rule("M3", "M4")
+@given(_shops(), names, st.lists(st.integers(1, 8), min_size=1, max_size=4), st.data())
+def test_words_that_others_begin_with_are_needed_as_much_as_these(
+    shop: Fields, text: str, lengths: list[int], data: st.DataObject
+) -> None:
+    unlabelled = {**shop, "labels": (), "markets": ()}
+    parts = [word[:length] for word in query_forms(text).words for length in lengths]
+    words = [replace(word, optional=False) for word in data.draw(_words(parts))]
+    together = dict(find_plan(("all of them",), words).tiers)
+    alone = [dict(find_plan(("one of them",), [word]).tiers) for word in words]
+    for tier in together.keys() - {FindTier.LABELS, FindTier.BEGINS_KEY, FindTier.BEGINS_FULL, FindTier.EQUALS_FULL}:
+        # Without a tier of its own a word has the evidence of the tier above.
+        found = [
+            next(tiers[level] for level in sorted(FindTier) if level >= tier and level in tiers) for tiers in alone
+        ]
+        assert meets(unlabelled, together[tier]) is all(meets(unlabelled, clause) for clause in found)
+
+
+@pytest.mark.rule("M3")
+@pytest.mark.parametrize(
+    ("begun", "longer"),
+    [
+        (Word("aa"), Word("aaaa")),  # which may be a part of a name, and `aa` may not
+        (Word("aaaa"), Word("aaaab", ("books",))),
+        (Word("aaaa"), Word("aaaab", hosts=("aaaab.de",))),
+        (Word("aaaa"), Word("aaaab", optional=True)),
+        (Word("aaaa", is_suffix=True), Word("aaaab")),
+        (Word("aaaa"), Word("aaaab", is_suffix=True)),
+    ],
+)
+def test_a_word_is_looked_up_if_what_a_longer_one_has_need_not_be_evidence_of_it(begun: Word, longer: Word) -> None:
+    (words,) = [clause for tier, clause in find_plan(("both",), [begun, longer]).tiers if tier == FindTier.WORDS]
+    assert isinstance(words, AllOf)
+    assert len(words.clauses) == 2
+
+
+@pytest.mark.rule("M8")
+def test_words_that_begin_one_another_are_looked_up_once() -> None:
+    words = [Word("a" * length) for length in range(4, 19)]
+    plan = find_plan(("all of them",), words)
+    clauses = {tier: clause for tier, clause in plan.tiers if tier in {FindTier.WORDS, FindTier.INFIX}}
+    longest = Prefix("words", "a" * 18)
+    assert clauses == {
+        FindTier.WORDS: AllOf((longest,)),
+        FindTier.INFIX: AllOf((AnyOf((longest, Infix("infixes", "a" * 18))),)),
+    }
+    with_category = dict(find_plan(("all of them",), [*words, Word("books", ("books",))]).tiers)[FindTier.ANY_CATEGORY]
+    assert isinstance(with_category, AnyOf)
+    assert str(with_category.clauses[0]).count("Prefix(") == 2  # of the longest and of `books`
 
 
 @pytest.mark.rule("M4")
