@@ -2,6 +2,7 @@
 
 import io
 import re
+from types import SimpleNamespace
 
 import pytest
 
@@ -25,7 +26,7 @@ def test_a_stage_ends_with_one_line_of_what_was_done() -> None:
 
 def test_a_long_stage_reports_how_far_it_is_how_fast_and_how_long_it_will_take(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = iter((0.0, 1.0, 10.0, 11.0, 20.0))
-    monkeypatch.setattr("indexer.progress.time.monotonic", lambda: next(seconds))
+    monkeypatch.setattr("indexer.progress.time", SimpleNamespace(monotonic=lambda: next(seconds)))
     stream = io.StringIO()
     with stage("Indexing", 4_000, "shops", stream) as advance:
         for _ in range(3):
@@ -54,7 +55,7 @@ def test_a_stage_that_fails_does_not_claim_to_be_done() -> None:
 
 def test_a_stage_of_unknown_length_shows_that_it_goes_on_and_how_long_it_took(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = iter((0.0, 1.0, 6.0, 7.0, 8.5))
-    monkeypatch.setattr("indexer.progress.time.monotonic", lambda: next(seconds))
+    monkeypatch.setattr("indexer.progress.time", SimpleNamespace(monotonic=lambda: next(seconds)))
     stream = io.StringIO()
     with stage("Merging", stream=stream) as advance:
         for _ in range(3):
