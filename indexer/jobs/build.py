@@ -21,15 +21,13 @@ from indexer.jobs.build_summary import (
     build_notes,
     disputed_categories,
 )
-from indexer.jobs.change_applier import ChangeApplier
 from indexer.jobs.follower_status import carry_over_status
-from indexer.jobs.generation_writing import GenerationWriting
-from indexer.jobs.live_follower import LiveFollower, announce
+from indexer.jobs.following import LiveFollower, announce
+from indexer.jobs.generation_writing import GenerationWriting, verify_counts
 from indexer.jobs.reading import ReadCounts, Reading, read_catalogue
 from indexer.jobs.retention import prune, remove_unfinished
 from indexer.jobs.unchanged import find_unchanged, record_source, source_digest
-from indexer.jobs.update import ChangeCounts
-from indexer.jobs.verification import verify_counts
+from indexer.jobs.update import ChangeApplier, ChangeCounts
 from indexer.progress import stage
 from indexer.records.problems import CatalogueError, ProblemLog
 from indexer.sinks.dead_letters import DeadLetters

@@ -1,7 +1,8 @@
-"""The follow job: applies changes to the live generation, micro-batch after micro-batch (G3).
+"""Applies changes to the live generation, micro-batch after micro-batch: the follow job, and builds meanwhile (G3).
 
-The lease is held for one micro-batch at a time, so a build never waits long; a running build follows changes itself.
-Failures are retried with growing pauses. Only a lost state ends the job, as only a full build can replace a state.
+The follow job has the lease for one micro-batch at a time, so a build never waits long. Failures are retried with
+growing pauses. Only a lost state ends the job, as only a full build can replace a state. A running build follows
+changes itself: a shop that goes under review must not stay visible until a long build ends (V3).
 """
 
 import logging
@@ -13,19 +14,20 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from indexer.disk_space import DiskFullError, full_disk_as_error
-from indexer.jobs.change_applier import ChangeApplier
 from indexer.jobs.follower_status import STATUS_INTERVAL_S, StatusWriter
 from indexer.jobs.pace import MICRO_BATCH
-from indexer.jobs.update import NOTHING, ChangeCounts
+from indexer.jobs.update import NOTHING, ChangeApplier, ChangeCounts
 from indexer.records.problems import CatalogueError
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
-from indexer.sinks.lease import LeaseHeldError, holding
+from indexer.sinks.lease import LeaseHeldError, LeaseLostError, holding
 from indexer.sinks.protocol import GenerationEditor, Sink
 from indexer.sources.protocol import ChangeSource
 from indexer.state.state import State, StateError
 from indexer.state.states import States
 
+_INTERVAL_S: Final = 1.0
+_ANNOUNCED_STEP_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 30.0
 _LOG: Final = logging.getLogger(__name__)
 
@@ -189,3 +191,92 @@ class Following:
         if self._state is not None:
             self._state.close()
             self._state = None
+
+
+class LiveFollower:
+    """Applies changes to the live generation from time to time, when its owner calls `tick`.
+
+    It does nothing without changes, or when the state of the live generation is lost.
+    """
+
+    def __init__(
+        self,
+        sink: Sink,
+        states: States,
+        letters: DeadLetters,
+        check: Callable[[], None],
+        changes: ChangeSource | None,
+    ) -> None:
+        """Open the state of the live generation.
+
+        Args:
+            sink: where the generation is.
+            states: where its state is.
+            letters: takes changes that can't be applied.
+            check: raises when the lease is lost.
+            changes: the source of changes; the caller closes it.
+        """
+        self._sink, self._letters, self._check, self._changes = sink, letters, check, changes
+        self._status = StatusWriter(changes, only_known=True)
+        self._state: State | None = None
+        self._next = 0.0
+        live = None if changes is None else sink.live()
+        if live is None or not states.has(live.generation):
+            return
+        self._generation = live.generation
+        try:
+            self._state = states.open(live.generation)
+        except (CatalogueError, DiskFullError):
+            _LOG.warning("the live generation is not followed during this build: its state cannot be used")
+
+    def tick(self) -> None:
+        """Apply one micro-batch, if a second has passed since the last one.
+
+        Raises:
+            LeaseLostError: another job may have started.
+        """
+        if self._state is None or time.monotonic() < self._next:
+            return
+        try:
+            with full_disk_as_error():
+                self._step(self._state)
+        except LeaseLostError:
+            raise
+        except (CatalogueError, SinkError, DiskFullError) as error:
+            # The build goes on: it reads the same changes itself, and the next tick tries again.
+            _LOG.warning("the live generation could not follow: %s", type(error).__name__)
+        self._next = time.monotonic() + _INTERVAL_S
+
+    def _step(self, state: State) -> None:
+        # Opened for each micro-batch: the embedded engine has memory for one writer at a time.
+        with closing(self._sink.edit(self._generation)) as editor:
+            done = ChangeApplier(state, editor, self._changes, self._letters, self._check).step()
+            self._status.write(state, editor, self._check, busy=done != NOTHING, behind=done.more)
+
+    def close(self) -> None:
+        """Close the state."""
+        if self._state is not None:
+            self._state.close()
+
+
+def announce(sink: Sink, generation: str, check: Callable[[], None], live: LiveFollower) -> None:
+    """Announce a sealed generation, and give readers the time to fetch its typeahead before it is published.
+
+    No answer depends on it, so a failure is logged and the publication goes on.
+
+    Args:
+        sink: where the generation is.
+        generation: its name.
+        check: raises when the lease is lost; called while waiting.
+        live: follows the live generation while waiting.
+    """
+    try:
+        seconds = sink.announce(generation)
+    except SinkError as error:
+        _LOG.warning("the next generation could not be announced, so readers fetch it when it is live: %s", error)
+        return
+    end = time.monotonic() + seconds
+    while (remaining := end - time.monotonic()) > 0:
+        check()
+        live.tick()
+        time.sleep(min(_ANNOUNCED_STEP_S, remaining))

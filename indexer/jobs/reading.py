@@ -6,8 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from indexer.jobs.change_applier import replay
-from indexer.jobs.update import NOTHING, ChangeCounts
+from indexer.jobs.update import NOTHING, ChangeCounts, replay
 from indexer.progress import stage
 from indexer.records.problems import InvalidRecordsError, Problem, ProblemLog
 from indexer.records.related import RECORDS

@@ -12,10 +12,9 @@ from typing import Final
 
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import Stamp
-from indexer.jobs.change_applier import ChangeApplier
 from indexer.jobs.follower_status import carry_over_status
-from indexer.jobs.live_follower import LiveFollower, announce
-from indexer.jobs.update import NOTHING, ChangeCounts, update
+from indexer.jobs.following import LiveFollower, announce
+from indexer.jobs.update import NOTHING, ChangeApplier, ChangeCounts, update
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import holding

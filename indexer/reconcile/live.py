@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from index_mappings.generations import STAMP
-from indexer.jobs.change_applier import ChangeApplier
+from indexer.jobs.update import ChangeApplier
 from indexer.reconcile.findings import FaultReport
 from indexer.reconcile.generation import PAGE, Comparison, Cursor, check_aliases
 from indexer.reconcile.source import compare_source, read_source

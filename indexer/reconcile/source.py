@@ -11,10 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from indexer.jobs.change_applier import ChangeApplier
+from indexer.jobs.generation_writing import batches
 from indexer.jobs.reading import Reading, read_catalogue
-from indexer.jobs.update import update
-from indexer.jobs.verification import batches
+from indexer.jobs.update import ChangeApplier, update
 from indexer.reconcile.findings import Fault, FaultCount, FaultReport
 from indexer.records.problems import ProblemLog
 from indexer.sinks.dead_letters import DeadLetters

@@ -11,8 +11,7 @@ from index_mappings.generations import Stamp
 from index_mappings.operations import Operations
 from index_mappings.typeahead.segment import Shown, shown_part
 from indexer.sinks.failures import SinkError
-from indexer.sinks.lease import LeaseHeldError, LeaseLostError, acquire_until
-from indexer.sinks.lease_holder import LeaseHolder
+from indexer.sinks.lease import LeaseHeldError, LeaseHolder, LeaseLostError, acquire_until
 from indexer.sinks.protocol import Generation, Role
 
 _PAUSE_S: Final = 0.01

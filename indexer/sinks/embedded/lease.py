@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from indexer.sinks.failures import SinkError
-from indexer.sinks.lease import LeaseHeldError, LeaseLostError, acquire_until
-from indexer.sinks.lease_holder import LeaseHolder
+from indexer.sinks.lease import LeaseHeldError, LeaseHolder, LeaseLostError, acquire_until
 
 LOCK_FILE: Final = "indexer.lock"
 _PAUSE_S: Final = 0.1

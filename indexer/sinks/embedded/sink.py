@@ -18,9 +18,8 @@ from index_mappings.embedded import (
     stamp_path,
 )
 from index_mappings.generations import STAMP, Stamp, is_generation
-from indexer.sinks.embedded.bands import BAND_WIDTH
-from indexer.sinks.embedded.committing import CommittedFiles
 from indexer.sinks.embedded.files import (
+    CommittedFiles,
     publisher_lock,
     read_any_stamp,
     read_pointer,
@@ -31,7 +30,7 @@ from indexer.sinks.embedded.files import (
 )
 from indexer.sinks.embedded.lease import EmbeddedLease
 from indexer.sinks.embedded.reading import EmbeddedReader
-from indexer.sinks.embedded.writing import EmbeddedEditor, EmbeddedWriter, generation_store
+from indexer.sinks.embedded.writing import BAND_WIDTH, EmbeddedEditor, EmbeddedWriter, generation_store
 from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import Generation, Role, renewed, with_roles
 from indexer.sinks.typeahead.background_merging import BackgroundMerging

@@ -12,10 +12,8 @@ from opensearchpy import OpenSearch
 
 from indexer.jobs.retention import prune
 from indexer.sinks.failures import SinkError
-from indexer.sinks.lease import LeaseHeldError, LeaseLostError, LeaseUnansweredError, holding
-from indexer.sinks.lease_holder import LeaseHolder
-from indexer.sinks.opensearch.lease import OpenSearchLease
-from indexer.sinks.opensearch.lease_document import LeaseDocument, LeaseStore
+from indexer.sinks.lease import LeaseHeldError, LeaseHolder, LeaseLostError, LeaseUnansweredError, holding
+from indexer.sinks.opensearch.lease import LeaseDocument, LeaseStore, OpenSearchLease
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from tests.engines.integration.leases import LeaseLocation, held_by_us, opensearch_lease, reply_to
 from tests.support.real.opensearch import OpenSearchNode

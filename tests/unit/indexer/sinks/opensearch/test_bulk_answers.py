@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from indexer.sinks.opensearch.bulk_answers import BulkOutcome, RequestFailure, UnreadableAnswerError, bulk_outcome
+from indexer.sinks.opensearch.bulk_requests import BulkOutcome, RequestFailure, UnreadableAnswerError, bulk_outcome
 
 _DONE = {"index": {"status": 201}}
 

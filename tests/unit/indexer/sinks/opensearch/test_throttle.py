@@ -2,7 +2,7 @@
 
 import threading
 
-from indexer.sinks.opensearch.throttle import Throttle
+from indexer.sinks.opensearch.bulk_loading import Throttle
 
 
 def test_pressure_halves_once_for_all_requests_that_met_it_together() -> None:
