@@ -16,7 +16,7 @@ import typer
 
 from indexer.commands import parts
 from indexer.commands.exit_status import exit_on_failure, stop
-from indexer.jobs.pace import MICRO_BATCH, RECONCILE_RATE
+from indexer.jobs.defaults import MICRO_BATCH, RECONCILE_RATE
 from shop_directory.settings.commands import DataDirOption, EngineOption, ExitCode, JsonOption
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import typer
 
 from indexer.commands import parts
 from indexer.commands.exit_status import exit_on_failure
-from indexer.jobs.pace import VERIFY_RATE
+from indexer.jobs.defaults import VERIFY_RATE
 from shop_directory.settings.commands import DataDirOption, EngineOption, ExitCode, JsonOption
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ changes itself: a shop that goes under review must not stay visible until a long
 """
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -14,14 +15,14 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from indexer.disk_space import DiskFullError, full_disk_as_error
+from indexer.jobs.defaults import MICRO_BATCH
 from indexer.jobs.follower_status import STATUS_INTERVAL_S, StatusWriter
-from indexer.jobs.pace import MICRO_BATCH
 from indexer.jobs.update import NOTHING, ChangeApplier, ChangeCounts
 from indexer.records.problems import CatalogueError
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import LeaseHeldError, LeaseLostError, holding
-from indexer.sinks.protocol import GenerationEditor, Sink
+from indexer.sinks.protocol import AnnouncingSink, GenerationEditor, Sink
 from indexer.sources.protocol import ChangeSource
 from indexer.state.state import State, StateError
 from indexer.state.states import States
@@ -207,27 +208,16 @@ class LiveFollower:
         check: Callable[[], None],
         changes: ChangeSource | None,
     ) -> None:
-        """Open the state of the live generation.
+        """Prepare; the first `tick` opens the state of the live generation.
 
-        Args:
-            sink: where the generation is.
-            states: where its state is.
-            letters: takes changes that can't be applied.
-            check: raises when the lease is lost.
-            changes: the source of changes; the caller closes it.
+        `letters` takes changes that can't be applied; `check` raises when the lease is lost; the caller closes
+        `changes`.
         """
-        self._sink, self._letters, self._check, self._changes = sink, letters, check, changes
+        self._sink, self._states, self._letters, self._check, self._changes = sink, states, letters, check, changes
         self._status = StatusWriter(changes, only_known=True)
         self._state: State | None = None
-        self._next = 0.0
-        live = None if changes is None else sink.live()
-        if live is None or not states.has(live.generation):
-            return
-        self._generation = live.generation
-        try:
-            self._state = states.open(live.generation)
-        except (CatalogueError, DiskFullError):
-            _LOG.warning("the live generation is not followed during this build: its state cannot be used")
+        self._generation = ""
+        self._next = math.inf if changes is None else 0.0
 
     def tick(self) -> None:
         """Apply one micro-batch, if a second has passed since the last one.
@@ -235,8 +225,13 @@ class LiveFollower:
         Raises:
             LeaseLostError: another job may have started.
         """
-        if self._state is None or time.monotonic() < self._next:
+        if time.monotonic() < self._next:
             return
+        if self._state is None:
+            self._state = self._opened()
+            if self._state is None:
+                self._next = math.inf
+                return
         try:
             with full_disk_as_error():
                 self._step(self._state)
@@ -246,6 +241,18 @@ class LiveFollower:
             # The build goes on: it reads the same changes itself, and the next tick tries again.
             _LOG.warning("the live generation could not follow: %s", type(error).__name__)
         self._next = time.monotonic() + _INTERVAL_S
+
+    def _opened(self) -> State | None:
+        """The state of the live generation; None if there is none, or it cannot be used."""
+        live = self._sink.live()
+        if live is None or not self._states.has(live.generation):
+            return None
+        self._generation = live.generation
+        try:
+            return self._states.open(live.generation)
+        except (CatalogueError, DiskFullError):
+            _LOG.warning("the live generation is not followed during this build: its state cannot be used")
+            return None
 
     def _step(self, state: State) -> None:
         # Opened for each micro-batch: the embedded engine has memory for one writer at a time.
@@ -262,14 +269,11 @@ class LiveFollower:
 def announce(sink: Sink, generation: str, check: Callable[[], None], live: LiveFollower) -> None:
     """Announce a sealed generation, and give readers the time to fetch its typeahead before it is published.
 
-    No answer depends on it, so a failure is logged and the publication goes on.
-
-    Args:
-        sink: where the generation is.
-        generation: its name.
-        check: raises when the lease is lost; called while waiting.
-        live: follows the live generation while waiting.
+    No answer depends on it, so a failure is logged and the publication goes on. While waiting, the live generation is
+    followed, and `check` raises when the lease is lost.
     """
+    if not isinstance(sink, AnnouncingSink):
+        return
     try:
         seconds = sink.announce(generation)
     except SinkError as error:

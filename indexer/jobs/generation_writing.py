@@ -19,7 +19,7 @@ from indexer.jobs.follower_status import accounts_of
 from indexer.progress import Advance, stage
 from indexer.projection.generation import Projected, Projector
 from indexer.sinks.failures import SinkError
-from indexer.sinks.protocol import GenerationReader, GenerationWriter, Sink
+from indexer.sinks.protocol import GenerationReader, GenerationWriter, MergingWriter
 from indexer.state.state import State
 
 _SAMPLE: Final = 200
@@ -93,80 +93,78 @@ def batches(values: Iterable[T], size: int) -> Iterator[list[T]]:
 
 
 @dataclass(frozen=True, slots=True)
-class GenerationWriting:
-    """What it takes to write the generation of a build.
+class Written:
+    """A generation that was written and sealed, and is not published.
 
     Attributes:
-        sink: where the generation goes.
-        state: the records, settled.
-        check: raises when the lease is lost.
-        tick: called after each document and in each wait, to keep the live generation up to date.
-        clock: for the stamp.
-        acceptance: asks the acceptance queries of the sealed generation, and raises SinkError when one fails.
+        writer: of the generation.
+        stamp: the complete one.
+        samples: what reading it back must give.
     """
 
-    sink: Sink
-    state: State
-    check: Callable[[], None]
-    tick: Callable[[], None]
-    clock: Callable[[], datetime]
-    acceptance: Callable[[Stamp], None] | None
+    writer: GenerationWriter
+    stamp: Stamp
+    samples: tuple[Sample, ...]
 
-    def stamp(self, generation: str) -> Stamp:
-        """The stamp of a generation that holds what the state holds now."""
-        counts = {projected.kind: projected.count for projected in Projector(self.state).all()}
-        return first_stamp(generation, self.clock(), self.state.position).counted(counts)
-
-    def write(self, generation: str) -> GenerationWriter:
-        """Write, seal and verify a generation; if any of that fails, what was written is removed.
+    def verify(self, tick: Callable[[], None]) -> None:
+        """Verify what the engine holds; `tick` is called after each batch of ids.
 
         Raises:
-            SinkError: the engine failed, does not hold what was written, or failed an acceptance query.
+            SinkError: the engine failed, or does not hold what was written.
         """
-        writer = self.sink.begin(generation)
-        try:
-            samples = [self._write_kind(writer, projected) for projected in Projector(self.state).all()]
-            stamp = self.stamp(generation)
-            self.check()
-            writer.write_operations(Operations(accounts_of(self.state), None))
-            with stage("Merging") as advance:
-                writer.merge(partial(self._advance, advance, 0))
-            with stage("Writing the typeahead and sealing") as advance:
-                stamp = self._seal(writer, stamp, advance)
-            with stage("Verifying", sum(stamp.counts.values()), "documents") as advance:
-                for sample in samples:
-                    sample.verify(writer, partial(self._advance, advance))
-            if self.acceptance is not None:
-                self.acceptance(stamp)
-        except BaseException:
-            self.sink.drop(generation)
-            raise
-        return writer
+        with stage("Verifying", sum(self.stamp.counts.values()), "documents") as advance:
+            for sample in self.samples:
+                sample.verify(self.writer, partial(_advance, advance, tick))
 
-    def _write_kind(self, writer: GenerationWriter, projected: Projected) -> Sample:
-        sample, kind = Sample(projected), projected.kind
-        with ExitStack() as stages:
-            advance = stages.enter_context(stage(f"Indexing {kind}", projected.count, kind))
 
-            def documents() -> Iterator[object]:
-                for document in sample.watch(projected.documents()):
-                    yield document
-                    self._advance(advance, 1)
-                # The engine has received all documents; it returns when they are written.
-                stages.close()
-                stages.enter_context(stage(f"Writing out {kind}"))
+def first_stamp_of(state: State, generation: str, now: datetime) -> Stamp:
+    """The stamp of a generation that holds what the state holds now."""
+    counts = {projected.kind: projected.count for projected in Projector(state).all()}
+    return first_stamp(generation, now, state.position).counted(counts)
 
-            sample.written = writer.add(kind, documents())
-        return sample
 
-    def _seal(self, writer: GenerationWriter, stamp: Stamp, advance: Advance) -> Stamp:
-        """Seal in a thread: it takes a minute for a million shops, in which the live generation is followed."""
-        with ThreadPoolExecutor(1) as thread:
-            sealing = thread.submit(writer.seal, stamp)
-            while not wait((sealing,), _TICK_S).done:
-                self._advance(advance, 0)
-            return sealing.result()
+def write_generation(
+    writer: GenerationWriter, stamp: Stamp, state: State, check: Callable[[], None], tick: Callable[[], None]
+) -> Written:
+    """Write and seal a generation.
 
-    def _advance(self, advance: Advance, done: int) -> None:
-        advance(done)
-        self.tick()
+    `check` raises when the lease is lost. `tick` is called after each document and in each wait, to keep the live
+    generation up to date.
+
+    Raises:
+        SinkError: the engine failed; a part of the generation may have been written.
+    """
+    samples = tuple(_write_kind(writer, projected, tick) for projected in Projector(state).all())
+    check()
+    writer.write_operations(Operations(accounts_of(state), None))
+    if isinstance(writer, MergingWriter):
+        with stage("Merging") as advance:
+            writer.merge(partial(_advance, advance, tick, 0))
+    with stage("Writing the typeahead and sealing") as advance, ThreadPoolExecutor(1) as thread:
+        # In a thread: it takes a minute for a million shops, in which the live generation is followed.
+        sealing = thread.submit(writer.seal, stamp)
+        while not wait((sealing,), _TICK_S).done:
+            _advance(advance, tick, 0)
+        return Written(writer, sealing.result(), samples)
+
+
+def _write_kind(writer: GenerationWriter, projected: Projected, tick: Callable[[], None]) -> Sample:
+    sample, kind = Sample(projected), projected.kind
+    with ExitStack() as stages:
+        advance = stages.enter_context(stage(f"Indexing {kind}", projected.count, kind))
+
+        def documents() -> Iterator[object]:
+            for document in sample.watch(projected.documents()):
+                yield document
+                _advance(advance, tick, 1)
+            # The engine has received all documents; it returns when they are written.
+            stages.close()
+            stages.enter_context(stage(f"Writing out {kind}"))
+
+        sample.written = writer.add(kind, documents())
+    return sample
+
+
+def _advance(advance: Advance, tick: Callable[[], None], done: int) -> None:
+    advance(done)
+    tick()

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from typing import Final
 
 from index_mappings.documents import DOCUMENTS
+from indexer.jobs.defaults import MICRO_BATCH
 from indexer.jobs.follower_status import write_accounts
-from indexer.jobs.pace import MICRO_BATCH
 from indexer.projection.generation import Projector
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.protocol import GenerationEditor

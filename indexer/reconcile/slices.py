@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
-from indexer.jobs.pace import RECONCILE_RATE
+from indexer.jobs.defaults import RECONCILE_RATE
 from indexer.reconcile.findings import FaultReport
 from indexer.reconcile.generation import PAGE, Comparison, Cursor, check_aliases, derived_tables_match
 from indexer.sinks.failures import SinkError

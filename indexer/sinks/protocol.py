@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
 from index_mappings.generations import Stamp
 from index_mappings.operations import Operations
@@ -125,25 +125,22 @@ class GenerationWriter(GenerationReader, Protocol):
             wait_for_engine: whether to retry as long as for any other write, or only briefly.
         """
 
-    def merge(self, meanwhile: Callable[[], None]) -> None:
-        """Merge the segments after all documents were written, for faster reads; no answer depends on it.
-
-        Args:
-            meanwhile: called repeatedly during the merge; its errors are raised.
-        """
-
     def seal(self, stamp: Stamp) -> Stamp:
-        """Make the documents readable, and write the stamp.
+        """Make the documents readable, and write the stamp, which comes without the names of files.
 
-        Args:
-            stamp: the stamp without the names of files.
-
-        Returns:
-            The complete stamp.
+        Returns the complete stamp.
         """
 
     def publish(self) -> None:
         """Make this generation the live one, all its indices in one step."""
+
+
+@runtime_checkable
+class MergingWriter(Protocol):
+    """A writer that merges segments in a step of its own, after all documents were written, for faster reads."""
+
+    def merge(self, meanwhile: Callable[[], None]) -> None:
+        """Merge them; no answer depends on it. `meanwhile` is called repeatedly; its errors are raised."""
 
 
 class GenerationEditor(GenerationReader, Protocol):
@@ -239,13 +236,6 @@ class Sink(Protocol):
             SinkError: among others, another generation is live.
         """
 
-    def announce(self, generation: str) -> float:
-        """Announce a sealed generation before it is published, so that readers can fetch its files.
-
-        Returns:
-            How many seconds to wait before publishing; 0 if readers have to fetch nothing.
-        """
-
     def retire(self, generation: str, at: datetime) -> None:
         """Record when a generation ceased to be live."""
 
@@ -267,3 +257,14 @@ class Sink(Protocol):
 
     def close(self) -> None:
         """Release connections."""
+
+
+@runtime_checkable
+class AnnouncingSink(Protocol):
+    """A sink whose readers fetch files of a generation before they answer from it."""
+
+    def announce(self, generation: str) -> float:
+        """Announce a sealed generation before it is published.
+
+        Returns how many seconds to wait before publishing; 0 if readers have to fetch nothing.
+        """

@@ -109,10 +109,6 @@ class MemorySink:
             writer.operations_document,
         )
 
-    def announce(self, generation: str) -> float:  # noqa: ARG002 - as the protocol says
-        """Do nothing: readers fetch no files."""
-        return 0.0
-
     def retire(self, generation: str, at: datetime) -> None:
         """Do nothing: a replaced generation is removed."""
 
@@ -191,9 +187,6 @@ class MemoryWriter(MemoryReader):
     def write_operations(self, operations: Operations, *, wait_for_engine: bool = True) -> None:  # noqa: ARG002 - never fails
         """Store the document."""
         self.operations_document = operations
-
-    def merge(self, meanwhile: Callable[[], None]) -> None:
-        """Do nothing: there are no segments."""
 
     def seal(self, stamp: Stamp) -> Stamp:
         """Store the stamp."""

@@ -98,10 +98,6 @@ class EmbeddedSink:
             retired_path(self._root, generation).unlink(missing_ok=True)
             write_whole(pointer_path(self._root), pointer_text(generation, replaced))
 
-    def announce(self, generation: str) -> float:  # noqa: ARG002 - as the protocol says
-        """Do nothing: readers map the files in place."""
-        return 0.0
-
     def retire(self, generation: str, at: datetime) -> None:
         """Write the mark's file."""
         write_whole(retired_path(self._root, generation), at.isoformat())

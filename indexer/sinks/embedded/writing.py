@@ -158,9 +158,6 @@ class EmbeddedWriter(_WritableGeneration):
         bands.write(anchors_path(self._root, self._generation, kind))
         return count
 
-    def merge(self, meanwhile: Callable[[], None]) -> None:
-        """Do nothing: `add` has merged the segments."""
-
     def seal(self, stamp: Stamp) -> Stamp:
         """Write the typeahead's files and, naming these, the stamp's file."""
         with typeahead_errors():
