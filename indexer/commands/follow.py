@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from indexer.commands import parts
-from indexer.commands.exit_status import exit_on_failure, stop
+from indexer.commands.parts import exit_on_failure, stop
 from indexer.jobs.defaults import MICRO_BATCH, RECONCILE_RATE
 from shop_directory.settings.commands import DataDirOption, EngineOption, ExitCode, JsonOption
 

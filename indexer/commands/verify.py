@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from indexer.commands import parts
-from indexer.commands.exit_status import exit_on_failure
+from indexer.commands.parts import exit_on_failure
 from indexer.jobs.defaults import VERIFY_RATE
 from shop_directory.settings.commands import DataDirOption, EngineOption, ExitCode, JsonOption
 

@@ -29,7 +29,6 @@ from index_mappings.integrity import from_checked_json, to_checked_json
 from index_mappings.operations import Operations
 from index_mappings.typeahead.manifest import typeahead_directory
 from index_mappings.typeahead.segment import Shown
-from indexer.freed_memory import return_freed_memory
 from indexer.sinks.embedded.files import (
     CommittedFiles,
     has_orphaned_segments,
@@ -41,7 +40,7 @@ from indexer.sinks.embedded.files import (
 from indexer.sinks.embedded.reading import EmbeddedReader
 from indexer.sinks.failures import SinkError
 from indexer.sinks.typeahead.background_merging import BackgroundMerging
-from indexer.sinks.typeahead.build import TypeaheadBuild
+from indexer.sinks.typeahead.build import TypeaheadBuild, return_freed_memory
 from indexer.sinks.typeahead.editor import SMALL_SHOPS, TypeaheadSync, typeahead_errors, with_typeahead
 from indexer.sinks.typeahead.segment_file import damaged_files
 from indexer.sinks.typeahead.store import LocalStore
