@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from indexer.disk_space import DiskFullError, full_disk_as_error
 from indexer.jobs.defaults import MICRO_BATCH
@@ -22,7 +22,7 @@ from indexer.records.problems import CatalogueError
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import LeaseHeldError, LeaseLostError, holding
-from indexer.sinks.protocol import AnnouncingSink, GenerationEditor, Sink
+from indexer.sinks.protocol import AnnouncingSink, Sink
 from indexer.sources.protocol import ChangeSource
 from indexer.state.state import State, StateError
 from indexer.state.states import States
@@ -30,17 +30,9 @@ from indexer.state.states import States
 _INTERVAL_S: Final = 1.0
 _ANNOUNCED_STEP_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 30.0
+# Longer than a verification has the lease for one page.
+_WAIT_S: Final = 1.0
 _LOG: Final = logging.getLogger(__name__)
-
-
-class Reconciling(Protocol):
-    """Compares the index with its state, a slice at a time."""
-
-    def slice(self, state: State, editor: GenerationEditor, check: Callable[[], None]) -> None:
-        """Compare, and repair, as many documents as the rate allows for the time since the last slice."""
-
-    def close(self) -> None:
-        """End the work in the background."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +81,6 @@ class Following:
         changes: ChangeSource | None,
         options: FollowOptions,
         *,
-        reconciling: Reconciling | None = None,
         on_batch: Callable[[ChangeCounts], None] = lambda _: None,
     ) -> None:
         """Store the parts; nothing is read yet.
@@ -97,13 +88,11 @@ class Following:
         Args:
             sink: where generations are.
             states: their states.
-            changes: the source of changes; None when only the index is to be compared with its state.
+            changes: the source of changes; None when only pending documents are to be written.
             options: of the job.
-            reconciling: compares the index with its state, a slice after each micro-batch.
             on_batch: called after each micro-batch that changed something.
         """
         self._sink, self._states, self._changes, self._options = sink, states, changes, options
-        self._reconciling = reconciling
         self._on_batch = on_batch
         self._status = StatusWriter(changes, options.status_interval)
         self._letters = DeadLetters(states.dead_letters)
@@ -144,8 +133,6 @@ class Following:
                         break
                 stop.wait(self._options.interval)
         finally:
-            if self._reconciling is not None:
-                self._reconciling.close()
             self._close_state()
             self._letters.close()
         return FollowSummary(
@@ -155,7 +142,7 @@ class Following:
     def _micro_batch(self) -> ChangeCounts | None:
         """Apply one micro-batch; None while another job has the lease."""
         try:
-            with holding(self._lease, "follow", 0):
+            with holding(self._lease, "follow", _WAIT_S):
                 self._waiting = False
                 return self._step()
         except LeaseHeldError as error:
@@ -175,8 +162,6 @@ class Following:
             applier = ChangeApplier(state, editor, self._changes, self._letters, self._lease.check)
             done = applier.step(self._options.micro_batch)
             self._status.write(state, editor, self._lease.check, busy=done != NOTHING, behind=done.more)
-            if self._reconciling is not None:
-                self._reconciling.slice(state, editor, self._lease.check)
         if done != NOTHING:
             self._on_batch(done)
         return done

@@ -378,17 +378,20 @@ def _counted(findings: Iterable[Finding]) -> FaultReport:
 
 
 def check_aliases(sink: Sink, *, repair: bool, check: Callable[[], None]) -> FaultReport:
-    """Check, and repair, that all aliases and the stamp belong to the live generation; call it under the lease.
+    """Check that all aliases and the stamp belong to the live generation; call it under the lease.
+
+    What is wrong is logged, with what to do. Only a stamp is repaired.
 
     Raises:
         SinkError: it is not known which generation is live, or the engine failed.
     """
-    drifted = sink.alias_drift()
-    remaining = drifted
+    drifted = remaining = sink.alias_drift()
     if drifted and repair:
         check()
-        sink.repair_aliases()
+        sink.repair_stamp()
         remaining = sink.alias_drift()
+    for advice in remaining.values():
+        _LOG.error("%s", advice)
     return FaultReport.of(((Fault.WRONG_GENERATION, kind) for kind in drifted), repaired=len(drifted) - len(remaining))
 
 
@@ -413,8 +416,12 @@ def _check_state(state: State) -> FaultReport:
 
 
 def derived_tables_match(state: State) -> bool:
-    """Whether the derived tables equal a recount."""
-    return not _check_state(state).total
+    """Whether the derived tables equal a recount, in one snapshot of the state, which other connections may change."""
+    state.connection.execute("BEGIN")
+    try:
+        return not _check_state(state).total
+    finally:
+        state.connection.execute("ROLLBACK")
 
 
 def _rebuild_derived_tables(state: State) -> None:

@@ -15,6 +15,8 @@ from index_mappings.operations import Operations
 from index_mappings.typeahead.segment import Shown
 from indexer.sinks.lease import Lease
 
+# What is wrong with a stamp, and what to do.
+STAMP_DRIFT: Final = "the stamp of {} names another generation: shop-directory index verify --repair replaces it"
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
@@ -239,15 +241,18 @@ class Sink(Protocol):
     def retire(self, generation: str, at: datetime) -> None:
         """Record when a generation ceased to be live."""
 
-    def alias_drift(self) -> tuple[str, ...]:
-        """The kinds whose alias does not lead to the live generation; `stamp` also if that names another generation.
+    def alias_drift(self) -> Mapping[str, str]:
+        """What is wrong, and what to do, by the kinds whose alias does not lead to the live generation.
+
+        Publishing moves all aliases together, so only another program can cause this. `stamp` is also one of these
+        kinds if the live stamp names another generation.
 
         Raises:
             SinkError: among others, it is not known which generation is live.
         """
 
-    def repair_aliases(self) -> None:
-        """Lead all aliases to the live generation in one step, and repair its stamp; only under the lease."""
+    def repair_stamp(self) -> None:
+        """Replace the live stamp if it names another generation; only under the lease."""
 
     def drop(self, generation: str) -> None:
         """Remove a generation that is not live, if it exists."""

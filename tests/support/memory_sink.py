@@ -112,11 +112,11 @@ class MemorySink:
     def retire(self, generation: str, at: datetime) -> None:
         """Do nothing: a replaced generation is removed."""
 
-    def alias_drift(self) -> tuple[str, ...]:
+    def alias_drift(self) -> Mapping[str, str]:
         """None: stamp and documents are replaced together."""
-        return ()
+        return {}
 
-    def repair_aliases(self) -> None:
+    def repair_stamp(self) -> None:
         """Do nothing."""
 
     def drop(self, generation: str) -> None:

@@ -4,6 +4,7 @@ Readers keep their generation open while it is replaced. Of two publishers the l
 """
 
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -32,7 +33,7 @@ from indexer.sinks.embedded.lease import EmbeddedLease
 from indexer.sinks.embedded.reading import EmbeddedReader
 from indexer.sinks.embedded.writing import BAND_WIDTH, EmbeddedEditor, EmbeddedWriter, generation_store
 from indexer.sinks.failures import SinkError
-from indexer.sinks.protocol import Generation, Role, renewed, with_roles
+from indexer.sinks.protocol import STAMP_DRIFT, Generation, Role, renewed, with_roles
 from indexer.sinks.typeahead.background_merging import BackgroundMerging
 from indexer.sinks.typeahead.build import rebuild_typeahead
 from indexer.sinks.typeahead.editor import SMALL_SHOPS
@@ -102,13 +103,15 @@ class EmbeddedSink:
         """Write the mark's file."""
         write_whole(retired_path(self._root, generation), at.isoformat())
 
-    def alias_drift(self) -> tuple[str, ...]:
+    def alias_drift(self) -> Mapping[str, str]:
         """`stamp`, if the stamp in the live directory names another generation; there are no other aliases."""
         live, _ = read_pointer(self._root)
-        return () if live is None or read_any_stamp(self._root, live).generation == live else (STAMP,)
+        if live is None or read_any_stamp(self._root, live).generation == live:
+            return {}
+        return {STAMP: STAMP_DRIFT.format(live)}
 
-    def repair_aliases(self) -> None:
-        """Replace the stamp if it names another generation."""
+    def repair_stamp(self) -> None:
+        """Replace the file."""
         live, _ = read_pointer(self._root)
         if live is None or not self.alias_drift():
             return
