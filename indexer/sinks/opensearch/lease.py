@@ -10,7 +10,6 @@ all acceptance queries or one rebuild of a typeahead can take longer than a leas
 """
 
 import logging
-import os
 import secrets
 import threading
 import time
@@ -153,7 +152,6 @@ class Tenure:
         """Start the renewals of the written document; `began` is `now()` from before it was sent."""
         self._store = store
         self._document = document
-        self._pid = os.getpid()
         self._confirmed = began
         self._sent: _Sent | None = None
         self._lost = False
@@ -172,8 +170,6 @@ class Tenure:
         """
         if self._is_fresh():
             return
-        if self._is_inherited():
-            raise LeaseLostError("the lease belongs to another process")
         with self._lock:
             if self._is_fresh():
                 return
@@ -192,8 +188,6 @@ class Tenure:
 
         If the engine does not answer, other jobs detect the end of the process, or that the lease expires.
         """
-        if self._is_inherited():
-            return
         self._over.set()
         with self._lock:
             try:
@@ -208,11 +202,7 @@ class Tenure:
 
     def _is_fresh(self) -> bool:
         trusted = self._document.ttl * 2 / 3
-        return not self._lost and not self._is_inherited() and now() - self._confirmed < trusted
-
-    def _is_inherited(self) -> bool:
-        """Whether this is a forked process, whose parent holds the lease."""
-        return os.getpid() != self._pid
+        return not self._lost and now() - self._confirmed < trusted
 
     def _renew_periodically(self) -> None:
         pause = self._until_next()
