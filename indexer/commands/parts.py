@@ -103,13 +103,7 @@ def settings_of(engine: str | None, data_dir: Path | None, state_dir: Path | Non
 def opened(settings: "IndexerSettings", *, make_states: bool = True) -> Iterator[Workspace]:
     """Open the sink and the states, and close the sink at the end.
 
-    Args:
-        settings: where they are.
-        make_states: whether to make the directory of the states where it is missing.
-
-    Raises:
-        CatalogueError: the state directory can't be used.
-        SinkError: the engine does not answer.
+    `make_states` tells whether to make the directory of the states where it is missing.
     """
     from indexer.state.states import States
     from shop_directory.acceptance import EmbeddedLocation, OpenSearchLocation
@@ -152,11 +146,7 @@ def source_of(
     changes: Path | None = None,
     lenient: bool = False,
 ) -> "Source":
-    """The catalogue that options and settings name.
-
-    Raises:
-        CatalogueError: there is none, or it can't be read.
-    """
+    """The catalogue that options and settings name."""
     if not sql:
         if mapping is not None:
             stop(ExitCode.USAGE, "--mapping goes with --sql.")

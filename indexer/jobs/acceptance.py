@@ -189,11 +189,7 @@ def read_acceptance(path: Path) -> tuple[AcceptanceQuery, ...]:
 
 
 def installed_answers(entry: str = ANSWERS_ENTRY) -> OpenAnswers:
-    """The function of the read side that opens the answers of a generation, found by its entry point.
-
-    Raises:
-        SinkError: it or a part of it is not installed.
-    """
+    """The function of the read side that opens the answers of a generation, found by its entry point."""
     found = tuple(entry_points(group=ANSWERS_GROUP, name=entry))
     if not found:
         raise SinkError("acceptance queries can't be asked: install the service's package alongside the indexer")

@@ -83,14 +83,10 @@ class Following:
         *,
         on_batch: Callable[[ChangeCounts], None] = lambda _: None,
     ) -> None:
-        """Store the parts; nothing is read yet.
+        """Prepare; nothing is read yet.
 
-        Args:
-            sink: where generations are.
-            states: their states.
-            changes: the source of changes; None when only pending documents are to be written.
-            options: of the job.
-            on_batch: called after each micro-batch that changed something.
+        Without `changes` only pending documents are written. `on_batch` is called after each micro-batch that changed
+        something.
         """
         self._sink, self._states, self._changes, self._options = sink, states, changes, options
         self._on_batch = on_batch
@@ -205,11 +201,7 @@ class LiveFollower:
         self._next = math.inf if changes is None else 0.0
 
     def tick(self) -> None:
-        """Apply one micro-batch, if a second has passed since the last one.
-
-        Raises:
-            LeaseLostError: another job may have started.
-        """
+        """Apply one micro-batch, if a second has passed since the last one."""
         if time.monotonic() < self._next:
             return
         if self._state is None:

@@ -48,12 +48,7 @@ class Sample:
     def verify(self, reader: GenerationReader, advance: Advance = lambda _: None) -> None:
         """Check that the engine holds all that was written, and nothing else.
 
-        Args:
-            reader: of the new generation.
-            advance: called with the number of documents that were looked up.
-
-        Raises:
-            SinkError: something differs; the text says what.
+        `advance` is called with the number of documents that were looked up.
         """
         kind, count = self.projected.kind, self.projected.count
         if self.written != count:
@@ -75,11 +70,7 @@ class Sample:
 
 
 def verify_counts(state: State, reader: GenerationReader) -> None:
-    """Check the number of documents of each kind after the last changes.
-
-    Raises:
-        SinkError: a number differs; the text says which.
-    """
+    """Check the number of documents of each kind after the last changes."""
     for projected in Projector(state).all():
         if (found := reader.count(projected.kind)) != projected.count:
             raise SinkError(f"the new generation holds {found} {projected.kind}, {projected.count} are public")
@@ -107,11 +98,7 @@ class Written:
     samples: tuple[Sample, ...]
 
     def verify(self, tick: Callable[[], None]) -> None:
-        """Verify what the engine holds; `tick` is called after each batch of ids.
-
-        Raises:
-            SinkError: the engine failed, or does not hold what was written.
-        """
+        """Verify what the engine holds; `tick` is called after each batch of ids."""
         with stage("Verifying", sum(self.stamp.counts.values()), "documents") as advance:
             for sample in self.samples:
                 sample.verify(self.writer, partial(_advance, advance, tick))
@@ -130,9 +117,6 @@ def write_generation(
 
     `check` raises when the lease is lost. `tick` is called after each document and in each wait, to keep the live
     generation up to date.
-
-    Raises:
-        SinkError: the engine failed; a part of the generation may have been written.
     """
     samples = tuple(_write_kind(writer, projected, tick) for projected in Projector(state).all())
     check()

@@ -92,11 +92,7 @@ def read_catalogue(
 def read_records(
     reading: Reading, state: State, problems: ProblemLog, tick: Callable[[], None] = lambda: None
 ) -> ReadRecords:
-    """Read the records of a catalogue into an empty state; `tick` is called after each.
-
-    Raises:
-        CatalogueError: it cannot be read, or holds bad records that were not to be skipped.
-    """
+    """Read the records of a catalogue into an empty state; `tick` is called after each."""
     source = reading.source
     position = source.open_snapshot()
     try:
@@ -114,9 +110,6 @@ def settle(reading: Reading, records: ReadRecords, state: State, tick: Callable[
     """Decide which records are public, with the former state's versions and the changes that are available.
 
     `tick` is called between the statements that sort the records.
-
-    Raises:
-        CatalogueError: the changes can't be read.
     """
     with stage("Sorting the records") as advance:
 

@@ -69,13 +69,8 @@ def roll_back(
 ) -> RollbackSummary:
     """Publish the previous generation again.
 
-    Args:
-        sink: where the generations are.
-        states: their states.
-        changes: those since the previous generation, where they can be read again.
-        wait: seconds to wait while another job has the lease.
-        dry_run: publish nothing, and return what would be published.
-        clock: the time.
+    `changes` are those since the previous generation, where they can be read again. `wait` is the seconds to wait while
+    another job has the lease. A `dry_run` publishes nothing, and returns what would be published.
 
     Raises:
         StateError: a state is lost, so it is not known what has been hidden since.

@@ -69,13 +69,9 @@ def update(
     check: Callable[[], None],
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> ChangeCounts:
-    """Write the pending documents, show them, and raise the stamp.
+    """Write the pending documents, show them, and raise the stamp; the state's transaction is committed.
 
-    Args:
-        state: the state with pending documents; its transaction is committed.
-        editor: of the same generation.
-        check: raises when the lease is lost; called before each write.
-        clock: for the stamp.
+    `check` raises when the lease is lost; it is called before each write.
 
     Raises:
         SinkError: the engine failed; all documents are still pending, and an update can be repeated safely.

@@ -139,9 +139,6 @@ def _compare_page(state: State, editor: GenerationEditor, kind: str, after: str,
     """Compare the next documents of a kind; neither side may change meanwhile.
 
     At most `most` are read on either side, with ids after `after`.
-
-    Raises:
-        SinkError: the engine failed.
     """
     first = _compare_once(state, editor, kind, after, most)
     if not first.findings:
@@ -270,9 +267,6 @@ class Comparison:
         """Compare the next page, of at most `most` documents.
 
         Returns what was found, and the next position; None at the end.
-
-        Raises:
-            SinkError: the engine failed, or the lease is lost; documents to be repaired are pending.
         """
         self.check()
         if cursor.kind < 0:
@@ -381,9 +375,6 @@ def check_aliases(sink: Sink, *, repair: bool, check: Callable[[], None]) -> Fau
     """Check that all aliases and the stamp belong to the live generation; call it under the lease.
 
     What is wrong is logged, with what to do. Only a stamp is repaired.
-
-    Raises:
-        SinkError: it is not known which generation is live, or the engine failed.
     """
     drifted = remaining = sink.alias_drift()
     if drifted and repair:

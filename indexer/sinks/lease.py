@@ -56,11 +56,7 @@ class Lease(Protocol):
         """
 
     def check(self) -> None:
-        """Verify that the lease is still held.
-
-        Raises:
-            LeaseLostError: it is not, or that is unknown; it stays lost from then on.
-        """
+        """Verify that the lease is still held; raises LeaseLostError if not, or if that is unknown, from then on."""
 
     def release(self) -> None:
         """Release the lease; does nothing if it is not held."""
@@ -68,11 +64,7 @@ class Lease(Protocol):
 
 @contextmanager
 def holding(lease: Lease, job: str, wait: float) -> Iterator[None]:
-    """Hold the lease during a `with` block, and release it however that ends.
-
-    Raises:
-        SinkError: as of `acquire`, before the block runs.
-    """
+    """Hold the lease during a `with` block, and release it however that ends."""
     lease.acquire(job, wait)
     try:
         yield
@@ -83,10 +75,8 @@ def holding(lease: Lease, job: str, wait: float) -> Iterator[None]:
 def acquire_until(attempt: Callable[[], None], wait: float, pause: float) -> None:
     """Attempt to acquire a lease at least once, and again while another job holds it or the engine does not answer.
 
-    Args:
-        attempt: raises LeaseHeldError or LeaseUnansweredError if it has to be repeated.
-        wait: seconds after which the last error is raised.
-        pause: the longest of the random pauses between attempts, in seconds.
+    `attempt` raises LeaseHeldError or LeaseUnansweredError if it has to be repeated; after `wait` seconds the last one
+    is raised. `pause` is the longest of the random pauses between attempts, in seconds.
     """
     retry = retry_if_exception_type((LeaseHeldError, LeaseUnansweredError))
     pauses = wait_random(pause / 2, pause)
@@ -122,11 +112,7 @@ class LeaseHolder:
 
     @classmethod
     def from_wire(cls, document: Mapping[str, Any]) -> Self:
-        """Parse a JSON object of `as_wire`.
-
-        Raises:
-            ValueError: it is not valid.
-        """
+        """Parse a JSON object of `as_wire`."""
         try:
             machine, started = document["machine"], document["started"]
             holder = cls(

@@ -73,13 +73,8 @@ def _role_of(found: Generation, live: str | None, previous: str | None) -> Role:
 def renewed(found: Stamp, generation: str, counts: Mapping[str, int], typeahead: str) -> Stamp:
     """A stamp for a generation whose stamp names another one; caches must see it as new (C1).
 
-    The former sequence number is lost. The seconds since 1970 are above any: a micro-batch a second since then.
-
-    Args:
-        found: the stamp that names another generation; its schema version and its date are kept.
-        generation: the generation of the new stamp.
-        counts: documents by kind.
-        typeahead: the name of its typeahead's manifest.
+    The former sequence number is lost. The seconds since 1970 are above any: a micro-batch a second since then. Schema
+    version and date are those of the stamp that was found.
     """
     sequence = max(found.sequence, int(time.time())) + 1
     return replace(found, generation=generation, sequence=sequence, source_position=None, typeahead=typeahead).counted(

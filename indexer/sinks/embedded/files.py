@@ -51,11 +51,7 @@ FILES: Final = "files"
 
 
 def read_pointer(root: Path) -> tuple[str | None, str | None]:
-    """The live and the previous generation.
-
-    Raises:
-        SinkError: the file cannot be read, or is damaged.
-    """
+    """The live and the previous generation."""
     try:
         return pointed_to(pointer_path(root).read_text(encoding="ascii"))
     except FileNotFoundError:
@@ -65,11 +61,7 @@ def read_pointer(root: Path) -> tuple[str | None, str | None]:
 
 
 def read_stamp(root: Path, generation: str) -> Stamp:
-    """Read a generation's stamp.
-
-    Raises:
-        SinkError: it is missing, damaged, or names another generation.
-    """
+    """Read a generation's stamp; it is an error that it names another generation."""
     stamp = read_any_stamp(root, generation)
     if stamp.generation != generation:
         raise SinkError(f"the stamp {stamp_path(root, generation)} is another generation's")
@@ -77,11 +69,7 @@ def read_stamp(root: Path, generation: str) -> Stamp:
 
 
 def read_any_stamp(root: Path, generation: str) -> Stamp:
-    """Read the stamp in a generation's directory, whichever generation it names.
-
-    Raises:
-        SinkError: it is missing or damaged.
-    """
+    """Read the stamp in a generation's directory, whichever generation it names."""
     path = stamp_path(root, generation)
     try:
         return from_stamp_json(path.read_text(encoding="utf-8"))
@@ -90,11 +78,7 @@ def read_any_stamp(root: Path, generation: str) -> Stamp:
 
 
 def write_stamp(root: Path, stamp: Stamp) -> None:
-    """Replace a generation's stamp.
-
-    Raises:
-        SinkError: it cannot be written.
-    """
+    """Replace a generation's stamp."""
     write_whole(stamp_path(root, stamp.generation), to_stamp_json(stamp))
 
 
@@ -113,11 +97,7 @@ def publisher_lock(root: Path) -> Iterator[None]:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file atomically, so that it is complete or absent also after a power failure.
-
-    Raises:
-        SinkError: it cannot be written.
-    """
+    """Write a file atomically, so that it is complete or absent also after a power failure."""
     try:
         write_bytes_whole(path, text.encode())
     except OSError as error:
@@ -125,11 +105,7 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def write_bytes_whole(path: Path, data: bytes) -> None:
-    """As `write_whole`, for bytes.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """As `write_whole`, for bytes."""
     fresh = path.with_name(f"{path.name}.{os.getpid()}{FRESH}")
     with fresh.open("wb") as file:
         file.write(data)
@@ -171,14 +147,8 @@ class CommittedFiles:
     def commit(self, former_name: str) -> str:
         """Link the current files of the indices, and compute their checksums.
 
-        Args:
-            former_name: the manifest that the stamp names; empty for the first commit.
-
-        Returns:
-            The name of the manifest that the next stamp must name.
-
-        Raises:
-            SinkError: a file can't be read or linked, or is damaged.
+        `former_name` is the manifest that the stamp names; empty for the first commit. Returns the name of the manifest
+        that the next stamp must name.
         """
         former = self.manifest(former_name) if former_name else FilesManifest({})
         try:
@@ -194,11 +164,7 @@ class CommittedFiles:
         return name
 
     def manifest(self, name: str) -> FilesManifest:
-        """Read a manifest by its name.
-
-        Raises:
-            SinkError: it is missing or damaged.
-        """
+        """Read a manifest by its name."""
         try:
             return FilesManifest.from_bytes(files_manifest_path(self._generation_directory, name).read_bytes(), name)
         except (OSError, ValueError) as error:
@@ -281,11 +247,7 @@ class CommittedFiles:
 
 
 def file_sum(path: Path) -> FileSum:
-    """The size and checksum of a file.
-
-    Raises:
-        OSError: it can't be read.
-    """
+    """The size and checksum of a file."""
     with path.open("rb") as stream:
         digest = file_digest(stream, "sha256").hexdigest()
         return FileSum(stream.tell(), digest)

@@ -45,10 +45,8 @@ class EmbeddedSink:
     def __init__(self, root: Path, band_width: int = BAND_WIDTH, small_shops: int = SMALL_SHOPS) -> None:
         """Prepare; nothing is read yet.
 
-        Args:
-            root: the directory.
-            band_width: the number of documents of a build in a band.
-            small_shops: commits rewrite the last segment of the typeahead while it has fewer shops.
+        `band_width` is the number of documents of a build in a band; commits rewrite the last segment of the typeahead
+        while it has fewer than `small_shops` shops.
         """
         self._root = root
         self._band_width = band_width

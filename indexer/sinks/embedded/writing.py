@@ -86,11 +86,7 @@ class Bands:
         return band
 
     def write(self, path: Path) -> None:
-        """Write the anchors to a file atomically.
-
-        Raises:
-            SinkError: the file cannot be written.
-        """
+        """Write the anchors to a file atomically."""
         write_whole(path, to_checked_json({"anchors": self._anchors}))
 
     @classmethod
@@ -104,11 +100,7 @@ class Bands:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read the bands of an index.
-
-        Raises:
-            SinkError: the file is missing or damaged; no document may be added without it.
-        """
+        """Read the bands of an index."""
         try:
             stored = from_checked_json(path.read_text(encoding="utf-8"))
             return cls(anchors=[str(anchor) for anchor in stored["anchors"]])
@@ -299,13 +291,7 @@ def schema(kind: str) -> tantivy.Schema:
 
 
 def finished(kind: str, document: object, band_of: Callable[[str], int]) -> tantivy.Document:
-    """The document in the engine's form.
-
-    Args:
-        kind: its kind.
-        document: a document of the contract.
-        band_of: returns the band of a rank.
-    """
+    """The document in the engine's form; `band_of` returns the band of a rank."""
     values = column_values(kind, document)
     values[BAND_COLUMN] = band_of(values[sort_field(kind)])
     values[STORED_COLUMN] = orjson.dumps(stored_part(document))

@@ -154,12 +154,7 @@ class BulkSender:
         self._stop.set()
 
     def verify_index(self) -> None:
-        """Verify that the index exists, and was not replaced.
-
-        Raises:
-            IndexLostError: it does not, or was.
-            SinkError: the cluster did not answer for `pace.give_up_after`.
-        """
+        """Verify that the index exists, and was not replaced."""
         self._raise(self._retrying()(self._watch.verify))
 
     def send(self, chunk: Chunk) -> Loaded:

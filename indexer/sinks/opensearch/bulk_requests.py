@@ -97,11 +97,7 @@ class BulkOutcome:
 
 
 def bulk_outcome(answer: Mapping[str, Any], count: int) -> BulkOutcome:
-    """Read the engine's answer to a request of `count` operations; it has the parts in ANSWER_PARTS.
-
-    Raises:
-        UnreadableAnswerError: it has not one item for each operation.
-    """
+    """Read the engine's answer to a request of `count` operations; it has the parts in ANSWER_PARTS."""
     try:
         results = [next(iter(item.values())) for item in answer["items"]]
         failures = {position: _failure(result) for position, result in enumerate(results) if "error" in result}

@@ -164,9 +164,6 @@ class Tenure:
         """Verify that the lease is held, by a renewal if the last one is too old.
 
         If the engine does not answer, this retries for one ttl: a late success also proves that no other job held it.
-
-        Raises:
-            LeaseLostError: it is lost, or can't be renewed.
         """
         if self._is_fresh():
             return
@@ -222,12 +219,7 @@ class Tenure:
         return max(0.0, self._confirmed + self._document.ttl / 3 - now())
 
     def _renew(self) -> None:
-        """Write the next beat.
-
-        Raises:
-            LeaseLostError: another job holds the lease, or the document was removed.
-            SinkError: the engine did not answer, or refused.
-        """
+        """Write the next beat."""
         began = now()
         for _ in range(_TRIES):
             seen = self._own()

@@ -66,11 +66,7 @@ def open_client(urls: Sequence[str], access: ClusterAccess, connections: int) ->
 
 
 def check_cluster(client: OpenSearch) -> None:
-    """Verify that the cluster's settings allow the queries of searches.
-
-    Raises:
-        SinkError: they do not; the message says what to change.
-    """
+    """Verify that the cluster's settings allow the queries of searches."""
     try:
         found: dict[str, Any] = client.cluster.get_settings(params=dict(_PARAMS))
     except (AuthorizationException, NoConnection):

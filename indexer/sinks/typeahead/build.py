@@ -267,11 +267,7 @@ class TypeaheadBuild:
         self._categories: list[CategoryEntry] = []
 
     def add(self, document: object) -> None:
-        """Add a document, if it is a shop or a category.
-
-        Raises:
-            OSError: the shops so far can't be written.
-        """
+        """Add a document, if it is a shop or a category."""
         if isinstance(document, ShopDocument):
             self.add_shop(segment_shop(document))
         elif isinstance(document, CategoryDocument):
@@ -293,11 +289,7 @@ class TypeaheadBuild:
             self._end_run()
 
     def finish(self) -> str:
-        """Write and store segment and manifest. Returns the manifest's name.
-
-        Raises:
-            OSError, SinkError: they can't be written, or have too many shops or texts.
-        """
+        """Write and store segment and manifest. Returns the manifest's name."""
         if len(self._run) or not self._runs:
             self._end_run()
         if len(self._runs) == 1:
@@ -350,9 +342,6 @@ def rebuild_typeahead(reader: GenerationReader, store: TypeaheadStore) -> str:
     """Rebuild the typeahead of a generation from its stored shops and categories; damaged files are replaced.
 
     Returns the name of the manifest that the stamp must name.
-
-    Raises:
-        OSError, SinkError: the engine failed, or the files can't be written.
     """
     with closing(TypeaheadBuild(store)) as build:
         for _, stored in reader.scan("shops"):
