@@ -1,7 +1,7 @@
 """What each engine says of its generations: which is live, which was before, which is a remnant (G1, G2)."""
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 
 from index_mappings.generations import Stamp, new_generation
 from indexer.__main__ import index
-from indexer.jobs.retention import prune, remove_unfinished
 from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import Generation, Role, Sink
 from tests.engines.conftest import Engine, OpenSearchLocation
@@ -86,29 +85,6 @@ async def test_going_back_from_a_generation_that_is_not_live_fails(engine: Engin
             engine.sink.publish(first.generation, replaced)
     assert engine.sink.generations() == before
     assert engine.sink.live() == (await engine.backend.refresh()).stamp == third
-
-
-@pytest.mark.rule("G2")
-async def test_pruning_leaves_the_live_and_the_previous_generation_and_what_is_still_in_its_minute(
-    engine: Engine, documents: Documents
-) -> None:
-    oldest, older, previous, live = (_published(engine.sink, documents) for _ in range(4))
-    remains, _ = sealed(engine.sink, documents)
-    engine.sink.retire(older.generation, NOON + timedelta(seconds=1))
-    assert prune(engine.sink, None, NOON + timedelta(seconds=60)) == (oldest.generation,)
-    assert _roles(engine.sink) == [
-        (older.generation, Role.RETIRED),
-        (previous.generation, Role.PREVIOUS),
-        (live.generation, Role.LIVE),
-        (remains.generation, Role.UNFINISHED),
-    ]
-    assert remove_unfinished(engine.sink, None, NOON) == (remains.generation,)
-    assert prune(engine.sink, None, NOON + timedelta(days=1), keep_previous=False) == (
-        older.generation,
-        previous.generation,
-    )
-    assert _roles(engine.sink) == [(live.generation, Role.LIVE)]
-    assert (await engine.backend.refresh()).stamp == live
 
 
 @pytest.mark.rule("G2")

@@ -13,14 +13,6 @@ def _failed(status: int, kind: str) -> dict[str, Any]:
     return {"index": {"status": status, "error": {"type": kind}}}
 
 
-def test_an_answer_without_errors_is_all_done() -> None:
-    assert bulk_outcome({"errors": False, "items": [_DONE, _DONE]}, 2) == BulkOutcome(done=2)
-
-
-def test_the_removal_of_what_is_not_there_is_done() -> None:
-    assert bulk_outcome({"errors": False, "items": [{"delete": {"status": 404}}]}, 1) == BulkOutcome(done=1)
-
-
 def test_each_failure_is_reported_by_its_position() -> None:
     full, closed = RequestFailure(429, "rejected"), RequestFailure(503, "unavailable")
     items = [_DONE, _failed(429, "rejected"), _failed(400, "mapper"), _failed(503, "unavailable"), _DONE]
