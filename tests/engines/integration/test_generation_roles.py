@@ -1,4 +1,4 @@
-"""What each engine says of its generations: which is live, which was before, which is a remnant (G1, G2)."""
+"""What each engine says of its generations: which is live, which was before, and that an overtaken publisher fails."""
 
 import json
 from datetime import UTC, datetime
@@ -13,7 +13,8 @@ from indexer.__main__ import index
 from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import Generation, Role, Sink
 from tests.engines.conftest import Engine, OpenSearchLocation
-from tests.engines.integration.generations import Documents, projected, sealed
+from tests.engines.integration.generations import Documents, projected, publish, sealed
+from tests.rules.backends.asking import find, names
 from tests.support.catalogues import shop
 
 NOON: Final = datetime(2031, 5, 6, 12, tzinfo=UTC)
@@ -117,3 +118,36 @@ def test_the_status_of_a_cluster_is_reported_like_that_of_a_directory(
     assert status["location"] == opensearch_engine.sink.location
     roles = [(found["generation"], found["role"], found["can_be_followed"]) for found in status["generations"]]
     assert roles == [(json.loads(built.stdout)["generation"], "live", True)]
+
+
+@pytest.mark.rule("G1.fence")
+async def test_a_publisher_whose_predecessor_was_replaced_fails_and_the_winner_stays(
+    engine: Engine, documents: Documents
+) -> None:
+    first = publish(engine.sink, documents)
+    overtaken, slow = sealed(engine.sink, documents)
+    _, slower = sealed(engine.sink, documents)
+    winner, quick = sealed(engine.sink, documents)
+    quick.publish()
+
+    with pytest.raises(SinkError, match="could not be published"):
+        slow.publish()
+    engine.sink.drop(overtaken.generation)
+    # By now the predecessor itself may have been removed.
+    engine.sink.drop(first.generation)
+    with pytest.raises(SinkError, match="could not be published"):
+        slower.publish()
+
+    snapshot = await engine.backend.refresh()
+    assert (snapshot.stamp, names((await find(snapshot, "lamp")).shops)) == (winner, ["Lamp"])
+    assert engine.sink.live() == winner
+
+
+@pytest.mark.rule("G1.fence")
+async def test_of_two_first_publishers_the_second_fails(engine: Engine, documents: Documents) -> None:
+    _, slow = sealed(engine.sink, documents)
+    winner, quick = sealed(engine.sink, documents)
+    quick.publish()
+    with pytest.raises(SinkError, match="could not be published"):
+        slow.publish()
+    assert engine.sink.live() == (await engine.backend.refresh()).stamp == winner
