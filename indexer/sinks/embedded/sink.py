@@ -85,7 +85,10 @@ class EmbeddedSink:
 
     def edit(self, generation: str) -> EmbeddedEditor:
         """Open a sealed generation."""
-        return EmbeddedEditor(self._root, generation, self._merging, self._small_shops)
+        stamp = read_stamp(self._root, generation)
+        editor = EmbeddedEditor(self._root, stamp, self._merging, self._small_shops)
+        editor.remove_remains()
+        return editor
 
     def publish(self, generation: str, replaced: str | None) -> None:
         """Replace the pointer by one rename, unless another publisher was faster."""

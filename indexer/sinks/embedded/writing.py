@@ -162,16 +162,24 @@ class EmbeddedEditor(_WritableGeneration):
     """Changes a sealed generation in place; only under the lease."""
 
     def __init__(
-        self, root: Path, generation: str, merging: BackgroundMerging | None = None, small_shops: int = SMALL_SHOPS
+        self,
+        root: Path,
+        stamp: Stamp,
+        merging: BackgroundMerging | None = None,
+        small_shops: int = SMALL_SHOPS,
     ) -> None:
+        generation = stamp.generation
         super().__init__(root, generation)
-        self._stamp = read_stamp(root, generation)
+        self._stamp = stamp
         self._writers: dict[str, tuple[tantivy.Schema, tantivy.IndexWriter]] = {}
         self._bands: dict[str, Bands] = {}
         self._store = generation_store(root, generation)
         self._committed = CommittedFiles(root, generation)
         self._typeahead = TypeaheadSync(self, self._store, self._stamp.typeahead, merging, small_shops)
-        directory = generation_directory(root, generation)
+
+    def remove_remains(self) -> None:
+        """Remove the partial files and segments of killed jobs."""
+        directory = generation_directory(self._root, self._generation)
         remove_torn((directory, *(path for path in directory.iterdir() if path.is_dir())))
         for kind in DOCUMENTS:
             if has_orphaned_segments(directory / kind):
