@@ -252,8 +252,7 @@ class Comparison:
         repair: whether faults are repaired.
         check: raises when the lease is lost.
         clock: for the stamp.
-        is_checked: whether the state's derived tables and the files of the typeahead were checked already, and are
-            correct.
+        is_checked: whether all files and the state's derived tables were checked already, and are correct.
     """
 
     state: State
@@ -270,7 +269,9 @@ class Comparison:
         """
         self.check()
         if cursor.kind < 0:
-            damaged = self._check_files()
+            if not self.editor.stamp.readable:
+                raise SinkError("the generation has another schema version: build a new one")
+            damaged = FaultReport() if self.is_checked else self._check_files()
             # A comparison with damaged files proves nothing, and a repair would make their content look correct.
             return (damaged, None) if damaged.total else (self._compare_derived(), Cursor(0))
         if self.repair:
@@ -298,8 +299,6 @@ class Comparison:
 
     def _check_files(self) -> FaultReport:
         """Check the files of the indices; a damaged one can only be replaced with the whole generation."""
-        if not self.editor.stamp.readable:
-            raise SinkError("the generation has another schema version: build a new one")
         damaged = self.editor.files_damaged()
         for _, name in damaged:
             _LOG.error("the file %s of the live generation is missing or damaged: build again, or roll back", name)

@@ -1,8 +1,8 @@
 """`index verify`: compares the live generation with its state, and the state with its source, during service (V1, G4).
 
 The lease is held for one page at a time, and not during the pauses of the rate, so a follower can work in between. Nor
-is it held for the first check of the state's derived tables and of the typeahead's files, which takes a minute for a
-million shops. `index follow` calls the same on a schedule.
+is it held for the first check of all files and of the state's derived tables, which takes a minute for a million
+shops. `index follow` calls the same on a schedule.
 """
 
 import logging
@@ -159,14 +159,19 @@ class _Job:
         return total
 
     def _is_checked(self, generation: str, state: State) -> bool:
-        """Whether derived tables and the typeahead's files are correct, as far as is seen without the lease.
+        """Whether derived tables and all files are correct, as far as is seen without the lease.
 
         If not, the comparison checks both itself: files that are no longer used may have gone meanwhile.
         """
         with self._editing(generation) as editor:
             pass  # files may be read through a closed editor
         try:
-            return derived_tables_match(state) and not editor.typeahead_damaged(self._tick_nothing)
+            return (
+                editor.stamp.readable
+                and not editor.files_damaged()
+                and not editor.typeahead_damaged(self._tick_nothing)
+                and derived_tables_match(state)
+            )
         except OSError:
             return False
 
