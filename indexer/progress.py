@@ -18,16 +18,10 @@ Advance = Callable[[int], None]
 
 @contextmanager
 def stage(title: str, total: int | None = None, unit: str = "", stream: TextIO | None = None) -> Iterator[Advance]:
-    """Show one stage of the work. Stages may be nested.
+    """Show one stage of the work, on standard error unless `stream` is given. Stages may be nested.
 
-    Args:
-        title: what is being done.
-        total: the amount of work, in `unit`; None where it is not known.
-        unit: such as `bytes` or `shops`.
-        stream: standard error by default.
-
-    Yields:
-        A function to call with the work done since the last call; 0 shows that the work goes on.
+    `total` is the amount of work in `unit`, such as bytes or shops; None where it is not known. Yields a function to
+    call with the work done since the last call; 0 shows that the work goes on.
     """
     stream = stream or sys.stderr
     if stream.isatty():

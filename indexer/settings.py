@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, SecretStr
 
-from indexer.jobs.build_summary import MOST_SHRINK
+from indexer.jobs.defaults import MOST_SHRINK
 from shop_directory.settings.locations import LocationSettings
 
 

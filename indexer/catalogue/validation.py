@@ -15,8 +15,7 @@ from typing import Final
 from index_mappings.forms import shop_forms
 from index_mappings.ngrams import is_part_evidence
 from index_mappings.text import words_of
-from indexer.jobs.build_summary import build_notes, disputed_categories
-from indexer.jobs.reading import NOTED, ReadCounts, Reading, read_catalogue
+from indexer.jobs.reading import NOTED, ReadCounts, Reading, build_notes, disputed_categories, read_catalogue
 from indexer.progress import stage
 from indexer.records.problems import CatalogueError, Problem, ProblemLog
 from indexer.records.related import (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from indexer.commands import parts
-from indexer.commands.exit_status import exit_on_failure, list_problems
+from indexer.commands.parts import exit_on_failure, list_problems
 from shop_directory.settings.commands import DataDirOption, EngineOption, JsonOption
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from indexer.commands.exit_status import exit_on_failure, stop
-from indexer.commands.parts import LenientOption
+from indexer.commands.parts import LenientOption, exit_on_failure, stop
 from shop_directory.settings.commands import ExitCode, JsonOption, problems_as_json
 
 if TYPE_CHECKING:

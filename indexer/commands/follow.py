@@ -8,15 +8,15 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from indexer.commands import parts
-from indexer.commands.exit_status import exit_on_failure, stop
-from indexer.jobs.pace import MICRO_BATCH, RECONCILE_RATE
+from indexer.commands.parts import exit_on_failure, stop
+from indexer.jobs.defaults import MICRO_BATCH, RECONCILE_RATE
 from shop_directory.settings.commands import DataDirOption, EngineOption, ExitCode, JsonOption
 
 if TYPE_CHECKING:
@@ -89,8 +89,7 @@ def follow_command(
     refused, 2 wrong usage, 3 the engine failed, 4 another job is running.
     """
     from indexer.jobs.following import Following, FollowOptions
-    from indexer.reconcile.findings import FaultReport
-    from indexer.reconcile.slices import Reconciler
+    from indexer.reconcile.live import VerificationRounds
 
     form = logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%SZ")
     # As in all other logs: local time repeats an hour when daylight saving ends.
@@ -102,13 +101,12 @@ def follow_command(
     with exit_on_failure("Following ended"), parts.opened(settings) as workspace:
         source = _changes(settings, catalogue, mapping, changes, sql=sql, lenient=lenient)
         options = FollowOptions(interval=interval, once=once, micro_batch=micro_batch)
-        reconciler = Reconciler(workspace.sink, rate=reconcile) if reconcile and not once else None
-        following = Following(
-            workspace.sink, workspace.states, source, options, reconciling=reconciler, on_batch=_log_batch
-        )
-        with closing(source), _low_priority(), stopped_by_signals() as stop_event:
+        following = Following(workspace.sink, workspace.states, source, options, on_batch=_log_batch)
+        rounds = VerificationRounds(workspace.sink, workspace.states, reconcile)
+        verifying = rounds.running() if reconcile and not once else nullcontext()
+        with closing(source), _low_priority(), stopped_by_signals() as stop_event, verifying:
             summary = following.run(stop_event)
-    found = FaultReport() if reconciler is None else reconciler.total
+    found = rounds.found
     print(json.dumps(_as_wire(summary, found)) if as_json else _as_text(summary, found))
     if once and summary.changes.refused:
         stop(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from indexer.commands import parts
-from indexer.commands.exit_status import exit_on_failure
+from indexer.commands.parts import exit_on_failure
 from shop_directory.settings.commands import DataDirOption, EngineOption, ExitCode, JsonOption
 
 if TYPE_CHECKING:

@@ -1,18 +1,18 @@
-"""The options that commands share, and the sink, states and sources that options and environment name."""
+"""What commands share: options, the sink, states and sources that they name, and the exit codes of failures."""
 
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 import typer
 
-from indexer.commands.exit_status import stop
-from shop_directory.settings.commands import WHERE, ExitCode
+from shop_directory.settings.commands import WHERE, ExitCode, problem
 
 if TYPE_CHECKING:
+    from indexer.records.problems import ProblemLog
     from indexer.settings import IndexerSettings
     from indexer.sinks.protocol import Sink
     from indexer.sources.protocol import Source
@@ -103,13 +103,7 @@ def settings_of(engine: str | None, data_dir: Path | None, state_dir: Path | Non
 def opened(settings: "IndexerSettings", *, make_states: bool = True) -> Iterator[Workspace]:
     """Open the sink and the states, and close the sink at the end.
 
-    Args:
-        settings: where they are.
-        make_states: whether to make the directory of the states where it is missing.
-
-    Raises:
-        CatalogueError: the state directory can't be used.
-        SinkError: the engine does not answer.
+    `make_states` tells whether to make the directory of the states where it is missing.
     """
     from indexer.state.states import States
     from shop_directory.acceptance import EmbeddedLocation, OpenSearchLocation
@@ -152,11 +146,7 @@ def source_of(
     changes: Path | None = None,
     lenient: bool = False,
 ) -> "Source":
-    """The catalogue that options and settings name.
-
-    Raises:
-        CatalogueError: there is none, or it can't be read.
-    """
+    """The catalogue that options and settings name."""
     if not sql:
         if mapping is not None:
             stop(ExitCode.USAGE, "--mapping goes with --sql.")
@@ -180,3 +170,45 @@ def source_of(
     return SqlCatalogue(
         settings.sql_url.get_secret_value(), None if path is None else load_mapping(path), lenient=lenient
     )
+
+
+@contextmanager
+def exit_on_failure(outcome: str) -> Iterator[None]:
+    """End the command with a failure's exit code and message, which begins with `outcome`: "Nothing was published"."""
+    from indexer.disk_space import DiskFullError, full_disk_as_error
+    from indexer.jobs.acceptance import AcceptanceFailedError
+    from indexer.jobs.build import ShrinkError
+    from indexer.records.problems import CatalogueError, ProblemLog
+    from indexer.sinks.failures import SinkError
+    from indexer.sinks.lease import LeaseHeldError
+
+    try:
+        with full_disk_as_error():
+            yield
+    except (ShrinkError, AcceptanceFailedError) as error:
+        stop(ExitCode.REFUSED, f"{outcome}: {error}.")
+    except LeaseHeldError as error:
+        stop(ExitCode.BUSY, f"{outcome}: {error}.")
+    except CatalogueError as error:
+        problems = getattr(error, "problems", None)
+        if isinstance(problems, ProblemLog):
+            list_problems(problems)
+        stop(ExitCode.BAD_INPUT, f"{outcome}: {error}.")
+    except (SinkError, DiskFullError) as error:
+        stop(ExitCode.UNAVAILABLE, f"{outcome}: {error}.")
+
+
+def stop(exit_code: ExitCode, message: str) -> NoReturn:
+    """End the command with a message on standard error."""
+    print(problem(exit_code, message), file=sys.stderr)
+    raise typer.Exit(exit_code)
+
+
+def list_problems(problems: "ProblemLog") -> None:
+    """Print the problems of records to standard error."""
+    from indexer.records.problems import LISTED
+
+    for found in problems.listed:
+        print(found, file=sys.stderr)
+    if problems.count > LISTED:
+        print(f"... and {problems.count - LISTED} more problems", file=sys.stderr)

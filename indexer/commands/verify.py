@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from indexer.commands import parts
-from indexer.commands.exit_status import exit_on_failure
-from indexer.jobs.pace import VERIFY_RATE
+from indexer.commands.parts import exit_on_failure
+from indexer.jobs.defaults import VERIFY_RATE
 from shop_directory.settings.commands import DataDirOption, EngineOption, ExitCode, JsonOption
 
 if TYPE_CHECKING:
@@ -56,7 +56,9 @@ def verify_command(
         live = workspace.sink.live()
         total = 0 if live is None else sum(live.counts.values())
         with stage("Comparing", total, "documents") as advance:
-            done = verify_live(workspace.sink, workspace.states, source, options, tick=advance)
+            done = verify_live(
+                workspace.sink, workspace.states, source, options, tick=lambda found: advance(found.checked)
+            )
     wire = {"generation": done.generation, **done.found.as_wire()}
     print(json.dumps(wire) if as_json else _as_text(done))
     if done.found.remaining:

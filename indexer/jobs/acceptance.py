@@ -1,31 +1,50 @@
 """The operator's acceptance queries: read from a file before a build, asked of the new generation before it is live.
 
-Wrong lines and failed queries are reported by file, line and field, never by a value: an operator may expect a shop
-that has become secret since (V1).
+A line of the file has the bounds that callers have (M8, M9). Wrong lines and failed queries are reported by file, line
+and field, never by a value: an operator may expect a shop that has become secret since (V1).
 """
 
+import re
 from collections.abc import Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final, Literal, Self
 
-from pydantic import ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
+from index_mappings.countries import COUNTRY_CODES
+from index_mappings.forms import query_forms
+from index_mappings.hosts import MAX_REFERENCE, has_dot, reduce_host
 from index_mappings.strict_json import NotStrictJsonError, strict_loads
-from indexer.jobs.acceptance_line import AcceptanceLine
 from indexer.records.problems import CatalogueError, Problem, ProblemLog
-from indexer.records.shop import reasons
+from indexer.records.shop import Slug, clean, reasons
 from indexer.sinks.failures import SinkError
 from shop_directory.acceptance import (
     ANSWERS_ENTRY,
     ANSWERS_GROUP,
+    FIRST_PAGE,
+    LARGEST_PAGE,
+    MAX_FIND_QUERY,
+    MAX_FIND_WORDS,
+    MAX_SUGGEST_QUERY,
     AcceptanceFailure,
     AcceptanceQuery,
+    AcceptanceTool,
     Answers,
     AnswersUnavailableError,
     OpenAnswers,
 )
 
+_ID: Final = re.compile("[A-Za-z0-9_-]{1,64}")
 MAX_QUERIES: Final = 10_000
 MAX_BYTES: Final = 16 * 1024 * 1024
 
@@ -33,6 +52,99 @@ _NAMED: Final = 20
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 # Advice in the reasons of a catalogue's record; this file has no such option.
 _LENIENT: Final = " (--lenient passes over unknown fields)"
+
+
+def _country(code: str) -> str:
+    if code not in COUNTRY_CODES:
+        raise ValueError("must be an assigned ISO 3166-1 alpha-2 code (or XK) in capitals")
+    return code
+
+
+def _shop(text: str) -> str:
+    """A shop's id, or its domain reduced in the same way as a caller's (R1)."""
+    name = clean(text).strip()
+    if not has_dot(name):
+        if _ID.fullmatch(name):
+            return name
+    elif (host := reduce_host(name)) is not None and has_dot(host):
+        return host
+    raise ValueError("must be the id or the domain of a shop")
+
+
+_Shops = Annotated[
+    tuple[Annotated[str, Field(max_length=MAX_REFERENCE), AfterValidator(_shop)], ...], Field(strict=False)
+]
+
+
+class AcceptanceLine(BaseModel):
+    """An acceptance query as an operator writes it. A field is checked against the fields above it."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    tool: Literal["find_shop", "suggest"]
+    query: Annotated[str, AfterValidator(clean)]
+    country: Annotated[str, AfterValidator(_country)] | None = None
+    category: Slug | None = None
+    expect: _Shops = ()
+    within: Annotated[int, Field(ge=1)] | None = None
+    absent: _Shops = ()
+    minimum_total: Annotated[int, Field(ge=1)] | None = None
+
+    def to_query(self, location: str) -> AcceptanceQuery:
+        """The query of this line, whose file and line number are its location."""
+        tool = AcceptanceTool(self.tool)
+        return AcceptanceQuery(
+            location=location,
+            tool=tool,
+            query=self.query,
+            country=self.country,
+            category=self.category,
+            expect=self.expect,
+            within=self.within or FIRST_PAGE[tool],
+            absent=self.absent,
+            minimum_total=self.minimum_total,
+        )
+
+    @field_validator("query")
+    @classmethod
+    def _as_callers_may(cls, query: str, info: ValidationInfo) -> str:
+        tool = info.data.get("tool")
+        most = MAX_SUGGEST_QUERY if tool == AcceptanceTool.SUGGEST else MAX_FIND_QUERY
+        if tool is not None and len(query) > most:
+            raise ValueError(f"is longer than {most} characters")
+        if tool == AcceptanceTool.FIND_SHOP and len(query_forms(query).words) > MAX_FIND_WORDS:
+            raise ValueError(f"has more than {MAX_FIND_WORDS} words")
+        return query
+
+    @field_validator("category", "minimum_total")
+    @classmethod
+    def _of_find_shop(cls, value: str | int | None, info: ValidationInfo) -> str | int | None:
+        if value is not None and info.data.get("tool") == AcceptanceTool.SUGGEST:
+            raise ValueError("is for find_shop only")
+        return value
+
+    @field_validator("within")
+    @classmethod
+    def _on_one_page(cls, within: int | None, info: ValidationInfo) -> int | None:
+        tool = info.data.get("tool")
+        if within is not None and tool is not None and within > (most := LARGEST_PAGE[tool]):
+            raise ValueError(f"must be at most {most}")
+        return within
+
+    @field_validator("absent")
+    @classmethod
+    def _not_expected(cls, absent: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        if not set(absent).isdisjoint(info.data.get("expect", ())):
+            raise ValueError("names a shop that expect names")
+        return absent
+
+    @model_validator(mode="after")
+    def _states_something(self) -> Self:
+        if not (self.expect or self.absent or self.minimum_total):
+            raise ValueError("states nothing to check: give expect, absent or minimum_total")
+        if len(set(self.expect)) > (self.within or FIRST_PAGE[AcceptanceTool(self.tool)]):
+            raise ValueError("expects more shops than within allows")
+        return self
 
 
 class AcceptanceFileError(CatalogueError):
@@ -77,11 +189,7 @@ def read_acceptance(path: Path) -> tuple[AcceptanceQuery, ...]:
 
 
 def installed_answers(entry: str = ANSWERS_ENTRY) -> OpenAnswers:
-    """The function of the read side that opens the answers of a generation, found by its entry point.
-
-    Raises:
-        SinkError: it or a part of it is not installed.
-    """
+    """The function of the read side that opens the answers of a generation, found by its entry point."""
     found = tuple(entry_points(group=ANSWERS_GROUP, name=entry))
     if not found:
         raise SinkError("acceptance queries can't be asked: install the service's package alongside the indexer")

@@ -1,45 +1,113 @@
-"""A full build: read, gate, project, write, verify, publish.
+"""A full build in eight steps: prepare, read, settle, write, verify, catch up, publish, prune.
 
-The live generation is served and follows its changes until the last step; a build that fails leaves nothing behind
+The live generation is served and follows its changes until it is replaced; a build that fails leaves nothing behind
 (G1, G2). Changes that arrive during a build are in the new generation before it is published (G3).
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Final
 
 from index_mappings.generations import Stamp, new_generation
-from indexer.jobs.build_summary import (
-    MOST_SHRINK,
-    BuildOptions,
-    BuildSummary,
-    ShrinkError,
-    build_notes,
-    disputed_categories,
-)
-from indexer.jobs.change_applier import ChangeApplier
+from indexer.jobs.defaults import MOST_SHRINK
 from indexer.jobs.follower_status import carry_over_status
-from indexer.jobs.generation_writing import GenerationWriting
-from indexer.jobs.live_follower import LiveFollower, announce
-from indexer.jobs.reading import ReadCounts, Reading, read_catalogue
+from indexer.jobs.following import LiveFollower, announce
+from indexer.jobs.generation_writing import Written, first_stamp_of, verify_counts, write_generation
+from indexer.jobs.reading import ReadCounts, Reading, build_notes, disputed_categories, read_records, settle
 from indexer.jobs.retention import prune, remove_unfinished
 from indexer.jobs.unchanged import find_unchanged, record_source, source_digest
-from indexer.jobs.update import ChangeCounts
-from indexer.jobs.verification import verify_counts
+from indexer.jobs.update import NOTHING, ChangeApplier, ChangeCounts
 from indexer.progress import stage
 from indexer.records.problems import CatalogueError, ProblemLog
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import IndexLostError, SinkError
 from indexer.sinks.lease import Lease, holding
-from indexer.sinks.protocol import GenerationWriter, Sink
-from indexer.sources.protocol import Source, changes_of
+from indexer.sinks.protocol import Sink
+from indexer.sources.protocol import ChangeSource, Source, changes_of
+from indexer.state.remembered import Kept
+from indexer.state.state import State
 from indexer.state.states import States
 
-__all__ = ["MOST_SHRINK", "BuildOptions", "BuildSummary", "ShrinkError", "build"]
+_WAIT_S: Final = 60.0
+
+
+class ShrinkError(SinkError):
+    """The new generation would lose too many of the public shops, and no option allows it (G2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildOptions:
+    """How a build is done.
+
+    Attributes:
+        skip_invalid: pass over bad records instead of stopping.
+        allow_empty: publish although there is no public shop.
+        allow_shrink: publish however many public shops are lost.
+        most_shrink: without `allow_shrink`, the share of the live generation's public shops that may be lost.
+        fresh_state: ignore the versions and deletions in the former state.
+        dry_run: read, validate, project and count; write nothing, neither to the engine nor to the states.
+        if_changed: build nothing if the live generation was built from the same source.
+        acceptance: asks the operator's acceptance queries of a sealed generation; raises SinkError when one fails.
+        wait: seconds to wait while another job has the lease.
+    """
+
+    skip_invalid: bool = False
+    allow_empty: bool = False
+    allow_shrink: bool = False
+    most_shrink: float = MOST_SHRINK
+    fresh_state: bool = False
+    dry_run: bool = False
+    if_changed: bool = False
+    acceptance: Callable[[Stamp], None] | None = None
+    wait: float = _WAIT_S
+
+
+@dataclass(frozen=True, slots=True)
+class BuildSummary:
+    """What a build did.
+
+    Attributes:
+        stamp: of the published generation, with its counts; after a dry run, the stamp that it would have.
+        published: whether the generation is live.
+        read: valid records read, by type.
+        left_out: records by type that belong to no public shop.
+        not_public: shops that the gate rejected.
+        superseded: records that a newer one of the same key replaced.
+        lost_domain: public shops left out because another shop has their domain.
+        disputed_categories: slugs with more than one display name.
+        changes: counts of the changes applied to the new generation, before and after it was written.
+        notes: for the operator to look into, by line; at most twenty of a kind.
+        kept: what the former state has instead of the catalogue, by type.
+        kept_listing: the file that names these records; None where there are none, and after a dry run.
+        problems: of the records that were skipped.
+        removed: generations removed, those of killed builds included.
+        restarts: how often the build started a new generation because the engine lost an index.
+        seconds: the duration.
+        unchanged: whether the live generation was built from the same source, so that nothing was read or built.
+    """
+
+    stamp: Stamp
+    published: bool
+    read: Mapping[str, int] = field(default_factory=dict)
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    not_public: int = 0
+    superseded: int = 0
+    lost_domain: int = 0
+    disputed_categories: int = 0
+    changes: ChangeCounts = NOTHING
+    notes: tuple[str, ...] = ()
+    kept: Mapping[str, Kept] = field(default_factory=dict)
+    kept_listing: Path | None = None
+    problems: ProblemLog = field(default_factory=ProblemLog)
+    removed: tuple[str, ...] = ()
+    restarts: int = 0
+    seconds: float = 0.0
+    unchanged: bool = False
 
 
 def build(
@@ -52,202 +120,181 @@ def build(
 ) -> BuildSummary:
     """Build and publish one generation from a whole catalogue.
 
-    Args:
-        source: the catalogue.
-        sink: where the generation goes.
-        states: stores the state that following needs; None discards the state at the end.
-        options: how to build.
-        clock: the time.
+    `states` stores the state that following needs; without it the state is discarded at the end.
 
     Raises:
         CatalogueError: the catalogue cannot be read, has bad records that were not to be skipped, or has no public
             shop although that was not allowed.
         SinkError: the engine failed, did not hold what was written, or another job has the lease.
     """
-    started = time.monotonic()
-    options = options or BuildOptions()
-    lease = sink.lease()
+    started, options, problems = time.monotonic(), options or BuildOptions(), ProblemLog()
     with ExitStack() as stack:
+        lease = sink.lease()
         if not options.dry_run:
             stack.enter_context(holding(lease, "build", options.wait))
         digest = source_digest(source, skip_invalid=options.skip_invalid)
-        may_skip = options.if_changed and not options.dry_run and options.acceptance is None
-        if may_skip and digest is not None and states is not None:
-            live = find_unchanged(sink, states, digest, alone=options.fresh_state)
-            if live is not None:
-                return BuildSummary(live, published=False, unchanged=True, seconds=time.monotonic() - started)
-        target = states
-        if target is None or options.dry_run:
-            target = States(Path(stack.enter_context(TemporaryDirectory(prefix="shop-directory-"))) / "state", "none")
-        return _Build(source, sink, _Records(states or target, target, digest), options, lease, clock, stack).run()
+        if (live := _unchanged(sink, states, digest, options)) is not None:
+            return BuildSummary(live, published=False, unchanged=True, seconds=time.monotonic() - started)
+
+        job = _prepare(source, sink, states, options, stack, digest=digest, lease=lease, clock=clock)
+        records = read_records(job.reading, job.state, problems, job.live.tick)
+        counts = settle(job.reading, records, job.state, job.live.tick)
+        job.refuse_losses(counts.public)
+        if options.dry_run:
+            stamp = first_stamp_of(job.state, job.generation, clock())
+            return job.summary(stamp, counts, problems, counts.changes, started)
+        try:
+            written = job.write_and_verify()
+            with stage("Publishing"):
+                stamp, applied = job.catch_up()
+                job.publish(written, stamp)
+        except BaseException:
+            job.drop_unless_live()
+            raise
+        removed, notes = job.prune()
+        return job.summary(stamp, counts, problems, counts.changes + applied, started, removed=removed, notes=notes)
 
 
-@dataclass(frozen=True, slots=True)
-class _Records:
-    """Where the records behind generations are.
+def _unchanged(sink: Sink, states: States | None, digest: str | None, options: BuildOptions) -> Stamp | None:
+    """The live stamp, if the build may be skipped as it would make what is live; else None."""
+    may_skip = options.if_changed and not options.dry_run and options.acceptance is None
+    if not may_skip or digest is None or states is None:
+        return None
+    return find_unchanged(sink, states, digest, alone=options.fresh_state)
+
+
+@dataclass(slots=True)
+class _Build:
+    """What the steps of one build work on, under its lease.
 
     Attributes:
-        former: the states of earlier generations; read only.
-        states: where the state of this build goes: the same directory, or a temporary one.
-        digest: of the source of this build; None where it is not known.
+        states: where the state of this build goes: where former states are, or a temporary directory.
+        digest: of the source; None where it is not known.
+        reading: how the catalogue is read.
+        live: keeps the live generation up to date meanwhile.
+        previous: the stamp of the live generation.
+        unfinished: generations of killed builds, which were removed.
+        restarts: how often the build started a new generation because the engine lost an index.
     """
 
-    former: States
+    source: Source
+    sink: Sink
+    options: BuildOptions
+    lease: Lease
+    clock: Callable[[], datetime]
     states: States
     digest: str | None
+    reading: Reading
+    changes: ChangeSource | None
+    letters: DeadLetters
+    state: State
+    live: LiveFollower
+    previous: Stamp | None
+    unfinished: tuple[str, ...]
+    generation: str
+    restarts: int = 0
+    published: bool = False
 
-
-class _Build:
-    """One build, under its lease."""
-
-    def __init__(  # noqa: PLR0917 - as `build`
-        self,
-        source: Source,
-        sink: Sink,
-        records: _Records,
-        options: BuildOptions,
-        lease: Lease,
-        clock: Callable[[], datetime],
-        stack: ExitStack,
-    ) -> None:
-        self._source, self._sink, self._records, self._options = source, sink, records, options
-        self._states = records.states
-        self._lease, self._clock = lease, clock
-        self._started = time.monotonic()
-        self._restarts = 0
-        self._published = False
-        self._unfinished = () if options.dry_run else remove_unfinished(sink, self._states, clock())
-        self._previous = sink.live()
-        self._generation = new_generation(clock())
-        stack.callback(lambda: None if self._published else self._states.drop(self._generation))
-        self._letters = stack.enter_context(closing(DeadLetters(self._states.dead_letters)))
-        self._changes = stack.enter_context(changes_of(source))
-        live_changes = None if options.dry_run else stack.enter_context(changes_of(source))
-        self._state = stack.enter_context(self._states.create(self._generation))
-        self._live = stack.enter_context(
-            closing(LiveFollower(sink, self._states, self._letters, lease.check, live_changes))
-        )
-        self._writing = GenerationWriting(sink, self._state, lease.check, self._live.tick, clock, options.acceptance)
-
-    def run(self) -> BuildSummary:
-        """Run all steps of the build.
-
-        Raises:
-            CatalogueError, SinkError: as `build`.
-        """
-        problems = ProblemLog()
-        counts = read_catalogue(self._reading(), self._state, problems, self._live.tick)
-        self._refuse_losses(counts.public)
-        if self._options.dry_run:
-            return self._summary(self._writing.stamp(self._generation), counts, problems, counts.changes)
-        writer = self._write()
-        try:
-            with stage("Publishing"):
-                stamp, applied = self._apply_changes()
-                self._publish(writer, stamp)
-        except BaseException:
-            self._drop_unless_live()
-            raise
-        removed, notes = self._prune()
-        return self._summary(stamp, counts, problems, counts.changes + applied, removed=removed, notes=notes)
-
-    def _reading(self) -> Reading:
-        former, states = None, self._records.former
-        if self._previous is not None and not self._options.fresh_state and states.has(self._previous.generation):
-            former = states.path(self._previous.generation)
-        listing = None if self._options.dry_run else self._states.kept_listing
-        if former is None and listing is not None:
-            listing.unlink(missing_ok=True)
-        return Reading(self._source, self._changes, former, self._letters, self._options.skip_invalid, listing)
-
-    def _write(self) -> GenerationWriter:
+    def write_and_verify(self) -> Written:
         """Write and verify the generation; if the engine loses an index, once more under another name."""
         try:
-            return self._writing.write(self._generation)
+            return self._write()
         except IndexLostError:
-            self._restarts += 1
-            renewed = new_generation(self._clock())
-            self._state.move(self._states.path(renewed))
-            self._generation = renewed
-            return self._writing.write(renewed)
+            self.sink.drop(self.generation)
+            self.restarts += 1
+            self.generation = new_generation(self.clock())
+            self.state.move(self.states.path(self.generation))
+            return self._write()
 
-    def _apply_changes(self) -> tuple[Stamp, ChangeCounts]:
+    def _write(self) -> Written:
+        writer = self.sink.begin(self.generation)
+        stamp = first_stamp_of(self.state, self.generation, self.clock())
+        written = write_generation(writer, stamp, self.state, self.lease.check, self.live.tick)
+        written.verify(self.live.tick)
+        if self.options.acceptance is not None:
+            self.options.acceptance(written.stamp)
+        return written
+
+    def catch_up(self) -> tuple[Stamp, ChangeCounts]:
         """Bring the verified generation up to the last change; returns its stamp, and the counts of the changes."""
         # Announced before the last changes: what they add is small, and readers fetch it when it is live.
-        announce(self._sink, self._generation, self._lease.check, self._live)
-        with closing(self._sink.edit(self._generation)) as editor:
-            applier = ChangeApplier(self._state, editor, self._changes, self._letters, self._lease.check, self._clock)
-            self._live.tick()
+        announce(self.sink, self.generation, self.lease.check, self.live)
+        with closing(self.sink.edit(self.generation)) as editor:
+            applier = ChangeApplier(self.state, editor, self.changes, self.letters, self.lease.check, self.clock)
+            self.live.tick()
             applied = applier.drain()
-            self._refuse_losses(self._state.shops.count())
-            verify_counts(self._state, editor)
-            if self._previous is not None:
-                carry_over_status(self._sink, self._previous.generation, self._state, editor)
+            self.refuse_losses(self.state.shops.count())
+            verify_counts(self.state, editor)
+            if self.previous is not None:
+                carry_over_status(self.sink, self.previous.generation, self.state, editor)
             return editor.stamp, applied
 
-    def _publish(self, writer: GenerationWriter, stamp: Stamp) -> None:
+    def publish(self, written: Written, stamp: Stamp) -> None:
+        """Publish the generation, and retire the one that was live."""
         self._record_source(stamp)
-        self._state.seal()
-        self._lease.check()
-        writer.publish()
-        self._published = True
-        if self._previous is not None:
+        self.state.seal()
+        self.lease.check()
+        written.writer.publish()
+        self.published = True
+        if self.previous is not None:
             # A failure here does not undo the publication; the next job retires the generation.
             with suppress(SinkError):
-                self._sink.retire(self._previous.generation, self._clock())
+                self.sink.retire(self.previous.generation, self.clock())
 
     def _record_source(self, stamp: Stamp) -> None:
         """Record the source's digest, unless the catalogue changed during the build."""
-        digest = self._records.digest
-        if digest is not None and source_digest(self._source, skip_invalid=self._options.skip_invalid) == digest:
-            alone = self._previous is None or self._options.fresh_state
-            record_source(self._state, digest, stamp, alone=alone)
+        if self.digest is None or source_digest(self.source, skip_invalid=self.options.skip_invalid) != self.digest:
+            return
+        alone = self.previous is None or self.options.fresh_state
+        record_source(self.state, self.digest, stamp, alone=alone)
 
-    def _drop_unless_live(self) -> None:
+    def drop_unless_live(self) -> None:
         """Remove what was written, unless it is live: a publication may succeed although its answer was lost."""
-        live = self._sink.live()
-        if live is not None and live.generation == self._generation:
-            self._published = True
+        live = self.sink.live()
+        if live is not None and live.generation == self.generation:
+            self.published = True
         else:
-            self._sink.drop(self._generation)
+            self.sink.drop(self.generation)
 
-    def _refuse_losses(self, public: int) -> None:
+    def refuse_losses(self, public: int) -> None:
         """Refuse what is more often a mistake than intended: far fewer public shops than before, or none at all."""
-        if self._previous is not None and not self._options.allow_shrink:
-            before = self._previous.counts.get("shops", 0)
+        if self.previous is not None and not self.options.allow_shrink:
+            before = self.previous.counts.get("shops", 0)
             # A share of 1 - 0.7 is a little over 0.3 as a float; that of the lost shops is as exact as the setting.
-            if before and (before - public) / before > self._options.most_shrink:
-                share = f"{100 * self._options.most_shrink:g}%"
+            if before and (before - public) / before > self.options.most_shrink:
+                share = f"{100 * self.options.most_shrink:g}%"
                 raise ShrinkError(
                     f"{public:,} of {before:,} public shops remain, and at most {share} may be lost: check the"
                     " catalogue, give another one an index of its own, or allow the loss by --allow-shrink"
                 )
-        if not public and not self._options.allow_empty and not self._options.dry_run:
+        if not public and not self.options.allow_empty and not self.options.dry_run:
             raise CatalogueError(
                 "the catalogue has no public shop: check it, or publish a directory without shops by --allow-empty"
             )
 
-    def _prune(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def prune(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Remove older generations: their names, or a note. A failure does not undo the publication."""
         try:
-            return prune(self._sink, self._states, self._clock()), ()
+            return prune(self.sink, self.states, self.clock()), ()
         except SinkError as error:
             return (), (f"published, but older generations could not be removed ({error}); the next job tries again",)
 
-    def _summary(
+    def summary(
         self,
         stamp: Stamp,
         counts: ReadCounts,
         problems: ProblemLog,
         changes: ChangeCounts,
+        started: float,
         *,
         removed: tuple[str, ...] = (),
         notes: tuple[str, ...] = (),
     ) -> BuildSummary:
-        disputed = disputed_categories(self._state)
+        """What the build did since `started`, in seconds of the monotonic clock."""
+        disputed = disputed_categories(self.state)
         return BuildSummary(
             stamp=stamp,
-            published=self._published,
+            published=self.published,
             read=counts.read,
             left_out=counts.left_out,
             not_public=counts.not_public,
@@ -255,11 +302,67 @@ class _Build:
             lost_domain=counts.lost_domain,
             disputed_categories=len(disputed),
             changes=changes,
-            notes=(*build_notes(self._source.name("shops"), counts, disputed), *notes),
+            notes=(*build_notes(self.source.name("shops"), counts, disputed), *notes),
             kept=counts.kept,
-            kept_listing=self._states.kept_listing if counts.kept and not self._options.dry_run else None,
+            kept_listing=self.states.kept_listing if counts.kept and not self.options.dry_run else None,
             problems=problems,
-            removed=(*self._unfinished, *removed),
-            restarts=self._restarts,
-            seconds=time.monotonic() - self._started,
+            removed=(*self.unfinished, *removed),
+            restarts=self.restarts,
+            seconds=time.monotonic() - started,
         )
+
+
+def _prepare(
+    source: Source,
+    sink: Sink,
+    states: States | None,
+    options: BuildOptions,
+    stack: ExitStack,
+    *,
+    digest: str | None,
+    lease: Lease,
+    clock: Callable[[], datetime],
+) -> _Build:
+    """Remove what killed builds left, and open what the build needs; `stack` closes it."""
+    target = states
+    if target is None or options.dry_run:
+        target = States(Path(stack.enter_context(TemporaryDirectory(prefix="shop-directory-"))) / "state", "none")
+    unfinished = () if options.dry_run else remove_unfinished(sink, target, clock())
+    previous, generation = sink.live(), new_generation(clock())
+    job: _Build | None = None
+
+    def discard_state() -> None:
+        if job is None or not job.published:
+            target.drop(generation if job is None else job.generation)
+
+    stack.callback(discard_state)
+    letters = stack.enter_context(closing(DeadLetters(target.dead_letters)))
+    changes = stack.enter_context(changes_of(source))
+    live_changes = None if options.dry_run else stack.enter_context(changes_of(source))
+    former, known = None, states or target
+    if previous is not None and not options.fresh_state and known.has(previous.generation):
+        former = known.path(previous.generation)
+    listing = None if options.dry_run else target.kept_listing
+    if former is None and listing is not None:
+        listing.unlink(missing_ok=True)
+    state = stack.enter_context(target.create(generation))
+    live = stack.enter_context(closing(LiveFollower(sink, target, letters, lease.check, live_changes)))
+    reading = Reading(source, changes, former, letters, options.skip_invalid, listing)
+    job = _Build(
+        source=source,
+        sink=sink,
+        options=options,
+        lease=lease,
+        clock=clock,
+        states=target,
+        digest=digest,
+        reading=reading,
+        changes=changes,
+        letters=letters,
+        state=state,
+        live=live,
+        previous=previous,
+        unfinished=unfinished,
+        generation=generation,
+    )
+    return job

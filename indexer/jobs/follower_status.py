@@ -31,11 +31,7 @@ def accounts_of(state: State) -> tuple[ResourceAccount, ...]:
 
 
 def write_accounts(state: State, editor: GenerationEditor) -> None:
-    """Write the accounts of a state; the follower's status in the document stays.
-
-    Raises:
-        SinkError: the engine failed.
-    """
+    """Write the accounts of a state; the follower's status in the document stays."""
     known = editor.operations()
     editor.write_operations(Operations(accounts_of(state), None if known is None else known.follower))
 
@@ -69,14 +65,11 @@ class StatusWriter:
         only_known: bool = False,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Store what is followed.
+        """Store what is followed; without `changes` no status is written.
 
-        Args:
-            changes: the source of changes; without one no status is written.
-            every: seconds between two statuses when nothing changes, and after a failure.
-            only_known: whether to write only where a follower of the same kind of changes has written a status before:
-                a build that stands in for a follower must not report one that was never started.
-            clock: the time.
+        `every` is the seconds between two statuses when nothing changes, and after a failure. With `only_known` a
+        status is written only where a follower of the same kind of changes has written one before: a build that stands
+        in for a follower must not report one that was never started.
         """
         self.status_failures = 0
         self._changes = changes
@@ -90,17 +83,10 @@ class StatusWriter:
     def write(
         self, state: State, editor: GenerationEditor, check: Callable[[], None], *, busy: bool, behind: bool
     ) -> None:
-        """Write the status after a micro-batch, unless it is too soon.
+        """Write the status after a micro-batch, unless it is too soon; the changes of the state are committed.
 
-        Args:
-            state: of the generation that is followed; its changes are committed.
-            editor: of the same generation.
-            check: raises when the lease is lost.
-            busy: whether the micro-batch changed something.
-            behind: whether more changes are available already.
-
-        Raises:
-            SinkError: the lease is lost.
+        `check` raises when the lease is lost. `busy` tells whether the micro-batch changed something, `behind` whether
+        more changes are available already.
         """
         generation = editor.stamp.generation
         quiet = not busy and generation == self._generation

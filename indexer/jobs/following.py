@@ -1,43 +1,38 @@
-"""The follow job: applies changes to the live generation, micro-batch after micro-batch (G3).
+"""Applies changes to the live generation, micro-batch after micro-batch: the follow job, and builds meanwhile (G3).
 
-The lease is held for one micro-batch at a time, so a build never waits long; a running build follows changes itself.
-Failures are retried with growing pauses. Only a lost state ends the job, as only a full build can replace a state.
+The follow job has the lease for one micro-batch at a time, so a build never waits long. Failures are retried with
+growing pauses. Only a lost state ends the job, as only a full build can replace a state. A running build follows
+changes itself: a shop that goes under review must not stay visible until a long build ends (V3).
 """
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from indexer.disk_space import DiskFullError, full_disk_as_error
-from indexer.jobs.change_applier import ChangeApplier
+from indexer.jobs.defaults import MICRO_BATCH
 from indexer.jobs.follower_status import STATUS_INTERVAL_S, StatusWriter
-from indexer.jobs.pace import MICRO_BATCH
-from indexer.jobs.update import NOTHING, ChangeCounts
+from indexer.jobs.update import NOTHING, ChangeApplier, ChangeCounts
 from indexer.records.problems import CatalogueError
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
-from indexer.sinks.lease import LeaseHeldError, holding
-from indexer.sinks.protocol import GenerationEditor, Sink
+from indexer.sinks.lease import LeaseHeldError, LeaseLostError, holding
+from indexer.sinks.protocol import AnnouncingSink, Sink
 from indexer.sources.protocol import ChangeSource
 from indexer.state.state import State, StateError
 from indexer.state.states import States
 
+_INTERVAL_S: Final = 1.0
+_ANNOUNCED_STEP_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 30.0
+# Longer than a verification has the lease for one page.
+_WAIT_S: Final = 1.0
 _LOG: Final = logging.getLogger(__name__)
-
-
-class Reconciling(Protocol):
-    """Compares the index with its state, a slice at a time."""
-
-    def slice(self, state: State, editor: GenerationEditor, check: Callable[[], None]) -> None:
-        """Compare, and repair, as many documents as the rate allows for the time since the last slice."""
-
-    def close(self) -> None:
-        """End the work in the background."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,21 +81,14 @@ class Following:
         changes: ChangeSource | None,
         options: FollowOptions,
         *,
-        reconciling: Reconciling | None = None,
         on_batch: Callable[[ChangeCounts], None] = lambda _: None,
     ) -> None:
-        """Store the parts; nothing is read yet.
+        """Prepare; nothing is read yet.
 
-        Args:
-            sink: where generations are.
-            states: their states.
-            changes: the source of changes; None when only the index is to be compared with its state.
-            options: of the job.
-            reconciling: compares the index with its state, a slice after each micro-batch.
-            on_batch: called after each micro-batch that changed something.
+        Without `changes` only pending documents are written. `on_batch` is called after each micro-batch that changed
+        something.
         """
         self._sink, self._states, self._changes, self._options = sink, states, changes, options
-        self._reconciling = reconciling
         self._on_batch = on_batch
         self._status = StatusWriter(changes, options.status_interval)
         self._letters = DeadLetters(states.dead_letters)
@@ -141,8 +129,6 @@ class Following:
                         break
                 stop.wait(self._options.interval)
         finally:
-            if self._reconciling is not None:
-                self._reconciling.close()
             self._close_state()
             self._letters.close()
         return FollowSummary(
@@ -152,7 +138,7 @@ class Following:
     def _micro_batch(self) -> ChangeCounts | None:
         """Apply one micro-batch; None while another job has the lease."""
         try:
-            with holding(self._lease, "follow", 0):
+            with holding(self._lease, "follow", _WAIT_S):
                 self._waiting = False
                 return self._step()
         except LeaseHeldError as error:
@@ -172,8 +158,6 @@ class Following:
             applier = ChangeApplier(state, editor, self._changes, self._letters, self._lease.check)
             done = applier.step(self._options.micro_batch)
             self._status.write(state, editor, self._lease.check, busy=done != NOTHING, behind=done.more)
-            if self._reconciling is not None:
-                self._reconciling.slice(state, editor, self._lease.check)
         if done != NOTHING:
             self._on_batch(done)
         return done
@@ -189,3 +173,91 @@ class Following:
         if self._state is not None:
             self._state.close()
             self._state = None
+
+
+class LiveFollower:
+    """Applies changes to the live generation from time to time, when its owner calls `tick`.
+
+    It does nothing without changes, or when the state of the live generation is lost.
+    """
+
+    def __init__(
+        self,
+        sink: Sink,
+        states: States,
+        letters: DeadLetters,
+        check: Callable[[], None],
+        changes: ChangeSource | None,
+    ) -> None:
+        """Prepare; the first `tick` opens the state of the live generation.
+
+        `letters` takes changes that can't be applied; `check` raises when the lease is lost; the caller closes
+        `changes`.
+        """
+        self._sink, self._states, self._letters, self._check, self._changes = sink, states, letters, check, changes
+        self._status = StatusWriter(changes, only_known=True)
+        self._state: State | None = None
+        self._generation = ""
+        self._next = math.inf if changes is None else 0.0
+
+    def tick(self) -> None:
+        """Apply one micro-batch, if a second has passed since the last one."""
+        if time.monotonic() < self._next:
+            return
+        if self._state is None:
+            self._state = self._opened()
+            if self._state is None:
+                self._next = math.inf
+                return
+        try:
+            with full_disk_as_error():
+                self._step(self._state)
+        except LeaseLostError:
+            raise
+        except (CatalogueError, SinkError, DiskFullError) as error:
+            # The build goes on: it reads the same changes itself, and the next tick tries again.
+            _LOG.warning("the live generation could not follow: %s", type(error).__name__)
+        self._next = time.monotonic() + _INTERVAL_S
+
+    def _opened(self) -> State | None:
+        """The state of the live generation; None if there is none, or it cannot be used."""
+        live = self._sink.live()
+        if live is None or not self._states.has(live.generation):
+            return None
+        self._generation = live.generation
+        try:
+            return self._states.open(live.generation)
+        except (CatalogueError, DiskFullError):
+            _LOG.warning("the live generation is not followed during this build: its state cannot be used")
+            return None
+
+    def _step(self, state: State) -> None:
+        # Opened for each micro-batch: the embedded engine has memory for one writer at a time.
+        with closing(self._sink.edit(self._generation)) as editor:
+            done = ChangeApplier(state, editor, self._changes, self._letters, self._check).step()
+            self._status.write(state, editor, self._check, busy=done != NOTHING, behind=done.more)
+
+    def close(self) -> None:
+        """Close the state."""
+        if self._state is not None:
+            self._state.close()
+
+
+def announce(sink: Sink, generation: str, check: Callable[[], None], live: LiveFollower) -> None:
+    """Announce a sealed generation, and give readers the time to fetch its typeahead before it is published.
+
+    No answer depends on it, so a failure is logged and the publication goes on. While waiting, the live generation is
+    followed, and `check` raises when the lease is lost.
+    """
+    if not isinstance(sink, AnnouncingSink):
+        return
+    try:
+        seconds = sink.announce(generation)
+    except SinkError as error:
+        _LOG.warning("the next generation could not be announced, so readers fetch it when it is live: %s", error)
+        return
+    end = time.monotonic() + seconds
+    while (remaining := end - time.monotonic()) > 0:
+        check()
+        live.tick()
+        time.sleep(min(_ANNOUNCED_STEP_S, remaining))

@@ -1,13 +1,12 @@
 """Reads a whole catalogue into a new state, with the former state's versions and the changes since (G3)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from indexer.jobs.change_applier import replay
-from indexer.jobs.update import NOTHING, ChangeCounts
+from indexer.jobs.update import NOTHING, ChangeCounts, replay
 from indexer.progress import stage
 from indexer.records.problems import InvalidRecordsError, Problem, ProblemLog
 from indexer.records.related import RECORDS
@@ -68,20 +67,32 @@ class Reading:
     kept_listing: Path | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ReadRecords:
+    """The records of a catalogue, stored in a state that is not settled yet.
+
+    Attributes:
+        position: from which changes have to be read so that none is missed.
+        read: valid records by type.
+        superseded: shops that a newer record of the same key replaced.
+    """
+
+    position: str | None
+    read: Mapping[str, int]
+    superseded: int
+
+
 def read_catalogue(
     reading: Reading, state: State, problems: ProblemLog, tick: Callable[[], None] = lambda: None
 ) -> ReadCounts:
-    """Read a catalogue, and settle the state.
+    """Read a catalogue into an empty state, and settle it; as `read_records` and `settle`."""
+    return settle(reading, read_records(reading, state, problems, tick), state, tick)
 
-    Args:
-        reading: what to read, and how.
-        state: an empty one.
-        problems: takes the problems of bad records.
-        tick: called after each record, and between the statements that sort them.
 
-    Raises:
-        CatalogueError: it cannot be read, or holds bad records that were not to be skipped.
-    """
+def read_records(
+    reading: Reading, state: State, problems: ProblemLog, tick: Callable[[], None] = lambda: None
+) -> ReadRecords:
+    """Read the records of a catalogue into an empty state; `tick` is called after each."""
     source = reading.source
     position = source.open_snapshot()
     try:
@@ -92,6 +103,14 @@ def read_catalogue(
         source.close_snapshot()
     if problems.count and not reading.skip_invalid:
         raise InvalidRecordsError(problems)
+    return ReadRecords(position, {kind: read for kind, (read, _) in counted.items()}, counted["shops"][1])
+
+
+def settle(reading: Reading, records: ReadRecords, state: State, tick: Callable[[], None] = lambda: None) -> ReadCounts:
+    """Decide which records are public, with the former state's versions and the changes that are available.
+
+    `tick` is called between the statements that sort the records.
+    """
     with stage("Sorting the records") as advance:
 
         def meanwhile() -> None:
@@ -104,16 +123,16 @@ def read_catalogue(
             meanwhile()
         state.index(meanwhile)
         state.shops.settle(meanwhile)
-    state.position = position
+    state.position = records.position
     changes = NOTHING
     if reading.changes is not None:
         changes = replay(state, reading.changes, reading.letters)
     state.pending.clear()  # the generation is not written yet: it will have all of it
     lost, lost_domain = state.shops.lost_domains(NOTED)
     return ReadCounts(
-        read={kind: read for kind, (read, _) in counted.items()},
-        left_out={kind: state.related_records.left_out(kind) for kind in source.kinds()[1:]},
-        superseded=counted["shops"][1],
+        read=records.read,
+        left_out={kind: state.related_records.left_out(kind) for kind in reading.source.kinds()[1:]},
+        superseded=records.superseded,
         public=state.shops.count(),
         not_public=state.shops.count_hidden(),
         lost=lost,
@@ -144,3 +163,15 @@ def _stage(source: Source, kind: str, put: Callable[[Any, int], bool], problems:
             except DuplicateKeyError as error:
                 problems.add(Problem(source.name(kind), numbered.line, "id", str(error)))
     return read, repeated
+
+
+def disputed_categories(state: State) -> list[str]:
+    """The slugs of the categories with more than one display name."""
+    return [category.slug for category in state.shops.categories() if category.names > 1]
+
+
+def build_notes(file: str, counts: ReadCounts, disputed: Sequence[str]) -> tuple[str, ...]:
+    """Notes for the operator: shops left out for their domain, by their line in `file`, and disputed categories."""
+    domains = [f"{file}:{line}: left out, its domain belongs to the shop of line {won}" for line, won in counts.lost]
+    names = [f"category {slug} has more than one display name; the most frequent is shown" for slug in disputed]
+    return (*domains, *names[:NOTED])

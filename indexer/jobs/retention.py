@@ -15,11 +15,7 @@ GRACE: Final = timedelta(seconds=60)
 def remove_unfinished(sink: Sink, states: States | None, now: datetime) -> tuple[str, ...]:
     """Remove the unfinished generations of earlier jobs; call it under the lease, before starting a generation.
 
-    Returns:
-        The removed generations.
-
-    Raises:
-        SinkError: the engine failed.
+    Returns the removed generations.
     """
     generations = sink.generations()
     unfinished = tuple(found.name for found in generations if found.role is Role.UNFINISHED)
@@ -37,20 +33,9 @@ def remove_unfinished(sink: Sink, states: States | None, now: datetime) -> tuple
 def prune(
     sink: Sink, states: States | None, now: datetime, *, keep_previous: bool = True, grace: timedelta = GRACE
 ) -> tuple[str, ...]:
-    """Remove generations that were retired a while ago.
+    """Remove generations with their states, if they were retired at least `grace` ago: requests may still read others.
 
-    Args:
-        sink: where they are.
-        states: their states, which are removed with them.
-        now: the time.
-        keep_previous: whether the previous generation is retained, for a rollback.
-        grace: how long a retired generation is retained, as requests may still read it.
-
-    Returns:
-        The removed generations.
-
-    Raises:
-        SinkError: the engine failed.
+    With `keep_previous` the previous generation is retained, for a rollback. Returns the removed generations.
     """
     generations = sink.generations()
     removed = tuple(found.name for found in generations if is_due(found, now, keep_previous=keep_previous, grace=grace))

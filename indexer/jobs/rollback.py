@@ -12,10 +12,9 @@ from typing import Final
 
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import Stamp
-from indexer.jobs.change_applier import ChangeApplier
 from indexer.jobs.follower_status import carry_over_status
-from indexer.jobs.live_follower import LiveFollower, announce
-from indexer.jobs.update import NOTHING, ChangeCounts, update
+from indexer.jobs.following import LiveFollower, announce
+from indexer.jobs.update import NOTHING, ChangeApplier, ChangeCounts, update
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import holding
@@ -70,13 +69,8 @@ def roll_back(
 ) -> RollbackSummary:
     """Publish the previous generation again.
 
-    Args:
-        sink: where the generations are.
-        states: their states.
-        changes: those since the previous generation, where they can be read again.
-        wait: seconds to wait while another job has the lease.
-        dry_run: publish nothing, and return what would be published.
-        clock: the time.
+    `changes` are those since the previous generation, where they can be read again. `wait` is the seconds to wait while
+    another job has the lease. A `dry_run` publishes nothing, and returns what would be published.
 
     Raises:
         StateError: a state is lost, so it is not known what has been hidden since.

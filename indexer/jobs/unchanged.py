@@ -27,11 +27,7 @@ _DIGEST_KEY: Final = "built_from"
 
 
 def source_digest(source: Source, *, skip_invalid: bool) -> str | None:
-    """A digest of all inputs of a build except former states; None where the source can't be digested.
-
-    Raises:
-        CatalogueError: the catalogue can't be read.
-    """
+    """A digest of all inputs of a build except former states; None where the source can't be digested."""
     content = source.fingerprint()
     if content is None:
         return None
@@ -41,12 +37,8 @@ def source_digest(source: Source, *, skip_invalid: bool) -> str | None:
 def record_source(state: State, digest: str, stamp: Stamp, *, alone: bool) -> None:
     """Record in a generation's state the digest of its source; a later sequence means that changes were applied.
 
-    Args:
-        state: the state.
-        digest: of the source.
-        stamp: of the generation.
-        alone: whether no former state was used. With one, building again from the same source has the same result,
-            as the generation's own state holds what was kept, except with `--fresh-state`.
+    `alone` tells whether no former state was used. With one, building again from the same source has the same result,
+    as the generation's own state holds what was kept, except with `--fresh-state`.
     """
     state.set(_DIGEST_KEY, _recorded(digest, stamp, alone=alone))
 
@@ -58,11 +50,7 @@ def _recorded(digest: str, stamp: Stamp, *, alone: bool) -> str:
 def find_unchanged(sink: Sink, states: States, digest: str, *, alone: bool) -> Stamp | None:
     """The live stamp, if the live generation is complete, readable and what this build would make; else None.
 
-    Args:
-        sink: where the live generation is.
-        states: the states.
-        digest: of the source.
-        alone: whether the build uses no former state.
+    `alone` tells whether the build uses no former state.
     """
     try:
         stamp = sink.live()

@@ -16,8 +16,8 @@ from typing import Any, Final, cast
 
 from index_mappings.documents import DOCUMENTS, ShopDocument, stored_part
 from index_mappings.typeahead.segment import Shown, shown_part
+from indexer.jobs.generation_writing import batches
 from indexer.jobs.update import update
-from indexer.jobs.verification import batches
 from indexer.projection.generation import Projector
 from indexer.reconcile.findings import Fault, FaultCount, FaultReport
 from indexer.sinks.failures import SinkError, TypeaheadDamagedError
@@ -139,9 +139,6 @@ def _compare_page(state: State, editor: GenerationEditor, kind: str, after: str,
     """Compare the next documents of a kind; neither side may change meanwhile.
 
     At most `most` are read on either side, with ids after `after`.
-
-    Raises:
-        SinkError: the engine failed.
     """
     first = _compare_once(state, editor, kind, after, most)
     if not first.findings:
@@ -255,8 +252,7 @@ class Comparison:
         repair: whether faults are repaired.
         check: raises when the lease is lost.
         clock: for the stamp.
-        is_checked: whether the state's derived tables and the files of the typeahead were checked already, and are
-            correct.
+        is_checked: whether all files and the state's derived tables were checked already, and are correct.
     """
 
     state: State
@@ -270,13 +266,12 @@ class Comparison:
         """Compare the next page, of at most `most` documents.
 
         Returns what was found, and the next position; None at the end.
-
-        Raises:
-            SinkError: the engine failed, or the lease is lost; documents to be repaired are pending.
         """
         self.check()
         if cursor.kind < 0:
-            damaged = self._check_files()
+            if not self.editor.stamp.readable:
+                raise SinkError("the generation has another schema version: build a new one")
+            damaged = FaultReport() if self.is_checked else self._check_files()
             # A comparison with damaged files proves nothing, and a repair would make their content look correct.
             return (damaged, None) if damaged.total else (self._compare_derived(), Cursor(0))
         if self.repair:
@@ -304,8 +299,6 @@ class Comparison:
 
     def _check_files(self) -> FaultReport:
         """Check the files of the indices; a damaged one can only be replaced with the whole generation."""
-        if not self.editor.stamp.readable:
-            raise SinkError("the generation has another schema version: build a new one")
         damaged = self.editor.files_damaged()
         for _, name in damaged:
             _LOG.error("the file %s of the live generation is missing or damaged: build again, or roll back", name)
@@ -378,17 +371,17 @@ def _counted(findings: Iterable[Finding]) -> FaultReport:
 
 
 def check_aliases(sink: Sink, *, repair: bool, check: Callable[[], None]) -> FaultReport:
-    """Check, and repair, that all aliases and the stamp belong to the live generation; call it under the lease.
+    """Check that all aliases and the stamp belong to the live generation; call it under the lease.
 
-    Raises:
-        SinkError: it is not known which generation is live, or the engine failed.
+    What is wrong is logged, with what to do. Only a stamp is repaired.
     """
-    drifted = sink.alias_drift()
-    remaining = drifted
+    drifted = remaining = sink.alias_drift()
     if drifted and repair:
         check()
-        sink.repair_aliases()
+        sink.repair_stamp()
         remaining = sink.alias_drift()
+    for advice in remaining.values():
+        _LOG.error("%s", advice)
     return FaultReport.of(((Fault.WRONG_GENERATION, kind) for kind in drifted), repaired=len(drifted) - len(remaining))
 
 
@@ -413,8 +406,12 @@ def _check_state(state: State) -> FaultReport:
 
 
 def derived_tables_match(state: State) -> bool:
-    """Whether the derived tables equal a recount."""
-    return not _check_state(state).total
+    """Whether the derived tables equal a recount, in one snapshot of the state, which other connections may change."""
+    state.connection.execute("BEGIN")
+    try:
+        return not _check_state(state).total
+    finally:
+        state.connection.execute("ROLLBACK")
 
 
 def _rebuild_derived_tables(state: State) -> None:

@@ -1,29 +1,41 @@
 """`index verify`: compares the live generation with its state, and the state with its source, during service (V1, G4).
 
-The lease is held for one page at a time, and not during the pauses of the rate, so a follower can work in between.
+The lease is held for one page at a time, and not during the pauses of the rate, so a follower can work in between. Nor
+is it held for the first check of all files and of the state's derived tables, which takes a minute for a million
+shops. `index follow` calls the same on a schedule.
 """
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from threading import Event, Thread
 from typing import Final
 
 from index_mappings.generations import STAMP
-from indexer.jobs.change_applier import ChangeApplier
+from indexer.disk_space import DiskFullError, full_disk_as_error
+from indexer.jobs.update import ChangeApplier
 from indexer.reconcile.findings import FaultReport
-from indexer.reconcile.generation import PAGE, Comparison, Cursor, check_aliases
+from indexer.reconcile.generation import PAGE, Comparison, Cursor, check_aliases, derived_tables_match
 from indexer.reconcile.source import compare_source, read_source
+from indexer.records.problems import CatalogueError
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
-from indexer.sinks.lease import Lease, holding
+from indexer.sinks.lease import Lease, LeaseHeldError, holding
 from indexer.sinks.protocol import GenerationEditor, Sink
 from indexer.sources.protocol import Source, changes_of
 from indexer.state.state import State, StateError
 from indexer.state.states import States
 
 _WAIT_S: Final = 60.0
+_ROUND_INTERVAL_S: Final = 60.0
+# After each step of reading files in a round: that must not take a core, or the engine, from changes and requests.
+_PAUSE_S: Final = 0.03
+# How long the end of following waits for the end of a round, whose thread ends with the process.
+_END_S: Final = 5.0
+_LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +82,14 @@ def verify_live(
     source: Source | None = None,
     options: VerifyOptions | None = None,
     *,
-    tick: Callable[[int], None] = lambda _: None,
+    tick: Callable[[FaultReport], None] = lambda _: None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     timer: Timer | None = None,
 ) -> Verified:
     """Check aliases and stamp, then compare the source, if there is one, with the state, and the state with the index.
 
-    The source is read whole, and its changes are applied, as following does. `tick` is called with the number of
-    documents that were compared since the last call; 0 while the source is read.
+    The source is read whole, and its changes are applied, as following does. `tick` is called with what was found since
+    the last call, often an empty report; its errors are raised.
 
     Raises:
         StateError: nothing is live, or its state is lost; a full build makes a new one.
@@ -93,7 +105,7 @@ class _Job:
     states: States
     options: VerifyOptions
     lease: Lease
-    tick: Callable[[int], None]
+    tick: Callable[[FaultReport], None]
     clock: Callable[[], datetime]
     timer: Timer
 
@@ -103,6 +115,7 @@ class _Job:
             found = check_aliases(self.sink, repair=self.options.repair, check=self.lease.check)
             if found.remaining and STAMP in self.sink.alias_drift():
                 return Verified(None, found)
+            self.tick(found)
             generation = self._live()
         with self.states.open(generation) as state:
             if source is not None:
@@ -117,7 +130,7 @@ class _Job:
         return live.generation
 
     def _with_source(self, source: Source, generation: str, state: State) -> FaultReport:
-        snapshot = read_source(source, state.path, skip_invalid=self.options.skip_invalid, tick=lambda: self.tick(0))
+        snapshot = read_source(source, state.path, skip_invalid=self.options.skip_invalid, tick=self._tick_nothing)
         with (
             changes_of(source) as changes,
             closing(DeadLetters(self.states.dead_letters)) as letters,
@@ -125,22 +138,45 @@ class _Job:
             self._editing(generation) as editor,
         ):
             applier = ChangeApplier(state, editor, changes, letters, self.lease.check, self.clock)
-            return compare_source(fresh, applier, repair=self.options.repair)
+            found = compare_source(fresh, applier, repair=self.options.repair)
+        self.tick(replace(found, checked=0))
+        return found
 
     def _with_state(self, generation: str, state: State) -> FaultReport:
         rate, started = self.options.rate, self.timer.now()
         most = PAGE if rate is None else max(1, min(PAGE, int(rate)))
         total = FaultReport()
         cursor: Cursor | None = Cursor()
+        is_checked = self._is_checked(generation, state)
         while cursor is not None:
             with self._editing(generation) as editor:
-                comparison = Comparison(state, editor, self.options.repair, self.lease.check, self.clock)
+                comparison = Comparison(state, editor, self.options.repair, self.lease.check, self.clock, is_checked)
                 found, cursor = comparison.step(cursor, most)
             total += found
-            self.tick(found.checked)
+            self.tick(found)
             if rate is not None and (early := started + total.checked / rate - self.timer.now()) > 0:
                 self.timer.sleep(early)
         return total
+
+    def _is_checked(self, generation: str, state: State) -> bool:
+        """Whether derived tables and all files are correct, as far as is seen without the lease.
+
+        If not, the comparison checks both itself: files that are no longer used may have gone meanwhile.
+        """
+        with self._editing(generation) as editor:
+            pass  # files may be read through a closed editor
+        try:
+            return (
+                editor.stamp.readable
+                and not editor.files_damaged()
+                and not editor.typeahead_damaged(self._tick_nothing)
+                and derived_tables_match(state)
+            )
+        except OSError:
+            return False
+
+    def _tick_nothing(self) -> None:
+        self.tick(FaultReport())
 
     @contextmanager
     def _editing(self, generation: str) -> Iterator[GenerationEditor]:
@@ -150,3 +186,62 @@ class _Job:
                 raise SinkError("another generation was published meanwhile; its build has verified it")
             with closing(self.sink.edit(generation)) as editor:
                 yield editor
+
+
+class _EndedError(SinkError):
+    """The rounds are to end."""
+
+
+class VerificationRounds:
+    """Verifies and repairs the live generation round after round, in a thread, while a follower works.
+
+    Attributes:
+        found: the faults of all rounds.
+    """
+
+    def __init__(self, sink: Sink, states: States, rate: float, interval: float = _ROUND_INTERVAL_S) -> None:
+        """Prepare; nothing is read yet.
+
+        `rate` is the largest number of documents a second, `interval` the least seconds from the start of one round to
+        the start of the next.
+        """
+        self._sink, self._states, self._interval = sink, states, interval
+        self._options = VerifyOptions(repair=True, rate=rate)
+        self._ended = Event()
+        self.found = FaultReport()
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Run rounds during a `with` block."""
+        thread = Thread(target=self._run, name="verification", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._ended.set()
+            thread.join(_END_S)
+
+    def _run(self) -> None:
+        timer = Timer(sleep=self._sleep)
+        while not self._ended.is_set():
+            started = time.monotonic()
+            try:
+                with full_disk_as_error():
+                    done = verify_live(self._sink, self._states, options=self._options, tick=self._tick, timer=timer)
+                if done.found.total:
+                    _LOG.warning("reconcile found %d faults and repaired %d", done.found.total, done.found.repaired)
+            except _EndedError:
+                return
+            except LeaseHeldError:
+                pass  # a build is running, which verifies its generation
+            except (CatalogueError, SinkError, DiskFullError) as error:
+                _LOG.warning("a round of reconciling ended early: %s", error)
+            self._ended.wait(max(0.0, started + self._interval - time.monotonic()))
+
+    def _tick(self, found: FaultReport) -> None:
+        self.found += found
+        self._sleep(0.0 if found.checked else _PAUSE_S)
+
+    def _sleep(self, seconds: float) -> None:
+        if self._ended.wait(seconds):
+            raise _EndedError

@@ -11,10 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from indexer.jobs.change_applier import ChangeApplier
+from indexer.jobs.generation_writing import batches
 from indexer.jobs.reading import Reading, read_catalogue
-from indexer.jobs.update import update
-from indexer.jobs.verification import batches
+from indexer.jobs.update import ChangeApplier, update
 from indexer.reconcile.findings import Fault, FaultCount, FaultReport
 from indexer.records.problems import ProblemLog
 from indexer.sinks.dead_letters import DeadLetters
@@ -79,9 +78,6 @@ def read_source(
 
     The state file of the live generation, `known`, is only read, and may change meanwhile. `tick` is called after each
     record.
-
-    Raises:
-        CatalogueError: it cannot be read, or holds bad records that were not to be skipped.
     """
     # Alongside the state, as it holds the same secrets; the next job removes what a killed job leaves.
     with TemporaryDirectory(prefix=REREAD_PREFIX, dir=known.parent) as directory:
@@ -96,10 +92,6 @@ def compare_source(snapshot: State, applier: ChangeApplier, *, repair: bool) -> 
     """Compare a snapshot of the source with the state, under the lease.
 
     The applier, of the live generation and the source's changes, applies those that arrived meanwhile.
-
-    Raises:
-        CatalogueError: the changes can't be read.
-        SinkError: the engine failed, or the lease is lost.
     """
     applier.drain()
     state = applier.state

@@ -43,32 +43,19 @@ class DeadLetters:
     """Appends to the file; thread-safe. The first letter creates file and directory."""
 
     def __init__(self, path: Path, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        """Prepare; nothing is opened yet.
-
-        Args:
-            path: the file; letters of earlier runs stay in it. A missing directory is created.
-            now: the clock.
-        """
+        """Prepare; nothing is opened yet. Letters of earlier runs stay in the file; a missing directory is created."""
         self.path = path
         self._now = now
         self._lock = Lock()
         self._file: int | None = None
 
     def add(self, letter: Letter) -> None:
-        """Append a document that was refused.
-
-        Raises:
-            SinkError: the file cannot be written.
-        """
+        """Append a document that was refused."""
         about = {"index": letter.index, "id": letter.id, "status": letter.status, "reason": letter.reason}
         self._append({**about, "document": letter.document})
 
     def add_change(self, refused: RefusedChange) -> None:
-        """Append a change that can't be applied, as it was received, with its location.
-
-        Raises:
-            SinkError: the file cannot be written.
-        """
+        """Append a change that can't be applied, as it was received, with its location."""
         about = {"index": None, "id": None, "status": None, "reason": "; ".join(refused.reasons)}
         self._append({**about, "location": refused.location, "document": refused.raw})
 

@@ -2,15 +2,30 @@
 
 The lease ends with its job, however that ends. A job that lost its lease must not write any more; if it does, between a
 check and a write, the fence of publishing stops it (G1).
+
+A holder on this machine is known to have died by its machine's boot, its process namespace, its number and its start
+time, as the system reuses numbers.
 """
 
-from collections.abc import Callable, Iterator
+import os
+import socket
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Protocol
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Protocol, Self
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random
 
 from indexer.sinks.failures import SinkError
+
+_PROC: Final = Path("/proc")
+_ENDED: Final = frozenset("ZXx")  # terminated, and perhaps not yet reaped by its parent
+# Indexes of fields in /proc/<pid>/stat after the program's name, which may hold any character.
+_STATE: Final = 0
+_THREADS: Final = 17
+_STARTED: Final = 19
 
 
 class LeaseHeldError(SinkError):
@@ -41,11 +56,7 @@ class Lease(Protocol):
         """
 
     def check(self) -> None:
-        """Verify that the lease is still held.
-
-        Raises:
-            LeaseLostError: it is not, or that is unknown; it stays lost from then on.
-        """
+        """Verify that the lease is still held; raises LeaseLostError if not, or if that is unknown, from then on."""
 
     def release(self) -> None:
         """Release the lease; does nothing if it is not held."""
@@ -53,11 +64,7 @@ class Lease(Protocol):
 
 @contextmanager
 def holding(lease: Lease, job: str, wait: float) -> Iterator[None]:
-    """Hold the lease during a `with` block, and release it however that ends.
-
-    Raises:
-        SinkError: as of `acquire`, before the block runs.
-    """
+    """Hold the lease during a `with` block, and release it however that ends."""
     lease.acquire(job, wait)
     try:
         yield
@@ -68,11 +75,106 @@ def holding(lease: Lease, job: str, wait: float) -> Iterator[None]:
 def acquire_until(attempt: Callable[[], None], wait: float, pause: float) -> None:
     """Attempt to acquire a lease at least once, and again while another job holds it or the engine does not answer.
 
-    Args:
-        attempt: raises LeaseHeldError or LeaseUnansweredError if it has to be repeated.
-        wait: seconds after which the last error is raised.
-        pause: the longest of the random pauses between attempts, in seconds.
+    `attempt` raises LeaseHeldError or LeaseUnansweredError if it has to be repeated; after `wait` seconds the last one
+    is raised. `pause` is the longest of the random pauses between attempts, in seconds.
     """
     retry = retry_if_exception_type((LeaseHeldError, LeaseUnansweredError))
     pauses = wait_random(pause / 2, pause)
     Retrying(retry=retry, stop=stop_after_delay(wait), wait=pauses, reraise=True)(attempt)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseHolder:
+    """A process that holds a lease for a job.
+
+    Attributes:
+        job: its job.
+        host: its machine's name, only for messages.
+        pid: its process number.
+        since: when it acquired the lease, RFC 3339 UTC, only for messages: clocks of machines are not compared.
+        machine: the boot and the process namespace of `pid`; None if the system does not provide them.
+        started: the start of the process, in ticks since the boot; None as above.
+    """
+
+    job: str
+    host: str
+    pid: int
+    since: str
+    machine: str | None
+    started: int | None
+
+    @classmethod
+    def here(cls, job: str) -> Self:
+        """This process, now."""
+        own = _process(os.getpid())
+        since = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        return cls(job, socket.gethostname(), os.getpid(), since, _machine(), own.started if own else None)
+
+    @classmethod
+    def from_wire(cls, document: Mapping[str, Any]) -> Self:
+        """Parse a JSON object of `as_wire`."""
+        try:
+            machine, started = document["machine"], document["started"]
+            holder = cls(
+                job=str(document["job"]),
+                host=str(document["host"]),
+                pid=int(document["pid"]),
+                since=str(document["since"]),
+                machine=None if machine is None else str(machine),
+                started=None if started is None else int(started),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError("not the holder of a lease") from error
+        if holder.pid <= 0:
+            raise ValueError("not a process number")
+        return holder
+
+    def as_wire(self) -> dict[str, Any]:
+        """Its JSON object."""
+        return asdict(self)
+
+    def is_dead(self) -> bool:
+        """Whether the process has certainly ended; False for a process on another machine."""
+        if self.machine is None or self.started is None or self.machine != _machine():
+            return False
+        if not _exists(self.pid):
+            return True
+        process = _process(self.pid)
+        return process is not None and (process.ended or process.started != self.started)
+
+    def __str__(self) -> str:
+        return f"{self.job} (process {self.pid} on {self.host}, since {self.since})"
+
+
+class _Process(NamedTuple):
+    started: int
+    ended: bool
+
+
+def _machine() -> str | None:
+    try:
+        boot = (_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{boot} {(_PROC / 'self/ns/pid').readlink()}"
+    except OSError:
+        return None
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True  # a process of another user, which /proc may hide
+    return True
+
+
+def _process(pid: int) -> _Process | None:
+    try:
+        stat = (_PROC / f"{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        fields = stat.rpartition(")")[2].split()
+        # A process whose first thread has ended looks the same while other threads run.
+        ended = fields[_STATE] in _ENDED and int(fields[_THREADS]) <= 1
+        return _Process(int(fields[_STARTED]), ended)
+    except (OSError, IndexError, ValueError):
+        return None

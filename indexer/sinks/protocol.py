@@ -8,13 +8,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
 from index_mappings.generations import Stamp
 from index_mappings.operations import Operations
 from index_mappings.typeahead.segment import Shown
 from indexer.sinks.lease import Lease
 
+# What is wrong with a stamp, and what to do.
+STAMP_DRIFT: Final = "the stamp of {} names another generation: shop-directory index verify --repair replaces it"
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
@@ -71,13 +73,8 @@ def _role_of(found: Generation, live: str | None, previous: str | None) -> Role:
 def renewed(found: Stamp, generation: str, counts: Mapping[str, int], typeahead: str) -> Stamp:
     """A stamp for a generation whose stamp names another one; caches must see it as new (C1).
 
-    The former sequence number is lost. The seconds since 1970 are above any: a micro-batch a second since then.
-
-    Args:
-        found: the stamp that names another generation; its schema version and its date are kept.
-        generation: the generation of the new stamp.
-        counts: documents by kind.
-        typeahead: the name of its typeahead's manifest.
+    The former sequence number is lost. The seconds since 1970 are above any: a micro-batch a second since then. Schema
+    version and date are those of the stamp that was found.
     """
     sequence = max(found.sequence, int(time.time())) + 1
     return replace(found, generation=generation, sequence=sequence, source_position=None, typeahead=typeahead).counted(
@@ -125,25 +122,22 @@ class GenerationWriter(GenerationReader, Protocol):
             wait_for_engine: whether to retry as long as for any other write, or only briefly.
         """
 
-    def merge(self, meanwhile: Callable[[], None]) -> None:
-        """Merge the segments after all documents were written, for faster reads; no answer depends on it.
-
-        Args:
-            meanwhile: called repeatedly during the merge; its errors are raised.
-        """
-
     def seal(self, stamp: Stamp) -> Stamp:
-        """Make the documents readable, and write the stamp.
+        """Make the documents readable, and write the stamp, which comes without the names of files.
 
-        Args:
-            stamp: the stamp without the names of files.
-
-        Returns:
-            The complete stamp.
+        Returns the complete stamp.
         """
 
     def publish(self) -> None:
         """Make this generation the live one, all its indices in one step."""
+
+
+@runtime_checkable
+class MergingWriter(Protocol):
+    """A writer that merges segments in a step of its own, after all documents were written, for faster reads."""
+
+    def merge(self, meanwhile: Callable[[], None]) -> None:
+        """Merge them; no answer depends on it. `meanwhile` is called repeatedly; its errors are raised."""
 
 
 class GenerationEditor(GenerationReader, Protocol):
@@ -239,25 +233,21 @@ class Sink(Protocol):
             SinkError: among others, another generation is live.
         """
 
-    def announce(self, generation: str) -> float:
-        """Announce a sealed generation before it is published, so that readers can fetch its files.
-
-        Returns:
-            How many seconds to wait before publishing; 0 if readers have to fetch nothing.
-        """
-
     def retire(self, generation: str, at: datetime) -> None:
         """Record when a generation ceased to be live."""
 
-    def alias_drift(self) -> tuple[str, ...]:
-        """The kinds whose alias does not lead to the live generation; `stamp` also if that names another generation.
+    def alias_drift(self) -> Mapping[str, str]:
+        """What is wrong, and what to do, by the kinds whose alias does not lead to the live generation.
+
+        Publishing moves all aliases together, so only another program can cause this. `stamp` is also one of these
+        kinds if the live stamp names another generation.
 
         Raises:
             SinkError: among others, it is not known which generation is live.
         """
 
-    def repair_aliases(self) -> None:
-        """Lead all aliases to the live generation in one step, and repair its stamp; only under the lease."""
+    def repair_stamp(self) -> None:
+        """Replace the live stamp if it names another generation; only under the lease."""
 
     def drop(self, generation: str) -> None:
         """Remove a generation that is not live, if it exists."""
@@ -267,3 +257,14 @@ class Sink(Protocol):
 
     def close(self) -> None:
         """Release connections."""
+
+
+@runtime_checkable
+class AnnouncingSink(Protocol):
+    """A sink whose readers fetch files of a generation before they answer from it."""
+
+    def announce(self, generation: str) -> float:
+        """Announce a sealed generation before it is published.
+
+        Returns how many seconds to wait before publishing; 0 if readers have to fetch nothing.
+        """

@@ -11,8 +11,7 @@ from index_mappings.generations import Stamp
 from index_mappings.operations import Operations
 from index_mappings.typeahead.segment import Shown, shown_part
 from indexer.sinks.failures import SinkError
-from indexer.sinks.lease import LeaseHeldError, LeaseLostError, acquire_until
-from indexer.sinks.lease_holder import LeaseHolder
+from indexer.sinks.lease import LeaseHeldError, LeaseHolder, LeaseLostError, acquire_until
 from indexer.sinks.protocol import Generation, Role
 
 _PAUSE_S: Final = 0.01
@@ -110,18 +109,14 @@ class MemorySink:
             writer.operations_document,
         )
 
-    def announce(self, generation: str) -> float:  # noqa: ARG002 - as the protocol says
-        """Do nothing: readers fetch no files."""
-        return 0.0
-
     def retire(self, generation: str, at: datetime) -> None:
         """Do nothing: a replaced generation is removed."""
 
-    def alias_drift(self) -> tuple[str, ...]:
+    def alias_drift(self) -> Mapping[str, str]:
         """None: stamp and documents are replaced together."""
-        return ()
+        return {}
 
-    def repair_aliases(self) -> None:
+    def repair_stamp(self) -> None:
         """Do nothing."""
 
     def drop(self, generation: str) -> None:
@@ -192,9 +187,6 @@ class MemoryWriter(MemoryReader):
     def write_operations(self, operations: Operations, *, wait_for_engine: bool = True) -> None:  # noqa: ARG002 - never fails
         """Store the document."""
         self.operations_document = operations
-
-    def merge(self, meanwhile: Callable[[], None]) -> None:
-        """Do nothing: there are no segments."""
 
     def seal(self, stamp: Stamp) -> Stamp:
         """Store the stamp."""

@@ -6,14 +6,12 @@ The file is never removed: otherwise two jobs could each lock a file of their ow
 import fcntl
 import json
 import os
-import weakref
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from indexer.sinks.failures import SinkError
-from indexer.sinks.lease import LeaseHeldError, LeaseLostError, acquire_until
-from indexer.sinks.lease_holder import LeaseHolder
+from indexer.sinks.lease import LeaseHeldError, LeaseHolder, LeaseLostError, acquire_until
 
 LOCK_FILE: Final = "indexer.lock"
 _PAUSE_S: Final = 0.1
@@ -28,7 +26,6 @@ class EmbeddedLease:
         """Prepare; nothing is locked, and the directory need not exist."""
         self._path = root / LOCK_FILE
         self._file: int | None = None
-        _close_after_fork(self)
 
     def acquire(self, job: str, wait: float) -> None:
         """Lock the file, with attempts for `wait` seconds; a missing directory is created."""
@@ -52,12 +49,6 @@ class EmbeddedLease:
             fcntl.flock(file, fcntl.LOCK_UN)
         finally:
             os.close(file)
-
-    def close_copy(self) -> None:
-        """Close the inherited file in a forked process, without unlocking it."""
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
 
     def _lock(self, job: str) -> None:
         try:
@@ -106,15 +97,3 @@ def _holder(file: int) -> str:
         return str(LeaseHolder.from_wire(json.loads(os.pread(file, _HOLDER_BYTES, 0))))
     except (OSError, ValueError):
         return "it has only just begun or ended"
-
-
-def _close_after_fork(lease: EmbeddedLease) -> None:
-    """Prevent that worker processes which outlive a killed job hold its lock."""
-    reference = weakref.ref(lease)
-
-    def close_copy() -> None:
-        found = reference()
-        if found is not None:
-            found.close_copy()
-
-    os.register_at_fork(after_in_child=close_copy)

@@ -4,6 +4,7 @@ Readers keep their generation open while it is replaced. Of two publishers the l
 """
 
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -18,9 +19,8 @@ from index_mappings.embedded import (
     stamp_path,
 )
 from index_mappings.generations import STAMP, Stamp, is_generation
-from indexer.sinks.embedded.bands import BAND_WIDTH
-from indexer.sinks.embedded.committing import CommittedFiles
 from indexer.sinks.embedded.files import (
+    CommittedFiles,
     publisher_lock,
     read_any_stamp,
     read_pointer,
@@ -31,9 +31,9 @@ from indexer.sinks.embedded.files import (
 )
 from indexer.sinks.embedded.lease import EmbeddedLease
 from indexer.sinks.embedded.reading import EmbeddedReader
-from indexer.sinks.embedded.writing import EmbeddedEditor, EmbeddedWriter, generation_store
+from indexer.sinks.embedded.writing import BAND_WIDTH, EmbeddedEditor, EmbeddedWriter, generation_store
 from indexer.sinks.failures import SinkError
-from indexer.sinks.protocol import Generation, Role, renewed, with_roles
+from indexer.sinks.protocol import STAMP_DRIFT, Generation, Role, renewed, with_roles
 from indexer.sinks.typeahead.background_merging import BackgroundMerging
 from indexer.sinks.typeahead.build import rebuild_typeahead
 from indexer.sinks.typeahead.editor import SMALL_SHOPS
@@ -45,10 +45,8 @@ class EmbeddedSink:
     def __init__(self, root: Path, band_width: int = BAND_WIDTH, small_shops: int = SMALL_SHOPS) -> None:
         """Prepare; nothing is read yet.
 
-        Args:
-            root: the directory.
-            band_width: the number of documents of a build in a band.
-            small_shops: commits rewrite the last segment of the typeahead while it has fewer shops.
+        `band_width` is the number of documents of a build in a band; commits rewrite the last segment of the typeahead
+        while it has fewer than `small_shops` shops.
         """
         self._root = root
         self._band_width = band_width
@@ -87,7 +85,10 @@ class EmbeddedSink:
 
     def edit(self, generation: str) -> EmbeddedEditor:
         """Open a sealed generation."""
-        return EmbeddedEditor(self._root, generation, self._merging, self._small_shops)
+        stamp = read_stamp(self._root, generation)
+        editor = EmbeddedEditor(self._root, stamp, self._merging, self._small_shops)
+        editor.remove_remains()
+        return editor
 
     def publish(self, generation: str, replaced: str | None) -> None:
         """Replace the pointer by one rename, unless another publisher was faster."""
@@ -99,21 +100,19 @@ class EmbeddedSink:
             retired_path(self._root, generation).unlink(missing_ok=True)
             write_whole(pointer_path(self._root), pointer_text(generation, replaced))
 
-    def announce(self, generation: str) -> float:  # noqa: ARG002 - as the protocol says
-        """Do nothing: readers map the files in place."""
-        return 0.0
-
     def retire(self, generation: str, at: datetime) -> None:
         """Write the mark's file."""
         write_whole(retired_path(self._root, generation), at.isoformat())
 
-    def alias_drift(self) -> tuple[str, ...]:
+    def alias_drift(self) -> Mapping[str, str]:
         """`stamp`, if the stamp in the live directory names another generation; there are no other aliases."""
         live, _ = read_pointer(self._root)
-        return () if live is None or read_any_stamp(self._root, live).generation == live else (STAMP,)
+        if live is None or read_any_stamp(self._root, live).generation == live:
+            return {}
+        return {STAMP: STAMP_DRIFT.format(live)}
 
-    def repair_aliases(self) -> None:
-        """Replace the stamp if it names another generation."""
+    def repair_stamp(self) -> None:
+        """Replace the file."""
         live, _ = read_pointer(self._root)
         if live is None or not self.alias_drift():
             return

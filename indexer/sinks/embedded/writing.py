@@ -4,10 +4,11 @@ A whole generation is written kind by kind, then sealed. Changes of a sealed one
 which makes readers reopen it, is written last.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import orjson
 import tantivy
@@ -24,25 +25,87 @@ from index_mappings.embedded import (
     operations_path,
 )
 from index_mappings.generations import Stamp
-from index_mappings.integrity import to_checked_json
+from index_mappings.integrity import from_checked_json, to_checked_json
 from index_mappings.operations import Operations
 from index_mappings.typeahead.manifest import typeahead_directory
 from index_mappings.typeahead.segment import Shown
-from indexer.freed_memory import return_freed_memory
-from indexer.sinks.embedded.bands import BAND_WIDTH, Bands
-from indexer.sinks.embedded.committing import CommittedFiles
-from indexer.sinks.embedded.files import has_orphaned_segments, read_stamp, remove_torn, write_stamp, write_whole
+from indexer.sinks.embedded.files import (
+    CommittedFiles,
+    has_orphaned_segments,
+    read_stamp,
+    remove_torn,
+    write_stamp,
+    write_whole,
+)
 from indexer.sinks.embedded.reading import EmbeddedReader
 from indexer.sinks.failures import SinkError
 from indexer.sinks.typeahead.background_merging import BackgroundMerging
-from indexer.sinks.typeahead.build import TypeaheadBuild
+from indexer.sinks.typeahead.build import TypeaheadBuild, return_freed_memory
 from indexer.sinks.typeahead.editor import SMALL_SHOPS, TypeaheadSync, typeahead_errors, with_typeahead
 from indexer.sinks.typeahead.segment_file import damaged_files
 from indexer.sinks.typeahead.store import LocalStore
 
+# Documents of a band in a build: few enough to sort quickly.
+BAND_WIDTH: Final = 16
 # The memory of a writer before it writes a segment.
 _HEAP_BYTES: Final = 64_000_000
 _EDIT_HEAP_BYTES: Final = 32_000_000
+
+
+class Bands:
+    """The bands of one index: integers that order documents coarsely by rank, also while documents change (M1).
+
+    A band begins at an anchor, the rank of some document. Anchors never change, so a document's band depends on its
+    rank alone.
+    """
+
+    def __init__(self, width: int = BAND_WIDTH, anchors: list[str] | None = None) -> None:
+        """Begin with these ascending anchors; without any, there is one band."""
+        self._width = width
+        self._anchors = anchors if anchors is not None else []
+        self._in_last = 0
+        self._highest = ""
+
+    def of(self, rank: str) -> int:
+        """The band of a document."""
+        return bisect_right(self._anchors, rank)
+
+    def assign(self, rank: str) -> int:
+        """The band of the next document of a build, which may begin a new band.
+
+        Bands are of equal size if documents are added in the order of their ranks, and correct in any order.
+        """
+        if rank > self._highest:
+            # All documents so far rank lower, so a new band may begin here.
+            if self._in_last >= self._width:
+                self._anchors.append(rank)
+                self._in_last = 0
+            self._highest = rank
+        band = self.of(rank)
+        self._in_last += band == len(self._anchors)
+        return band
+
+    def write(self, path: Path) -> None:
+        """Write the anchors to a file atomically."""
+        write_whole(path, to_checked_json({"anchors": self._anchors}))
+
+    @classmethod
+    def are_whole(cls, path: Path) -> bool:
+        """Whether the bands of an index can be read."""
+        try:
+            cls.read(path)
+        except SinkError:
+            return False
+        return True
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read the bands of an index."""
+        try:
+            stored = from_checked_json(path.read_text(encoding="utf-8"))
+            return cls(anchors=[str(anchor) for anchor in stored["anchors"]])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise SinkError(f"the order of the index, {path}, cannot be read: build a new generation") from error
 
 
 class _WritableGeneration(EmbeddedReader):
@@ -86,9 +149,6 @@ class EmbeddedWriter(_WritableGeneration):
         bands.write(anchors_path(self._root, self._generation, kind))
         return count
 
-    def merge(self, meanwhile: Callable[[], None]) -> None:
-        """Do nothing: `add` has merged the segments."""
-
     def seal(self, stamp: Stamp) -> Stamp:
         """Write the typeahead's files and, naming these, the stamp's file."""
         with typeahead_errors():
@@ -102,16 +162,24 @@ class EmbeddedEditor(_WritableGeneration):
     """Changes a sealed generation in place; only under the lease."""
 
     def __init__(
-        self, root: Path, generation: str, merging: BackgroundMerging | None = None, small_shops: int = SMALL_SHOPS
+        self,
+        root: Path,
+        stamp: Stamp,
+        merging: BackgroundMerging | None = None,
+        small_shops: int = SMALL_SHOPS,
     ) -> None:
+        generation = stamp.generation
         super().__init__(root, generation)
-        self._stamp = read_stamp(root, generation)
+        self._stamp = stamp
         self._writers: dict[str, tuple[tantivy.Schema, tantivy.IndexWriter]] = {}
         self._bands: dict[str, Bands] = {}
         self._store = generation_store(root, generation)
         self._committed = CommittedFiles(root, generation)
         self._typeahead = TypeaheadSync(self, self._store, self._stamp.typeahead, merging, small_shops)
-        directory = generation_directory(root, generation)
+
+    def remove_remains(self) -> None:
+        """Remove the partial files and segments of killed jobs."""
+        directory = generation_directory(self._root, self._generation)
         remove_torn((directory, *(path for path in directory.iterdir() if path.is_dir())))
         for kind in DOCUMENTS:
             if has_orphaned_segments(directory / kind):
@@ -231,13 +299,7 @@ def schema(kind: str) -> tantivy.Schema:
 
 
 def finished(kind: str, document: object, band_of: Callable[[str], int]) -> tantivy.Document:
-    """The document in the engine's form.
-
-    Args:
-        kind: its kind.
-        document: a document of the contract.
-        band_of: returns the band of a rank.
-    """
+    """The document in the engine's form; `band_of` returns the band of a rank."""
     values = column_values(kind, document)
     values[BAND_COLUMN] = band_of(values[sort_field(kind)])
     values[STORED_COLUMN] = orjson.dumps(stored_part(document))

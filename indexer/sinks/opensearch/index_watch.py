@@ -19,7 +19,7 @@ from opensearchpy.exceptions import (
 )
 
 from indexer.sinks.failures import IndexLostError
-from indexer.sinks.opensearch.bulk_answers import UNREADABLE, RequestFailure
+from indexer.sinks.opensearch.bulk_requests import UNREADABLE, RequestFailure
 
 # The seconds of red health after which an index counts as lost: longer than a cluster takes to promote a copy.
 LOST_AFTER_S: Final = 10.0

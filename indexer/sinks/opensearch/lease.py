@@ -1,23 +1,263 @@
 """OpenSearch's lease: a document that is changed by compare-and-set, and renewed while its job runs (G4).
 
 It can be acquired if it is free, if its holder has died on this machine, or if it was not renewed for its time to live
-by the clock of the waiting job: clocks of two machines are never compared.
+by the clock of the waiting job: clocks of two machines are never compared. The engine's sequence number prevents that
+two jobs that have read the same document both replace it.
+
+The holder trusts a renewal for two thirds of the time to live, measured by its own clock from before it was sent. The
+last third remains for writes that were checked before. A thread renews it: one statement of the state, one request for
+all acceptance queries or one rebuild of a typeahead can take longer than a lease may last.
 """
 
+import logging
 import secrets
-from typing import Final, NamedTuple
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from typing import Any, Final, NamedTuple
 
 from opensearchpy import OpenSearch
+from opensearchpy.exceptions import AuthenticationException, AuthorizationException, OpenSearchException, RequestError
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, stop_after_delay, wait_fixed
+from tenacity.stop import StopBaseT
 
 from indexer.sinks.failures import SinkError
-from indexer.sinks.lease import LeaseHeldError, LeaseLostError, LeaseUnansweredError, acquire_until
-from indexer.sinks.lease_holder import LeaseHolder
-from indexer.sinks.opensearch.lease_document import LeaseDocument, LeaseStore, SeenLease
-from indexer.sinks.opensearch.lease_tenure import Tenure, now
+from indexer.sinks.lease import LeaseHeldError, LeaseHolder, LeaseLostError, LeaseUnansweredError, acquire_until
+from indexer.sinks.opensearch.retries import cause_of
 
 TTL_S: Final = 15.0
-_LONGEST_PAUSE_S: Final = 0.5
+LEASE: Final = "lease"
+_DOCUMENT_ID: Final = "lease"
+_SETTINGS: Final = {"index": {"number_of_shards": 1, "auto_expand_replicas": "0-1", "hidden": True}}
+_CREATION_TIMEOUT_S: Final = 15.0
+_REFUSALS: Final = (AuthenticationException, AuthorizationException, RequestError)
 _TRIES: Final = 3
+_CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+_LONGEST_PAUSE_S: Final = 0.5
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseDocument:
+    """The contents of the document.
+
+    Attributes:
+        token: a secret of the holder, a new one for each acquisition; None while the lease is free.
+        holder: the holder; None while the lease is free, or if the document is damaged.
+        beat: a number that grows with each renewal.
+        ttl: seconds without a renewal after which the lease is lost.
+    """
+
+    token: str | None
+    holder: LeaseHolder | None
+    beat: int
+    ttl: float
+
+    def as_wire(self) -> dict[str, Any]:
+        """The document's source."""
+        holder = self.holder.as_wire() if self.holder else {}
+        return {"token": self.token, "beat": self.beat, "ttl": self.ttl, **holder}
+
+    @classmethod
+    def from_wire(cls, source: Mapping[str, Any]) -> "LeaseDocument":
+        """Parse a source; an invalid one is the lease of an unknown holder, which expires like any other."""
+        try:
+            token, beat, ttl = source["token"], int(source["beat"]), float(source["ttl"])
+            return cls(token, None if token is None else LeaseHolder.from_wire(source), beat, ttl)
+        except (KeyError, TypeError, ValueError):
+            return cls("unreadable", None, 0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenLease:
+    """The document with the engine's sequence number and primary term."""
+
+    document: LeaseDocument
+    seq_no: int
+    primary_term: int
+
+
+class LeaseStore:
+    """Reads and writes the document. Every method may raise SinkError; LeaseUnansweredError if a retry may help."""
+
+    def __init__(self, client: OpenSearch, prefix: str, timeout: float) -> None:
+        """Prepare; nothing is requested. `timeout` is the seconds for one request, whatever the client's own is."""
+        self._client = client
+        self._index = f"{prefix}-{LEASE}"
+        self._limits = {"request_timeout": timeout, "timeout": f"{round(timeout * 1000)}ms"}
+
+    def read(self) -> SeenLease | None:
+        """The current document; None if there is none."""
+        # Without `ignore` the client would log the expected answer as a failure.
+        params = {
+            "request_timeout": self._limits["request_timeout"],
+            "ignore": HTTPStatus.NOT_FOUND,
+            "preference": "_primary",
+        }
+        answer = _answer_of(lambda: self._client.get(index=self._index, id=_DOCUMENT_ID, params=params))
+        if not answer.get("found"):
+            return None
+        document = LeaseDocument.from_wire(answer["_source"])
+        return SeenLease(document, int(answer["_seq_no"]), int(answer["_primary_term"]))
+
+    def create(self, document: LeaseDocument) -> bool:
+        """Write the first document, and create its index if that is missing; False if another job was faster."""
+        body = {"settings": _SETTINGS, "mappings": {"dynamic": False}}
+        params = {"request_timeout": _CREATION_TIMEOUT_S, "ignore": HTTPStatus.BAD_REQUEST}
+        answer = _answer_of(lambda: self._client.indices.create(index=self._index, body=body, params=params))
+        if "error" in answer and answer["error"].get("type") != "resource_already_exists_exception":
+            raise SinkError(f"the index of the lease could not be created: {answer['error'].get('type')}")
+        return self._write(document, {"op_type": "create"})
+
+    def replace(self, seen: SeenLease, document: LeaseDocument) -> bool:
+        """Replace the document that was read; False if it was replaced meanwhile."""
+        return self._write(document, {"if_seq_no": seen.seq_no, "if_primary_term": seen.primary_term})
+
+    def _write(self, document: LeaseDocument, condition: Mapping[str, Any]) -> bool:
+        params = {**self._limits, **condition, "ignore": HTTPStatus.CONFLICT}
+        body = document.as_wire()
+        answer = _answer_of(lambda: self._client.index(index=self._index, id=_DOCUMENT_ID, body=body, params=params))
+        return "error" not in answer
+
+
+def _answer_of(request: Callable[[], Any]) -> Mapping[str, Any]:
+    # The message of an error would hold the document and the node's address.
+    try:
+        answer: Mapping[str, Any] = request()
+    except _REFUSALS as error:
+        raise SinkError(f"the engine refuses the lease: {cause_of(error)}") from error
+    except OpenSearchException as error:
+        raise LeaseUnansweredError(f"the engine does not answer for the lease: {cause_of(error)}") from error
+    return answer
+
+
+def now() -> float:
+    """Seconds of this machine's monotonic clock, including its sleep if the system counts that."""
+    return time.clock_gettime(_CLOCK)
+
+
+class _Sent(NamedTuple):
+    """An unanswered renewal: its beat, and when it was first sent."""
+
+    beat: int
+    began: float
+
+
+class Tenure:
+    """A lease that was acquired, until it is lost or released."""
+
+    def __init__(self, store: LeaseStore, document: LeaseDocument, began: float) -> None:
+        """Start the renewals of the written document; `began` is `now()` from before it was sent."""
+        self._store = store
+        self._document = document
+        self._confirmed = began
+        self._sent: _Sent | None = None
+        self._lost = False
+        self._over = threading.Event()
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._renew_periodically, name="lease renewal", daemon=True)
+        self._thread.start()
+
+    def check(self) -> None:
+        """Verify that the lease is held, by a renewal if the last one is too old.
+
+        If the engine does not answer, this retries for one ttl: a late success also proves that no other job held it.
+        """
+        if self._is_fresh():
+            return
+        with self._lock:
+            if self._is_fresh():
+                return
+            if self._lost:
+                raise LeaseLostError("the lease was lost: another job may hold it")
+            try:
+                self._retry(self._renew, stop_after_delay(self._document.ttl))
+            except LeaseLostError:
+                raise
+            except SinkError as error:
+                self._lost = True
+                raise LeaseLostError(f"the lease could not be renewed in time: {error}") from error
+
+    def end(self) -> None:
+        """Stop the renewals, and release the lease if it is still held.
+
+        If the engine does not answer, other jobs detect the end of the process, or that the lease expires.
+        """
+        self._over.set()
+        with self._lock:
+            try:
+                self._retry(self._free, stop_after_attempt(_TRIES))
+            except SinkError as error:
+                _log.warning("the lease could not be released: %s", error)
+        self._thread.join()
+
+    def _retry(self, request: Callable[[], None], stop: StopBaseT) -> None:
+        unanswered = retry_if_exception_type(LeaseUnansweredError)
+        Retrying(retry=unanswered, stop=stop, wait=wait_fixed(self._document.ttl / 15), reraise=True)(request)
+
+    def _is_fresh(self) -> bool:
+        trusted = self._document.ttl * 2 / 3
+        return not self._lost and now() - self._confirmed < trusted
+
+    def _renew_periodically(self) -> None:
+        pause = self._until_next()
+        while not self._over.wait(pause):
+            with self._lock:
+                if self._lost or self._over.is_set():
+                    return
+                try:
+                    self._renew()
+                    pause = self._until_next()
+                except LeaseLostError:
+                    return
+                except SinkError:
+                    pause = self._document.ttl / 15
+
+    def _until_next(self) -> float:
+        return max(0.0, self._confirmed + self._document.ttl / 3 - now())
+
+    def _renew(self) -> None:
+        """Write the next beat."""
+        began = now()
+        for _ in range(_TRIES):
+            seen = self._own()
+            if seen is None:
+                self._lost = True
+                raise LeaseLostError("the lease was lost: another job holds it, or its document was removed")
+            if self._is_answered_by(seen):
+                return
+            beat = seen.document.beat + 1
+            if self._sent is None or self._sent.beat != beat:
+                self._sent = _Sent(beat, began)
+            if self._store.replace(seen, replace(self._document, beat=beat)):
+                self._confirmed, self._sent = began, None
+                return
+        raise LeaseUnansweredError("the lease changes while it is renewed")
+
+    def _is_answered_by(self, seen: SeenLease) -> bool:
+        """Whether an unanswered renewal was carried out, and is recent enough."""
+        if self._sent is None or self._sent.beat != seen.document.beat:
+            return False
+        self._confirmed, self._sent = self._sent.began, None
+        return self._is_fresh()
+
+    def _free(self) -> None:
+        for _ in range(_TRIES):
+            seen = self._own()
+            freed = replace(self._document, token=None, holder=None)
+            if seen is None or self._store.replace(seen, replace(freed, beat=seen.document.beat + 1)):
+                return
+
+    def _own(self) -> SeenLease | None:
+        """The document, if it is ours; else None.
+
+        It is read before each write: the effect of a request without an answer is unknown, and in an index that was
+        created again another job's document can have the sequence number of ours.
+        """
+        seen = self._store.read()
+        return seen if seen is not None and seen.document.token == self._document.token else None
 
 
 class _Watched(NamedTuple):

@@ -3,12 +3,18 @@
 The replaced aliases must still exist (`must_exist`), so of two publishers the later one fails.
 """
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from opensearchpy import OpenSearch
+from opensearchpy.exceptions import AuthorizationException, OpenSearchException
+from opensearchpy.exceptions import ConnectionError as NoConnection
+
+from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import (
     RETIRED_ID,
     STAMP,
@@ -22,22 +28,57 @@ from index_mappings.generations import (
 from index_mappings.typeahead.announcement import ANNOUNCED_ID, Announcement
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
-from indexer.sinks.opensearch.alias_repair import alias_drift, repair_aliases
 from indexer.sinks.opensearch.bulk_loading import BulkLoader, Pace
-from indexer.sinks.opensearch.cluster import check_cluster, open_client
-from indexer.sinks.opensearch.editing import OpenSearchEditor
 from indexer.sinks.opensearch.lease import OpenSearchLease
+from indexer.sinks.opensearch.reading import OpenSearchReader
 from indexer.sinks.opensearch.retries import none_if_missing, retry_transient
 from indexer.sinks.opensearch.typeahead import TypeaheadOptions, TypeaheadStores
-from indexer.sinks.opensearch.writing import ALIASED, KINDS, OpenSearchWriter, Shape
-from indexer.sinks.protocol import Generation, Role, with_roles
+from indexer.sinks.opensearch.writing import ALIASED, KINDS, OpenSearchEditor, OpenSearchWriter, Shape
+from indexer.sinks.protocol import STAMP_DRIFT, Generation, Role, renewed, with_roles
 from indexer.sinks.typeahead.background_merging import BackgroundMerging
+from indexer.sinks.typeahead.build import rebuild_typeahead
+from indexer.sinks.typeahead.editor import typeahead_errors
 from indexer.sinks.typeahead.segment_file import fetch_manifest
 from shop_directory.settings.locations import OPEN_ACCESS, ClusterAccess
 
+_TIMEOUT_S: Final = 60.0
+_LEVELS: Final = ("transient", "persistent", "defaults")
+_PARAMS: Final = {"include_defaults": "true", "filter_path": "*.search.allow_expensive_queries"}
 _FIRST_RETRY_S: Final = 3.0
 _LETTERS: Final = Path("var/dead-letters.ndjson")
 DEFAULT_TYPEAHEAD: Final = TypeaheadOptions()
+
+
+def open_client(urls: Sequence[str], access: ClusterAccess, connections: int) -> OpenSearch:
+    """A client that connects with its first request, and does not retry, as its users do."""
+    # The client would log whole requests, and a traceback for each retried one.
+    logging.getLogger("opensearch").setLevel(logging.ERROR)
+    logging.getLogger("opensearchpy.trace").setLevel(logging.WARNING)
+    return OpenSearch(
+        list(urls),
+        timeout=_TIMEOUT_S,
+        max_retries=0,
+        retry_on_timeout=True,
+        pool_maxsize=connections,
+        headers=access.headers(),
+        ssl_context=access.tls(),
+    )
+
+
+def check_cluster(client: OpenSearch) -> None:
+    """Verify that the cluster's settings allow the queries of searches."""
+    try:
+        found: dict[str, Any] = client.cluster.get_settings(params=dict(_PARAMS))
+    except (AuthorizationException, NoConnection):
+        return  # not permitted, or reported by the next request
+    except OpenSearchException as error:
+        raise SinkError(f"the cluster's settings cannot be read: {type(error).__name__}") from error
+    stated = (found.get(level, {}).get("search", {}).get("allow_expensive_queries") for level in _LEVELS)
+    if str(next((value for value in stated if value is not None), "true")).lower() == "false":
+        raise SinkError(
+            "the cluster refuses the prefix queries of searches: "
+            "set search.allow_expensive_queries to true, or remove it, in its settings"
+        )
 
 
 class OpenSearchSink:
@@ -182,13 +223,39 @@ class OpenSearchSink:
             f"generation {generation} could not be marked",
         )
 
-    def alias_drift(self) -> tuple[str, ...]:
+    def alias_drift(self) -> Mapping[str, str]:
         """Compare all aliases with the stamp's, and the stamp with its index."""
-        return alias_drift(self._client, self._prefix)
+        indices = self._aliased()
+        live = _live(indices, self._prefix)
+        if live is None:
+            return {}
+        drift: dict[str, str] = {}
+        for kind, found in indices.items():
+            expected = index_name(self._prefix, kind, live)
+            if found != {expected}:
+                leads = " and ".join(sorted(found)) or "nowhere"
+                drift[kind] = (
+                    f"the alias {alias_name(self._prefix, kind)} leads to {leads}, as another program has moved it:"
+                    f" lead it to {expected} alone, with is_write_index, by POST /_aliases"
+                )
+        if STAMP not in drift and self._stamp_of(live).generation != live:
+            drift[STAMP] = STAMP_DRIFT.format(live)
+        return drift
 
-    def repair_aliases(self) -> None:
-        """Move the aliases in one step, then replace a stamp that names another generation."""
-        repair_aliases(self._client, self._prefix, self._typeaheads.of)
+    def repair_stamp(self) -> None:
+        """Replace the document, with the counts of the indices and a typeahead built from them."""
+        live = _live(self._aliased(), self._prefix)
+        if live is None or (found := self._stamp_of(live)).generation == live:
+            return
+        reader = OpenSearchReader(self._client, self._prefix, live)
+        with typeahead_errors():
+            typeahead = rebuild_typeahead(reader, self._typeaheads.of(live))
+        stamp = renewed(found, live, {kind: reader.count(kind) for kind in DOCUMENTS}, typeahead)
+        index, body = index_name(self._prefix, STAMP, live), {"stamp": stamp.as_wire()}
+        retry_transient(
+            lambda: self._client.index(index=index, id=STAMP_ID, body=body, params={"refresh": "true"}),
+            f"the stamp of {live} could not be repaired",
+        )
 
     def drop(self, generation: str) -> None:
         """Delete the existing indices; the stamp's last, so that the generation is listed until then."""
@@ -237,6 +304,24 @@ class OpenSearchSink:
         except (ValueError, KeyError) as error:
             raise SinkError(f"{failure}: {type(error).__name__}") from error
 
+    def _stamp_of(self, generation: str) -> Stamp:
+        stamp = self._stamp(index_name(self._prefix, STAMP, generation))
+        if stamp is None:
+            raise SinkError(f"the stamp of {generation} is missing: build again")
+        return stamp
+
+    def _aliased(self) -> Mapping[str, frozenset[str]]:
+        """The indices of each kind's alias."""
+        pattern, every = f"{self._prefix}-*", {"expand_wildcards": "all"}
+        found = none_if_missing(
+            lambda: self._client.indices.get_alias(name=pattern, params=dict(every)), "the aliases cannot be read"
+        )
+        listed = (found or {}).items()
+        return {
+            kind: frozenset(name for name, about in listed if alias_name(self._prefix, kind) in about["aliases"])
+            for kind in ALIASED
+        }
+
     def _generation_behind(self, alias: str) -> str | None:
         """The generation that an alias of a stamp's index leads to."""
         failure = f"the alias {alias} cannot be read"
@@ -273,3 +358,24 @@ class OpenSearchSink:
         stamp = self._stamp(index)
         whole = stamp is not None and all(index_name(self._prefix, kind, name) in names for kind in KINDS)
         return Generation(name, Role.UNFINISHED, stamp, retired_at, whole)
+
+
+def _live(indices: Mapping[str, frozenset[str]], prefix: str) -> str | None:
+    """The live generation: the alias of the stamp decides; if it leads nowhere or to several, all others together."""
+    if not any(indices.values()):
+        return None
+    if len(indices[STAMP]) == 1:
+        candidates = _generations(prefix, STAMP, indices[STAMP])
+    else:
+        candidates = frozenset.intersection(*(_generations(prefix, kind, indices[kind]) for kind in DOCUMENTS))
+        if indices[STAMP]:
+            candidates &= _generations(prefix, STAMP, indices[STAMP])
+    if len(candidates) != 1:
+        raise SinkError("the aliases do not say which generation is live: publish one by a full build")
+    (live,) = candidates
+    return live
+
+
+def _generations(prefix: str, kind: str, names: Collection[str]) -> frozenset[str]:
+    before = index_name(prefix, kind, "")
+    return frozenset(found for name in names if is_generation(found := name.removeprefix(before)))

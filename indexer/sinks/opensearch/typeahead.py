@@ -138,10 +138,6 @@ class OpenSearchTypeahead:
         """The files of a manifest, including itself, that are missing or damaged in the cluster.
 
         `check` is called before each chunk; its errors are raised.
-
-        Raises:
-            OSError: the local folder can't be used.
-            SinkError: the cluster does not answer.
         """
         part = self.directory / f"{os.getpid()}-check{PART_SUFFIX}"
         found: list[str] = []

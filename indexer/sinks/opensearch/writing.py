@@ -1,32 +1,38 @@
-"""Writes a whole OpenSearch generation.
+"""Writes OpenSearch generations: a whole one, and changes of a sealed one.
 
-Automatic refreshes are off, so that readers see all documents of a micro-batch together.
+Automatic refreshes are off, so that readers see all documents of a micro-batch together. Changes of a sealed generation
+are written in the order documents, typeahead, fenced stamp. A merge changes no answers, so one that fails or takes too
+long is logged and fails no build.
 """
 
+import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from opensearchpy import OpenSearch
-from opensearchpy.exceptions import RequestError
+from opensearchpy.exceptions import ConflictError, RequestError
 
 from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import STAMP, STAMP_ID, Stamp
 from index_mappings.opensearch import mapping, settings
 from index_mappings.operations import OPERATIONS_ID, Operations
 from index_mappings.typeahead.chunks import TYPEAHEAD
+from index_mappings.typeahead.segment import Shown
 from indexer.sinks.failures import IndexLostError, SinkError
 from indexer.sinks.opensearch.bulk_loading import BulkLoader
 from indexer.sinks.opensearch.index_watch import IndexWatch
-from indexer.sinks.opensearch.merging import merge
 from indexer.sinks.opensearch.reading import OpenSearchReader
-from indexer.sinks.opensearch.retries import RETRY_S, IncompleteError, retry_transient
+from indexer.sinks.opensearch.retries import RETRY_S, IncompleteError, delete_matching, retry_transient
 from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead
+from indexer.sinks.typeahead.background_merging import BackgroundMerging
 from indexer.sinks.typeahead.build import TypeaheadBuild
-from indexer.sinks.typeahead.editor import typeahead_errors, with_typeahead
+from indexer.sinks.typeahead.editor import TypeaheadSync, typeahead_errors, with_typeahead
 
+# A million shops take minutes, as their build does.
+MERGE_BOUND_S: Final = 600.0
 # The kinds with aliases; services read the typeahead by the generation of the stamp.
 ALIASED: Final = (*DOCUMENTS, STAMP)
 KINDS: Final = (TYPEAHEAD, *ALIASED)
@@ -34,6 +40,9 @@ _GREEN_S: Final = 120.0
 _EXISTS_ALREADY: Final = "resource_already_exists_exception"
 _POLL_EVERY_S: Final = 0.2
 _BRIEF_RETRY_S: Final = 3.0
+_FIRST_PAUSE_S: Final = 0.02
+_LONGEST_PAUSE_S: Final = 0.5
+_LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,3 +175,159 @@ class OpenSearchWriter(WritableGeneration):
             if not isinstance(error, IndexLostError):
                 self._wait_while_red()
             raise
+
+
+class OpenSearchEditor(WritableGeneration):
+    """Changes a sealed generation in place; only under the lease."""
+
+    def __init__(
+        self,
+        client: OpenSearch,
+        prefix: str,
+        generation: str,
+        *,
+        loader: BulkLoader,
+        store: OpenSearchTypeahead,
+        merging: BackgroundMerging,
+    ) -> None:
+        super().__init__(client, prefix, generation)
+        self._loader = loader
+        self._store = store
+        found = self._read_stamp()
+        self._fence = _fence(found)
+        try:
+            self._stamp = Stamp.from_wire(found["_source"]["stamp"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise SinkError(f"the stamp of {generation} is damaged") from error
+        self._typeahead = TypeaheadSync(self, store, self._stamp.typeahead, merging)
+
+    @property
+    def stamp(self) -> Stamp:
+        """The current stamp."""
+        return self._stamp
+
+    def typeahead_shown(self, after: str, end: str | None) -> Mapping[str, Shown]:
+        """Read the files of the typeahead."""
+        return self._typeahead.shown(after, end)
+
+    def typeahead_damaged(self, check: Callable[[], None] = lambda: None) -> tuple[str, ...]:
+        """Read all files of the typeahead from the cluster."""
+        with typeahead_errors():
+            return self._store.damaged(self._stamp.typeahead, check)
+
+    def files_damaged(self) -> tuple[tuple[str, str], ...]:
+        """None: a node verifies its files, and fails a shard with damaged ones."""
+        return ()
+
+    def rebuild_typeahead(self) -> None:
+        """Write all files again, replacing damaged ones."""
+        self._typeahead.rebuild()
+
+    def write(self, kind: str, documents: Iterable[object], removed: Collection[str]) -> int:
+        """Remove, then replace documents."""
+        refused = self._loader.delete(self._index(kind), removed).refused if removed else 0
+        listed = list(documents)
+        refused += self._loader.load(self._index(kind), listed).refused if listed else 0
+        for document_id in removed:
+            self._typeahead.remove(kind, document_id)
+        for document in listed:
+            self._typeahead.put(document)
+        return refused
+
+    def remove_of_shops(self, kind: str, shop_ids: Collection[str]) -> None:
+        """Remove the documents that a search finds by the shops' ids; others are removed by their own ids."""
+        if not shop_ids:
+            return
+        query = {"terms": {"shop_refs": list(shop_ids)}}
+        delete_matching(self._client, self._index(kind), query, f"the {kind} of hidden shops could not be removed")
+
+    def show(self) -> None:
+        """Refresh all indices."""
+        self._refresh()
+
+    def commit(self, stamp: Stamp) -> None:
+        """Write the typeahead, then replace the stamp, unless another job replaced it."""
+        stamp = replace(stamp, typeahead=self._typeahead.commit())
+        try:
+            done = retry_transient(
+                lambda: self._client.index(
+                    index=self._index(STAMP), id=STAMP_ID, body={"stamp": stamp.as_wire()}, params=self._fence
+                ),
+                "the stamp could not be replaced",
+            )
+        except SinkError as error:
+            if isinstance(error.__cause__, ConflictError) and self._is_ours(stamp):
+                return  # an earlier attempt succeeded, but its answer was lost
+            raise
+        self._fence, self._stamp = _fence(done), stamp
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def _is_ours(self, stamp: Stamp) -> bool:
+        found = self._read_stamp()
+        if found["_source"]["stamp"] != stamp.as_wire():
+            return False
+        self._fence, self._stamp = _fence(found), stamp
+        return True
+
+    def _read_stamp(self) -> dict[str, Any]:
+        return retry_transient(
+            lambda: self._client.get(index=self._index(STAMP), id=STAMP_ID),
+            f"the stamp of {self._generation} could not be read",
+        )
+
+
+def _fence(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """The condition that the stamp is still the one of an answer."""
+    return {"if_seq_no": answer["_seq_no"], "if_primary_term": answer["_primary_term"]}
+
+
+def merge(
+    client: OpenSearch, indices: Sequence[str], meanwhile: Callable[[], None], bound: float = MERGE_BOUND_S
+) -> bool:
+    """Merge, and wait for the end; readers see no change before the next refresh.
+
+    The indices are of a generation that no other job writes to. `meanwhile` is called repeatedly, at least each half
+    second while the cluster answers; its errors are raised. A merge that takes longer than `bound` seconds continues in
+    the cluster, but is not waited for. Returns whether all indices were merged; if not, that is logged.
+    """
+    deadline = time.monotonic() + bound
+    names = ",".join(indices)
+    # After a flush, a merge drops the sources that the engine stores for the recovery of replicas: a third of an index.
+    _logged(lambda: client.indices.flush(index=names), "the new generation could not be flushed before its merge")
+    # New parameters for each attempt, as the client removes some of them.
+    started = _logged(
+        lambda: client.indices.forcemerge(index=names, params={"max_num_segments": 1, "wait_for_completion": "false"}),
+        "the new generation could not be merged",
+    )
+    if started is None:
+        return False
+    task, pause = started["task"], _FIRST_PAUSE_S
+    while time.monotonic() < deadline:
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE_S)
+        meanwhile()
+        found = _logged(lambda: client.tasks.get(task_id=task), "it is not known whether the new generation was merged")
+        if found is None:
+            return False
+        if found["completed"]:
+            return _is_whole(found)
+    _LOG.warning("the new generation was not merged within %g s; it stays as it is", bound)
+    return False
+
+
+def _logged(ask: Callable[[], dict[str, Any]], failure: str) -> dict[str, Any] | None:
+    """The answer; None after a failure, which is logged."""
+    try:
+        return retry_transient(ask, failure)
+    except SinkError as error:
+        _LOG.warning("%s", error)
+        return None
+
+
+def _is_whole(done: dict[str, Any]) -> bool:
+    if "error" in done or done["response"]["_shards"]["failed"]:
+        _LOG.warning("a part of the new generation could not be merged; it stays as it is")
+        return False
+    return True

@@ -3,6 +3,7 @@
 Bounded runs of shops are sorted in memory, each into a segment, and these are merged into one.
 """
 
+import ctypes
 from array import array
 from collections.abc import Iterable, Mapping
 from contextlib import closing
@@ -40,7 +41,6 @@ from index_mappings.typeahead.segment import (
     Shown,
     shown_part,
 )
-from indexer.freed_memory import return_freed_memory
 from indexer.sinks.protocol import GenerationReader
 from indexer.sinks.typeahead.arrays import (
     ABOVE,
@@ -63,6 +63,8 @@ from indexer.sinks.typeahead.merging import MAX_NUMBERED, Input, merge
 from indexer.sinks.typeahead.segment_file import Contents, open_segment, write_segment
 from indexer.sinks.typeahead.store import TypeaheadStore, write_file
 
+# Of glibc only; other C libraries return memory by themselves, or never.
+_TRIM: Final = getattr(ctypes.CDLL(None), "malloc_trim", None)
 # The maximum number of shops in memory, and of characters of their texts and suggestions: some 100 MB.
 _RUN_SHOPS: Final = 10_000
 _RUN_LETTERS: Final = 4_000_000
@@ -265,11 +267,7 @@ class TypeaheadBuild:
         self._categories: list[CategoryEntry] = []
 
     def add(self, document: object) -> None:
-        """Add a document, if it is a shop or a category.
-
-        Raises:
-            OSError: the shops so far can't be written.
-        """
+        """Add a document, if it is a shop or a category."""
         if isinstance(document, ShopDocument):
             self.add_shop(segment_shop(document))
         elif isinstance(document, CategoryDocument):
@@ -291,11 +289,7 @@ class TypeaheadBuild:
             self._end_run()
 
     def finish(self) -> str:
-        """Write and store segment and manifest. Returns the manifest's name.
-
-        Raises:
-            OSError, SinkError: they can't be written, or have too many shops or texts.
-        """
+        """Write and store segment and manifest. Returns the manifest's name."""
         if len(self._run) or not self._runs:
             self._end_run()
         if len(self._runs) == 1:
@@ -321,6 +315,16 @@ class TypeaheadBuild:
         self._runs = {}
 
 
+def return_freed_memory() -> None:
+    """Return memory that was freed to the system, as much as the C library can.
+
+    That of Linux retains it for each thread that used it, and each index of a build is written by another thread:
+    without this a build of 200,000 shops holds 425 MiB instead of 303.
+    """
+    if _TRIM is not None:
+        _TRIM(0)
+
+
 def put_manifest(store: TypeaheadStore, contents: TypeaheadManifest) -> str:
     """Write and store a manifest. Returns its name. Errors as of `TypeaheadBuild.finish`."""
     data = contents.to_bytes()
@@ -338,9 +342,6 @@ def rebuild_typeahead(reader: GenerationReader, store: TypeaheadStore) -> str:
     """Rebuild the typeahead of a generation from its stored shops and categories; damaged files are replaced.
 
     Returns the name of the manifest that the stamp must name.
-
-    Raises:
-        OSError, SinkError: the engine failed, or the files can't be written.
     """
     with closing(TypeaheadBuild(store)) as build:
         for _, stored in reader.scan("shops"):

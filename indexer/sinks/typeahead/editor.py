@@ -111,16 +111,7 @@ class TypeaheadEditor:
         return self._name
 
     def shown(self, after: str, end: str | None) -> dict[str, Shown]:
-        """The suggestions' fields of the shops in a range of ids as of the last commit, by id.
-
-        Args:
-            after: the id before the range, or "" for the beginning.
-            end: the last id of the range; None for no end.
-
-        Raises:
-            OSError, ValueError: a file is missing or damaged.
-            SinkError: the store failed.
-        """
+        """The suggestions' fields of the shops with ids after `after`, up to `end`, as of the last commit, by id."""
         return {
             shown[0]: shown
             for use in self._current().coverings[0]
@@ -265,22 +256,14 @@ class TypeaheadSync(TypeaheadEditor):
         self._generation = generation
 
     def shown(self, after: str, end: str | None) -> dict[str, Shown]:
-        """What suggestions show, as of `GenerationEditor.typeahead_shown`.
-
-        Raises:
-            TypeaheadDamagedError: a file is missing or damaged.
-        """
+        """What suggestions show, as of `GenerationEditor.typeahead_shown`."""
         try:
             return super().shown(after, end)
         except (OSError, ValueError) as error:
             raise TypeaheadDamagedError(f"the typeahead cannot be read: {error}") from error
 
     def rebuild(self) -> None:
-        """Write all files again from the stored documents; pending changes are committed on top of them.
-
-        Raises:
-            SinkError: the engine failed, or a file can't be written.
-        """
+        """Write all files again from the stored documents; pending changes are committed on top of them."""
         with typeahead_errors():
             self.restart(rebuild_typeahead(self._generation, self._store))
 

@@ -66,10 +66,6 @@ def merge(directory: Path, inputs: Sequence[Input], most: int = MAX_NUMBERED) ->
     """Write the segment of all current shops of some segments; no shop is current in two of them.
 
     `directory` gets the result, and unnamed temporary files. `most` is the maximum number of shops, and of texts.
-
-    Raises:
-        OSError: it can't be written.
-        SinkError: it would have more shops or texts than can be numbered.
     """
     with ExitStack() as stack:
 
@@ -351,8 +347,7 @@ class _MergedTexts:
     def _round(self, blocks: list[Block], before: int) -> tuple[list[str], Longs, Ints, Ints]:
         """Merge the blocks of one round, and store the new numbers of their texts, of which `before` came earlier.
 
-        Returns:
-            The texts, their first characters, their postings, and the heads of each text's postings.
+        Returns the texts, their first characters, their postings, and the heads of each text's postings.
         """
         current = [self._current(block) for block in blocks]
         texts = [text for block, (has, _, _) in zip(blocks, current, strict=True) for text in _chosen(block.texts, has)]

@@ -80,11 +80,7 @@ def write_segment(
     categories: tuple[str, ...],
     arrays: Mapping[str, Items | Spill],
 ) -> SegmentUse:
-    """Write a durable segment with the arrays of ARRAYS into a folder, completely or not at all.
-
-    Raises:
-        OSError: it can't be written.
-    """
+    """Write a durable segment with the arrays of ARRAYS into a folder, completely or not at all."""
 
     def write(file: IO[bytes]) -> str:
         hashed = _Hashed(file)
@@ -168,11 +164,7 @@ class Segment:
 
 
 def open_segment(path: Path) -> Segment:
-    """Map a segment's file into memory, and check its hash.
-
-    Raises:
-        OSError, ValueError: it is missing or damaged.
-    """
+    """Map a segment's file into memory, and check its hash."""
     with path.open("rb") as file:
         data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     check_file(path)
@@ -185,11 +177,7 @@ def open_segment(path: Path) -> Segment:
 
 
 def fetch_manifest(store: TypeaheadStore, name: str) -> TypeaheadManifest:
-    """Read a manifest of a store.
-
-    Raises:
-        OSError, ValueError: it is missing or damaged.
-    """
+    """Read a manifest of a store."""
     return TypeaheadManifest.from_bytes(store.fetch(name, manifest.SUFFIX).read_bytes(), name)
 
 
@@ -205,11 +193,7 @@ def live_shops(shops: int, removed: bytes) -> Bools:
 
 
 def check_file(path: Path) -> None:
-    """Compare a file's hash with its name; while inode, size and time are the same, so are its bytes.
-
-    Raises:
-        OSError, ValueError: it can't be read, or is damaged.
-    """
+    """Compare a file's hash with its name; while inode, size and time are the same, so are its bytes."""
     found = path.stat()
     _check(path, found.st_ino, found.st_size, found.st_mtime_ns)
 
@@ -234,9 +218,6 @@ def damaged_files(
     """The files of a manifest, itself included, that are missing or damaged; reads all of them.
 
     `check` is called before each file; its errors are raised.
-
-    Raises:
-        SinkError: the store failed.
     """
     try:
         found = fetch_manifest(store, manifest_name)

@@ -86,9 +86,6 @@ def write_file(directory: Path, suffix: str, write: Callable[[IO[bytes]], str]) 
     """Write a durable file, completely or not at all.
 
     `write` writes its content and returns its name, the SHA-256 of the content.
-
-    Raises:
-        OSError: it can't be written.
     """
     part = directory / f"{os.getpid()}-{next(_COUNTER)}{PART_SUFFIX}"
     try:

@@ -11,9 +11,8 @@ from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import Stamp
 from index_mappings.operations import ResourceAccount
 from indexer.jobs.build import BuildOptions, BuildSummary, build
-from indexer.jobs.change_applier import ChangeApplier
-from indexer.jobs.pace import MICRO_BATCH
-from indexer.jobs.update import ChangeCounts
+from indexer.jobs.defaults import MICRO_BATCH
+from indexer.jobs.update import ChangeApplier, ChangeCounts
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.protocol import GenerationEditor, Sink
 from indexer.sources.ndjson import CHANGES, NdjsonCatalogue

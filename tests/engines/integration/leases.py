@@ -55,9 +55,9 @@ class LeaseLocation:
         return subprocess.Popen(command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     @contextmanager
-    def holder(self, what: str = "hold") -> Iterator[subprocess.Popen[str]]:
+    def holder(self) -> Iterator[subprocess.Popen[str]]:
         """A process that holds the lease; gone afterwards, even if it was paused."""
-        process = self.start(what)
+        process = self.start("hold")
         with process:
             try:
                 assert process.stdout is not None
@@ -134,21 +134,6 @@ def _hold(lease: Lease) -> None:
             _print_line("lost")
 
 
-def _hold_with_a_worker(lease: Lease) -> None:
-    """Hold it, with a forked process that lives as long as the test keeps the pipe open, not as long as we do."""
-    lease.acquire("build", 0)
-    forked, fork_pipe = os.pipe()
-    if os.fork() == 0:
-        os.write(fork_pipe, b".")
-    else:
-        os.close(fork_pipe)
-        # Until then it may not have closed its copy of what it inherits.
-        os.read(forked, 1)
-        _print_line("held")
-    sys.stdin.read()
-    os._exit(0)
-
-
 def _print_line(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
@@ -158,8 +143,6 @@ def _run(location: LeaseLocation, what: str, words: list[str]) -> None:
     match what:
         case "race":
             _print_line(str(race(location, int(words[0]), int(words[1]), Path(words[2]))))
-        case "fork":
-            _hold_with_a_worker(location.ask())
         case _:
             _hold(location.ask())
 

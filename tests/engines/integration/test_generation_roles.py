@@ -1,7 +1,7 @@
-"""What each engine says of its generations: which is live, which was before, which is a remnant (G1, G2)."""
+"""What each engine says of its generations: which is live, which was before, and that an overtaken publisher fails."""
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -10,11 +10,11 @@ from typer.testing import CliRunner
 
 from index_mappings.generations import Stamp, new_generation
 from indexer.__main__ import index
-from indexer.jobs.retention import prune, remove_unfinished
 from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import Generation, Role, Sink
 from tests.engines.conftest import Engine, OpenSearchLocation
-from tests.engines.integration.generations import Documents, projected, sealed
+from tests.engines.integration.generations import Documents, projected, publish, sealed
+from tests.rules.backends.asking import find, names
 from tests.support.catalogues import shop
 
 NOON: Final = datetime(2031, 5, 6, 12, tzinfo=UTC)
@@ -89,29 +89,6 @@ async def test_going_back_from_a_generation_that_is_not_live_fails(engine: Engin
 
 
 @pytest.mark.rule("G2")
-async def test_pruning_leaves_the_live_and_the_previous_generation_and_what_is_still_in_its_minute(
-    engine: Engine, documents: Documents
-) -> None:
-    oldest, older, previous, live = (_published(engine.sink, documents) for _ in range(4))
-    remains, _ = sealed(engine.sink, documents)
-    engine.sink.retire(older.generation, NOON + timedelta(seconds=1))
-    assert prune(engine.sink, None, NOON + timedelta(seconds=60)) == (oldest.generation,)
-    assert _roles(engine.sink) == [
-        (older.generation, Role.RETIRED),
-        (previous.generation, Role.PREVIOUS),
-        (live.generation, Role.LIVE),
-        (remains.generation, Role.UNFINISHED),
-    ]
-    assert remove_unfinished(engine.sink, None, NOON) == (remains.generation,)
-    assert prune(engine.sink, None, NOON + timedelta(days=1), keep_previous=False) == (
-        older.generation,
-        previous.generation,
-    )
-    assert _roles(engine.sink) == [(live.generation, Role.LIVE)]
-    assert (await engine.backend.refresh()).stamp == live
-
-
-@pytest.mark.rule("G2")
 async def test_a_generation_that_is_dropped_is_gone_and_dropping_it_again_does_nothing(
     engine: Engine, documents: Documents
 ) -> None:
@@ -141,3 +118,36 @@ def test_the_status_of_a_cluster_is_reported_like_that_of_a_directory(
     assert status["location"] == opensearch_engine.sink.location
     roles = [(found["generation"], found["role"], found["can_be_followed"]) for found in status["generations"]]
     assert roles == [(json.loads(built.stdout)["generation"], "live", True)]
+
+
+@pytest.mark.rule("G1.fence")
+async def test_a_publisher_whose_predecessor_was_replaced_fails_and_the_winner_stays(
+    engine: Engine, documents: Documents
+) -> None:
+    first = publish(engine.sink, documents)
+    overtaken, slow = sealed(engine.sink, documents)
+    _, slower = sealed(engine.sink, documents)
+    winner, quick = sealed(engine.sink, documents)
+    quick.publish()
+
+    with pytest.raises(SinkError, match="could not be published"):
+        slow.publish()
+    engine.sink.drop(overtaken.generation)
+    # By now the predecessor itself may have been removed.
+    engine.sink.drop(first.generation)
+    with pytest.raises(SinkError, match="could not be published"):
+        slower.publish()
+
+    snapshot = await engine.backend.refresh()
+    assert (snapshot.stamp, names((await find(snapshot, "lamp")).shops)) == (winner, ["Lamp"])
+    assert engine.sink.live() == winner
+
+
+@pytest.mark.rule("G1.fence")
+async def test_of_two_first_publishers_the_second_fails(engine: Engine, documents: Documents) -> None:
+    _, slow = sealed(engine.sink, documents)
+    winner, quick = sealed(engine.sink, documents)
+    quick.publish()
+    with pytest.raises(SinkError, match="could not be published"):
+        slow.publish()
+    assert engine.sink.live() == (await engine.backend.refresh()).stamp == winner

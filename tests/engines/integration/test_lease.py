@@ -161,17 +161,6 @@ def test_the_next_job_starts_immediately_after_one_is_killed(location: LeaseLoca
 
 
 @pytest.mark.rule("G4")
-def test_a_worker_that_outlives_its_killed_job_does_not_hold_the_lease(location: LeaseLocation) -> None:
-    with location.holder("fork") as process:
-        lease = location.ask()
-        with pytest.raises(LeaseHeldError):
-            lease.acquire("build", 0)
-        _kill(process)
-        lease.acquire("build", 0)
-        lease.release()
-
-
-@pytest.mark.rule("G4")
 def test_a_paused_job_holds_the_lease_of_a_directory(embedded_lease_location: LeaseLocation) -> None:
     with embedded_lease_location.holder() as process:
         process.send_signal(signal.SIGSTOP)

@@ -12,10 +12,8 @@ from opensearchpy import OpenSearch
 
 from indexer.jobs.retention import prune
 from indexer.sinks.failures import SinkError
-from indexer.sinks.lease import LeaseHeldError, LeaseLostError, LeaseUnansweredError, holding
-from indexer.sinks.lease_holder import LeaseHolder
-from indexer.sinks.opensearch.lease import OpenSearchLease
-from indexer.sinks.opensearch.lease_document import LeaseDocument, LeaseStore
+from indexer.sinks.lease import LeaseHeldError, LeaseHolder, LeaseLostError, LeaseUnansweredError, holding
+from indexer.sinks.opensearch.lease import LeaseDocument, LeaseStore, OpenSearchLease
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from tests.engines.integration.leases import LeaseLocation, held_by_us, opensearch_lease, reply_to
 from tests.support.real.opensearch import OpenSearchNode
@@ -194,8 +192,10 @@ def test_an_engine_that_is_not_there_is_an_error_in_time_and_without_its_address
 @pytest.mark.opensearch
 @pytest.mark.rule("G4")
 def test_a_short_silence_of_the_engine_is_survived_and_a_long_one_loses_the_lease(spare_node: OpenSearchNode) -> None:
-    ttl, node = 5.0, spare_node  # one that has just started is slow, and so is one that goes on after a pause
+    ttl, node = 3.0, spare_node
     with OpenSearch([node.url]) as client:
+        with holding(OpenSearchLease(client, "test"), "build", PATIENCE_S):
+            pass  # makes the index: a node that has just started is slow
         lease, other = OpenSearchLease(client, "test", ttl), OpenSearchLease(client, "test", ttl)
         lease.acquire("build", 0)
         node.pause()

@@ -248,18 +248,13 @@ def test_an_index_that_is_red_for_a_short_time_is_waited_for(target: CategoryInd
     assert target.versions() == _once(100)
 
 
-def test_an_engine_that_is_not_there_is_an_error_after_the_retry_limit(target: CategoryIndex) -> None:
-    (port,) = free_ports(1)
-    started = time.monotonic()
-    with pytest.raises(SinkError) as raised:
-        target.load(f"http://127.0.0.1:{port}", _categories(100), _HASTY)
-    assert 1 <= time.monotonic() - started < 5
-    assert type(raised.value) is SinkError
-    assert str(raised.value) == f"{target.index}: nothing succeeded for 1 s; the last failure: no connection"
-
-
 @pytest.mark.parametrize(
-    ("spoilt", "trouble"), [(Spoil(429), "429 spoilt"), (Spoil(503), "503 spoilt"), (Spoil(drop="before"), "no con")]
+    ("spoilt", "trouble"),
+    [
+        (Spoil(429), "429 spoilt"),
+        (Spoil(503), "503 spoilt"),
+        (Spoil(drop="before"), "nothing succeeded for 1 s; the last failure: no connection$"),
+    ],
 )
 def test_an_engine_that_accepts_nothing_any_more_is_an_error_after_the_retry_limit(
     target: CategoryIndex, spoilt: Spoil, trouble: str

@@ -178,32 +178,6 @@ async def test_a_follower_reports_its_status_while_it_is_idle_and_the_last_statu
     assert await _follower(engine) == last
 
 
-async def test_the_status_while_changes_wait_says_since_when(engine: Engine, tmp_path: Path) -> None:
-    followed = _followed(engine, tmp_path)
-    statuses: list[FollowerStatus] = []
-
-    def look(_: object) -> None:
-        editor = engine.sink.edit(followed.live.generation)
-        operations = editor.operations()
-        editor.close()
-        assert operations is not None
-        assert operations.follower is not None
-        statuses.append(operations.follower)
-
-    def follow() -> None:
-        changes = NdjsonCatalogue(followed.catalogue).changes()
-        options = FollowOptions(once=True, micro_batch=1)
-        Following(followed.sink, followed.states, changes, options, on_batch=look).run(threading.Event())
-
-    for version in (1, 2):
-        followed.append([_shop(version, "Book"), _upsert(version, "a"), _shop(version, "Vase")])
-        follow()
-    assert [status.waiting for status in statuses] == [2, 1, 0, 2, 1, 0]
-    caught_up_at = [status.caught_up_at for status in statuses]
-    assert caught_up_at == [None, None, *[statuses[2].told_at] * 3, statuses[5].told_at]
-    assert [status.told_at for status in statuses] == sorted({status.told_at for status in statuses})
-
-
 async def test_a_generation_without_the_operations_document_reports_none(engine: Engine, tmp_path: Path) -> None:
     stamp = publish(engine.sink, projected([LAMP], tmp_path))
     assert await engine.backend.generations() == Generations(stamp, None, None)

@@ -169,7 +169,7 @@ async def test_what_a_stamp_named_stays_for_a_while_and_then_is_gone(
     engine = TantivyEngine(world.root)
     assert len((await engine.search(first, (_BROWSE,)))[0].hits) == 3
     await engine.close()
-    monkeypatch.setattr("indexer.sinks.embedded.committing.GRACE_S", -1.0)
+    monkeypatch.setattr("indexer.sinks.embedded.files.GRACE_S", -1.0)
     change("o2")
     engine = TantivyEngine(world.root)
     with pytest.raises(GenerationGone):

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from indexer.jobs.change_applier import ChangeApplier
+from indexer.jobs.update import ChangeApplier
 from indexer.projection.generation import Projector
 from indexer.projection.offers import project_coupon
 from indexer.projection.shops import project_shop

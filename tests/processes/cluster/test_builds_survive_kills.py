@@ -19,11 +19,10 @@ import pytest
 from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import index_name
 from indexer.sinks.lease import holding
-from indexer.sinks.opensearch.bulk_sender import BulkSender
-from indexer.sinks.opensearch.editing import OpenSearchEditor
+from indexer.sinks.opensearch.bulk_loading import BulkSender
 from indexer.sinks.opensearch.reading import OpenSearchReader
 from indexer.sinks.opensearch.sink import OpenSearchSink
-from indexer.sinks.opensearch.writing import OpenSearchWriter
+from indexer.sinks.opensearch.writing import OpenSearchEditor, OpenSearchWriter
 from tests.engines.following.followed import FollowedIndex
 from tests.processes.cluster.conftest import some_shops
 from tests.processes.cluster.nodes import make_whole, manager, others

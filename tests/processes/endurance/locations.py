@@ -22,7 +22,7 @@ from index_mappings.typeahead.chunks import TYPEAHEAD
 from index_mappings.typeahead.manifest import TypeaheadManifest
 from indexer.jobs.build import BuildOptions, BuildSummary, build
 from indexer.jobs.retention import prune
-from indexer.sinks.embedded.committing import GRACE_S as COMMITTED_GRACE_S
+from indexer.sinks.embedded.files import GRACE_S as COMMITTED_GRACE_S
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.opensearch.typeahead import TypeaheadOptions

@@ -16,7 +16,7 @@ from indexer.sinks.failures import IndexLostError
 from indexer.sinks.opensearch import writing
 from indexer.sinks.opensearch.index_watch import IndexWatch
 from indexer.sinks.opensearch.sink import OpenSearchSink
-from indexer.sinks.protocol import GenerationWriter
+from indexer.sinks.protocol import GenerationWriter, MergingWriter
 from indexer.sources.ndjson import NdjsonCatalogue
 from tests.processes.endurance.locations import Location
 from tests.processes.endurance.test_kills import live_documents
@@ -47,6 +47,7 @@ class LosingWriter:
         self.count, self.read, self.scan = writer.count, writer.read, writer.scan
         self.count_ids = writer.count_ids
         self.page, self.publish = writer.page, writer.publish
+        assert isinstance(writer, MergingWriter)
         self.merge = writer.merge
         self.operations = writer.operations
 

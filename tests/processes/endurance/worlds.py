@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from index_mappings.documents import DOCUMENTS
 from indexer.jobs.build import build
-from indexer.jobs.change_applier import ChangeApplier
+from indexer.jobs.update import ChangeApplier
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.protocol import GenerationReader
 from indexer.sources.ndjson import CHANGES, NdjsonCatalogue

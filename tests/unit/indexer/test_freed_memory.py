@@ -6,7 +6,7 @@ import os
 import pytest
 
 from bench.commands import memory_mib
-from indexer.freed_memory import return_freed_memory
+from indexer.sinks.typeahead.build import return_freed_memory
 
 _BLOCK_BYTES = 64 * 1024  # the C library has larger ones of the system, one by one
 _BLOCKS = 2_000

@@ -11,8 +11,7 @@ import pytest
 
 from index_mappings.operations import FollowerStatus, Operations, ResourceAccount
 from indexer.jobs.follower_status import StatusWriter
-from indexer.jobs.following import Following, FollowOptions, FollowSummary
-from indexer.jobs.live_follower import LiveFollower
+from indexer.jobs.following import Following, FollowOptions, FollowSummary, LiveFollower
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
 from indexer.sources.changes.file import ChangeFile

@@ -1,7 +1,9 @@
-"""The default pace of the jobs, which their commands show in `--help`."""
+"""The defaults of the jobs, which settings and `--help` show without loading the jobs."""
 
 from typing import Final
 
+# The share of the live generation's public shops that a build may lose.
+MOST_SHRINK: Final = 0.2
 # Changes in one micro-batch, which readers see together.
 MICRO_BATCH: Final = 2_000
 # Documents a second that a follower compares between its micro-batches.

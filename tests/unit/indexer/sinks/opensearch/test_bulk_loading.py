@@ -1,24 +1,18 @@
-"""What an answer says of each operation: done, refused for good, to be sent again, or that nothing helps."""
+"""The outcome of each operation of a bulk request, and how many requests are in flight under pressure."""
 
+import threading
 from typing import Any
 
 import pytest
 
-from indexer.sinks.opensearch.bulk_answers import BulkOutcome, RequestFailure, UnreadableAnswerError, bulk_outcome
+from indexer.sinks.opensearch.bulk_loading import Throttle
+from indexer.sinks.opensearch.bulk_requests import BulkOutcome, RequestFailure, UnreadableAnswerError, bulk_outcome
 
 _DONE = {"index": {"status": 201}}
 
 
 def _failed(status: int, kind: str) -> dict[str, Any]:
     return {"index": {"status": status, "error": {"type": kind}}}
-
-
-def test_an_answer_without_errors_is_all_done() -> None:
-    assert bulk_outcome({"errors": False, "items": [_DONE, _DONE]}, 2) == BulkOutcome(done=2)
-
-
-def test_the_removal_of_what_is_not_there_is_done() -> None:
-    assert bulk_outcome({"errors": False, "items": [{"delete": {"status": 404}}]}, 1) == BulkOutcome(done=1)
 
 
 def test_each_failure_is_reported_by_its_position() -> None:
@@ -61,3 +55,53 @@ def test_an_index_that_a_node_does_not_know_is_asked_for_again() -> None:
 def test_an_answer_that_does_not_say_it_of_each_operation_is_none(answer: Any) -> None:  # noqa: ANN401
     with pytest.raises(UnreadableAnswerError):
         bulk_outcome(answer, 1)
+
+
+def test_pressure_halves_once_for_all_requests_that_met_it_together() -> None:
+    throttle = Throttle(8)
+    with throttle.slot() as first, throttle.slot() as second:
+        throttle.narrow(first)
+        throttle.narrow(second)
+    assert throttle.limit == 4
+    with throttle.slot() as later:
+        throttle.narrow(later)
+    assert throttle.limit == 2
+
+
+def test_one_request_is_always_let_through() -> None:
+    throttle = Throttle(2)
+    for _ in range(5):
+        with throttle.slot() as begun:
+            throttle.narrow(begun)
+    assert throttle.limit == 1
+
+
+def test_the_limit_grows_back_slowly_and_not_beyond_its_beginning() -> None:
+    throttle = Throttle(3)
+    for _ in range(2):
+        with throttle.slot() as begun:
+            throttle.narrow(begun)
+    limits = []
+    for _ in range(40):
+        throttle.widen()
+        limits.append(throttle.limit)
+    assert limits == [1] * 3 + [2] * 8 + [3] * 29
+
+
+def test_no_more_turns_are_given_than_the_limit_says() -> None:
+    throttle = Throttle(2)
+    inside, waited = threading.Semaphore(0), threading.Event()
+
+    def enter() -> None:
+        with throttle.slot():
+            inside.release()
+            waited.wait(5)
+
+    threads = [threading.Thread(target=enter) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    assert [inside.acquire(timeout=5), inside.acquire(timeout=5), inside.acquire(timeout=0.1)] == [True, True, False]
+    waited.set()
+    assert inside.acquire(timeout=5)
+    for thread in threads:
+        thread.join()

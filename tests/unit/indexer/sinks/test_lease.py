@@ -9,12 +9,12 @@ from typing import Any, Final
 
 import pytest
 
-from indexer.sinks.lease_holder import LeaseHolder
+from indexer.sinks.lease import LeaseHolder
 from tests.support.real.sources import REPOSITORY
 
 _PROGRAM: Final = """
 import json
-from indexer.sinks.lease_holder import LeaseHolder
+from indexer.sinks.lease import LeaseHolder
 print(json.dumps(LeaseHolder.here("build").as_wire()), flush=True)
 input()
 """
