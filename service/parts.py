@@ -1,4 +1,4 @@
-"""Opens the parts that the settings name; no other module but `acceptance` names concrete backends.
+"""Opens the parts that the settings name; only `shop_directory.acceptance` names concrete backends too.
 
 The modules of a part are imported when it is opened: the clients of OpenSearch and Redis would take a tenth of the time
 in which a service starts without them.

@@ -21,8 +21,7 @@ def exit_on_failure(outcome: str) -> Iterator[None]:
         outcome: of the command in that case, as the start of the message, such as "Nothing was published".
     """
     from indexer.disk_space import DiskFullError, full_disk_as_error
-    from indexer.jobs.acceptance import AcceptanceFailedError
-    from indexer.jobs.build import ShrinkError
+    from indexer.jobs.build_summary import AcceptanceFailedError, ShrinkError
     from indexer.records.problems import CatalogueError, ProblemLog
     from indexer.sinks.failures import SinkError
     from indexer.sinks.lease import LeaseHeldError
