@@ -204,8 +204,8 @@ class LocatedQuery:
 def acceptance_check(path: Path, index: LocationSettings, typeaheads: Path | None) -> Callable[[Stamp], None]:
     """Read a file of acceptance queries, and return the check of a sealed generation.
 
-    `typeaheads` holds a folder with the typeahead's files for each generation in OpenSearch; without it they are fetched.
-    The check blocks until all queries are answered, and is not to be called in a running event loop. It raises
+    `typeaheads` holds a folder with the typeahead's files for each generation in OpenSearch; None fetches them. The
+    check blocks until all queries are answered, and is not to be called in a running event loop. It raises
     AcceptanceFailedError if an answer fails its query, and SinkError if the generation did not answer, so that no query
     has passed or failed.
 
