@@ -23,7 +23,6 @@ from shop_directory.settings.commands import (
     ExitCode,
     JsonOption,
     end_command,
-    is_run_by_make,
     problem,
     problems_as_json,
 )
@@ -232,7 +231,7 @@ def _run(arguments: Sequence[str]) -> int:
 
 def _report_usage(error: typer.TyperException, *, as_json: bool) -> int:
     problems_as_json(asked=as_json)
-    if as_json or is_run_by_make():
+    if as_json:
         typer.echo(problem(ExitCode.USAGE, error.format_message()), err=True)
     else:
         rich_utils.rich_format_error(error)  # type: ignore[arg-type]  # Typer raises its own ClickException
