@@ -98,8 +98,15 @@ def config(
 
     Exit codes: 0 done, 1 a part is not installed, 2 a setting is wrong.
     """
-    from shop_directory.settings.reading import SettingsError, installed_sides, unknown_variables
-    from shop_directory.settings.showing import as_lines, as_wire, effective, settings_page
+    from shop_directory.settings.reading import (
+        SettingsError,
+        as_lines,
+        as_wire,
+        effective,
+        installed_sides,
+        settings_page,
+        unknown_variables,
+    )
 
     try:
         sides = installed_sides()
