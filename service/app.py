@@ -99,6 +99,7 @@ def create_app(
     app.add_middleware(Compression, untouched=[SUGGEST_PATH])
     app.add_middleware(AccessLog, routes=labels, metrics=metrics, traces=traces.transport)
     app.state.draining = draining
+    app.state.suggest_fast_path = None
     if settings.traces == "off" and spans is None:
         # The fast path begins no spans.
         app.state.suggest_fast_path = SuggestFastPath(

@@ -54,12 +54,7 @@ class Unavailable:
 
 @dataclass(frozen=True, slots=True)
 class HealthSnapshot:
-    """The state of the parts.
-
-    Attributes:
-        generations: the generations that the search engine holds.
-        queue: the state of the re-check queue.
-    """
+    """The generations that the search engine holds, and the state of the re-check queue."""
 
     generations: Generations | Unavailable
     queue: Waiting | Unavailable

@@ -67,12 +67,10 @@ def _by_labels(make: Callable[..., M], name: str, help_text: str, *labels: str) 
 
 
 class _Makers:
-    """Make metrics in one registry.
+    """Make metrics in one registry. Durations are in seconds.
 
-    Attributes:
-        histogram, counter: of durations in seconds, and of events.
-        level: a gauge whose values are added up over the workers.
-        shared: a gauge of what the workers of a machine share, so that the largest of their values counts.
+    The values of a `level` are added up over the workers. A `shared` gauge is of what the workers of a machine share,
+    so the largest of their values counts.
     """
 
     def __init__(self, registry: CollectorRegistry | None) -> None:

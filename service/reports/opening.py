@@ -22,15 +22,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class QueueSettings:
-    """Where and how reports are stored.
+    """Where and how reports are stored: in a file of this machine, or in Redis under keys with a prefix.
 
-    Attributes:
-        kind: a file of this machine, or Redis.
-        path: the file, if the kind is "embedded".
-        redis: how Redis is reached, if the kind is "redis".
-        prefix: the prefix of keys in Redis.
-        window_seconds: how long a repetition of the same report appends nothing (Q5).
-        timeout: seconds that a call may take.
+    Within the window, a repetition of the same report appends nothing (Q5). A call may take `timeout` seconds.
     """
 
     kind: QueueKind = "embedded"

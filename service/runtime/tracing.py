@@ -45,14 +45,8 @@ class CallTracer:
     def begin(self, request: RequestContext, name: str, headers: TraceHeaders, attributes: Mapping[str, str]) -> None:
         """Start the span of the current task's call, as a child of the caller's span if one was sent.
 
-        The span ends with the request, and gets its outcome.
-
-        Args:
-            request: the call's context.
-            name: the span's name: a method and a route, or a protocol's method and a tool.
-            headers: returns what was sent with the call, by lower-case name; only `traceparent` and `tracestate` are
-                used.
-            attributes: the span's attributes.
+        The span ends with the request, and gets its outcome. Its name is a method and a route, or a protocol's method
+        and a tool. `headers` returns what was sent with the call, by lower-case name.
         """
         sent = headers()
         texts = {key: sent[key] for key in _TRACE_CONTEXT if isinstance(sent.get(key), str)}
@@ -67,12 +61,7 @@ class CallTracer:
 
 @dataclass(frozen=True, slots=True)
 class Traces:
-    """The tracing of calls.
-
-    Attributes:
-        transport: starts the spans; None where nothing is traced.
-        provider: the tracer provider; None where nothing is traced.
-    """
+    """The tracing of calls; both are None where nothing is traced."""
 
     transport: CallTracer | None
     provider: TracerProvider | None

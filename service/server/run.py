@@ -59,11 +59,7 @@ Things to try:
 
 
 def refuse_open_operations(settings: Settings) -> None:
-    """Refuse to expose operations endpoints without a key to other machines, unless the settings allow it.
-
-    Raises:
-        SettingsError: it names both settings that solve this.
-    """
+    """Raise SettingsError if other machines could use the operations endpoints without a key, unasked."""
     if settings.ops_key is not None or settings.open_operations or is_loopback(settings.host):
         return
     raise SettingsError(
@@ -125,12 +121,7 @@ def worker() -> FastAPI:
 
 
 def drained_on_sigterm(app: FastAPI, seconds: float) -> FastAPI:
-    """Let the application serve for some time after SIGTERM, but not ready.
-
-    Args:
-        app: the signal sets its `state.draining`.
-        seconds: until the server's own handler of the signal runs.
-    """
+    """Let the application serve, not ready, for so many seconds after SIGTERM; the signal sets its `state.draining`."""
     lifespan = app.router.lifespan_context
 
     @asynccontextmanager

@@ -102,11 +102,9 @@ class EnvironmentSettings(BaseSettings):
 
     @classmethod
     def load(cls, options: Mapping[str, str] = _SAME_NAMES, /, **values: Any) -> Self:  # noqa: ANN401 - any setting
-        """Read the settings.
+        """Read the settings; `values` from the command line take precedence, unless None.
 
-        Args:
-            options: the options of settings whose names differ; error messages use them.
-            values: settings from the command line, which take precedence over the environment; None is ignored.
+        Error messages name an option as `options` does, if it differs from its setting.
 
         Raises:
             SettingsError: one or more settings are wrong; the text names all of them.
@@ -246,12 +244,9 @@ def _message(name: str, known: set[str]) -> str:
 
 
 class Effective(NamedTuple):
-    """The effective value of one setting.
+    """The effective value of one setting: a JSON value, `HIDDEN` for a secret that is set, None for one that is not.
 
-    Attributes:
-        variable: its environment variable.
-        value: a JSON value; `HIDDEN` for a secret that is set, None for a secret that is not.
-        source: `option`, `environment`, `file` or `default`.
+    The source is `option`, `environment`, `file` or `default`.
     """
 
     variable: str
