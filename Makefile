@@ -35,10 +35,11 @@ help:  ## this list
 
 run: $(VENV)/.run $(VENV)/.compiled  ## index the sample catalogue (or CATALOGUE=...) and serve it
 	@echo "Indexing $(or $(CATALOGUE),the sample catalogue) into $(INDEX), unless nothing has changed ..."
-	@RUN_BY_MAKE=1 $(BIN)/shop-directory index build --if-changed --data-dir "$(INDEX)" \
-	  $(if $(CATALOGUE),--catalogue "$(CATALOGUE)") $(BUILD_ARGS)
+	@$(BIN)/shop-directory index build --if-changed --data-dir "$(INDEX)" \
+	  $(if $(CATALOGUE),--catalogue "$(CATALOGUE)") $(BUILD_ARGS) || \
+	  { code=$$?; echo "make run takes --catalogue as CATALOGUE=, --data-dir as INDEX=, others in BUILD_ARGS=" >&2; exit $$code; }
 	@echo "Serving $(or $(CATALOGUE),the sample catalogue) from $(INDEX) ..."
-	@RUN_BY_MAKE=1 SHOP_DIRECTORY_COMMIT="$(COMMIT)" SHOP_DIRECTORY_BUILT_AT="$(BUILT_AT)" SHOP_DIRECTORY_DATA_DIR="$(INDEX)" \
+	@SHOP_DIRECTORY_COMMIT="$(COMMIT)" SHOP_DIRECTORY_BUILT_AT="$(BUILT_AT)" SHOP_DIRECTORY_DATA_DIR="$(INDEX)" \
 	  exec $(BIN)/shop-directory serve --host "$(HOST)" --port "$(PORT)" --hints
 
 image:  ## the container image shop-directory:local, which knows its commit

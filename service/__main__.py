@@ -68,7 +68,7 @@ def serve(
     Exit codes: 0 ended by SIGTERM, 2 a wrong setting, 3 it can't start or listen,
     130 ended by Ctrl-C.
     """
-    from shop_directory.settings.showing import as_lines, as_wire, effective
+    from shop_directory.settings.reading import as_lines, as_wire, effective
 
     options = {"host": host, "port": port, "engine": engine, "data_dir": data_dir, "workers": workers}
     settings = _settings(**options)

@@ -30,9 +30,7 @@ from service.mcp_server.endpoint import McpEndpoint, call_over_http, refused_ear
 from service.mcp_server.server import build_server
 from service.mcp_server.stdio import OPENING_S, call_over_stdio, serve_stdio, wait_for_index
 from service.observability.prometheus import PrometheusMetrics
-from service.observability.traces import open_traces
-from service.operations.health import HealthProbe
-from service.operations.state import About, ServiceState, flags_of
+from service.operations import About, HealthProbe, ServiceState, flags_of
 from service.parts import Parts, open_parts
 from service.rest.openapi.document import VERSION, openapi_document, openapi_endpoint
 from service.rest.operations import OpsKey, operations_routes
@@ -41,6 +39,7 @@ from service.rest.report_readiness import ReportReadiness
 from service.rest.tool_endpoint import tool_endpoint
 from service.runtime.caller import Proxies, proxies
 from service.runtime.telemetry import Metrics, safe_metrics
+from service.runtime.tracing import open_traces
 from service.search.failures import BackendUnavailable
 from service.search.protocol import SearchBackend
 from service.settings.service import Settings
@@ -100,6 +99,7 @@ def create_app(
     app.add_middleware(Compression, untouched=[SUGGEST_PATH])
     app.add_middleware(AccessLog, routes=labels, metrics=metrics, traces=traces.transport)
     app.state.draining = draining
+    app.state.suggest_fast_path = None
     if settings.traces == "off" and spans is None:
         # The fast path begins no spans.
         app.state.suggest_fast_path = SuggestFastPath(

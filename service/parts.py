@@ -1,4 +1,4 @@
-"""Opens the parts that the settings name; no other module but `acceptance` names concrete backends.
+"""Opens the parts that the settings name; only `shop_directory.acceptance` names concrete backends too.
 
 The modules of a part are imported when it is opened: the clients of OpenSearch and Redis would take a tenth of the time
 in which a service starts without them.
@@ -17,8 +17,7 @@ from service.calls.live_data import LiveData
 from service.limits.memory import MemoryLimiter
 from service.limits.policy import READINESS_KEY, READINESS_QUOTA, QuotaPolicy
 from service.limits.protocol import Limiter
-from service.reports.guarded import GuardedQueue
-from service.reports.opening import open_queue
+from service.reports.opening import GuardedQueue, open_queue
 from service.reports.protocol import ReportQueue
 from service.runtime.caller import Channel
 from service.runtime.telemetry import NO_METRICS, Metrics

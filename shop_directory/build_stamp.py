@@ -19,23 +19,16 @@ _UTC: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
 
 @dataclass(frozen=True, slots=True)
 class BuildStamp:
-    """The identity of a build.
-
-    Attributes:
-        commit: 40 hexadecimal digits in lower case.
-        built_at: RFC 3339, UTC with `Z`.
-    """
+    """The identity of a build: 40 hexadecimal digits in lower case, and an RFC 3339 time in UTC with `Z`."""
 
     commit: str
     built_at: str
 
 
 def stamp_of_build(commit: str | None, built_at: str | None) -> BuildStamp | None:
-    """The stamp of this build; None when it is unknown or malformed.
+    """The stamp of this build, from the environment or else from the file; None when it is unknown or malformed.
 
-    Args:
-        commit: from the environment; None when it is not set there.
-        built_at: as `commit`. If only one of both is set, the other one is not read from the file.
+    If only one of both is set in the environment, the other one is not read from the file.
     """
     if commit is None and built_at is None:
         commit, built_at = _read_stamp()

@@ -23,7 +23,6 @@ from shop_directory.settings.commands import (
     ExitCode,
     JsonOption,
     end_command,
-    is_run_by_make,
     problem,
     problems_as_json,
 )
@@ -99,8 +98,15 @@ def config(
 
     Exit codes: 0 done, 1 a part is not installed, 2 a setting is wrong.
     """
-    from shop_directory.settings.reading import SettingsError, installed_sides, unknown_variables
-    from shop_directory.settings.showing import as_lines, as_wire, effective, settings_page
+    from shop_directory.settings.reading import (
+        SettingsError,
+        as_lines,
+        as_wire,
+        effective,
+        installed_sides,
+        settings_page,
+        unknown_variables,
+    )
 
     try:
         sides = installed_sides()
@@ -232,7 +238,7 @@ def _run(arguments: Sequence[str]) -> int:
 
 def _report_usage(error: typer.TyperException, *, as_json: bool) -> int:
     problems_as_json(asked=as_json)
-    if as_json or is_run_by_make():
+    if as_json:
         typer.echo(problem(ExitCode.USAGE, error.format_message()), err=True)
     else:
         rich_utils.rich_format_error(error)  # type: ignore[arg-type]  # Typer raises its own ClickException

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from index_mappings.generations import Stamp
     from indexer.jobs.build import BuildSummary
-    from shop_directory.acceptance import IndexLocation
+    from indexer.settings import IndexerSettings
 
 _SAFETY: Final = "What may be published"
 _WHAT: Final = "What is indexed"
@@ -112,7 +113,7 @@ def build_command(
             fresh_state=fresh_state,
             dry_run=dry_run,
             if_changed=if_changed and settings.engine == "embedded",
-            acceptance=None if queries is None else _acceptance(queries, workspace.index),
+            acceptance=None if queries is None else _acceptance(queries, settings),
             wait=wait,
         )
         summary = build(source, workspace.sink, workspace.states, options)
@@ -122,11 +123,11 @@ def build_command(
     print(json.dumps(as_wire(summary)) if as_json else as_text(summary))
 
 
-def _acceptance(path: Path, location: "IndexLocation") -> "Callable[[Stamp], None]":
-    from indexer.jobs.acceptance import check_acceptance, installed_answers, read_acceptance
-
-    queries, answers = read_acceptance(path), installed_answers()
-    return lambda stamp: check_acceptance(queries, answers(location, stamp))
+def _acceptance(path: Path, settings: "IndexerSettings") -> "Callable[[Stamp], None]":
+    """The check of acceptance queries, found by its entry point: it asks the service's search."""
+    (found,) = entry_points(group="shop_directory.acceptance", name="check")
+    check: Callable[[Stamp], None] = found.load()(path, settings, settings.typeaheads)
+    return check
 
 
 def as_wire(summary: "BuildSummary") -> dict[str, Any]:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from indexer.sinks.protocol import Sink
     from indexer.sources.protocol import Source
     from indexer.state.states import States
-    from shop_directory.acceptance import IndexLocation
 
 SAMPLE: Final = Path(__file__).parent.parent / "sample"
 
@@ -77,12 +76,10 @@ class Workspace:
 
     Attributes:
         sink, states: the write side of the index.
-        index: where the read side finds the same index.
     """
 
     sink: "Sink"
     states: "States"
-    index: "IndexLocation"
 
 
 def settings_of(engine: str | None, data_dir: Path | None, state_dir: Path | None) -> "IndexerSettings":
@@ -106,14 +103,11 @@ def opened(settings: "IndexerSettings", *, make_states: bool = True) -> Iterator
     `make_states` tells whether to make the directory of the states where it is missing.
     """
     from indexer.state.states import States
-    from shop_directory.acceptance import EmbeddedLocation, OpenSearchLocation
 
-    index: IndexLocation
     if settings.engine == "embedded":
         from indexer.sinks.embedded.sink import EmbeddedSink
 
         sink: Sink = EmbeddedSink(settings.data_dir)
-        index = EmbeddedLocation(settings.data_dir)
     else:
         from indexer.sinks.opensearch.sink import OpenSearchSink
         from indexer.sinks.opensearch.typeahead import TypeaheadOptions
@@ -130,11 +124,8 @@ def opened(settings: "IndexerSettings", *, make_states: bool = True) -> Iterator
                 settings.typeaheads, settings.typeahead_readers, settings.typeahead_rate_mb * 1024**2
             ),
         )
-        index = OpenSearchLocation(
-            settings.opensearch_urls, settings.index_prefix, settings.cluster_access, settings.typeaheads
-        )
     with closing(sink):
-        yield Workspace(sink, States(settings.states, sink.location, make=make_states), index)
+        yield Workspace(sink, States(settings.states, sink.location, make=make_states))
 
 
 def source_of(
@@ -176,8 +167,7 @@ def source_of(
 def exit_on_failure(outcome: str) -> Iterator[None]:
     """End the command with a failure's exit code and message, which begins with `outcome`: "Nothing was published"."""
     from indexer.disk_space import DiskFullError, full_disk_as_error
-    from indexer.jobs.acceptance import AcceptanceFailedError
-    from indexer.jobs.build import ShrinkError
+    from indexer.jobs.build import AcceptanceFailedError, ShrinkError
     from indexer.records.problems import CatalogueError, ProblemLog
     from indexer.sinks.failures import SinkError
     from indexer.sinks.lease import LeaseHeldError

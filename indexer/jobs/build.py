@@ -40,6 +40,10 @@ class ShrinkError(SinkError):
     """The new generation would lose too many of the public shops, and no option allows it (G2)."""
 
 
+class AcceptanceFailedError(SinkError):
+    """Answers of the new generation fail acceptance queries; the text has the first of them (G1)."""
+
+
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
     """How a build is done.

@@ -13,11 +13,7 @@ class TokensUnavailable(Exception):  # noqa: N818 - it names the state that call
 
 @dataclass(frozen=True, slots=True)
 class SecretHash:
-    """The SHA-256 of a token's text, left out of its `repr`.
-
-    Attributes:
-        hexadecimal: 64 lower-case digits.
-    """
+    """The SHA-256 of a token's text as 64 lower-case hexadecimal digits, left out of its `repr`."""
 
     hexadecimal: str = field(repr=False)
 
@@ -55,11 +51,7 @@ class TokenStore(Protocol):
         """All tokens that are not revoked, also expired ones, by name, then id."""
 
     async def revoke(self, token_id: str) -> bool:
-        """Delete a token.
-
-        Returns:
-            Whether there was a token with this id.
-        """
+        """Delete a token; returns whether there was one with this id."""
 
     async def close(self) -> None:
         """Close connections and files."""

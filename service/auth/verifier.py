@@ -38,12 +38,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The two clocks that verification needs.
-
-    Attributes:
-        wall: seconds since 1970 in UTC, for expiry.
-        steady: seconds of a monotonic clock, for the age of cached answers.
-    """
+    """The two clocks that verification needs: seconds since 1970 for expiry, steady seconds for the age of answers."""
 
     wall: Callable[[], float] = time.time
     steady: Callable[[], float] = time.monotonic
@@ -74,12 +69,7 @@ Verdict = Confirmed | Refused | StoreUnavailable
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """A cached answer of the store.
-
-    Attributes:
-        token: None when the store has none.
-        as_of: the time of the look-up by the steady clock.
-    """
+    """A cached answer of the store, as of the look-up by the steady clock; it has no token when the store has none."""
 
     token: Token | None
     as_of: float

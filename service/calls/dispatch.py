@@ -26,14 +26,19 @@ from service.limits.policy import Bucket, address_group
 from service.limits.protocol import Headers
 from service.reports.protocol import ReportQueue
 from service.runtime.caller import Caller, Channel
-from service.runtime.request_context import bind_request, current, new_request_context, remaining_seconds
+from service.runtime.request_context import (
+    REQUEST_SECONDS,
+    bind_request,
+    current,
+    new_request_context,
+    remaining_seconds,
+)
 from service.search.protocol import Snapshot
 from service.tools.request import validated
 from service.tools.tool import TokenRule, Tool, ToolAnswer, ToolContext
 
 Arguments = Callable[[], Awaitable[object]]
 
-_TIMEOUT: Final = 1.8
 _NOT_ADMITTED: Final = "The call could not be admitted in time; try again in 1 second."
 _LOG: Final = logging.getLogger(__name__)
 
@@ -95,7 +100,7 @@ class Dispatcher:
         admission: Admission,
         surroundings: CallEnvironment,
         *,
-        timeout: float = _TIMEOUT,
+        timeout: float = REQUEST_SECONDS,
     ) -> None:
         """Create a dispatcher of the registry's tools.
 

@@ -1,20 +1,24 @@
-"""The commands `shop-directory rechecks ...`: answers go to standard output, everything else to standard error."""
+"""The commands `shop-directory rechecks ...`: answers go to standard output, everything else to standard error.
+
+An answer is lines with tab-separated parts, or JSON in which no field is ever missing.
+"""
 
 import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import typer
 
-from service.commands.recheck_output import recheck_lines, report_line, waiting_lines
 from service.reports.opening import QueueKind, open_queue
-from service.reports.protocol import ReportQueue, ReportsUnavailable
+from service.reports.protocol import Recheck, Report, ReportQueue, ReportsUnavailable, Waiting, time_to_text
 from shop_directory.settings.commands import ExitCode, JsonOption, end_command, problems_as_json
 
 _WORKER: Final = re.compile(r"[A-Za-z0-9._@-]{1,64}")
+_MISSING: Final = "-"
 _Answer = TypeVar("_Answer")
 
 
@@ -92,7 +96,7 @@ def list_command(context: typer.Context, count: CountOption = 100, *, as_json: J
     Exit codes: 0 done, 2 wrong usage, 3 the store does not answer.
     """
     waiting = _run(context, lambda queue: queue.waiting(count))
-    _print(waiting_lines(waiting, as_json=as_json))
+    _print(_waiting_lines(waiting, as_json=as_json))
 
 
 @rechecks.command()
@@ -113,7 +117,7 @@ def claim(
     Exit codes: 0 done, 2 wrong usage, 3 the store does not answer.
     """
     claimed = _run(context, lambda queue: queue.claim(worker, count, idle))
-    _print(recheck_lines(claimed, as_json=as_json))
+    _print(_recheck_lines(claimed, as_json=as_json))
 
 
 @rechecks.command()
@@ -152,7 +156,7 @@ def export(context: typer.Context, *, as_json: JsonLinesOption = False) -> None:
 
     async def print_all(queue: ReportQueue) -> None:
         async for report in queue.export():
-            _print([report_line(report, as_json=as_json)])
+            _print([_report_line(report, as_json=as_json)])
 
     _run(context, print_all)
 
@@ -183,3 +187,64 @@ def _run(context: typer.Context, call: Callable[[ReportQueue], Awaitable[_Answer
 def _print(lines: Sequence[str]) -> None:
     for line in lines:
         print(line)
+
+
+def _report_line(report: Report, *, as_json: bool) -> str:
+    """A report as a line: time, kind, shop, code, reason, source."""
+    fields = _report(report)
+    return json.dumps(fields) if as_json else "\t".join(value or _MISSING for value in fields.values())
+
+
+def _recheck_lines(rechecks: Sequence[Recheck], *, as_json: bool) -> tuple[str, ...]:
+    """A line for each re-check: id, deliveries, worker, idle seconds, then its report."""
+    return tuple(json.dumps(_recheck(one)) if as_json else _text(one) for one in rechecks)
+
+
+def _waiting_lines(waiting: Waiting, *, as_json: bool) -> tuple[str, ...]:
+    """The state of the queue, as one JSON object or as lines."""
+    if as_json:
+        return (json.dumps(_waiting(waiting)),)
+    counts = f"{waiting.depth} re-checks wait: {waiting.lag} not claimed yet, {waiting.pending} held by workers"
+    lines = [f"{counts}; {waiting.dead} dead letters."]
+    lines += [f"worker {one.name}: holds {one.pending}, idle {one.idle_seconds:.0f} s" for one in waiting.workers]
+    lines += _recheck_lines(waiting.rechecks, as_json=False)
+    if waiting.dead_letters:
+        lines += ["Dead letters:", *_recheck_lines(waiting.dead_letters, as_json=False)]
+    return tuple(lines)
+
+
+def _report(report: Report) -> dict[str, str | None]:
+    return {
+        "reported_at": time_to_text(report.reported_at),
+        "kind": report.kind,
+        "shop_id": report.shop_id,
+        "code": report.code,
+        "reason": report.reason,
+        "source": report.source,
+    }
+
+
+def _recheck(recheck: Recheck) -> dict[str, Any]:
+    idle = recheck.idle_seconds
+    return {
+        "id": recheck.id,
+        "deliveries": recheck.deliveries,
+        "claimed_by": recheck.claimed_by,
+        "idle_seconds": None if idle is None else round(idle, 3),
+        "report": _report(recheck.report),
+    }
+
+
+def _waiting(waiting: Waiting) -> dict[str, Any]:
+    return {
+        **asdict(waiting),
+        "workers": [{**asdict(one), "idle_seconds": round(one.idle_seconds, 3)} for one in waiting.workers],
+        "rechecks": [_recheck(one) for one in waiting.rechecks],
+        "dead_letters": [_recheck(one) for one in waiting.dead_letters],
+    }
+
+
+def _text(recheck: Recheck) -> str:
+    idle = _MISSING if recheck.idle_seconds is None else f"{recheck.idle_seconds:.0f}"
+    head = (recheck.id, str(recheck.deliveries), recheck.claimed_by or _MISSING, idle)
+    return "\t".join((*head, _report_line(recheck.report, as_json=False)))

@@ -31,11 +31,9 @@ _MAX_KEYS: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class BlockGrant:
-    """The answer to a request for a block.
+    """The answer to a request for a block: the units that were granted, 0 when refused.
 
-    Attributes:
-        decision: on all units together; `remaining` does not include them.
-        units: how many were granted; 0 when refused.
+    The decision is on all of them together; its `remaining` does not include them.
     """
 
     decision: Decision

@@ -17,13 +17,7 @@ _MAX_REMOVED: Final = 8
 
 @dataclass(slots=True)
 class _Slot:
-    """Units that expire together.
-
-    Attributes:
-        index: the number of the slot, a sixtieth of a window.
-        latest: when the last unit was taken, in milliseconds.
-        units: how many were taken.
-    """
+    """Units that expire together: those of one sixtieth of a window, the last taken at `latest` milliseconds."""
 
     index: int
     latest: int
@@ -32,11 +26,9 @@ class _Slot:
 
 @dataclass(slots=True)
 class _Count:
-    """The units that one key has taken. It is mutable, as it changes with every suggest request.
+    """The units that one key has taken, in some sixty slots at most, the oldest first.
 
-    Attributes:
-        slots: some sixty at most, the oldest first.
-        used: the units of all slots.
+    It is mutable, as it changes with every suggest request.
     """
 
     slots: deque[_Slot] = field(default_factory=deque)

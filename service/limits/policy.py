@@ -34,13 +34,7 @@ class Bucket(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """How many units are allowed.
-
-    Attributes:
-        bucket: what is counted.
-        limit: units in any window.
-        window: whole seconds.
-    """
+    """How many units are allowed in any window of so many whole seconds."""
 
     bucket: Bucket
     limit: int
@@ -87,12 +81,7 @@ WITH_TOKEN: Final = QuotaClass(reads=1_200, suggest=12_000, reports=60)
 
 @dataclass(frozen=True, slots=True)
 class QuotaPolicy:
-    """All quotas.
-
-    Attributes:
-        anonymous: the quotas of an address.
-        classes: the quotas of tokens by class name; DEFAULT_CLASS is one of them.
-    """
+    """All quotas: those of an address, and those of tokens by class name, of which DEFAULT_CLASS is one."""
 
     anonymous: QuotaClass = ANONYMOUS
     classes: Mapping[str, QuotaClass] = field(default_factory=lambda: MappingProxyType({DEFAULT_CLASS: WITH_TOKEN}))

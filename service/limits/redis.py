@@ -39,7 +39,8 @@ local stored = redis.call('HGETALL', KEYS[1])
 for i = 1, #stored, 2 do
   local units, latest = string.match(stored[i + 1], '^(%d+):(%d+)$')
   units, latest = tonumber(units), tonumber(latest)
-  if latest + window > now then
+  -- Units of more than a window ahead were counted before the clock was set back: they would be refused for so long.
+  if latest + window > now and latest < now + window then
     used = used + units
     entries[#entries + 1] = {latest, units}
     if stored[i] == slot then

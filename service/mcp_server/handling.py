@@ -17,7 +17,14 @@ from service.limits.policy import Bucket
 from service.limits.protocol import Headers
 from service.mcp_server.messages import METHODS, TEXTS, RpcError, refused_call
 from service.runtime.caller import Caller
-from service.runtime.request_context import LEFT, RequestContext, bind_request, current, new_request_context
+from service.runtime.request_context import (
+    LEFT,
+    REQUEST_SECONDS,
+    RequestContext,
+    bind_request,
+    current,
+    new_request_context,
+)
 from service.runtime.telemetry import NO_METRICS, NO_ROUTE, REFUSED, log_call
 from service.runtime.tracing import CallTracer, header_texts
 
@@ -27,8 +34,6 @@ T = TypeVar("T")
 OWN_ERROR_KEY: Final = "shop_directory.own_error"
 # In a request's scope: the quota headers of its answer.
 QUOTA_HEADERS_KEY: Final = "shop_directory.quota"
-
-_TIMEOUT: Final = 1.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +123,7 @@ class RequestRunner:
         self,
         dispatcher: Dispatcher,
         make_call: CallFactory,
-        timeout: float = _TIMEOUT,
+        timeout: float = REQUEST_SECONDS,
         traces: CallTracer | None = None,
     ) -> None:
         """Set up the runner.

@@ -48,7 +48,7 @@ from service.mcp_server.handling import (
 from service.mcp_server.messages import UNKNOWN_TOOL, own_error
 from service.mcp_server.prompts import get_prompt, list_prompts
 from service.mcp_server.resources import Resources
-from service.runtime.request_context import current
+from service.runtime.request_context import REQUEST_SECONDS, current
 from service.runtime.tracing import CallTracer
 from service.suggest.responder import SuggestResponder
 from service.tools.request import NoShopRequest
@@ -89,7 +89,7 @@ def build_server(
     version: str,
     make_call: CallFactory,
     *,
-    timeout: float = 1.8,
+    timeout: float = REQUEST_SECONDS,
     traces: CallTracer | None = None,
     public_url: str | None = None,
 ) -> Server[Any]:

@@ -23,7 +23,7 @@ import structlog
 from structlog.typing import EventDict, Processor
 
 from service.runtime.request_context import current
-from service.runtime.telemetry import CALL_FIELDS
+from service.runtime.telemetry import CALL_FIELDS, CallLineHandler
 from service.settings.service import Settings
 
 LogFormat = Literal["auto", "json", "console"]
@@ -155,7 +155,7 @@ def _json(line: EventDict, **_: Any) -> str:  # noqa: ANN401 - options that the 
     return orjson.dumps(line, default=str).decode()
 
 
-class JsonStream(logging.StreamHandler[TextIO]):
+class JsonStream(CallLineHandler):
     """A handler that writes lines of JSON."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -166,7 +166,7 @@ class JsonStream(logging.StreamHandler[TextIO]):
         self._second: tuple[int, str] = (-1, "")
 
     def call_lines(self, level: int, name: str, lines: Iterable[dict[str, Any]]) -> None:
-        """Buffer call lines, to whose fields this adds; they are written before anything that is logged later."""
+        """Buffer call lines; they are written before anything that is logged later."""
         now, level_name = self._now(), logging.getLevelName(level).lower()
         for line in lines:
             line["timestamp"] = now

@@ -4,7 +4,6 @@ Contradictory settings are refused by name; none is silently ignored.
 """
 
 import ssl
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -21,12 +20,7 @@ _ADDRESSES: Final = "addresses such as redis-1.example:{port}, separated by comm
 
 
 class RedisAccessError(ValueError):
-    """A setting is invalid.
-
-    Attributes:
-        setting: the name of the field in the service's settings.
-        must: the continuation of "must be"; it holds no value.
-    """
+    """A field of the service's settings is invalid; `must` continues "must be", and holds no value."""
 
     def __init__(self, setting: str, must: str) -> None:
         self.setting = setting
@@ -69,8 +63,10 @@ class RedisAccess:
     cluster_nodes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for fault in (*_url_faults(self), *_tls_faults(self), *_sentinel_faults(self), *_cluster_faults(self)):
-            raise fault
+        _check_url(self)
+        _check_tls(self)
+        _check_sentinels(self)
+        _check_cluster(self)
 
     @property
     def with_tls(self) -> bool:
@@ -88,74 +84,82 @@ def address_of(text: str) -> tuple[str, int] | None:
     return (host, port) if host and port and parts.netloc == text and "@" not in text else None
 
 
-def _url_faults(access: RedisAccess) -> Iterator[RedisAccessError]:
+def _check_url(access: RedisAccess) -> None:
     must = "a redis://, rediss:// or unix:// URL, without options other than db"
     parts = _split(access.url)
     if parts is None or parts.scheme not in _SCHEMES or parts.fragment or set(parse_qs(parts.query)) - _OPTIONS:
-        yield RedisAccessError("redis_url", must)
-        return
+        raise RedisAccessError("redis_url", must)
     if parts.scheme == "unix" and not parts.path:
-        yield RedisAccessError("redis_url", must)
+        raise RedisAccessError("redis_url", must)
     if _database(parts) is None:
-        yield RedisAccessError("redis_url", f"{must}; a database is a whole number")
+        raise RedisAccessError("redis_url", f"{must}; a database is a whole number")
     if access.user is not None and parts.username:
-        yield RedisAccessError("redis_user", "given once, in the URL or here")
+        raise RedisAccessError("redis_user", "given once, in the URL or here")
     if access.password is not None and parts.password:
-        yield RedisAccessError("redis_password", "given once, in the URL or here")
+        raise RedisAccessError("redis_password", "given once, in the URL or here")
     if access.user is not None and not (access.password or parts.password):
-        yield RedisAccessError("redis_password", "given with redis_user")
+        raise RedisAccessError("redis_password", "given with redis_user")
 
 
-def _tls_faults(access: RedisAccess) -> Iterator[RedisAccessError]:
+def _check_tls(access: RedisAccess) -> None:
     files = {
         "redis_ca_file": access.ca_file,
         "redis_certificate_file": access.certificate_file,
         "redis_key_file": access.key_file,
     }
     if not access.with_tls:
-        yield from (RedisAccessError(name, _ONLY_TLS) for name, path in files.items() if path is not None)
+        for name, path in files.items():
+            if path is not None:
+                raise RedisAccessError(name, _ONLY_TLS)
     if access.certificate_file is None and access.key_file is not None:
-        yield RedisAccessError("redis_certificate_file", "given with redis_key_file")
+        raise RedisAccessError("redis_certificate_file", "given with redis_key_file")
     if access.key_file is None and access.certificate_file is not None:
-        yield RedisAccessError("redis_key_file", "given with redis_certificate_file")
+        raise RedisAccessError("redis_key_file", "given with redis_certificate_file")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
         if access.ca_file is not None:
             context.load_verify_locations(access.ca_file)
-    except OSError:
-        yield RedisAccessError("redis_ca_file", "a readable file of PEM certificates")
+    except OSError as error:
+        raise RedisAccessError("redis_ca_file", "a readable file of PEM certificates") from error
     try:
         if access.certificate_file is not None and access.key_file is not None:
             # With no password given, OpenSSL would ask for a pass phrase at the terminal.
             context.load_cert_chain(access.certificate_file, access.key_file, password="")
-    except OSError:
-        yield RedisAccessError("redis_certificate_file", "a readable PEM certificate, and redis_key_file its key")
+    except OSError as error:
+        raise RedisAccessError(
+            "redis_certificate_file", "a readable PEM certificate, and redis_key_file its key"
+        ) from error
 
 
-def _sentinel_faults(access: RedisAccess) -> Iterator[RedisAccessError]:
+def _check_sentinels(access: RedisAccess) -> None:
     if access.sentinels:
         if _unix(access) or not all(map(address_of, access.sentinels)):
-            yield RedisAccessError("redis_sentinels", _ADDRESSES.format(port=26379))
+            raise RedisAccessError("redis_sentinels", _ADDRESSES.format(port=26379))
         if not access.sentinel_name:
-            yield RedisAccessError("redis_sentinel_name", "what the sentinels call the master, given with them")
+            raise RedisAccessError("redis_sentinel_name", "what the sentinels call the master, given with them")
         if access.sentinel_user and not access.sentinel_password:
-            yield RedisAccessError("redis_sentinel_password", "given with redis_sentinel_user")
+            raise RedisAccessError("redis_sentinel_password", "given with redis_sentinel_user")
         return
-    for name in ("sentinel_name", "sentinel_user", "sentinel_password"):
-        if getattr(access, name) is not None:
-            yield RedisAccessError(f"redis_{name}", "given only with redis_sentinels")
+    stated = {
+        "redis_sentinel_name": access.sentinel_name,
+        "redis_sentinel_user": access.sentinel_user,
+        "redis_sentinel_password": access.sentinel_password,
+    }
+    for name, text in stated.items():
+        if text is not None:
+            raise RedisAccessError(name, "given only with redis_sentinels")
 
 
-def _cluster_faults(access: RedisAccess) -> Iterator[RedisAccessError]:
+def _check_cluster(access: RedisAccess) -> None:
     if not access.cluster_nodes:
         return
     if _unix(access) or not all(map(address_of, access.cluster_nodes)):
-        yield RedisAccessError("redis_cluster_nodes", _ADDRESSES.format(port=6379))
+        raise RedisAccessError("redis_cluster_nodes", _ADDRESSES.format(port=6379))
     if access.sentinels:
-        yield RedisAccessError("redis_cluster_nodes", "given without redis_sentinels")
+        raise RedisAccessError("redis_cluster_nodes", "given without redis_sentinels")
     parts = urlsplit(access.url)
     if _database(parts):
-        yield RedisAccessError("redis_url", "without a database other than 0: a cluster has no other")
+        raise RedisAccessError("redis_url", "without a database other than 0: a cluster has no other")
 
 
 def _split(url: str) -> SplitResult | None:

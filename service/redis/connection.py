@@ -32,8 +32,7 @@ _NODE_SHARE: Final = 0.6
 class RedisUnavailable(Exception):  # noqa: N818 - it names a state, as `BackendUnavailable` does
     """Redis did not answer in time, or answered with an error. The text is the error's type only.
 
-    Attributes:
-        late: the caller's deadline passed before the timeout of this connection.
+    It is `late` if the caller's deadline passed before the timeout of this connection.
     """
 
     def __init__(self, reason: str, *, late: bool = False) -> None:
@@ -62,11 +61,7 @@ class Script:
 
 
 class RedisConnection:
-    """A bounded pool of connections to Redis, opened when they are needed.
-
-    Attributes:
-        client: sends commands, within `execute` only.
-    """
+    """A bounded pool of connections to Redis, opened when they are needed; its client is used within `execute` only."""
 
     def __init__(self, access: RedisAccess, *, connections: int, timeout: float, purpose: str) -> None:
         """Create the pool; nothing is sent yet.

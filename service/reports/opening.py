@@ -1,31 +1,30 @@
-"""Opens the configured report queue, for the service and for the operator's commands.
+"""Opens the configured report queue, for the service and for the operator's commands, and guards it for the service.
 
 The store connects at the first call, which raises if it is unavailable. A store is imported when it is opened.
 """
 
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 from service.redis.access import DEFAULT_REDIS, RedisAccess
-from service.reports.protocol import ReportQueue
+from service.reports.protocol import Reason, Recheck, Report, ReportQueue, ReportsUnavailable, Waiting
+from service.runtime.circuit_breaker import CircuitBreaker, CircuitOpen
+from service.runtime.store_waits import store_answer, timed_store_call
+from service.runtime.telemetry import NO_METRICS, Metrics
 
 DAY_SECONDS: Final = 86_400.0
 
 QueueKind = Literal["embedded", "redis"]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class QueueSettings:
-    """Where and how reports are stored.
+    """Where and how reports are stored: in a file of this machine, or in Redis under keys with a prefix.
 
-    Attributes:
-        kind: a file of this machine, or Redis.
-        path: the file, if the kind is "embedded".
-        redis: how Redis is reached, if the kind is "redis".
-        prefix: the prefix of keys in Redis.
-        window_seconds: how long a repetition of the same report appends nothing (Q5).
-        timeout: seconds that a call may take.
+    Within the window, a repetition of the same report appends nothing (Q5). A call may take `timeout` seconds.
     """
 
     kind: QueueKind = "embedded"
@@ -47,3 +46,61 @@ def open_queue(settings: QueueSettings) -> ReportQueue:
     from service.reports.sqlite import SqliteReports
 
     return SqliteReports(settings.path, window_seconds=settings.window_seconds, timeout=settings.timeout)
+
+
+class GuardedQueue:
+    """A queue behind a circuit breaker: if Redis hangs, reports are refused immediately, not after a time-out."""
+
+    def __init__(self, queue: ReportQueue, metrics: Metrics = NO_METRICS) -> None:
+        """Guard a queue; `close` closes it."""
+        self._queue = queue
+        self._metrics = metrics
+        self._circuit = CircuitBreaker("reports", (ReportsUnavailable,), metrics)
+        # The reason of the last failure.
+        self._reason = Reason.NO_ANSWER
+
+    async def append(self, report: Report) -> bool:
+        """Store a report and queue its re-check, atomically."""
+        return await self._call("append", lambda: self._queue.append(report))
+
+    async def claim(self, worker: str, count: int, idle_seconds: float) -> tuple[Recheck, ...]:
+        """Claim re-checks."""
+        return await self._call("claim", lambda: self._queue.claim(worker, count, idle_seconds))
+
+    async def acknowledge(self, worker: str, ids: Sequence[str]) -> tuple[str, ...]:
+        """Remove finished entries from the queue."""
+        return await self._call("acknowledge", lambda: self._queue.acknowledge(worker, ids))
+
+    async def waiting(self, count: int) -> Waiting:
+        """The state of the queue."""
+        return await self._call("waiting", lambda: self._queue.waiting(count))
+
+    def export(self) -> AsyncIterator[Report]:
+        """All reports ever stored; not guarded, as only operators export."""
+        return self._queue.export()
+
+    async def depth(self) -> int:
+        """How many re-checks are not acknowledged."""
+        return await self._call("depth", self._queue.depth)
+
+    async def check(self) -> None:
+        """Check that a report could be stored now."""
+        await self._call("check", self._queue.check)
+
+    async def close(self) -> None:
+        """Close the queue."""
+        await self._queue.close()
+
+    async def _call(self, operation: str, command: Callable[[], Awaitable[T]]) -> T:
+        try:
+            return await store_answer(self._circuit.call(lambda: self._measured(operation, command)))
+        except CircuitOpen:
+            text = "the queue failed recently and is not called again for a second"
+            raise ReportsUnavailable(text, self._reason) from None
+        except ReportsUnavailable as error:
+            self._reason = error.reason
+            raise
+
+    async def _measured(self, operation: str, command: Callable[[], Awaitable[T]]) -> T:
+        with timed_store_call(self._metrics, "reports", operation):
+            return await command()

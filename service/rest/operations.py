@@ -31,10 +31,14 @@ from service.http.messages import (
     problem_answer,
 )
 from service.limits.policy import Bucket
-from service.observability.exposition import encode_families, process_families, resource_families, scrape_gauge_families
-from service.observability.prometheus import PrometheusMetrics
-from service.operations.health import HealthProbe, Unavailable
-from service.operations.state import About, ops_state
+from service.observability.prometheus import (
+    PrometheusMetrics,
+    encode_families,
+    process_families,
+    resource_families,
+    scrape_gauge_families,
+)
+from service.operations import About, HealthProbe, Unavailable, ops_state
 from service.runtime.caller import Channel, Proxies, names_loopback
 
 STATE_PATH: Final = "/api/ops/state"

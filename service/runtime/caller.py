@@ -46,14 +46,9 @@ class Channel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The caller of one call.
+    """The caller of one call; trusted proxies report its address (Q3) and country (A5).
 
-    Attributes:
-        channel: the transport.
-        request_id: made by the service, never by the caller; in the log and in the answer (E5).
-        token: the text of the supplied token; hidden from `repr`.
-        address: the caller's address, as trusted proxies report it (Q3).
-        country: the caller's country, where a trusted proxy reports it (A5).
+    The service makes the request id, never the caller; it is in the log and in the answer (E5).
     """
 
     channel: Channel
@@ -72,13 +67,9 @@ class ForwardingHeader(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Proxies:
-    """The trusted proxies.
+    """The trusted proxies, and the headers in which they write the caller's address and country.
 
-    Attributes:
-        networks: their addresses; none by default.
-        unix: whether a peer on a Unix socket is one.
-        header: the header in which they write addresses.
-        country_header: the lower-case name of the header in which they write the caller's country; None for none.
+    `unix` says whether a peer on a Unix socket is one. The name of the country's header is in lower case.
     """
 
     networks: tuple[_Network, ...] = ()
@@ -105,12 +96,7 @@ def proxies(
     header: ForwardingHeader = ForwardingHeader.X_FORWARDED_FOR,
     country_header: str | None = None,
 ) -> Proxies:
-    """The trusted proxies of the settings.
-
-    Args:
-        trusted: addresses, networks as address/bits, or UNIX for peers on a Unix socket.
-        header: the header in which the proxies write addresses.
-        country_header: the name of the header with the country, in any case; None or blank for none.
+    """The trusted proxies of the settings: addresses, networks as address/bits, or UNIX for peers on a Unix socket.
 
     Raises:
         ValueError: an entry of `trusted` is invalid.
@@ -124,10 +110,7 @@ def proxies(
 def origin_of(peer: str | None, headers: _RawHeaders, trusted: Proxies) -> Origin:
     """The origin of a call; never raises.
 
-    Args:
-        peer: the address at the other end of the connection; None or blank for a Unix socket.
-        headers: the headers as received, with names in lower case.
-        trusted: the trusted proxies.
+    `peer` is the address at the other end, None or blank for a Unix socket; headers have names in lower case.
     """
     address = _address_of_peer(peer) if peer else None
     own = UNKNOWN if address is None else str(address)

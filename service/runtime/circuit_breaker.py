@@ -40,11 +40,8 @@ class CircuitBreaker:
     ) -> None:
         """Start with a closed circuit.
 
-        Args:
-            part: the part's name in the metrics.
-            failures: the exceptions that count as failures of the part.
-            metrics: count the changes of state.
-            clock: a monotonic clock, in seconds.
+        `part` is the name in the metrics, which count the changes of state. Only `failures` count as failures of the
+        part. `clock` gives monotonic seconds.
         """
         self._part = part
         self._failures = failures
@@ -72,10 +69,9 @@ class CircuitBreaker:
         return result
 
     def begin(self) -> bool:
-        """Start a call that is made without `call`; `end` must follow unless the call is cancelled.
+        """Start a call that is made without `call`, and return whether it is a probe.
 
-        Returns:
-            Whether the call is a probe.
+        `end` must follow unless the call is cancelled.
 
         Raises:
             CircuitOpen: the call is refused.
@@ -90,12 +86,7 @@ class CircuitBreaker:
         return True
 
     def end(self, *, probing: bool, failed: bool) -> None:
-        """End a call.
-
-        Args:
-            probing: what `begin` returned.
-            failed: whether the part failed; an error that is an answer does not count.
-        """
+        """End a call; `probing` is what `begin` returned. An error that is an answer is no failure."""
         if not probing:
             self._record(failed=failed)
         elif failed:

@@ -14,6 +14,8 @@ from typing import Final
 
 # The outcome of a request whose caller disconnected before the answer.
 LEFT: Final = "left"
+# Seconds that a whole answer may take, where no setting says otherwise.
+REQUEST_SECONDS: Final = 1.8
 _NO_SPAN: Final = nullcontext()
 
 
@@ -92,12 +94,7 @@ def current() -> RequestContext | None:
 
 
 def client_span(system: str, operation: str) -> AbstractContextManager[object]:
-    """A client span for a request to another system; no span where the current request is not traced.
-
-    Args:
-        system: `opensearch`, `tantivy`, `redis` or `sqlite`.
-        operation: the kind of request.
-    """
+    """A client span for a request to `opensearch`, `tantivy`, `redis` or `sqlite`, if the current request is traced."""
     request = _CURRENT.get()
     return _NO_SPAN if request is None or request.span is None else request.span(system, operation)
 

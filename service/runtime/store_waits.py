@@ -41,14 +41,10 @@ def store_wait_budget() -> float:
 
 
 async def wait_for_store(task: "asyncio.Future[Any]", seconds: float | None = None) -> bool:
-    """Wait until a store has answered; after 50 ms the request's slot at the gate is free for others meanwhile.
+    """Wait until a store has answered, for `seconds` at most; returns whether it has.
 
-    Args:
-        task: the call of the store; it is neither cancelled nor is its result read.
-        seconds: the longest wait; None without a bound.
-
-    Returns:
-        Whether the task has ended.
+    After 50 ms the request's slot at the gate is free for others meanwhile. The task is neither cancelled nor is its
+    result read.
     """
     began = time.monotonic()
     request = current()

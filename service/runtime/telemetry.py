@@ -6,10 +6,11 @@ V2). /metrics exports the metrics where they are collected.
 
 import logging
 import time
+from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final, TextIO, cast
 
 from service.runtime.request_context import LEFT, RequestContext
 
@@ -34,21 +35,16 @@ class Metrics:
     """Counters and timings. No method raises or waits; those of this class discard what is reported."""
 
     def answered(self, route: str, outcome: str, *seconds: float) -> None:
-        """Calls of one route were answered with one outcome.
+        """Calls of one route were answered with one outcome, each in so many seconds from its head to its answer's end.
 
-        Args:
-            route: a tool's name, `suggest`, `mcp` (a message that calls no tool), a probe's name, or `none`.
-            outcome: `ok`, the code of a problem, or `left` when the caller disconnected.
-            seconds: the time from the request's head to the end of the answer, for each call.
+        The route is a tool's name, `suggest`, `mcp` (a message that calls no tool), a probe's name, or `none`; the
+        outcome `ok`, the code of a problem, or `left` when the caller disconnected.
         """
 
     def engine_call(self, operation: str, outcome: str, seconds: float) -> None:
-        """A request to the search engine ended.
+        """A request to the search engine ended: `stamp`, `search`, `every` or `present`.
 
-        Args:
-            operation: `stamp`, `search`, `every` or `present`.
-            outcome: `ok`, `gone` (the generation was removed), `unavailable`, or `refused` by an open circuit.
-            seconds: until the answer.
+        The outcome is `ok`, `gone` (the generation was removed), `unavailable`, or `refused` by an open circuit.
         """
 
     def store_call(self, store: str, operation: str, outcome: str, seconds: float) -> None:
@@ -67,13 +63,7 @@ class Metrics:
         """The number of requests in flight changed."""
 
     def typeahead_fetched(self, outcome: str, size: int, seconds: float) -> None:
-        """A file of a typeahead was fetched, or could not be fetched.
-
-        Args:
-            outcome: `ok` or `unavailable`.
-            size: bytes of the file; 0 where it could not be fetched.
-            seconds: the duration.
-        """
+        """A file of `size` bytes was fetched (`ok`), or could not be (`unavailable`, of size 0)."""
 
     def typeahead_folder(self, files: int, size: int) -> None:
         """The folder for fetched typeaheads now holds `files` files of `size` bytes in total."""
@@ -120,16 +110,10 @@ class _SafeMetrics:
 
 @dataclass(slots=True)  # not frozen, which is slower to make: each suggest request makes one
 class CompletedCall:
-    """A completed call, as it is logged.
+    """A completed call, as it is logged; it began at monotonic seconds.
 
-    Attributes:
-        request_id: the request's id.
-        began: monotonic seconds.
-        status: the HTTP status; None without an answer, and over stdio.
-        outcome: `ok`, or the code of the problem that was the answer.
-        generation: the generation of the answer's data; None where it used none.
-        engine_calls: requests to the search engine.
-        engine_seconds: time spent waiting for them.
+    It has no status without an answer and over stdio, and no generation where it used none. The outcome is `ok`, or the
+    code of the problem that was the answer.
     """
 
     request_id: str
@@ -154,15 +138,18 @@ class CompletedCall:
         )
 
 
-def log_call(metrics: Metrics, request: RequestContext, *, channel: str, route: str, status: int | None = None) -> None:
-    """Count a call and write its line.
+class CallLineHandler(logging.StreamHandler[TextIO], ABC):
+    """Writes call lines directly: a record of the logging module costs several times as much."""
 
-    Args:
-        metrics: count the call.
-        request: the call's context; its `outcome` is set, and its `on_end` callbacks run.
-        channel: the transport.
-        route: the label of the route, if the call is of no tool.
-        status: the HTTP status; None without an answer, and over stdio.
+    @abstractmethod
+    def call_lines(self, level: int, name: str, lines: Iterable[dict[str, Any]]) -> None:
+        """Write the lines of a logger, and add its name, the level and the time to their fields."""
+
+
+def log_call(metrics: Metrics, request: RequestContext, *, channel: str, route: str, status: int | None = None) -> None:
+    """Count a call and write its line; sets the `outcome` of its context, and runs its `on_end` callbacks.
+
+    `route` is the label if the call is of no tool. There is no status without an answer and over stdio.
     """
     route = request.tool or route
     outcome = request.outcome = _outcome(request, status)
@@ -177,14 +164,7 @@ def log_call(metrics: Metrics, request: RequestContext, *, channel: str, route: 
 
 
 def log_calls(metrics: Metrics, calls: Sequence[CompletedCall], *, channel: str, route: str) -> None:
-    """Count calls of one route that were answered together, and write their lines.
-
-    Args:
-        metrics: count the calls.
-        calls: the calls in the order of their answers.
-        channel: the transport.
-        route: the label of the route.
-    """
+    """Count calls of one route that were answered together, and write their lines in that order."""
     now = time.monotonic()
     seconds_by_outcome: defaultdict[str, list[float]] = defaultdict(list)
     lines: list[dict[str, Any]] = []
@@ -218,10 +198,8 @@ def _line(call: CompletedCall, channel: str, route: str, seconds: float) -> dict
 
 def _write(level: int, lines: list[dict[str, Any]]) -> None:
     handlers = logging.root.handlers
-    write = getattr(handlers[0], "call_lines", None) if len(handlers) == 1 else None
-    if write is not None:
-        # Our handler writes such lines directly: a record of the logging module costs several times as much.
-        write(level, _LOG.name, lines)
+    if len(handlers) == 1 and isinstance(handler := handlers[0], CallLineHandler):
+        handler.call_lines(level, _LOG.name, lines)
         return
     for line in lines:
         event = line.pop("event")

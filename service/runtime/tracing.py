@@ -1,15 +1,22 @@
 """Traces: a server span for each call, and below it a client span for each request to an engine or a store.
 
 Spans hold names of tools and operations, and outcomes; never a query, a shop, a token, an address or the text of an
-exception.
+exception. They are sent over OTLP, where the settings switch that on. OpenTelemetry's own variables
+(OTEL_EXPORTER_OTLP_..., OTEL_TRACES_SAMPLER, OTEL_RESOURCE_ATTRIBUTES), which its library reads, set the destination,
+the credentials and the sampling.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 from opentelemetry import context as span_context
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
@@ -17,6 +24,7 @@ from service.runtime.request_context import RequestContext
 
 TraceHeaders = Callable[[], Mapping[str, Any]]
 
+_FLUSH_MS: Final = 2_000
 _PROPAGATOR: Final = TraceContextTextMapPropagator()
 _TRACE_CONTEXT: Final = ("traceparent", "tracestate")
 # Outcomes that are faults of the service; errors of the caller are not.
@@ -37,14 +45,8 @@ class CallTracer:
     def begin(self, request: RequestContext, name: str, headers: TraceHeaders, attributes: Mapping[str, str]) -> None:
         """Start the span of the current task's call, as a child of the caller's span if one was sent.
 
-        The span ends with the request, and gets its outcome.
-
-        Args:
-            request: the call's context.
-            name: the span's name: a method and a route, or a protocol's method and a tool.
-            headers: returns what was sent with the call, by lower-case name; only `traceparent` and `tracestate` are
-                used.
-            attributes: the span's attributes.
+        The span ends with the request, and gets its outcome. Its name is a method and a route, or a protocol's method
+        and a tool. `headers` returns what was sent with the call, by lower-case name.
         """
         sent = headers()
         texts = {key: sent[key] for key in _TRACE_CONTEXT if isinstance(sent.get(key), str)}
@@ -55,6 +57,43 @@ class CallTracer:
         request.on_end.append(partial(_end, span, request))
         # Never detached: each request has a task of its own, and each task a context of its own.
         span_context.attach(set_span_in_context(span))
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """The tracing of calls; both are None where nothing is traced."""
+
+    transport: CallTracer | None
+    provider: TracerProvider | None
+
+    def close(self) -> None:
+        """Send the remaining spans, for two seconds at most."""
+        if self.provider is not None:
+            self.provider.force_flush(_FLUSH_MS)
+            self.provider.shutdown()
+
+
+def open_traces(service: str, version: str, processor: SpanProcessor | None = None, *, sent: bool = False) -> Traces:
+    """Open the tracing of calls; OTEL_SERVICE_NAME takes precedence over the service's name.
+
+    The `processor` receives the spans; without one they are sent by OTLP over HTTP, if they are `sent` at all.
+    """
+    if processor is None:
+        if not sent:
+            return Traces(None, None)
+        # Its import takes 40 ms of each start.
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415 - see above
+
+        processor = BatchSpanProcessor(OTLPSpanExporter())
+    resource = Resource.create({"service.version": version}).merge(_service_name(service))
+    # Not the global provider: applications of one process would share it, and libraries would add spans to it.
+    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+    provider.add_span_processor(processor)
+    return Traces(CallTracer(provider.get_tracer(service, version)), provider)
+
+
+def _service_name(service: str) -> Resource:
+    return Resource({} if os.environ.get("OTEL_SERVICE_NAME") else {"service.name": service})
 
 
 def _end(span: Span, request: RequestContext) -> None:

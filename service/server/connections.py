@@ -40,12 +40,9 @@ _LOG: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ConnectionBounds:
-    """The bounds on the connections of one process.
+    """The bounds on the connections of one process, in total and of one address (IPv6: of one /64).
 
-    Attributes:
-        total: connections in total.
-        per_address: connections of one address (IPv6: of one /64).
-        trusted: proxies whose connections count in the total only.
+    Those of `trusted` proxies count in the total only.
     """
 
     total: int = DEFAULT_MAX_CONNECTIONS
@@ -101,12 +98,7 @@ class ConnectionTable:
     """The connections of one process."""
 
     def __init__(self, bounds: ConnectionBounds, clock: Callable[[], float] = time.monotonic) -> None:
-        """Start empty.
-
-        Args:
-            bounds: the bounds of this process.
-            clock: a monotonic clock, in seconds.
-        """
+        """Start empty; `clock` gives monotonic seconds."""
         self._bounds = bounds
         self._clock = clock
         self._open = 0
@@ -117,14 +109,9 @@ class ConnectionTable:
         self._pipelined_in_tick = 0
 
     def add(self, peer: str | None, close: Callable[[], object]) -> Connection | None:
-        """Add an idle connection; another one may be closed for it.
+        """Add an idle connection, for which another one may be closed; None if it must be refused.
 
-        Args:
-            peer: the address at the other end; None or blank for a Unix socket.
-            close: called if the connection is closed for another one.
-
-        Returns:
-            The entry; None if the connection must be refused.
+        `peer` is None or blank for a Unix socket. `close` is called if the connection is closed for another one.
         """
         address = self._address_of(peer)
         if address is not None and address.open >= self._bounds.per_address:
@@ -212,12 +199,7 @@ class ConnectionTable:
 
 
 class ServerConfig(Config):
-    """The server's configuration, which each worker has a copy of.
-
-    Attributes:
-        hsts_seconds: max-age of Strict-Transport-Security in the protocol's own refusals; 0 omits the header.
-        connections: the connections of the process.
-    """
+    """The server's configuration, which each worker has a copy of, with the connections of its process."""
 
     def __init__(
         self,
@@ -275,12 +257,7 @@ class CoalescingTransport:
     """
 
     def __init__(self, loop: AbstractEventLoop, transport: Transport) -> None:
-        """Start with an empty buffer.
-
-        Args:
-            loop: the event loop of the transport.
-            transport: receives the joined writes.
-        """
+        """Start with an empty buffer; `transport`, of this event loop, receives the joined writes."""
         self._loop = loop
         self._transport = transport
         self._buffer: list[bytes] = []

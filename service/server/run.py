@@ -6,11 +6,14 @@ skips the drain time.
 """
 
 import asyncio
+import ctypes
 import gc
 import json
 import os
 import signal
+import struct
 import sys
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from socket import SO_RCVBUF, SOL_SOCKET, socket
@@ -35,6 +38,11 @@ METRICS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
 
 _STARTUP_FAILURE: Final = 3
 _POLL_SECONDS: Final = 0.1
+# How long workers still accept what has connected, after nobody can connect any more.
+_LAST_SECONDS: Final = 0.4
+# Of Linux, for which Python has no name: the packets of a socket that a program admits.
+_SO_ATTACH_FILTER: Final = 26
+_ADMIT_NOTHING: Final = struct.pack("HBBI", 0x06, 0, 0, 0)
 # At most so much of a connection waits in the system, and is read at once.
 _READ_BYTES: Final = 64 * 1024
 # Dozens of waiting requests hold more live objects than the interpreter's own threshold of 700.
@@ -51,11 +59,7 @@ Things to try:
 
 
 def refuse_open_operations(settings: Settings) -> None:
-    """Refuse to expose operations endpoints without a key to other machines, unless the settings allow it.
-
-    Raises:
-        SettingsError: it names both settings that solve this.
-    """
+    """Raise SettingsError if other machines could use the operations endpoints without a key, unasked."""
     if settings.ops_key is not None or settings.open_operations or is_loopback(settings.host):
         return
     raise SettingsError(
@@ -96,7 +100,7 @@ def serve_with_workers(settings: Settings, *, hints: bool, as_json: bool = False
         # Before the first worker runs, so that early clients wait for it instead of being refused.
         listener.listen(config.backlog)
         _announce(listener, hints=hints, as_json=as_json)
-        supervisor = _Workers(config, sockets=[listener])
+        supervisor = _Workers(config, listener, settings.drain_seconds)
         supervisor.run()
     if any(process.exitcode == _STARTUP_FAILURE for process in supervisor.processes):
         sys.exit(_STARTUP_FAILURE)
@@ -117,12 +121,7 @@ def worker() -> FastAPI:
 
 
 def drained_on_sigterm(app: FastAPI, seconds: float) -> FastAPI:
-    """Let the application serve for some time after SIGTERM, but not ready.
-
-    Args:
-        app: the signal sets its `state.draining`.
-        seconds: until the server's own handler of the signal runs.
-    """
+    """Let the application serve, not ready, for so many seconds after SIGTERM; the signal sets its `state.draining`."""
     lifespan = app.router.lifespan_context
 
     @asynccontextmanager
@@ -165,7 +164,26 @@ def _draining(draining: asyncio.Event, seconds: float) -> Iterator[None]:
 
 
 class _Workers(Multiprocess):
-    """Workers that drain on SIGTERM; SIGINT and a second signal skip the drain time."""
+    """Workers that drain on SIGTERM; SIGINT and a second signal skip the drain time.
+
+    Workers share one listener. What waits there when the last of them ends would be reset, so nobody can connect any
+    more shortly before they stop accepting.
+    """
+
+    def __init__(self, config: uvicorn.Config, listener: socket, drain_seconds: float) -> None:
+        super().__init__(config, [listener])
+        self._listener = listener
+        self._drain_seconds = drain_seconds
+        self._closing_at = float("inf")
+
+    def terminate_all(self) -> None:
+        """Send SIGTERM to the workers."""
+        if self._drain_seconds < _LAST_SECONDS:
+            _ignore_new_connections(self._listener)
+            time.sleep(_LAST_SECONDS)
+        else:
+            self._closing_at = time.monotonic() + self._drain_seconds - _LAST_SECONDS
+        super().terminate_all()
 
     def handle_int(self) -> None:
         """Stop the workers, which get SIGTERM first, and then SIGINT so that they do not drain."""
@@ -175,6 +193,9 @@ class _Workers(Multiprocess):
     def join_all(self) -> None:
         """Wait for the workers; pass on as SIGINT what is signalled meanwhile."""
         while living := [worker for worker in self.processes if worker.process.is_alive()]:
+            if time.monotonic() >= self._closing_at:
+                self._closing_at = float("inf")
+                _ignore_new_connections(self._listener)
             if self.signal_queue:
                 self.signal_queue.clear()
                 for worker in living:
@@ -218,6 +239,17 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
         if sig == signal.SIGTERM:
             self._captured_signals.clear()
+
+
+def _ignore_new_connections(listener: socket) -> None:
+    """Let the system drop what asks for a connection; connections that are made already are accepted as before.
+
+    Callers that ask meanwhile ask again after a second, and are refused once the listener is closed. Other systems than
+    Linux go on connecting.
+    """
+    if sys.platform == "linux":
+        program = ctypes.create_string_buffer(_ADMIT_NOTHING)
+        listener.setsockopt(SOL_SOCKET, _SO_ATTACH_FILTER, struct.pack("HP", 1, ctypes.addressof(program)))
 
 
 def _accept_waiting(server: asyncio.Server) -> list[socket]:

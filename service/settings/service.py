@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, SecretStr
 
 from service.limits.policy import ANONYMOUS, DEFAULT_CLASS, WITH_TOKEN, QuotaClass
 from service.runtime.caller import ForwardingHeader
+from service.runtime.request_context import REQUEST_SECONDS
 from service.settings.stores import StoreSettings
 from shop_directory.build_stamp import is_commit, is_time
 from shop_directory.settings.locations import LocationSettings
@@ -59,7 +60,7 @@ class ServerSettings(EnvironmentSettings):
         8080, title="The port to listen on.", ge=0, le=65_535, description="a port from 0 (any free one) to 65535"
     )
     request_timeout: float = Field(
-        1.8,
+        REQUEST_SECONDS,
         title="How long a whole answer may take.",
         gt=0,
         le=60,

@@ -115,11 +115,7 @@ class StoreSettings(EnvironmentSettings):
 
     @property
     def queue_settings(self) -> QueueSettings:
-        """Where and how reports are stored.
-
-        Raises:
-            RedisAccessError: as for `redis_access`.
-        """
+        """Where and how reports are stored."""
         kind: QueueKind = self.reports
         return QueueSettings(
             kind=kind,

@@ -5,8 +5,6 @@ last line on standard error; standard output has only the answer.
 """
 
 import json
-import os
-import re
 from collections.abc import Mapping
 from contextvars import ContextVar
 from enum import IntEnum
@@ -49,15 +47,6 @@ MEANINGS: Final[Mapping[ExitCode, str]] = MappingProxyType(
     }
 )
 
-# `make run` sets this variable: the user typed variables of make instead of options.
-RUN_BY_MAKE: Final = "RUN_BY_MAKE"
-_MAKE_VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
-    {"--host": "HOST", "--port": "PORT", "--data-dir": "INDEX", "--catalogue": "CATALOGUE"}
-)
-
-# The options that `make run` takes in one variable.
-_BUILD_OPTIONS: Final = frozenset({"--allow-empty", "--allow-shrink", "--fresh-state", "--lenient", "--skip-invalid"})
-
 _as_json: ContextVar[bool] = ContextVar("problems_as_json", default=False)
 
 
@@ -70,7 +59,7 @@ def problems_as_json(*, asked: bool) -> bool:
 def problem(exit_code: ExitCode, message: str) -> str:
     """The output of a problem: its message, or with `--json` the object `{"error": {"code": ..., "message": ...}}`."""
     if not _as_json.get():
-        return _as_typed(message)
+        return message
     return json.dumps({"error": {"code": exit_code.name.lower(), "message": message}}, ensure_ascii=False)
 
 
@@ -78,25 +67,6 @@ def end_command(exit_code: ExitCode, message: str) -> NoReturn:
     """Print a problem on standard error and end the command."""
     typer.echo(problem(exit_code, message), err=True)
     raise typer.Exit(exit_code)
-
-
-def is_run_by_make() -> bool:
-    """Whether `make run` runs this command."""
-    return bool(os.environ.get(RUN_BY_MAKE))
-
-
-def _as_typed(message: str) -> str:
-    """The message; under `make run` with make's variables instead of options."""
-    if not is_run_by_make():
-        return message
-    return re.sub(r"--[a-z-]+", lambda match: _variable(match[0]), message)
-
-
-def _variable(option: str) -> str:
-    if option in _BUILD_OPTIONS:
-        return f"BUILD_ARGS={option}"
-    name = _MAKE_VARIABLES.get(option)
-    return option if name is None else f"{name}= ({option})"
 
 
 def _engines(incomplete: str) -> list[str]:

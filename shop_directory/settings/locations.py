@@ -22,11 +22,8 @@ _MAX_NAME: Final = 256
 class ClusterAccess:
     """Credentials of a client, and the certificates that it trusts.
 
-    Attributes:
-        user: the user name; None sends no credentials.
-        password: the user's password.
-        ca_file: certificates (PEM) of the trusted authorities; None trusts those of the machine.
-        verify: whether certificates and host names of nodes are verified.
+    Without a user no credentials are sent; without `ca_file` (PEM) the authorities of the machine are trusted. `verify`
+    says whether certificates and host names of nodes are verified.
     """
 
     user: str | None = None

@@ -20,7 +20,7 @@ from service.errors import (
 )
 from service.http.compression import accepts_gzip, compressed
 from service.http.messages import Answer, Endpoint, json_answer
-from service.operations.state import ops_state_components
+from service.operations import ops_state_components
 from service.rest.openapi.examples import recorded, with_examples
 from service.rest.openapi.inputs import input_schema
 from service.rest.openapi.links import links

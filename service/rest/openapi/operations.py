@@ -11,7 +11,7 @@ from service.errors import (
     QuotaExceededError,
     ServiceError,
 )
-from service.operations.state import SCHEMA_ID
+from service.operations import SCHEMA_ID
 from service.rest.openapi.parts import headers, problems
 
 Schema = dict[str, Any]

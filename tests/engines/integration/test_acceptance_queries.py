@@ -17,18 +17,12 @@ from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.embedded import generation_directory
 from index_mappings.generations import Stamp, index_name
 from indexer.commands.parts import SAMPLE
-from indexer.jobs.acceptance import AcceptanceFailedError, check_acceptance, read_acceptance
+from indexer.jobs.build import AcceptanceFailedError
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import Sink
-from service.acceptance import GenerationAnswers, open_answers
-from shop_directory.acceptance import (
-    AcceptanceFailure,
-    AcceptanceQuery,
-    EmbeddedLocation,
-    IndexLocation,
-    OpenSearchLocation,
-)
+from shop_directory.acceptance import AcceptanceFailure, LocatedQuery, acceptance_check, failures_of, read_acceptance
+from shop_directory.settings.locations import LocationSettings
 from tests.engines.conftest import Engine
 from tests.engines.integration.generations import Documents, projected, publish, sealed
 from tests.support.catalogues import build_into, shop
@@ -43,7 +37,7 @@ class Built:
     """Where an unpublished generation is written."""
 
     sink: Sink
-    location: IndexLocation
+    index: LocationSettings
     stamp: Stamp
 
 
@@ -68,18 +62,18 @@ def built(engine: Engine, documents: Documents) -> Built:
 
 
 def _built(engine: Engine, documents: Documents) -> Built:
-    given = engine.settings
-    location: IndexLocation = EmbeddedLocation(given.data_dir)
-    if given.engine == "opensearch":
-        location = OpenSearchLocation(given.opensearch_urls, given.index_prefix)
     publish(engine.sink, Documents(dict.fromkeys(documents.by_kind, ())))
-    return Built(engine.sink, location, sealed(engine.sink, documents)[0])
+    return Built(engine.sink, engine.settings, sealed(engine.sink, documents)[0])
 
 
-def _read(directory: Path, *lines: Mapping[str, Any]) -> tuple[AcceptanceQuery, ...]:
+def _written(directory: Path, *lines: Mapping[str, Any]) -> Path:
     path = directory / "golden.ndjson"
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
-    return read_acceptance(path)
+    return path
+
+
+def _read(directory: Path, *lines: Mapping[str, Any]) -> tuple[LocatedQuery, ...]:
+    return read_acceptance(_written(directory, *lines))
 
 
 def _find(query: str, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
@@ -103,15 +97,14 @@ def test_queries_that_the_new_generation_answers_as_expected_pass(built: Built, 
         _suggest("candel", country="JP", expect=["candle.internal"], absent=["lamp"]),
         _suggest("", expect=["lamp"], within=1),
     )
-    assert open_answers(built.location, built.stamp).ask(queries) == ()
-    check_acceptance(queries, open_answers(built.location, built.stamp))
+    assert failures_of(queries, built.index, built.stamp) == ()
     live = built.sink.live()
     assert live is not None
     assert live.generation != built.stamp.generation
 
 
 def test_each_difference_from_an_expectation_is_reported_by_line_and_field(built: Built, tmp_path: Path) -> None:
-    queries = _read(
+    path = _written(
         tmp_path,
         _find("lamp", expect=["lamp", "lampion"], within=2),
         _find("lamp", expect=["lampion"], within=1),
@@ -130,9 +123,10 @@ def test_each_difference_from_an_expectation_is_reported_by_line_and_field(built
         AcceptanceFailure("golden.ndjson:6", "expect.0 is not among the first 8"),
         AcceptanceFailure("golden.ndjson:6", "absent.0 is in place 1"),
     )
-    with pytest.raises(AcceptanceFailedError, match=r"^5 of 6 acceptance queries failed: golden\.ndjson:2: ") as raised:
-        check_acceptance(queries, open_answers(built.location, built.stamp))
-    assert raised.value.failures == failures
+    with pytest.raises(AcceptanceFailedError) as raised:
+        acceptance_check(path, built.index, None)(built.stamp)
+    named = "; ".join(f"{failure.location}: {failure.reason}" for failure in failures)
+    assert str(raised.value) == f"5 of 6 acceptance queries failed: {named}"
 
 
 @pytest.mark.rule("V1.silent", "V2")
@@ -142,14 +136,14 @@ def test_an_expected_shop_under_review_fails_as_an_unknown_one_and_is_named_nowh
     caplog.set_level(logging.DEBUG)
     messages = []
     for name in ("quillomere", "qqxxqqxxqq"):
-        queries = _read(
+        path = _written(
             tmp_path,
             _find(name, expect=[name], minimum_total=1),
             _suggest(name, expect=[f"{name}.internal"]),
             _find("lamp", expect=["lamp", name]),
         )
         with pytest.raises(AcceptanceFailedError) as raised:
-            check_acceptance(queries, open_answers(built.location, built.stamp))
+            acceptance_check(path, built.index, None)(built.stamp)
         messages.append(str(raised.value))
     assert messages[0] == (
         "3 of 3 acceptance queries failed: golden.ndjson:1: expect.0 is not among the first 50;"
@@ -175,7 +169,7 @@ def test_absent_and_expect_count_to_the_end_of_their_page_and_no_further(tmp_pat
         _suggest("lamp", expect=["s009"], absent=["s008"]),
         _suggest("lamp", expect=["s020"], within=20, absent=["s009"]),
     )
-    assert open_answers(EmbeddedLocation(tmp_path / "index"), stamp).ask(queries) == (
+    assert failures_of(queries, LocationSettings(data_dir=tmp_path / "index"), stamp) == (
         AcceptanceFailure("golden.ndjson:2", "expect.0 is not among the first 50"),
         AcceptanceFailure("golden.ndjson:2", "absent.0 is in place 50"),
         AcceptanceFailure("golden.ndjson:4", "expect.0 is not among the first 100"),
@@ -184,16 +178,28 @@ def test_absent_and_expect_count_to_the_end_of_their_page_and_no_further(tmp_pat
     )
 
 
+def test_twenty_failures_are_named_and_the_others_counted(
+    embedded_engine: Engine, documents: Documents, tmp_path: Path
+) -> None:
+    built = _built(embedded_engine, documents)
+    path = _written(tmp_path, *[_find("lamp", absent=["lamp"])] * 23, *[_find("lamp", expect=["lamp"])] * 7)
+    with pytest.raises(
+        AcceptanceFailedError, match=r"^23 of 30 acceptance queries failed: golden\.ndjson:1: .*; and 3 more$"
+    ) as error:
+        acceptance_check(path, built.index, None)(built.stamp)
+    assert str(error.value).count("absent.0") == 20
+
+
 def test_a_generation_of_which_the_shops_are_gone_is_an_error_and_passes_nothing(built: Built, tmp_path: Path) -> None:
-    if isinstance(built.location, EmbeddedLocation):
-        shutil.rmtree(generation_directory(built.location.root, built.stamp.generation))
+    if built.index.engine == "embedded":
+        shutil.rmtree(generation_directory(built.index.data_dir, built.stamp.generation))
     else:
-        with OpenSearch(list(built.location.urls)) as client:
-            client.indices.delete(index=index_name(built.location.prefix, "shops", built.stamp.generation))
+        with OpenSearch(list(built.index.opensearch_urls)) as client:
+            client.indices.delete(index=index_name(built.index.index_prefix, "shops", built.stamp.generation))
     # Every one of them would pass on an empty answer.
     queries = _read(tmp_path, _find(HIDDEN, absent=["quillomere"]), _suggest("lamp", absent=["candle"]))
     with pytest.raises(SinkError, match=r"^the acceptance queries were not answered: .* no longer there$") as raised:
-        check_acceptance(queries, GenerationAnswers(built.location, built.stamp, patience=0.5))
+        failures_of(queries, built.index, built.stamp, patience=0.5)
     assert not isinstance(raised.value, AcceptanceFailedError)
 
 
@@ -202,16 +208,15 @@ def test_a_failing_engine_is_asked_again_until_the_retry_limit(
     opensearch_engine: Engine, documents: Documents, tmp_path: Path
 ) -> None:
     opensearch = _built(opensearch_engine, documents)
-    assert isinstance(opensearch.location, OpenSearchLocation)
-    index = index_name(opensearch.location.prefix, "shops", opensearch.stamp.generation)
+    index = index_name(opensearch.index.index_prefix, "shops", opensearch.stamp.generation)
     queries = _read(tmp_path, _find(HIDDEN, absent=["quillomere"]))
-    with OpenSearch(list(opensearch.location.urls)) as client:
+    with OpenSearch(list(opensearch.index.opensearch_urls)) as client:
         client.indices.close(index=index)
         with pytest.raises(SinkError, match=r"were not answered: a search in .* failed"):
-            check_acceptance(queries, GenerationAnswers(opensearch.location, opensearch.stamp, patience=0.5))
+            failures_of(queries, opensearch.index, opensearch.stamp, patience=0.5)
         mended = Timer(1.0, client.indices.open, kwargs={"index": index})
         mended.start()
-        check_acceptance(queries, open_answers(opensearch.location, opensearch.stamp))
+        assert failures_of(queries, opensearch.index, opensearch.stamp) == ()
         assert mended.finished.is_set()
         mended.join()
 
@@ -221,10 +226,11 @@ def test_an_unavailable_cluster_is_an_error(
 ) -> None:
     # Each attempt is itself made of attempts.
     monkeypatch.setattr("service.search.typeahead.fetching._RETRY_SECONDS", 0.5)
-    stamp, unavailable = _built(embedded_engine, documents).stamp, OpenSearchLocation(("http://127.0.0.1:9",), "nobody")
+    stamp = _built(embedded_engine, documents).stamp
+    unavailable = LocationSettings(engine="opensearch", opensearch_urls=("http://127.0.0.1:9",), index_prefix="nobody")
     queries = _read(tmp_path, _find(HIDDEN, absent=["quillomere"]))
     with pytest.raises(SinkError, match="the search engine does not answer while its files are fetched"):
-        check_acceptance(queries, GenerationAnswers(unavailable, stamp, patience=0.5))
+        failures_of(queries, unavailable, stamp, patience=0.5)
 
 
 @pytest.mark.rule("G4.schema")
@@ -235,7 +241,7 @@ def test_a_generation_of_another_schema_version_is_not_asked(
     other = replace(embedded.stamp, schema_version=SCHEMA_VERSION + 1)
     queries = _read(tmp_path, _find("lamp", expect=["lamp"]))
     with pytest.raises(SinkError, match=f"it has schema version {SCHEMA_VERSION + 1}, the service reads"):
-        check_acceptance(queries, open_answers(embedded.location, other))
+        failures_of(queries, embedded.index, other)
 
 
 def test_the_example_of_the_page_holds_for_the_sample_catalogue(tmp_path: Path) -> None:
@@ -245,4 +251,4 @@ def test_the_example_of_the_page_holds_for_the_sample_catalogue(tmp_path: Path) 
     stamp = build_into(EmbeddedSink(tmp_path / "index"), SAMPLE).stamp
     queries = read_acceptance(path)
     assert len(queries) == 6
-    assert open_answers(EmbeddedLocation(tmp_path / "index"), stamp).ask(queries) == ()
+    assert failures_of(queries, LocationSettings(data_dir=tmp_path / "index"), stamp) == ()

@@ -1,4 +1,4 @@
-"""`make run`: a line for each step, a second start that builds nothing, and errors in its own variables."""
+"""`make run`: a line for each step, a second start that builds nothing, and how to pass an option on."""
 
 import os
 import re
@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from indexer.commands.parts import SAMPLE
-from shop_directory.settings.commands import RUN_BY_MAKE
 from tests.support.catalogues import shop, write_catalogue
 from tests.support.real.sources import REPOSITORY
 
@@ -88,7 +87,8 @@ def test_neither_the_sample_nor_a_smaller_catalogue_replaces_what_is_served_unas
     assert refused.returncode != 0
     assert (
         "Nothing was published: 1 of 300 public shops remain, and at most 20% may be lost: check the catalogue, give"
-        " another one an index of its own, or allow the loss by BUILD_ARGS=--allow-shrink.\n"
+        " another one an index of its own, or allow the loss by --allow-shrink.\n"
+        "make run takes --catalogue as CATALOGUE=, --data-dir as INDEX=, others in BUILD_ARGS=\n"
     ) in refused.stderr
     assert "Serving mine.ndjson from var/index ...\n" in started(
         checkout, "CATALOGUE=mine.ndjson", "BUILD_ARGS=--allow-shrink"
@@ -107,22 +107,6 @@ def test_no_command_of_the_repository_lets_shops_be_lost_or_forgets_changes_unas
     assert ("Makefile" in run, "docker-compose.yml" in run, passing) == (True, True, set())
 
 
-@pytest.mark.parametrize(
-    ("variable", "said"),
-    [
-        ("CATALOGUE=nowhere", "there is no catalogue at nowhere, which CATALOGUE= (--catalogue) names: "),
-        ("PORT=99999", "PORT= (--port) is wrong: it must be a port from 0 (any free one) to 65535."),
-        ("PORT=http", "Invalid value for 'PORT= (--port)': "),
-    ],
-)
-def test_an_error_names_the_variable_of_make_that_was_typed(checkout: Path, variable: str, said: str) -> None:
-    done = subprocess.run(
-        ["make", "run", variable], cwd=checkout, env=environment(), capture_output=True, text=True, check=False
-    )
-    assert done.returncode != 0
-    assert said in done.stderr
-
-
 def test_the_steps_of_the_installation_are_a_line_each(checkout: Path) -> None:
     shutil.rmtree(checkout / ".venv")
     done = subprocess.run(["make", "--dry-run", "run"], cwd=checkout, capture_output=True, text=True, check=True)
@@ -135,10 +119,3 @@ def test_the_steps_of_the_installation_are_a_line_each(checkout: Path) -> None:
         "Indexing the sample catalogue into var/sample, unless nothing has changed ...",
         "Serving the sample catalogue from var/sample ...",
     ]
-
-
-def test_the_makefile_says_to_the_program_that_make_runs_it() -> None:
-    commands = [line for line in (REPOSITORY / "Makefile").read_text().splitlines() if "/shop-directory " in line]
-    run = [line for line in commands if " index build " in line]
-    assert run
-    assert all(f"{RUN_BY_MAKE}=1" in line for line in run)

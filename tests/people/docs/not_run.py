@@ -82,7 +82,7 @@ NOT_RUN: Final = (
         "docs/acceptance-queries.md",
         "2 of 6 acceptance queries failed",
         "what a failure says",
-        "tests/unit/indexer/jobs/test_acceptance.py",
+        "tests/engines/integration/test_acceptance_queries.py",
     ),
 )
 

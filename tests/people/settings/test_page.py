@@ -4,8 +4,7 @@ import re
 from itertools import chain
 from typing import Final
 
-from shop_directory.settings.reading import installed_sides, known_variables
-from shop_directory.settings.showing import settings_page
+from shop_directory.settings.reading import installed_sides, known_variables, settings_page
 from tests.support.real.sources import REPOSITORY
 
 PAGE: Final = (REPOSITORY / "docs" / "settings.md").read_text(encoding="utf-8")

@@ -10,6 +10,7 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
@@ -158,6 +159,35 @@ def test_no_request_is_cut_when_a_service_of_several_workers_is_stopped_under_lo
         assert service.wrong_lines() == []
     stored = stored_codes(QueueSettings(kind="redis", redis=RedisAccess(redis_url), prefix=prefix, timeout=10.0))
     assert_nothing_was_lost(result, stored, questions)
+
+
+@pytest.mark.redis
+@pytest.mark.rule("O1")
+def test_callers_that_connect_until_all_workers_have_ended_are_answered_or_refused_and_never_reset(
+    embedded: Location, tmp_path: Path, redis_url: str
+) -> None:
+    settings = {**embedded.settings(), **in_redis(redis_url, f"late-{time.monotonic_ns()}"), "DRAIN_SECONDS": "0.5"}
+    with serving(tmp_path / "service", settings, options=("--workers", "2")) as service:
+        with ThreadPoolExecutor(CLIENTS) as callers:
+            answered = [callers.submit(answered_until_refused, service.port) for _ in range(CLIENTS)]
+            time.sleep(1.0)
+            service.signal(signal.SIGTERM)
+        assert service.ended() == 0
+    assert sum(caller.result() for caller in answered) > 10 * CLIENTS
+
+
+def answered_until_refused(port: int) -> int:
+    """Connect for one request after another until nobody listens; returns how many were answered."""
+    answered = 0
+    while True:
+        try:
+            caller = socket.create_connection(("127.0.0.1", port), timeout=END_S)
+        except ConnectionRefusedError:
+            return answered
+        with caller:
+            caller.sendall(b"GET /health HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
+            assert caller.makefile("rb").read().startswith(b"HTTP/1.1 200 ")
+        answered += 1
 
 
 @pytest.mark.redis

@@ -49,6 +49,21 @@ async def test_a_clock_that_was_set_back_forgets_nothing_early(redis_url: str) -
     assert (back.allowed, back.remaining) == (True, 0)
 
 
+@pytest.mark.parametrize("hours", [1, -1])
+async def test_a_clock_that_jumps_by_an_hour_refuses_nobody_for_longer_than_a_window(
+    redis_url: str, hours: int
+) -> None:
+    clock = HandClock()
+    limiter = RedisLimiter(RedisAccess(redis_url), f"test-jump-{hours}", timeout=5, clock=clock)
+    full = [(await limiter.hit("k", READS, 10)).allowed, (await limiter.hit("k", READS)).allowed]
+    clock.pass_seconds(hours * 3600)
+    jumped = await limiter.hit("k", READS, 10)
+    refused = await limiter.hit("k", READS)
+    await limiter.close()
+    assert (full, jumped.allowed) == ([True, False], True)
+    assert (refused.allowed, refused.retry_after) == (False, 60)
+
+
 @pytest.mark.rule("Q4")
 async def test_with_no_memory_left_a_key_with_something_to_forget_is_refused_like_any_other(
     redis_program: str, tmp_path: Path

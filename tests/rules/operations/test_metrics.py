@@ -13,10 +13,8 @@ from typing import Final
 import pytest
 
 from index_mappings.operations import FollowerStatus, Operations
-from service.observability.exposition import scrape_gauge_families
-from service.observability.prometheus import PrometheusMetrics
-from service.operations.health import HealthSnapshot, Unavailable
-from service.operations.state import ServiceState
+from service.observability.prometheus import PrometheusMetrics, scrape_gauge_families
+from service.operations import HealthSnapshot, ServiceState, Unavailable
 from service.runtime.telemetry import safe_metrics
 from service.search.protocol import Generations
 from tests.rules.operations.expositions import families_of, names_of, openmetrics_of, samples_of
@@ -40,7 +38,7 @@ print("counted", flush=True)
 sys.stdin.read()
 """
 ASKING: Final = """
-from service.observability.exposition import encode_families
+from service.observability.prometheus import encode_families
 from service.observability.prometheus import PrometheusMetrics
 print(encode_families(PrometheusMetrics().families(), None)[0].decode())
 """

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 
 from index_mappings.documents import SCHEMA_VERSION
 from indexer.sinks.opensearch.sink import OpenSearchSink
-from service.operations.state import OpsState, ops_state_schema
+from service.operations import OpsState, ops_state_schema
 from service.reports.opening import QueueSettings, open_queue
 from service.reports.protocol import Report
 from tests.rules.operations.worlds import ACCOUNTS, BUILT_AT, COMMIT, serving, world

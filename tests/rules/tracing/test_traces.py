@@ -17,8 +17,8 @@ from opentelemetry.trace import SpanKind
 from service.app import create_app
 from service.mcp_server.server import build_server
 from service.mcp_server.stdio import call_over_stdio
-from service.observability.traces import open_traces
 from service.parts import open_parts
+from service.runtime.tracing import open_traces
 from service.settings.service import Settings
 from tests.support.rpc import Era, call, request
 from tests.support.served import get, post, served

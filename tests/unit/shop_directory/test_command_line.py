@@ -100,12 +100,12 @@ def test_a_wrong_option_is_named_as_it_was_typed(command_line: typer.Typer, comm
     assert (result.exit_code, result.output) == (2, "--engine is wrong: it must be embedded or opensearch.\n")
 
 
-def test_a_port_in_use_is_said_in_a_sentence_with_the_way_to_another_one_by_make(tmp_path: Path) -> None:
+def test_a_port_in_use_is_said_in_a_sentence_with_the_way_to_another_one(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         ended = subprocess.run(
             [sys.executable, "-m", "service", "serve", "--port", str(port), "--data-dir", str(tmp_path)],
-            env={**os.environ, "PYTHONPATH": str(REPOSITORY), "RUN_BY_MAKE": "1"},
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
             cwd=tmp_path,
             capture_output=True,
             text=True,
@@ -115,7 +115,7 @@ def test_a_port_in_use_is_said_in_a_sentence_with_the_way_to_another_one_by_make
     assert (ended.returncode, ended.stdout) == (3, "")
     assert ended.stderr.splitlines()[-1] == (
         f"Nothing is served at 127.0.0.1 port {port}: another program listens there. Choose another port by "
-        "PORT= (--port); 0 takes a free one."
+        "--port; 0 takes a free one."
     )
 
 

@@ -1,4 +1,7 @@
-"""The answer to GET /api/ops/state: its models, and how they are filled from a health snapshot, without I/O.
+"""The state of the service for operators: how its parts are asked, and the answer to GET /api/ops/state.
+
+An unavailable part gives a reason instead of its state, in bounded time. Nothing is raised while parts are asked, as
+operators need the state of the other parts most when one is broken.
 
 The documented JSON Schema is derived from the models. A part that is unavailable says so, with a reason, and an unknown
 value is null, never an empty list or 0 (A13). An age is never below zero, even where two clocks disagree. Of the
@@ -6,13 +9,15 @@ settings only numbers, switches and choices are shown: texts, addresses, paths a
 so that a setting added later can't leak by mistake.
 """
 
-from collections.abc import Mapping
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import Enum
 from math import isfinite
-from typing import Annotated, Any, Final, Literal, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 from pydantic_core import to_jsonable_python
@@ -20,12 +25,16 @@ from pydantic_core import to_jsonable_python
 from index_mappings.generations import Stamp
 from index_mappings.operations import FollowerStatus, Operations, ResourceAccount
 from service.limits.policy import QuotaClass
-from service.operations.health import HealthSnapshot, Reason, Unavailable
-from service.reports.protocol import RECHECK_GROUP, Waiting
-from service.search.protocol import Generations
+from service.reports.protocol import RECHECK_GROUP, ReportQueue, ReportsUnavailable, Waiting
+from service.search.failures import BackendUnavailable, NothingPublished
+from service.search.protocol import Generations, SearchBackend
 
 SCHEMA_ID: Final = "urn:shop-directory:schema:ops-state"
 
+Reason = Literal[
+    "engine_unavailable", "nothing_published", "queue_unavailable", "timed_out", "not_reported", "fault"
+]  # fmt: skip
+T = TypeVar("T")
 Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 Seconds = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=0)]
@@ -33,6 +42,60 @@ FlagValue = bool | int | float | str | None | dict[str, Count] | dict[str, dict[
 _NUMBERS: Final = (bool, int, float)
 # It does not change how the service behaves.
 _NO_FLAGS: Final = frozenset({"port"})
+_LOG: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """Why the state of a part is unknown."""
+
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class HealthSnapshot:
+    """The generations that the search engine holds, and the state of the re-check queue."""
+
+    generations: Generations | Unavailable
+    queue: Waiting | Unavailable
+
+
+class HealthProbe:
+    """Asks the parts for their state."""
+
+    def __init__(self, search: SearchBackend, reports: ReportQueue, timeout: float) -> None:
+        """Probe these parts, which the caller closes.
+
+        A part that has not answered after `timeout` seconds is unavailable.
+        """
+        self._search = search
+        self._reports = reports
+        self._timeout = timeout
+
+    async def snapshot(self) -> HealthSnapshot:
+        """Ask all parts, concurrently."""
+        generations, queue = await asyncio.gather(self.generations(), self._ask(lambda: self._reports.waiting(1)))
+        return HealthSnapshot(generations, queue)
+
+    async def generations(self) -> Generations | Unavailable:
+        """Ask the search engine alone."""
+        return await self._ask(lambda: self._search.generations())  # noqa: PLW0108 - looked up where faults are caught
+
+    async def _ask(self, call: Callable[[], Awaitable[T]]) -> T | Unavailable:
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await call()
+        except NothingPublished:
+            return Unavailable("nothing_published")
+        except BackendUnavailable:
+            return Unavailable("engine_unavailable")
+        except ReportsUnavailable:
+            return Unavailable("queue_unavailable")
+        except TimeoutError:
+            return Unavailable("timed_out")
+        except Exception:  # noqa: BLE001 - one broken part must not hide the others
+            _LOG.exception("the state of a part could not be read")
+            return Unavailable("fault")
 
 
 class _Model(BaseModel):

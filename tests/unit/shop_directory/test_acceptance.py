@@ -1,37 +1,22 @@
-"""Acceptance queries on the write side: the file, what is wrong with it, and what becomes of the answers."""
+"""Acceptance queries: the file, and what is wrong with it."""
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from indexer.jobs.acceptance import (
+from indexer.records.problems import LISTED, CatalogueError
+from service.suggest.query import MAX_Q
+from service.tools.fields import MAX_QUERY, MAX_QUERY_WORDS
+from shop_directory.acceptance import (
     MAX_BYTES,
     MAX_QUERIES,
-    AcceptanceFailedError,
     AcceptanceFileError,
-    check_acceptance,
-    installed_answers,
-    read_acceptance,
-)
-from indexer.records.problems import LISTED, CatalogueError
-from indexer.sinks.failures import SinkError
-from service.acceptance import open_answers
-from service.suggest.query import DEFAULT_SUGGESTIONS, MAX_Q, MAX_SUGGESTIONS
-from service.tools.fields import MAX_LIMIT, MAX_QUERY, MAX_QUERY_WORDS
-from service.tools.find_shop import FindShopRequest
-from shop_directory.acceptance import (
-    FIRST_PAGE,
-    LARGEST_PAGE,
-    MAX_FIND_QUERY,
-    MAX_FIND_WORDS,
-    MAX_SUGGEST_QUERY,
-    AcceptanceFailure,
     AcceptanceQuery,
-    AcceptanceTool,
+    LocatedQuery,
+    read_acceptance,
 )
 
 FIND: Final = {"tool": "find_shop", "query": "lamp", "expect": ["lamp"]}
@@ -56,21 +41,6 @@ def written(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """Answers of which is known what they do not hold."""
-
-    failures: tuple[AcceptanceFailure, ...]
-
-    def ask(self, queries: Sequence[AcceptanceQuery]) -> tuple[AcceptanceFailure, ...]:
-        asked = {query.location for query in queries}
-        return tuple(failure for failure in self.failures if failure.location in asked)
-
-
-def _query(location: str) -> AcceptanceQuery:
-    return AcceptanceQuery(location, AcceptanceTool.FIND_SHOP, "lamp", None, None, ("lamp",), 50, (), None)
-
-
 def test_a_query_is_read_with_its_location_and_shops_as_callers_may_name_them(written: Callable[..., Path]) -> None:
     path = written(
         b"\xef\xbb\xbf",
@@ -90,48 +60,40 @@ def test_a_query_is_read_with_its_location_and_shops_as_callers_may_name_them(wr
         b"",
     )
     assert read_acceptance(path) == (
-        AcceptanceQuery(
-            location="golden.ndjson:2",
-            tool=AcceptanceTool.FIND_SHOP,
-            query="lamp's",
-            country="XK",
-            category="light",
-            expect=("lamp_1", "xn--lmp-qla.internal", "lamp.internal"),
-            within=100,
-            absent=("candle.internal",),
-            minimum_total=3,
+        LocatedQuery(
+            "golden.ndjson:2",
+            AcceptanceQuery(
+                tool="find_shop",
+                query="lamp's",
+                country="XK",
+                category="light",
+                expect=("lamp_1", "xn--lmp-qla.internal", "lamp.internal"),
+                within=100,
+                absent=("candle.internal",),
+                minimum_total=3,
+            ),
         ),
-        AcceptanceQuery("golden.ndjson:4", AcceptanceTool.SUGGEST, "", None, None, (), 8, ("candle",), None),
-        AcceptanceQuery("golden.ndjson:5", AcceptanceTool.FIND_SHOP, "", None, None, (), 50, (), 1),
+        LocatedQuery("golden.ndjson:4", AcceptanceQuery(tool="suggest", query="", absent=("candle",))),
+        LocatedQuery("golden.ndjson:5", AcceptanceQuery(tool="find_shop", query="", minimum_total=1)),
     )
 
 
 @pytest.mark.rule("M8", "M9")
-def test_the_bounds_of_the_file_are_those_of_callers() -> None:
-    assert (MAX_FIND_QUERY, MAX_FIND_WORDS, MAX_SUGGEST_QUERY) == (MAX_QUERY, MAX_QUERY_WORDS, MAX_Q)
-    first = (FindShopRequest.model_fields["limit"].default, DEFAULT_SUGGESTIONS)
-    assert (FIRST_PAGE[AcceptanceTool.FIND_SHOP], FIRST_PAGE[AcceptanceTool.SUGGEST]) == first
-    assert (LARGEST_PAGE[AcceptanceTool.FIND_SHOP], LARGEST_PAGE[AcceptanceTool.SUGGEST]) == (
-        MAX_LIMIT,
-        MAX_SUGGESTIONS,
-    )
-
-
 @pytest.mark.parametrize(
     "line",
     [
-        {**FIND, "query": "l" * MAX_FIND_QUERY},
-        {**FIND, "query": "a b " * (MAX_FIND_WORDS // 2)},
+        {**FIND, "query": "l" * MAX_QUERY},
+        {**FIND, "query": "a b " * (MAX_QUERY_WORDS // 2)},
         {**FIND, "within": 1},
-        {**SUGGEST, "query": "l" * MAX_SUGGEST_QUERY},
-        {**SUGGEST, "query": "a b " * MAX_FIND_WORDS},
+        {**SUGGEST, "query": "l" * MAX_Q},
+        {**SUGGEST, "query": "a b " * MAX_QUERY_WORDS},
         {**SUGGEST, "within": 20, "expect": [f"s{number}" for number in range(20)]},
     ],
     ids=["find: longest", "find: most words", "first", "suggest: longest", "suggest: many words", "suggest: most"],
 )
 def test_what_is_just_within_the_bounds_is_read(written: Callable[..., Path], line: dict[str, Any]) -> None:
-    (query,) = read_acceptance(written(line))
-    assert (query.query, list(query.expect)) == (line["query"], line["expect"])
+    (read,) = read_acceptance(written(line))
+    assert (read.query.query, list(read.query.expect)) == (line["query"], line["expect"])
 
 
 @pytest.mark.rule("V1.silent")
@@ -202,29 +164,3 @@ def test_a_file_without_queries_with_too_many_too_large_or_not_there_is_refused(
         read_acceptance(written(b" " * (MAX_BYTES + 1)))
     with pytest.raises(CatalogueError, match="cannot be read: No such file or directory"):
         read_acceptance(tmp_path / "nowhere.ndjson")
-
-
-def test_twenty_failures_are_named_and_the_others_counted() -> None:
-    failures = tuple(AcceptanceFailure(f"g:{number}", "absent.0 is in place 1") for number in range(1, 24))
-    with pytest.raises(
-        AcceptanceFailedError, match=r"^23 of 30 acceptance queries failed: g:1: .*; and 3 more$"
-    ) as error:
-        check_acceptance([_query(f"g:{number}") for number in range(1, 31)], Judged(failures))
-    assert (str(error.value).count("absent.0"), len(error.value.failures)) == (20, 23)
-
-
-def test_the_answers_are_those_that_an_installed_package_registers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    registered = tmp_path / "tried-1.dist-info"
-    registered.mkdir()
-    (registered / "METADATA").write_text("Metadata-Version: 2.1\nName: tried\nVersion: 1\n")
-    (registered / "entry_points.txt").write_text(
-        "[shop_directory.answers]\ntried = service.acceptance:open_answers\nbroken = missing_package:answers\n"
-    )
-    monkeypatch.syspath_prepend(str(tmp_path))
-    assert installed_answers("tried") is open_answers
-    with pytest.raises(SinkError, match=r"^acceptance queries can't be asked: missing_package is not installed$"):
-        installed_answers("broken")
-    with pytest.raises(SinkError, match="install the service's package alongside the indexer"):
-        installed_answers("unknown")
