@@ -85,7 +85,7 @@ soak: $(VENV)/.dev $(VENV)/.compiled  ## what is too long for CI; hours. SOAK=(a
 	  SHOP_DIRECTORY_CONNECTIONS=10050 SHOP_DIRECTORY_FLIPS=1000 SHOP_DIRECTORY_TRUNCATIONS=200 \
 	  SHOP_DIRECTORY_REDIS_AWAY_SECONDS=60 SHOP_DIRECTORY_FUZZED_REQUESTS=100000 \
 	  $(BIN)/python -m pytest --require-real -p no:cacheprovider -o timeout=7200 $(or $(SOAK),$(SOAKED))
-	@$(if $(SOAK),,$(BIN)/python -m bench --timing)
+	@$(if $(SOAK),,$(BIN)/python -m bench.timing)
 	@$(if $(SOAK),,$(BIN)/python -m bench.indexing --memory 100000 1000000)
 	@$(if $(SOAK),,$(BIN)/python -m bench.scale --shops 1000000)
 

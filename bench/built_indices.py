@@ -20,6 +20,8 @@ from bench.opensearch_node import opensearch_node
 from index_mappings.documents import SCHEMA_VERSION
 
 _PREFIX: Final = "scale"
+# Settings of a service that a benchmark may ask as often as it likes.
+UNLIMITED: Final = {"QUOTA_ANONYMOUS": '{"reads": 1000000000, "suggest": 1000000000, "reports": 0}'}
 _MEGABYTE: Final = 1_000_000
 
 
@@ -49,6 +51,11 @@ class BuiltIndex:
     def environment(self) -> dict[str, str]:
         """The settings as environment variables."""
         return environment_of(self.settings)
+
+    @property
+    def service(self) -> dict[str, str]:
+        """The settings of a service on it for `tests.support.service_process`, without quotas and lines of calls."""
+        return {**UNLIMITED, "LOG_LEVEL": "warning", **{name.upper(): value for name, value in self.settings.items()}}
 
 
 class Shops:

@@ -36,9 +36,9 @@ from rich.table import Table
 from bench.built_indices import BuiltIndex, Shops
 from bench.commands import memory_mib, processor_seconds
 from bench.invented import invented_shops
-from bench.transports import NO_QUOTA, service
 from bench.typeahead.paced import percentile
 from bench.typeahead.priorities import raise_priority
+from tests.support.service_process import serving
 
 _RATE: Final = 200.0
 _SAMPLE_EVERY: Final = 500
@@ -201,11 +201,10 @@ def measure(
         RuntimeError: the follower failed.
     """
     table = Table("phase", "requests", "failed", "p50 ms", "p99 ms", "max ms")
-    files = {f"SHOP_DIRECTORY_{name.upper()}": str(scratch / name) for name in ("token_file", "reports_file")}
     texts = [record["name"][:length].lower() for record in shops[:2000] for length in (2, 3, 5)]
     first = int(time.time())  # of the two passes, so that later runs have later versions
-    data = Path(built_index.settings.get("data_dir", scratch))
-    with service(data, {**built_index.environment, **NO_QUOTA, **files}) as port:
+    with serving(scratch / "service", built_index.service) as service:
+        port = service.port
         load = SuggestLoad(port, texts)
         time.sleep(15)
         table.add_row(*load.stop().row("nothing followed"))

@@ -10,25 +10,26 @@ import json
 import random
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from http.client import HTTPConnection
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from rich.console import Console
 from rich.table import Table
 
-from bench.built_indices import Shops, environment_of
+from bench.built_indices import BuiltIndex, Shops
 from bench.invented import invented_shops
 from bench.opensearch_node import EngineMissingError
-from bench.opensearch_recorded import Sent, recorded
-from bench.transports import NO_QUOTA, service
-from service.search.planned_backend import PlannedSnapshot
+from service.search.opensearch.engine import OpenSearchEngine
+from service.search.planned_backend import PlannedBackend, PlannedSnapshot
 from service.search.protocol import FindQuery
+from tests.support.service_process import serving
 
 _SEED: Final = 20_261_121
 _WARM_UP: Final = 100
@@ -38,6 +39,8 @@ _LONG_PAGE: Final = 100
 _TIMEOUT_S: Final = 10.0
 _JSON: Final = {"content-type": "application/json"}
 
+# Path and query, and body.
+Sent = tuple[str, bytes]
 Asks = Callable[[HTTPConnection], object]
 
 
@@ -74,6 +77,37 @@ class Overhead:
         return self.long_page.service_ms / self.find.service_ms
 
 
+class Recorded(OpenSearchEngine):
+    """An engine that records the requests that it sends."""
+
+    def __init__(self, url: str, prefix: str) -> None:
+        """Connect to one node."""
+        super().__init__([url], prefix, _TIMEOUT_S)
+        self.sent: list[Sent] = []
+
+    async def _get(self, target: str, body: bytes, seconds: float) -> dict[str, Any]:
+        self.sent.append((target, body))
+        return await super()._get(target, body, seconds)
+
+
+async def recorded(
+    url: str, prefix: str, query_set: Sequence[Callable[[PlannedSnapshot], Any]]
+) -> list[tuple[Sent, ...]]:
+    """The requests that each query sends to the engine, in order."""
+    engine = Recorded(url, prefix)
+    backend = PlannedBackend(engine)
+    try:
+        snapshot = await backend.snapshot()
+        requests = []
+        for ask in query_set:
+            engine.sent.clear()
+            await ask(snapshot)
+            requests.append(tuple(engine.sent))
+        return requests
+    finally:
+        await backend.close()
+
+
 def measure(directory: Path, shops: int, count: int = 400, heap: str = "1g") -> Overhead:
     """Measure on a node of our own with that many invented shops; they are built at the first call.
 
@@ -81,19 +115,19 @@ def measure(directory: Path, shops: int, count: int = 400, heap: str = "1g") -> 
         EngineMissingError: no node can be started here.
     """
     with Shops(directory, shops).opensearch(heap) as built_index:
-        return measure_at(built_index.settings, typed(shops, count), count)
+        return _measure_at(built_index, typed(shops, count), count)
 
 
-def measure_at(settings: Mapping[str, str], queries: Sequence[str], count: int) -> Overhead:
-    """Measure `count` pages of each length on what is live in a cluster, of whose nodes the first is asked."""
-    url, prefix = settings["opensearch_urls"].partition(",")[0], settings["index_prefix"]
+def _measure_at(built_index: BuiltIndex, queries: Sequence[str], count: int) -> Overhead:
+    """Measure `count` pages of each length on what is live."""
+    url, prefix = built_index.settings["opensearch_urls"], built_index.settings["index_prefix"]
     # Two letters have a hundred shops, where there are shops enough.
     looked_for = [query[:2] for query in queries if len(query) > 1][:count]
-    environment = {**NO_QUOTA, **environment_of(settings)}
     with (
-        service(Path(), environment) as port,
+        TemporaryDirectory() as scratch,
+        serving(Path(scratch), built_index.service) as service,
         closing(_to(url)) as node,
-        closing(_to(f"http://127.0.0.1:{port}")) as transport,
+        closing(_to(service.base)) as transport,
     ):
         found = {
             limit: asyncio.run(recorded(url, prefix, [_find(query, limit) for query in looked_for]))

@@ -8,7 +8,6 @@ with status 1.
 
 import argparse
 import asyncio
-import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -16,24 +15,21 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Final
 
 from opensearchpy import AsyncOpenSearch
 from rich.console import Console
 
 from bench.built_indices import BuiltIndex, Shops
-from bench.transports import NO_QUOTA, answers, running
 from bench.typeahead.paced import percentile
-from bench.typeahead.process_usage import memory
-from bench.typeahead.system import RunningServer
+from bench.typeahead.system import RunningServer, memory
 from service.parts import open_search
 from service.search.protocol import FindQuery, SearchBackend
 from service.search.typeahead.fetching import TypeaheadFetcher
 from service.settings.service import Settings
-from tests.support.real.process import free_ports
+from tests.support.service_process import serving
 
-_READY_WITHIN_S: Final = 120.0
 _MOST_BYTES: Final = 8 * 1024**3
 _READS: Final = ("bre", "shop", "kl", "tra", "dri", "ma")
 _QUIET_S: Final = 10.0
@@ -41,19 +37,11 @@ _QUIET_S: Final = 10.0
 
 @contextmanager
 def started(built_index: BuiltIndex, folder: Path, scratch: Path) -> Iterator[tuple[float, RunningServer]]:
-    """A service: the seconds from its start until it was ready, and its process.
-
-    Raises:
-        RuntimeError: it did not become ready.
-    """
-    (port,) = free_ports(1)
-    files = {f"SHOP_DIRECTORY_{name.upper()}": str(scratch / name) for name in ("token_file", "reports_file")}
-    environment = {**os.environ, **built_index.environment, **NO_QUOTA, **files, "SHOP_DIRECTORY_LOG_LEVEL": "warning"}
-    environment["SHOP_DIRECTORY_TYPEAHEAD_DIR"] = str(folder)
-    command = [sys.executable, "-m", "shop_directory", "serve", "--port", str(port)]
+    """A service: the seconds from its start until it was ready, and its process."""
+    settings = {**built_index.service, "TYPEAHEAD_DIR": str(folder)}
     began = time.monotonic()
-    with running(command, environment, lambda: answers(port, "/ready"), _READY_WITHIN_S) as process:
-        yield time.monotonic() - began, RunningServer(port, (process.pid,))
+    with serving(Path(mkdtemp(dir=scratch)), settings) as service:
+        yield time.monotonic() - began, RunningServer(service.port, (service.pid,))
 
 
 async def read_until(backend: SearchBackend, done: asyncio.Event) -> list[float]:

@@ -19,7 +19,7 @@ from typing import Final
 
 from playwright.async_api import Browser, Page
 
-from bench.built_indices import Shops
+from bench.built_indices import BuiltIndex, Shops
 from bench.invented import invented_shops
 from index_mappings.text import fold
 from tests.people.web.browser import Visitor, chromium
@@ -31,12 +31,6 @@ _WELL_KNOWN: Final = 2_000
 _LONGEST: Final = 8
 _ERRORS: Final = 0.2
 _PAUSE_MS: Final = 150.0
-_MANY: Final = 1_000_000_000
-_SETTINGS: Final = {
-    "QUOTA_ANONYMOUS": f'{{"reads": {_MANY}, "suggest": {_MANY}, "reports": 0}}',
-    "SUGGEST_CACHE_MB": "0",
-    "DRAIN_SECONDS": "0",
-}
 _PAINTS: Final = """window.paints = [];
 new PerformanceObserver((list) => window.paints.push(...list.getEntries().map((paint) => paint.startTime)))
     .observe({ type: "largest-contentful-paint", buffered: true });"""
@@ -180,8 +174,8 @@ def _spread(times: Sequence[float]) -> Spread:
     return Spread(statistics.median(times), statistics.quantiles(times, n=20)[-1])
 
 
-async def _over(index: Path, shops: int, given: argparse.Namespace) -> Figures:
-    settings = {"ENGINE": "embedded", "DATA_DIR": str(index), **_SETTINGS}
+async def _over(built_index: BuiltIndex, shops: int, given: argparse.Namespace) -> Figures:
+    settings = {**built_index.service, "SUGGEST_CACHE_MB": "0"}
     with TemporaryDirectory() as scratch, serving(Path(scratch), settings) as service:
         async with chromium() as browser:
             return await measured(browser, service.base, typed_words(shops, given.words), given.loads, _PAUSE_MS)
@@ -193,7 +187,7 @@ def main() -> int:
     with TemporaryDirectory() as scratch:
         shops = Shops(given.directory or Path(scratch), given.shops)
         with shops.embedded() as built_index:
-            figures = asyncio.run(_over(Path(built_index.settings["data_dir"]), given.shops, given))
+            figures = asyncio.run(_over(built_index, given.shops, given))
     print(as_markdown(given.shops, figures))  # noqa: T201 - what a command prints is its answer
     return 0
 

@@ -14,11 +14,11 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 from rich.table import Table
 
-from bench.built_indices import BuildStats, BuiltIndex, Shops, environment_of
+from bench.built_indices import BuildStats, BuiltIndex, Shops
 from bench.letters import Timed, WrongTotalError, time_backend, time_service
-from bench.transports import NO_QUOTA, service
 from service.parts import open_search
 from service.settings.service import Settings
+from tests.support.service_process import serving
 
 
 def measure(built_index: BuiltIndex, totals: dict[str, int], rounds: int, scratch: Path) -> dict[str, Timed]:
@@ -33,8 +33,8 @@ def measure(built_index: BuiltIndex, totals: dict[str, int], rounds: int, scratc
     # Wider than a caller's bound, so that a slow answer is a figure and no failure.
     settings = Settings(**{**built_index.settings, **files, "request_timeout": "20"})  # type: ignore[arg-type]  # parsed
     backend = time_backend(open_search(settings), totals, rounds)
-    with service(settings.data_dir, {**built_index.environment, **environment_of(files), **NO_QUOTA}) as port:
-        return {"search backend": backend, "over HTTP": time_service(port, totals, rounds)}
+    with serving(scratch / "service", built_index.service) as service:
+        return {"search backend": backend, "over HTTP": time_service(service.port, totals, rounds)}
 
 
 def figures(measured: dict[str, tuple[BuildStats, dict[str, Timed]]]) -> Table:

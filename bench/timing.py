@@ -1,28 +1,31 @@
-"""Whether response times distinguish a shop under review from an unknown one; they must not (V2).
+"""Whether response times distinguish a shop under review from an unknown one: `python -m bench.timing`; they must not.
 
 Calls of both kinds are sent in random order within one process, so that only the service itself is measured.
 The two kinds are compared by the Mann-Whitney AUC: the chance that an answer about a shop under review takes longer
 than one about an unknown shop; 0.5 is no difference at all. The same measurement has to
-find a planted delay on one side.
+find a planted delay on one side (V2).
 """
 
+import argparse
 import asyncio
 import gc
 import json
 import random
 import statistics
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Final
+from tempfile import TemporaryDirectory
+from typing import Any, Final, TypeVar
 
 from fastapi import FastAPI
+from rich.console import Console
+from rich.table import Table
 
 from bench.invented import invented_shops
-from bench.planted import DelayedBackend
 from indexer.jobs.build import build
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sources.ndjson import NdjsonCatalogue
@@ -33,9 +36,11 @@ from service.auth.secrets import hash_of, new_token_id, new_token_text
 from service.limits.policy import QuotaClass
 from service.redis.access import DEFAULT_REDIS
 from service.search.embedded.engine import EmbeddedBackend
+from service.search.protocol import Generations, SearchBackend, Snapshot, TypeaheadState
 from service.settings.service import Settings
 
 ALLOWED: Final = 0.03
+_PLANTED_S: Final = 0.0001
 _SEED: Final = 20_261_121
 _SHOPS: Final = 3_000
 _WARM_UP: Final = 100
@@ -43,6 +48,77 @@ _BETWEEN_COLLECTIONS: Final = 500
 _PLENTY: Final = 10**9
 # get_trust has the same response for an unknown shop and for one without measurements (A8).
 _ABSENT: Final = {"get_shops": HTTPStatus.OK, "get_trust": HTTPStatus.OK}
+
+
+T = TypeVar("T")
+Look = Callable[..., Coroutine[Any, Any, T]]
+
+
+class DelayedBackend:
+    """A backend with a planted timing leak: slower look-ups of shops under review."""
+
+    def __init__(self, inner: SearchBackend, slowed: Iterable[str], seconds: float) -> None:
+        """Wrap a backend; look-ups of the `slowed` ids and domains take so many seconds longer."""
+        self._inner = inner
+        self._slowed = frozenset(slowed)
+        self._seconds = seconds
+
+    async def snapshot(self) -> Snapshot:
+        """The live generation, with delayed look-ups."""
+        return _DelayedSnapshot(await self._inner.snapshot(), self._until)
+
+    def current(self) -> Snapshot | None:
+        """The same where it is available without I/O."""
+        snapshot = self._inner.current()
+        return None if snapshot is None else _DelayedSnapshot(snapshot, self._until)
+
+    def typeahead_state(self) -> TypeaheadState:
+        """Delegate to the wrapped backend."""
+        return self._inner.typeahead_state()
+
+    async def refresh(self) -> Snapshot:
+        """The live generation, read again."""
+        return _DelayedSnapshot(await self._inner.refresh(), self._until)
+
+    async def generations(self) -> Generations:
+        """Delegate to the wrapped backend."""
+        return await self._inner.generations()
+
+    async def close(self) -> None:
+        """Close the wrapped backend."""
+        await self._inner.close()
+
+    def _until(self, asked: object) -> None:
+        if asked in self._slowed:
+            end = time.perf_counter() + self._seconds
+            while time.perf_counter() < end:
+                pass
+
+
+class _DelayedSnapshot:
+    def __init__(self, inner: Snapshot, wait: Callable[[object], None]) -> None:
+        def each(references: Iterable[object]) -> None:
+            for reference in references:
+                wait(reference)
+
+        self.stamp = inner.stamp
+        self.find, self.suggest, self.categories = inner.find, inner.suggest, inner.categories
+        self.closest_categories = inner.closest_categories
+        self.merge_candidates, self.merge_effects = inner.merge_candidates, inner.merge_effects
+        self.shop = _delayed(inner.shop, wait)
+        self.shops = _delayed(inner.shops, each)
+        self.facts = _delayed(inner.facts, wait)
+        self.trust = _delayed(inner.trust, wait)
+        self.offer = _delayed(inner.offer, wait)
+        self.coupons = _delayed(inner.coupons, lambda query: wait(query.shop))
+
+
+def _delayed(look: Look[T], wait: Callable[[Any], None]) -> Look[T]:
+    async def delayed(asked: object, *more: object) -> T:
+        wait(asked)
+        return await look(asked, *more)
+
+    return delayed
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +316,24 @@ def _offer_id(number: int) -> str:
     return f"off_{number:08d}"
 
 
-def run(directory: Path, count: int, planted: float) -> tuple[tuple[Timing, ...], tuple[Timing, ...]]:
-    """The measurement as it is, and with a planted delay, of `planted` seconds, that it has to find."""
-    world = make_world(directory)
-    return asyncio.run(measure(world, directory, count)), asyncio.run(measure(world, directory, count, planted))
+def main() -> None:
+    """Measure the service as it is, and with a planted delay that has to be found; print both."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--calls", type=int, default=5_000, help="how many calls of each side, for each tool")
+    count = options.parse_args().calls
+    title = f"{count:,} calls of each side; an AUC over {ALLOWED} from 0.5 distinguishes them"
+    table = Table("tool", "unknown, ms", "under review, ms", "AUC", "", "planted", "", title=title)
+    with TemporaryDirectory() as folder:
+        world = make_world(Path(folder))
+        found, planted = (asyncio.run(measure(world, Path(folder), count, delay)) for delay in (0.0, _PLANTED_S))
+    for one, delayed in zip(found, planted, strict=True):
+        cells = [f"{one.unknown_ms:.3f}", f"{one.hidden_ms:.3f}"]
+        for timing in (one, delayed):
+            cells += [f"{timing.auc:.3f}", "apart" if timing.distinguishable else "same"]
+        table.add_row(one.tool, *cells)
+    table.caption = f"Medians; planted: look-ups of shops under review take {_PLANTED_S * 1000:g} ms longer."
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -27,10 +27,9 @@ from bench.typeahead.load import Load, LoadError, missing_tools
 from bench.typeahead.other_benchmarks import measure_others
 from bench.typeahead.ours import ours
 from bench.typeahead.peers import PEERS
-from bench.typeahead.procedure import Procedure, described_settings, two_cores
 from bench.typeahead.report import page
 from bench.typeahead.results import Report, Size, write
-from bench.typeahead.run import Comparison
+from bench.typeahead.run import Comparison, Procedure, described_settings, two_cores
 from bench.typeahead.system import System
 from tests.support.real.sources import Missing, find_dev_data
 

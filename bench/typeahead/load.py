@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from bench.typeahead.process_usage import processor
-from bench.typeahead.system import RunningServer, descendants
+from bench.typeahead.system import RunningServer, descendants, processor
 
 _SCRIPT: Final = Path(__file__).with_name("wrk.lua")
 _MARK: Final = "COUNTED "

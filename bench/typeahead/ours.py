@@ -14,7 +14,7 @@ from typing import Final
 
 from opensearchpy import OpenSearch
 
-from bench.built_indices import environment_of, size_mb
+from bench.built_indices import UNLIMITED, environment_of, size_mb
 from bench.commands import run
 from bench.opensearch_node import opensearch_node
 from bench.typeahead.system import BuildStats, Role, RunningServer, System
@@ -24,12 +24,7 @@ from tests.support.real.redis import RedisServer
 from tests.support.real.sources import Missing, find_local_nodes, find_redis_program
 from tests.support.service_process import serving
 
-_MANY: Final = 1_000_000_000
-_INSTALLED: Final = {
-    "QUOTA_ANONYMOUS": f'{{"reads": {_MANY}, "suggest": {_MANY}, "reports": 0}}',
-    "LOG_LEVEL": "info",
-    "DRAIN_SECONDS": "0",
-}
+_INSTALLED: Final = {**UNLIMITED, "LOG_LEVEL": "info"}
 _COLD: Final = {"SUGGEST_CACHE_MB": "0"}
 _PREFIX: Final = "typeahead"
 _MEGABYTE: Final = 1_000_000

@@ -12,9 +12,8 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from bench.typeahead.load import Paced
-from bench.typeahead.process_usage import Memory
 from bench.typeahead.quality import QualityScores
-from bench.typeahead.system import BuildStats, Role
+from bench.typeahead.system import BuildStats, Memory, Role
 
 _ABOUT_HALF: Final = 0.45
 

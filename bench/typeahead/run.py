@@ -4,10 +4,12 @@ Every round measures all systems, so that a disturbance of the machine affects a
 reported with the reason and without figures; nothing is retried.
 """
 
+import http.client
+import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -16,18 +18,131 @@ from pydantic import TypeAdapter
 
 from bench.typeahead.bare import BareAsgi
 from bench.typeahead.inputs import Inputs
-from bench.typeahead.load import LoadError, Targets
-from bench.typeahead.priorities import prioritised
-from bench.typeahead.probe import Caller, Sizes, probe
-from bench.typeahead.procedure import Procedure
-from bench.typeahead.process_usage import memory
+from bench.typeahead.load import Load, LoadError, Targets
+from bench.typeahead.priorities import may_raise_priority, prioritised
 from bench.typeahead.quality import judged
 from bench.typeahead.results import Result, Round, Size, Unmeasured
-from bench.typeahead.system import BuildStats, Role, RunningServer, System, on_core
+from bench.typeahead.system import BuildStats, Role, RunningServer, System, memory, on_core
 
 _BUILT: Final = TypeAdapter(BuildStats)
 # Exceptions of the code of a system when its engine fails.
 _FAILURES: Final = (LoadError, OSError, RuntimeError, AssertionError, ValueError, KeyError)
+_PATIENCE_S: Final = 30.0
+_SAMPLE: Final = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Procedure:
+    """The procedure that measures all systems.
+
+    Attributes:
+        server_core: the processor core of the servers.
+        load: the load, which runs on another core.
+        rounds: the number of rounds.
+        warm_up: the minimum seconds of load before the first round; extended while a system gets faster.
+        quality: whether the quality is measured.
+        apart: whether the systems run one after the other instead of together; this takes less memory, and rounds do
+            not alternate.
+        say: called with each line of progress.
+    """
+
+    server_core: int
+    load: Load
+    rounds: int
+    warm_up: float
+    quality: bool
+    apart: bool
+    say: Callable[[str], None]
+
+
+def two_cores() -> tuple[int, int]:
+    """The core of the servers and that of the load.
+
+    Raises:
+        LoadError: there is only one; the server would share it with the load.
+    """
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2:
+        raise LoadError("two processor cores are needed: one for the server, one for the load")
+    return cores[0], cores[1]
+
+
+def described_settings(procedure: Procedure, requests: int, heap: str) -> dict[str, str]:
+    """The settings of the procedure for the report."""
+    load = {name: str(value) for name, value in asdict(procedure.load).items() if name != "core"}
+    servers = "one after the other" if procedure.apart else "all together"
+    return {
+        **load,
+        "rounds": str(procedure.rounds),
+        "requests in the workload": str(requests),
+        "OpenSearch heap": heap,
+        "servers": servers,
+        "priorities": "the load, then who is asked, then the others" if may_raise_priority() else "none",
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The mean sizes of answers, in bytes.
+
+    Attributes:
+        whole: head and body.
+        body: the body alone.
+    """
+
+    whole: float
+    body: float
+
+
+class Caller:
+    """One connection."""
+
+    def __init__(self, port: int) -> None:
+        """Nothing is sent yet."""
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_PATIENCE_S)
+
+    def ask(self, target: str) -> tuple[bytes, int]:
+        """The body of an answer, and the size of it with its head.
+
+        Raises:
+            LoadError: it was no success.
+        """
+        self._connection.request("GET", target)
+        answer = self._connection.getresponse()
+        body = answer.read()
+        if answer.status != http.client.OK:
+            raise LoadError(f"{target} was answered {answer.status}: {body[:300]!r}")
+        head = 17 + len(answer.reason) + sum(len(name) + len(value) + 4 for name, value in answer.getheaders())
+        return body, head + len(body)
+
+    def shops(self, system: System, query: str, country: str | None, limit: int) -> list[str]:
+        """The ids of the shops that a system finds, best first; arguments as of `System.path`."""
+        body, _ = self.ask(system.path(query, country, limit))
+        return system.ids(body)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._connection.close()
+
+
+def probe(system: System, port: int, targets: Sequence[str]) -> Sizes:
+    """Ask for some of the targets, taken evenly, and read the answers.
+
+    Raises:
+        LoadError: an answer was no success, or could not be read as shops.
+    """
+    whole: list[int] = []
+    bodies: list[int] = []
+    with closing(Caller(port)) as caller:
+        for target in targets[:: max(1, len(targets) // _SAMPLE)]:
+            body, size = caller.ask(target)
+            try:
+                system.ids(body)
+            except (ValueError, KeyError, TypeError) as unread:
+                raise LoadError(f"{target} was answered by no list of shops: {body[:300]!r}") from unread
+            whole.append(size)
+            bodies.append(len(body))
+    return Sizes(sum(whole) / len(whole), sum(bodies) / len(bodies))
 
 
 @dataclass(slots=True)

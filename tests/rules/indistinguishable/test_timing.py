@@ -1,6 +1,6 @@
 """Times distinguish a shop under review from an unknown one no better than chance; a planted delay is found.
 
-The short form of `python -m bench --timing`: with 600 calls of each side chance alone moves the AUC by 0.017 (one
+The short form of `python -m bench.timing`: with 600 calls of each side chance alone moves the AUC by 0.017 (one
 standard deviation), so the bounds are wide, and a machine with other work to do does not break them.
 """
 

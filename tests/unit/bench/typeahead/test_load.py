@@ -15,11 +15,9 @@ from bench.typeahead.inputs import Inputs, inputs_of
 from bench.typeahead.load import Load, LoadError, NoAnswerYetError, Paced, Targets, WrkCounts, checked, read_wrk
 from bench.typeahead.paced import Pacer, due_times, percentile, sequential, whole
 from bench.typeahead.priorities import may_raise_priority, prioritised
-from bench.typeahead.procedure import Procedure
-from bench.typeahead.process_usage import memory
 from bench.typeahead.results import Unmeasured
-from bench.typeahead.run import Comparison
-from bench.typeahead.system import BuildStats, RunningServer, System, descendants
+from bench.typeahead.run import Comparison, Procedure
+from bench.typeahead.system import BuildStats, RunningServer, System, descendants, memory
 from bench.typeahead.workload import TypedQuery
 from tests.support.loopback import listening
 

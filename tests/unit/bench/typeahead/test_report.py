@@ -8,11 +8,10 @@ import pytest
 from bench.typeahead.chart import draw
 from bench.typeahead.findings import ahead, findings, main_size
 from bench.typeahead.load import Paced
-from bench.typeahead.process_usage import Memory
 from bench.typeahead.quality import QualityScores
 from bench.typeahead.report import BEGIN, END, page, put, table
 from bench.typeahead.results import Claim, Report, Result, Round, Size, Unmeasured, read, write
-from bench.typeahead.system import BuildStats, Role
+from bench.typeahead.system import BuildStats, Memory, Role
 from tests.engines.relevance.metrics import Quality
 
 GOOD = QualityScores({"exact_name": Quality(10, 0.9, 1.0, 0.95), "prefix": Quality(10, 0.5, 0.6, 0.5)}, 3.5)
