@@ -16,9 +16,9 @@ from service.app import create_app
 from service.limits.policy import QuotaClass
 from service.search.protocol import SearchBackend
 from service.settings.service import Settings
-from shop_directory.conformance.all_rules import RULES
-from shop_directory.conformance.bounds import Bounds
+from shop_directory.conformance.client import Bounds
 from shop_directory.conformance.rule import Outcome, Rule
+from shop_directory.conformance.rules import RULES
 from shop_directory.conformance.run import Run, RunOptions, run
 from tests.people.check.breaking import Breakage
 from tests.support.callers import issue

@@ -13,8 +13,8 @@ from starlette.types import ASGIApp
 from service.app import create_app
 from service.settings.service import Settings
 from service.tools.registry import REGISTRY
-from shop_directory.conformance.all_rules import RULES
 from shop_directory.conformance.rule import Outcome
+from shop_directory.conformance.rules import RULES
 from tests.people.check.at_all_transports import rewriting
 from tests.people.check.breaking import ANY, Answered, Asked, Changed, Document, answering
 from tests.people.check.broken_mcp import MCP, saying

@@ -10,8 +10,8 @@ import pytest
 
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from service.search.opensearch.engine import OpenSearchBackend
-from shop_directory.conformance.all_rules import RULES
 from shop_directory.conformance.rule import Need, Outcome
+from shop_directory.conformance.rules import RULES
 from shop_directory.conformance.run import Run, RunOptions
 from tests.people.check.stage import Stage, staged
 from tests.support.catalogues import build_into, shop

@@ -2,7 +2,7 @@
 
 import ast
 
-from shop_directory.conformance.all_rules import RULES, UNSEEN
+from shop_directory.conformance.rules import RULES, UNSEEN
 from tests.people.check.broken import BREAKAGES
 from tests.rules.proof import read_manifest
 from tests.support.real.sources import REPOSITORY
