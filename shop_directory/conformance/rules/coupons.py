@@ -147,9 +147,13 @@ async def _unknown_shop(service: ServiceUnderTest) -> None:
 async def _nothing_changes(service: ServiceUnderTest) -> None:
     shop_id, code = _subject(service)
     calls: tuple[tuple[str, dict[str, Any]], ...] = (
-        ("list_coupons", {"shop_domain": shop_id}),
-        ("get_shop", {"shop_domain": shop_id}),
-        ("get_shipping_policy", {"shop_domain": shop_id}),
+        *(
+            (tool, {"shop_domain": shop_id})
+            for tool in ("list_coupons", "get_shop", "get_shipping_policy", "get_trust")
+        ),
+        *((tool, {}) for tool in ("list_categories", "list_coupons")),
+        ("find_shop", {"query": ""}),
+        ("resolve_conflict", {"from_shop_id": shop_id}),
     )
     before = [await service.fresh.tool(tool, arguments) for tool, arguments in calls]
     await _report(service, "report_code", {"shop_domain": shop_id, "code": code, "reason": "invalid"})

@@ -171,7 +171,7 @@ async def _references(service: ServiceUnderTest) -> None:
     plain = await _shop(service, shop.domain)
     plain.json()
     pasted = f"https://www.{shop.domain}/sale?from=check#top"
-    spellings = (shop.domain.upper(), f" {shop.domain} ", f"{shop.domain}.", f"http://{shop.domain}", pasted)
+    spellings = (shop.domain.upper(), f" {shop.domain}\r\n", f"{shop.domain}.", f"http://{shop.domain}", pasted)
     for spelling in (*spellings, f"<{pasted}>", f'"{shop.domain}",', f"[Shop no. 1]({pasted})"):
         expect_equal(plain, await _shop(service, spelling), "the same shop by every spelling of its domain")
     below = await _shop(service, f"no-such-part.{shop.domain}")
