@@ -7,16 +7,8 @@ import pytest
 
 from tests.support.problems import invalid_input, problem
 from tests.support.rpc import Era, call
-from tests.support.served import Reply, ask, post
+from tests.support.served import Reply, post
 
-STATUSES = {
-    "not_found": 404,
-    "method_not_allowed": 405,
-    "token_required": 401,
-    "unsupported_media_type": 415,
-    "body_too_large": 413,
-    "invalid_input": 400,
-}
 LONG_QUERY = json.dumps({"query": "x" * 201}).encode()
 MANY_WORDS = json.dumps({"query": " ".join("abcdefghijklm")}).encode()
 ALLOWED = "query, country, limit, offset, category, shop_domain, shop_id_or_domain"
@@ -179,13 +171,6 @@ def test_a_refused_search_says_what_to_do(base: str, arguments: bytes, code: str
     _assert_mcp_answers(base, "find_shop", arguments, reply)
 
 
-@pytest.mark.rule("E4", "V2")
-def test_a_category_of_hidden_shops_only_is_no_category(base: str) -> None:
-    reply = post(base, "/tool/find_shop", {"query": "", "category": "secrets"})
-    assert (reply.status, reply.json["code"]) == (400, "unknown_category")
-    assert "secrets" not in reply.body.decode()
-
-
 @pytest.mark.rule("E6", "E1.transport")
 @pytest.mark.parametrize(
     ("body", "reason"),
@@ -240,59 +225,6 @@ def test_a_body_of_exactly_64_kib_is_read(base: str) -> None:
     assert (reply.status, reply.json["total_count"]) == (200, 3)
 
 
-@pytest.mark.rule("R5", "E1", "I83")
-@pytest.mark.parametrize(
-    ("line", "content_type", "body", "code"),
-    [
-        ("GET /tool/nothing", "text/plain", b"x" * 70_000, "not_found"),
-        ("POST /tool/find_shop/", "application/json", b"{}", "not_found"),
-        ("POST /tool/report_codes", "application/json", b"{}", "not_found"),
-        ("POST /tool/report_code", "text/plain", b"x" * 70_000, "token_required"),
-        ("PUT /tool/report_code", "application/json", b"{}", "method_not_allowed"),
-        ("PUT /tool/find_shop", "text/plain", b"x" * 70_000, "method_not_allowed"),
-        ("GET /tool/find_shop", "application/json", b"", "method_not_allowed"),
-        ("OPTIONS /tool/find_shop", "application/json", b"", "method_not_allowed"),
-        ("POST /suggest", "application/json", b"{}", "method_not_allowed"),
-        ("POST /tool/find_shop", "text/plain", b"x" * 70_000, "unsupported_media_type"),
-        ("POST /tool/find_shop", "application/json-patch+json", b"{}", "unsupported_media_type"),
-        ("POST /tool/find_shop", "", b"{}", "unsupported_media_type"),
-        ("POST /tool/find_shop", "application/json", b"x" * 70_000, "body_too_large"),
-        ("POST /tool/find_shop", "application/json", b"x", "invalid_input"),
-    ],
-)
-def test_of_several_faults_the_first_in_r5s_order_is_reported(
-    base: str, line: str, content_type: str, body: bytes, code: str
-) -> None:
-    method, _, path = line.partition(" ")
-    reply = ask(base, method, path, body, {"content-type": content_type} if content_type else {})
-    status = STATUSES[code]
-    assert (reply.status, reply.headers["content-type"], reply.json["code"], reply.json["status"]) == (
-        status,
-        "application/problem+json",
-        code,
-        status,
-    )
-    assert ("allow" in reply.headers) == (code == "method_not_allowed")
-
-
-@pytest.mark.rule("M8", "R3", "R2.ignored", "R4", "E6", "I45", "I79")
-@pytest.mark.parametrize(
-    ("tool", "arguments"),
-    [
-        ("find_shop", b'{"query":""}'),
-        ("find_shop", b'{"query":"","limit":50.0,"offset":0.0}'),
-        ("find_shop", b'{"query":"","limit":null,"offset":null,"country":null,"category":null}'),
-        ("find_shop", b'{"query":"","limit":"","offset":"","country":"","category":""}'),
-        ("find_shop", b'{"query":"\\t \\r\\n"}'),
-        ("find_shop", b'{"query":"","shop_domain":"ignored","shop_id_or_domain":null}'),
-        ("find_shop", b'{"query":"","shop_domain":"   ","shop_id_or_domain":"%s"}' % (b"x" * 5_000)),
-    ],
-)
-def test_what_is_unusual_but_right_is_taken(base: str, tool: str, arguments: bytes) -> None:
-    reply = post(base, f"/tool/{tool}", arguments)
-    assert (reply.status, reply.json) == (200, post(base, "/tool/find_shop", {"query": ""}).json)
-
-
 @pytest.mark.rule("R3", "E1", "E5")
 @pytest.mark.parametrize(
     ("query_string", "names"),
@@ -311,29 +243,6 @@ def test_a_query_string_on_the_path_of_a_tool_is_named_and_refused(
     message = "is in the query string, where this path takes nothing; send it in the JSON body"
     reply = post(base, f"/tool/find_shop?{query_string}", b'{"query":""}')
     assert reply.summary == (400, "application/problem+json", invalid_input(*((name, message) for name in names)))
-
-
-@pytest.mark.rule("R5", "R3")
-def test_a_query_string_is_looked_at_after_the_body_was_read(base: str) -> None:
-    for content_type, body, code in (
-        ("text/plain", b"x" * 70_000, "unsupported_media_type"),
-        ("application/json", b"x" * 70_000, "body_too_large"),
-        ("application/json", b"x", "invalid_input"),
-    ):
-        reply = ask(base, "POST", "/tool/find_shop?limit=1", body, {"content-type": content_type})
-        assert (reply.status, reply.json["code"]) == (STATUSES[code], code)
-    assert post(base, "/tool/find_shop?", b'{"query":""}').status == 200
-
-
-@pytest.mark.rule("R1", "E6", "R2.ignored")
-@pytest.mark.parametrize("era", Era)
-def test_white_space_at_the_ends_of_a_reference_is_trimmed_line_breaks_too(base: str, era: Era) -> None:
-    plain = post(base, "/tool/get_shop", {"shop_domain": "shop_books"}).json
-    for reference in (b"\\r\\nshop_books\\n", b"\\t harbour-lane-books.example\\u2028", b"\\u0085shop_books\\u000b"):
-        arguments = b'{"shop_domain":"%s"}' % reference
-        assert post(base, "/tool/get_shop", arguments).summary == (200, "application/json", plain)
-        assert call(base, era, "get_shop", arguments).json["result"]["structuredContent"] == plain
-    assert post(base, "/tool/list_categories", b'{"shop_domain":"ignored\\n"}').status == 200
 
 
 def _assert_mcp_answers(base: str, tool: str, arguments: bytes, reply: Reply) -> None:
