@@ -13,8 +13,7 @@ from starlette.types import ASGIApp
 from service.tools.registry import REGISTRY
 from shop_directory.conformance.rule import Outcome
 from shop_directory.conformance.rules import RULES
-from tests.people.check.at_all_transports import rewriting
-from tests.people.check.breaking import ANY, Answered, Asked, Changed, Document, answering
+from tests.people.check.breaking import ANY, Answered, Asked, Changed, Document, answering, rewriting
 from tests.people.check.broken_mcp import MCP, saying
 from tests.people.check.stage import Stage, staged
 
