@@ -12,9 +12,7 @@ from typing import Final, Self
 
 import httpx2
 
-from shop_directory.conformance.bounds import USUAL, Bounds
-from shop_directory.conformance.exchange import Request, Response
-from shop_directory.conformance.findings import Finding, NotAskedError, RuleBrokenError, TooLongError
+from shop_directory.conformance.exchange import Finding, NotAskedError, Request, Response, RuleBrokenError, TooLongError
 
 USER_AGENT: Final = "shop-directory-check"
 _TOO_MANY: Final = 429
@@ -22,15 +20,28 @@ _TOO_MANY: Final = 429
 _LONGEST_WAIT_S: Final = 130.0
 
 
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The most that a run may use, however slow or hostile the service is.
+
+    `timeout` is in seconds for one response, from the first byte sent to the last one read; `within` is for the whole
+    run; `concurrency` bounds the requests in flight.
+    """
+
+    timeout: float = 10.0
+    within: float = 300.0
+    requests: int = 1000
+    concurrency: int = 4
+
+
+USUAL: Final = Bounds()
+
+
 @dataclass(slots=True)
 class Usage:
-    """What a run has used so far.
+    """What a run has used so far: requests, and seconds spent waiting for the quota of the service.
 
-    Attributes:
-        requests: the number of requests sent.
-        waited: seconds spent waiting for the quota of the service.
-        not_before: the monotonic time before which no request is sent.
-        on_wait: called once for each wait, with its length in seconds.
+    No request is sent before the monotonic time `not_before`; `on_wait` is called once for each wait, with its seconds.
     """
 
     requests: int = 0
@@ -48,13 +59,9 @@ class Usage:
 
 @dataclass(slots=True)
 class Client:
-    """Sends requests. An equal request is sent once in a run, unless a fresh response is wanted.
+    """Sends requests below a base URL, equal ones once.
 
-    Attributes:
-        base: the base URL of the service, without a trailing slash.
-        bounds: the bounds of the run.
-        transport: replaces the network, for an application in the same process.
-        usage: what the run has used so far.
+    A transport replaces the network, for an application in the same process.
     """
 
     base: str
@@ -87,15 +94,13 @@ class Client:
         other._http, other._in_flight, other._ends_at = self._http, self._in_flight, self._ends_at
         return other
 
-    async def send(self, request: Request, *, fresh: bool = False) -> Response:
-        """The response; that of an earlier equal request where there is one, unless `fresh`.
+    async def send(self, request: Request) -> Response:
+        """The response; that of an earlier equal request where there is one.
 
         Raises:
             RuleBrokenError: no complete response came in time and within its bound of bytes.
             NotAskedError: the run has used up its requests or its time, or the quota is used up for long.
         """
-        if fresh:
-            return await self._send_within_quota(request)
         if request not in self._responses:
             self._responses[request] = asyncio.create_task(self._send_within_quota(request))
         return await self._responses[request]

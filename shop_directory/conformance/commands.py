@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from shop_directory.conformance.bounds import USUAL, Bounds
+from shop_directory.conformance.client import USUAL, Bounds
 from shop_directory.settings.commands import ExitCode, JsonOption, end_command
 
 if TYPE_CHECKING:
@@ -115,8 +115,8 @@ def _report(found: "Run", secrets: Sequence[str | None], *, as_json: bool) -> No
 def _list(rules: "Sequence[Rule]", *, as_json: bool) -> None:
     from rich.console import Console
 
-    from shop_directory.conformance.all_rules import UNSEEN
     from shop_directory.conformance.report import print_rules, rules_document
+    from shop_directory.conformance.rules import UNSEEN
 
     if as_json:
         print(json.dumps(rules_document(rules, UNSEEN), ensure_ascii=False))
@@ -125,7 +125,7 @@ def _list(rules: "Sequence[Rule]", *, as_json: bool) -> None:
 
 
 def _selected(only: str | None) -> "tuple[Rule, ...]":
-    from shop_directory.conformance.all_rules import RULES
+    from shop_directory.conformance.rules import RULES
 
     if only is None:
         return RULES

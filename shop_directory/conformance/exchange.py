@@ -1,4 +1,4 @@
-"""A request, its response, and the JSON values of the response as the rules read them.
+"""A request, its response and its JSON values as the rules read them, and how a rule can be broken or not be judged.
 
 What a response holds comes from an untrusted service: it is bounded, and shown as plain text.
 """
@@ -11,8 +11,6 @@ from typing import Any, Final
 
 import orjson
 
-from shop_directory.conformance.findings import Finding, RuleBrokenError
-
 MAX_BYTES: Final = 4 * 1024 * 1024
 _SHOWN: Final = 400
 _SHOWN_VALUE: Final = 120
@@ -21,15 +19,39 @@ _SECRET_HEADERS: Final = frozenset({"x-api-token", "x-ops-key", "authorization"}
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """One HTTP request below the base address.
+class Finding:
+    """How a rule was broken, as texts of bounded length; the request is shown without credentials."""
 
-    Attributes:
-        method: the HTTP method.
-        path: begins with a slash; a query string is part of it and is sent unchanged.
-        body: the bytes.
-        headers: in addition to those that HTTP itself needs; names in lower case.
-        max_bytes: the largest response body that is read.
+    request: str
+    expected: str
+    actual: str
+
+
+class RuleBrokenError(Exception):
+    """The response is not what the rule demands."""
+
+    def __init__(self, finding: Finding) -> None:
+        self.finding = finding
+        super().__init__(finding.expected)
+
+
+class TooLongError(RuleBrokenError):
+    """The response is longer than a run reads."""
+
+
+class NothingToSeeError(Exception):
+    """The catalogue holds nothing that could break the rule; the text names what is missing."""
+
+
+class NotAskedError(Exception):
+    """The check of the rule could not be finished: the run has used up its requests, its time or the quota."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One HTTP request below the base address; a query string is part of the path, header names are in lower case.
+
+    `max_bytes` bounds the response body that is read.
     """
 
     method: str
@@ -52,14 +74,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One HTTP response.
-
-    Attributes:
-        request: the request that it belongs to.
-        status: the HTTP status.
-        headers: as received, names in lower case; a repeated header has several entries.
-        body: the bytes.
-    """
+    """One HTTP response; header names are in lower case, and a repeated header has several entries."""
 
     request: Request
     status: int
@@ -87,11 +102,7 @@ class Response:
             raise self.broken(f"status {status}")
 
     def json(self, status: int = 200) -> "Part":
-        """The JSON object of a response with this status and a JSON media type.
-
-        Raises:
-            RuleBrokenError: the status is another one, or the body is no JSON object.
-        """
+        """The JSON object of a response with this status and a JSON media type; RuleBrokenError for any other."""
         self.expect_status(status)
         media_type = (self.header("content-type") or "").partition(";")[0].strip().lower()
         if media_type != "application/json" and not media_type.endswith("+json"):
@@ -101,22 +112,14 @@ class Response:
         return document
 
     def document(self) -> "Part":
-        """The body as JSON, whatever the status and the media type.
-
-        Raises:
-            RuleBrokenError: the body is not JSON.
-        """
+        """The body as JSON, whatever the status and the media type; raises RuleBrokenError if it is none."""
         try:
             return Part(self, "", orjson.loads(self.body))
         except orjson.JSONDecodeError:
             raise self.broken("a body that is valid JSON") from None
 
     def problem(self, status: int, *codes: str) -> "Part":
-        """The problem object of an error with this status, and with one of these codes if any are given.
-
-        Raises:
-            RuleBrokenError: the status or the code is another one, or the body is no JSON object.
-        """
+        """The problem object of an error with this status, and with one of these codes if any are given."""
         document = self.json(status)
         if codes and document["code"].value not in codes:
             raise self.broken(f"an error with the code {' or '.join(codes)}")
@@ -143,9 +146,13 @@ class Part:
             if not -len(values) <= key < len(values):
                 raise self.broken(f"at least {key + 1} elements")
             return Part(self._response, f"{self._path}[{key}]", values[key])
-        if key not in self.keys():
+        if key not in self:
             raise self.broken(f"a field {key}")
         return Part(self._response, f"{self._path}.{key}".lstrip("."), self.value[key])
+
+    def __contains__(self, name: str) -> bool:
+        """Whether an object has a field."""
+        return name in self.keys()
 
     def keys(self) -> list[str]:
         """The field names of an object."""

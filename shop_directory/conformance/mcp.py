@@ -10,8 +10,7 @@ from typing import Any, Final
 
 import orjson
 
-from shop_directory.conformance.exchange import Part, Request, Response, as_json
-from shop_directory.conformance.findings import NotAskedError
+from shop_directory.conformance.exchange import NotAskedError, Part, Request, Response, as_json
 from shop_directory.conformance.service_under_test import JSON, ServiceUnderTest
 
 PATH: Final = "/mcp"
@@ -31,22 +30,13 @@ class Era(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A JSON-RPC response.
-
-    Attributes:
-        response: the HTTP response that carried it.
-        document: the JSON-RPC object.
-    """
+    """A JSON-RPC response, and the HTTP response that carried it."""
 
     response: Response
     document: Part
 
     def result(self) -> Part:
-        """The result of a successful request.
-
-        Raises:
-            RuleBrokenError: the message is an error, or no JSON-RPC response to this request.
-        """
+        """The result of a successful request; raises RuleBrokenError for an error, or a response to another request."""
         self.response.expect_status(200)
         self.document["jsonrpc"].expect("2.0")
         self.document["id"].expect(MESSAGE_ID)
@@ -57,11 +47,7 @@ class Message:
         return result
 
     def error(self, status: int | None = None) -> Part:
-        """The error of a refused request, with this HTTP status if one is given.
-
-        Raises:
-            RuleBrokenError: the message is a result or no JSON-RPC error, or the status is another one.
-        """
+        """The error of a refused request, with this HTTP status if one is given; RuleBrokenError for anything else."""
         if status is not None:
             self.response.expect_status(status)
         error = self.document["error"]
@@ -80,9 +66,7 @@ async def initialize(service: ServiceUnderTest) -> Message:
     return await post(service, _message("initialize", params))
 
 
-async def request(
-    service: ServiceUnderTest, era: Era, method: str, params: Mapping[str, Any] | None = None, *, fresh: bool = False
-) -> Message:
+async def request(service: ServiceUnderTest, era: Era, method: str, params: Mapping[str, Any] | None = None) -> Message:
     """Send any request that follows the handshake, where the era has one."""
     params = dict(params or {})
     headers = [("mcp-protocol-version", str(era))]
@@ -97,36 +81,30 @@ async def request(
             headers.append(("mcp-name", name))
     else:
         headers += await _session(service)
-    return await post(service, _message(method, params), *headers, fresh=fresh)
+    return await post(service, _message(method, params), *headers)
 
 
-async def call(
-    service: ServiceUnderTest, era: Era, tool: str, arguments: Mapping[str, Any] | None = None, *, fresh: bool = False
-) -> Message:
+async def call(service: ServiceUnderTest, era: Era, tool: str, arguments: Mapping[str, Any] | None = None) -> Message:
     """Call a tool."""
-    return await request(service, era, "tools/call", {"name": tool, "arguments": dict(arguments or {})}, fresh=fresh)
+    return await request(service, era, "tools/call", {"name": tool, "arguments": dict(arguments or {})})
 
 
-async def post(service: ServiceUnderTest, body: bytes, *headers: tuple[str, str], fresh: bool = False) -> Message:
+async def post(service: ServiceUnderTest, body: bytes, *headers: tuple[str, str]) -> Message:
     """Send a message unchanged; these headers replace the default ones of the same names."""
-    return _parse(await post_raw(service, body, *headers, fresh=fresh))
+    return _parse(await _post_raw(service, body, *headers))
 
 
-async def post_raw(service: ServiceUnderTest, body: bytes, *headers: tuple[str, str], fresh: bool = False) -> Response:
-    """Send bytes to the endpoint; a call that is refused for the quota is sent again after a wait.
-
-    Raises:
-        NotAskedError: the quota is still used up after several waits.
-    """
+async def _post_raw(service: ServiceUnderTest, body: bytes, *headers: tuple[str, str]) -> Response:
+    """Send bytes to the endpoint; a call that is refused for the quota is sent again after a wait, some times."""
     defaults = {"content-type": JSON, "accept": f"{JSON}, {EVENTS}", **dict(service.token_header)}
     request = Request("POST", PATH, body, tuple((defaults | dict(headers)).items()))
-    response = await service.send(request, fresh=fresh)
+    response = await service.send(request)
     for _ in range(_TRIES):
         if not _quota_used_up(response):
             return response
         # The refusal is a result, which has no Retry-After. A read over REST has one, and the client waits for it.
-        await service.tool("list_categories", {}, fresh=True)
-        response = await service.send(request, fresh=True)
+        await service.fresh.tool("list_categories", {})
+        response = await service.fresh.send(request)
     raise NotAskedError("the quota for this call is used up")
 
 
@@ -140,7 +118,7 @@ async def _session(service: ServiceUnderTest) -> list[tuple[str, str]]:
     if session is None:
         return []
     header = (_SESSION, session)
-    await post_raw(service, as_json({"jsonrpc": "2.0", "method": "notifications/initialized"}), header)
+    await _post_raw(service, as_json({"jsonrpc": "2.0", "method": "notifications/initialized"}), header)
     return [header]
 
 

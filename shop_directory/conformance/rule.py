@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from shop_directory.conformance.findings import Finding
+from shop_directory.conformance.exchange import Finding
 from shop_directory.conformance.service_under_test import ServiceUnderTest
 
 Check = Callable[[ServiceUnderTest], Awaitable[None]]
@@ -41,14 +41,10 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule.
+    """One rule: the id of the sentence in the interface or of the decision, the sentence, and its check.
 
-    Attributes:
-        id: the id of the sentence in the interface, or of the decision.
-        statement: the rule in one sentence.
-        check: sends requests, and raises when the rule is broken.
-        needs: all of these must be given, or the rule is not checked.
-        alone: checked after all others, one at a time; always true of rules that write.
+    It is checked only if all of its needs are given. A rule that is `alone`, as all are that write, is checked after
+    all others, one at a time.
     """
 
     id: str
@@ -60,14 +56,9 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The verdict on one rule.
+    """The verdict on one rule: the finding of a failure, or why the rule was not checked or had nothing to see.
 
-    Attributes:
-        rule: the rule.
-        outcome: one of the four.
-        finding: of a failure.
-        reason: why the rule was not checked, or what the catalogue would need for it.
-        out_of_budget: the rule was not checked because the run had used up its requests or its time.
+    `out_of_budget` says that it was not checked because the run had used up its requests or its time.
     """
 
     rule: Rule

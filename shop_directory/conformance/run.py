@@ -6,28 +6,15 @@ from dataclasses import dataclass, replace
 
 import httpx2
 
-from shop_directory.conformance.bounds import USUAL, Bounds
-from shop_directory.conformance.client import Client, Usage
-from shop_directory.conformance.discovery import explore
-from shop_directory.conformance.exchange import Request
-from shop_directory.conformance.findings import Finding, NotAskedError, NothingToSeeError, RuleBrokenError
+from shop_directory.conformance.client import USUAL, Bounds, Client, Usage
+from shop_directory.conformance.exchange import Finding, NotAskedError, NothingToSeeError, Request, RuleBrokenError
 from shop_directory.conformance.rule import Need, Outcome, Rule, Verdict
-from shop_directory.conformance.service_under_test import ServiceUnderTest
-from shop_directory.conformance.subjects import Subjects
+from shop_directory.conformance.service_under_test import ServiceUnderTest, Subjects, explore
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """The options of a run.
-
-    Attributes:
-        base: the base URL of the service.
-        token: an API token, if there is one.
-        ops_key: the operations key, if there is one.
-        under_review: ids or domains of shops that are known to be under review.
-        write: whether reports may be sent.
-        bounds: the bounds of the run.
-    """
+    """The options of a run; `under_review` has ids or domains, and `write` allows reports to be sent."""
 
     base: str
     token: str | None = None
@@ -50,14 +37,7 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The result of a run.
-
-    Attributes:
-        base: the base URL of the service.
-        verdicts: one for each rule, in the order of the rules.
-        requests: the number of requests sent.
-        waited: seconds spent waiting for the quota of the service.
-    """
+    """The result of a run: a verdict for each rule in order, the requests sent, the seconds waited for the quota."""
 
     base: str
     verdicts: tuple[Verdict, ...]
@@ -84,16 +64,10 @@ async def run(
     transport: httpx2.AsyncBaseTransport | None = None,
     on_wait: Callable[[float], None] = lambda _: None,
 ) -> Run:
-    """Check the rules of a service.
+    """Check the rules of a service; raises NoServiceError where there is no Shop Directory at the address.
 
-    Args:
-        options: the service, the credentials and the bounds.
-        rules: in the order of the verdicts.
-        transport: replaces the network, for an application in the same process.
-        on_wait: called for each wait for the quota, with its length in seconds.
-
-    Raises:
-        NoServiceError: there is no Shop Directory at the address.
+    A transport replaces the network, for an application in the same process. `on_wait` is called for each wait for the
+    quota, with its length in seconds.
     """
     async with Client(options.base.rstrip("/"), options.bounds, transport, Usage(on_wait=on_wait)) as client:
         service = ServiceUnderTest(client, Subjects(), options.token, options.ops_key, options.under_review)
@@ -133,7 +107,7 @@ async def _check(service: ServiceUnderTest, rule: Rule, given: frozenset[Need]) 
     if verdict.outcome is not Outcome.FAILED or rule.alone:
         return verdict
     # A generation may have been published between two responses: what is broken is broken again with fresh responses.
-    service = replace(service, client=service.client.without_cache())
+    service = service.fresh
     try:
         service = replace(service, subjects=await explore(service))
     except NotAskedError:

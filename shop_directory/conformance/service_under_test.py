@@ -1,32 +1,97 @@
-"""The service as a rule sees it: requests to it, subjects of its catalogue, and references that it cannot know."""
+"""The service as a rule sees it: requests to it, the subjects found in its catalogue, and references unknown to it."""
 
 import secrets
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from shop_directory.conformance.client import Client
-from shop_directory.conformance.exchange import MAX_BYTES, Request, Response, as_json
-from shop_directory.conformance.findings import Finding, RuleBrokenError
-from shop_directory.conformance.subjects import Subjects
+from shop_directory.conformance.exchange import (
+    MAX_BYTES,
+    Finding,
+    NothingToSeeError,
+    Part,
+    Request,
+    Response,
+    RuleBrokenError,
+    as_json,
+)
 
 JSON: Final = "application/json"
+# As many shops are looked at one by one.
+PROBED: Final = 8
 # The list of all coupons may be long.
 _LONG: Final = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class ServiceUnderTest:
-    """The service that a run checks.
+class KnownShop:
+    """A shop of the results of find_shop: its slugs, the primary one first, its markets if stated, some offer ids.
+
+    The name is untrusted text, shown with a bound only.
+    """
+
+    id: str
+    name: str
+    domain: str
+    categories: tuple[str, ...]
+    countries: tuple[str, ...] | None
+    offers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCategory:
+    """A category of the results of list_categories."""
+
+    slug: str
+    name: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Subjects:
+    """What a run has found in a catalogue, so that rules have shops, categories and coupons to ask for.
 
     Attributes:
-        client: sends the requests.
-        subjects: the subjects that were found in the catalogue.
-        token: sent with each tool call and over MCP, if there is one.
-        ops_key: for the operations endpoints, sent only where a rule says so.
-        under_review: ids or domains of shops that the operator knows to be under review.
-        unknown_id: an id that no shop has.
-        unknown_domain: a domain that no shop has.
+        answered: at least one response was that of a Shop Directory.
+        shops: the first hundred of the blank query, in its order.
+        categories: all that have shops.
+        coupon_shops: ids of shops with a usable coupon, each once.
+        codes: a usable code of each of these shops.
+    """
+
+    answered: bool = False
+    shops: tuple[KnownShop, ...] = ()
+    categories: tuple[KnownCategory, ...] = ()
+    coupon_shops: tuple[str, ...] = ()
+    codes: tuple[str, ...] = ()
+
+    def shop(self) -> KnownShop:
+        """Any shop."""
+        if not self.shops:
+            raise NothingToSeeError("a shop in the catalogue")
+        return self.shops[0]
+
+    def category(self, at_least: int = 1) -> KnownCategory:
+        """The smallest category of at least this many shops: its pages are the shortest."""
+        large = [category for category in self.categories if category.count >= at_least]
+        if not large:
+            raise NothingToSeeError(f"a category of {at_least} shops or more")
+        return min(large, key=lambda category: (category.count, category.slug))
+
+    def offer(self) -> str:
+        """The id of any offer."""
+        for shop in self.shops:
+            if shop.offers:
+                return shop.offers[0]
+        raise NothingToSeeError("an offer among the first shops")
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceUnderTest:
+    """The service that a run checks, with an id and a domain that no shop has.
+
+    The token is sent with each tool call and over MCP, the operations key only where a rule says so.
     """
 
     client: Client
@@ -37,40 +102,46 @@ class ServiceUnderTest:
     unknown_id: str = field(default_factory=lambda: f"none_{secrets.token_hex(6)}")
     unknown_domain: str = field(default_factory=lambda: f"none-{secrets.token_hex(6)}.example")
 
+    @property
+    def fresh(self) -> "ServiceUnderTest":
+        """The same service, of which no earlier response is used again."""
+        return replace(self, client=self.client.without_cache())
+
     def with_token(self, token: str | None) -> "ServiceUnderTest":
         """The same service, called with another token or with none."""
         return replace(self, token=token)
 
     def unknown_like(self, reference: str, more: str = "") -> str:
-        """A reference of the same form that no shop has: an error may depend on the form (R1), and on nothing else.
+        """A reference of the same form that no shop has: an error may depend on the form, and on nothing else (R1).
 
-        Args:
-            reference: an id or a domain.
-            more: makes it another one.
+        `more` makes it another one.
         """
         label = self.unknown_domain.partition(".")[0]
         _, dot, rest = reference.partition(".")
         return f"{label}{more}.{rest}" if dot else f"{self.unknown_id}{more}"
 
-    async def tool(
-        self, name: str, arguments: Mapping[str, Any] | bytes, *, fresh: bool = False, max_bytes: int = MAX_BYTES
-    ) -> Response:
+    async def tool(self, name: str, arguments: Mapping[str, Any] | bytes, *, max_bytes: int = MAX_BYTES) -> Response:
         """Call a tool over REST; arguments as bytes are sent as they are."""
         body = arguments if isinstance(arguments, bytes) else as_json(arguments)
         headers = (("content-type", JSON), ("accept", JSON), *self.token_header)
-        return await self.client.send(Request("POST", f"/tool/{name}", body, headers, max_bytes), fresh=fresh)
+        return await self.send(Request("POST", f"/tool/{name}", body, headers, max_bytes))
 
     async def all_coupons(self) -> Response:
         """Call list_coupons without a shop."""
         return await self.tool("list_coupons", {}, max_bytes=_LONG)
 
-    async def get(self, path: str, *headers: tuple[str, str], fresh: bool = False) -> Response:
+    async def get(self, path: str, *headers: tuple[str, str]) -> Response:
         """GET a path below the base address, without credentials unless they are among the headers."""
-        return await self.client.send(Request("GET", path, b"", headers), fresh=fresh)
+        return await self.send(Request("GET", path, b"", headers))
 
-    async def send(self, request: Request, *, fresh: bool = False) -> Response:
+    async def send(self, request: Request) -> Response:
         """Send any other request."""
-        return await self.client.send(request, fresh=fresh)
+        return await self.client.send(request)
+
+    async def of_first_shops(self, tool: str) -> list[Part]:
+        """The responses of a tool for some of the most popular shops, which have to be there."""
+        domains = [shop.domain for shop in self.subjects.shops[:PROBED]]
+        return [(await self.tool(tool, {"shop_domain": domain})).json() for domain in domains]
 
     @property
     def token_header(self) -> tuple[tuple[str, str], ...]:
@@ -94,20 +165,91 @@ def _comparable(response: Response) -> tuple[int, str | None, bytes]:
     return response.status, response.header("content-type"), response.body
 
 
-class Comparison(Protocol):
-    """Sends requests and compares the responses."""
-
-    def __call__(self, *, fresh: bool) -> Awaitable[None]:
-        """Compare responses; with `fresh` only those of requests that are sent now."""
-
-
-async def compare_with_retry(compare: Comparison) -> None:
-    """Compare; on a difference compare fresh responses, as a generation may have been published in between.
-
-    Raises:
-        RuleBrokenError: the fresh responses differ too.
-    """
+async def compare_with_retry(service: ServiceUnderTest, compare: Callable[[ServiceUnderTest], Awaitable[None]]) -> None:
+    """Compare responses; on a difference compare fresh ones, as a generation may have been published in between."""
     try:
-        await compare(fresh=False)
+        await compare(service)
     except RuleBrokenError:
-        await compare(fresh=True)
+        await compare(service.fresh)
+
+
+async def explore(service: ServiceUnderTest) -> Subjects:
+    """Find the subjects, and judge nothing. Rules send the same requests again, so that these cost no more requests."""
+    page = await _results(service.tool("find_shop", {"query": "", "limit": 100}))
+    categories = await _results(service.tool("list_categories", {}))
+    shops = tuple(known_shops(page or ()))
+    codes = await _codes(service, shops)
+    return Subjects(
+        answered=page is not None or categories is not None or await _is_described(service),
+        shops=shops,
+        categories=tuple(_categories(categories or ())),
+        coupon_shops=tuple(codes),
+        codes=tuple(codes.values()),
+    )
+
+
+async def _codes(service: ServiceUnderTest, shops: Sequence[KnownShop]) -> dict[str, str]:
+    """A usable code of each shop that has one; of the first shops only where the list of all is too long."""
+    coupons = await _results(service.all_coupons())
+    if coupons is None:
+        lists = [await _results(service.tool("list_coupons", {"shop_domain": shop.id})) for shop in shops[:PROBED]]
+        coupons = [coupon for found in lists for coupon in found or ()]
+    codes: dict[str, str] = {}
+    for coupon in coupons:
+        match coupon:
+            case {"code": str(code), "shop": {"id": str(shop_id)}}:
+                codes.setdefault(shop_id, code)
+    return codes
+
+
+async def _results(pending: Awaitable[Response]) -> list[Any] | None:
+    """The results of a tool; None where the response has no readable list of results."""
+    match await _document(pending):
+        case {"results": list(results)}:
+            return results
+    return None
+
+
+async def _document(pending: Awaitable[Response]) -> Any:  # noqa: ANN401 - any JSON value
+    """The JSON value of a response; None where it can't be read."""
+    try:
+        return (await pending).document().value
+    except RuleBrokenError:
+        return None
+
+
+async def _is_described(service: ServiceUnderTest) -> bool:
+    """Whether the OpenAPI document describes find_shop."""
+    match await _document(service.get("/openapi.json")):
+        case {"paths": {"/tool/find_shop": dict()}}:
+            return True
+    return False
+
+
+def known_shops(results: Iterable[Any]) -> Iterable[KnownShop]:
+    """The shops of the results of find_shop; a result of another shape is passed over."""
+    for result in results:
+        match result:
+            case {"id": str(shop_id), "name": str(name), "domain": str(domain), "category": str(category)}:
+                slugs = _texts(result.get("categories")) or (category,)
+                countries = _texts(result.get("countries")) or None
+                offers = result.get("offers")
+                yield KnownShop(shop_id, name, domain, slugs, countries, tuple(_offer_ids(offers)))
+
+
+def _categories(results: Iterable[Any]) -> Iterable[KnownCategory]:
+    for result in results:
+        match result:
+            case {"slug": str(slug), "category": str(name), "count": int(count)} if count > 0:
+                yield KnownCategory(slug, name, count)
+
+
+def _offer_ids(offers: object) -> Iterable[str]:
+    for offer in offers if isinstance(offers, list) else ():
+        match offer:
+            case {"offer_id": str(offer_id)}:
+                yield offer_id
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(text for text in value if isinstance(text, str)) if isinstance(value, list) else ()

@@ -1,14 +1,12 @@
-"""find_shop: pages, totals, filters and words. The queries are made of names of known shops."""
+"""find_shop: pages, totals, filters, words and bounds. The queries are made of names of known shops."""
 
 import re
 from itertools import pairwise
 from typing import Any, Final
 
-from shop_directory.conformance.exchange import Response
-from shop_directory.conformance.findings import NothingToSeeError
+from shop_directory.conformance.exchange import NothingToSeeError, Response
 from shop_directory.conformance.rule import rule
-from shop_directory.conformance.service_under_test import ServiceUnderTest
-from shop_directory.conformance.subjects import KnownShop
+from shop_directory.conformance.service_under_test import KnownShop, ServiceUnderTest, expect_equal
 
 _FULL: Final = 100
 _DEFAULT: Final = 50
@@ -16,6 +14,7 @@ _TRIED: Final = 6
 _WORLDWIDE: Final = "WORLDWIDE"
 # Long enough not to match as a part of two joined words.
 _WORD: Final = re.compile("[A-Za-z]{5,}")
+_DEEPEST: Final = 100_000
 
 
 @rule("I21", "find_shop returns at most limit shops, and in total_count the number of all matches.")
@@ -193,12 +192,12 @@ async def _every_word(service: ServiceUnderTest) -> None:
 async def _word_counts(service: ServiceUnderTest) -> None:
     no_match = service.unknown_id.replace("_", "")
     unmatched = await _found(service, query=f"{no_match} {no_match}x {no_match}")
-    if "word_counts" not in unmatched.json().keys():  # noqa: SIM118 - a part is no dict
+    if "word_counts" not in unmatched.json():
         raise NothingToSeeError("word_counts, which the interface does not require")
     unmatched.json()["word_counts"].expect([{"word": word, "shops": 0} for word in (no_match, f"{no_match}x")])
     _, word = _worded(service)
     found = await _found(service, query=f"{word} {word}")
-    if "word_counts" in found.json().keys():  # noqa: SIM118 - as above
+    if "word_counts" in found.json():
         raise found.broken("no word_counts where there are matches")
 
 
@@ -209,10 +208,57 @@ async def _unknown_category(service: ServiceUnderTest) -> None:
         response.problem(400, "unknown_category")
 
 
+@rule("R4", "country is an assigned alpha-2 code or XK in any case; others, UK and XX among them, are 400.")
+async def _countries(service: ServiceUnderTest) -> None:
+    upper = await _found(service, query="", country="DE", limit=3)
+    expect_equal(
+        upper, await _found(service, query="", country="de", limit=3), "the same response for the code in lower case"
+    )
+    await _found(service, query="", country="XK", limit=1)
+    for code in ("UK", "XX", "DEU", "1"):
+        await _expect_invalid(service, country=code, limit=1)
+
+
+@rule("M6.nothing_left", "When every word is dropped, the category is browsed; without a category the result is empty.")
+async def _nothing_left(service: ServiceUnderTest) -> None:
+    category = service.subjects.category()
+    no_match = service.unknown_id.replace("_", "")
+    browsed = await _found(service, query="", category=category.slug, limit=_FULL)
+    response = await _found(service, query=no_match, category=category.slug, limit=_FULL)
+    if response.json()["results"].values() != browsed.json()["results"].values():
+        raise response.broken("the shops of the category, as every word was dropped")
+    (await _found(service, query=no_match)).json()["results"].expect([])
+
+
+@rule("M8", "A value out of bounds is refused, never clamped; 50.0 is an integer, strings and booleans are not.")
+async def _bounds(service: ServiceUnderTest) -> None:
+    whole = await _found(service, query="", limit=5)
+    as_decimal = await service.tool("find_shop", b'{"query":"","limit":5.0}')
+    expect_equal(whole, as_decimal, "the same answer for 5.0 and for 5")
+    for limit in ("5", True, 2.5, 0, _FULL + 1):
+        await _expect_invalid(service, limit=limit)
+    await _expect_invalid(service, offset=-1)
+    for query in ("a" * 201, " ".join("abcdefghijklm")):
+        await _expect_invalid(service, query=query)
+    (await service.tool("find_shop", {"query": "", "offset": _DEEPEST, "limit": 1})).problem(400, "page_too_deep")
+
+
+@rule("E4", "The error for an unknown category proposes similar slugs that exist.")
+async def _similar_slugs(service: ServiceUnderTest) -> None:
+    slug = service.subjects.category().slug
+    response = await service.tool("find_shop", {"query": "", "category": f"{slug}-x"})
+    if slug not in response.problem(400, "unknown_category")["detail"].text():
+        raise response.broken(f"an error that proposes {slug}")
+
+
 async def _found(service: ServiceUnderTest, **arguments: Any) -> Response:  # noqa: ANN401 - arguments of find_shop
     response = await service.tool("find_shop", arguments)
     response.json()
     return response
+
+
+async def _expect_invalid(service: ServiceUnderTest, **arguments: Any) -> None:  # noqa: ANN401 - as above
+    (await service.tool("find_shop", {"query": "", **arguments})).problem(400, "invalid_input")
 
 
 def _ids(response: Response) -> list[str]:

@@ -125,15 +125,15 @@ async def _tools(service: ServiceUnderTest, era: Era) -> Part:
 async def _expect_same_result(service: ServiceUnderTest, tool: str, arguments: Mapping[str, Any]) -> None:
     """Raise unless the body over REST is the text over MCP and, except for errors, the structured content."""
 
-    async def compare(*, fresh: bool) -> None:
-        response = await service.tool(tool, arguments, fresh=fresh)
+    async def compare(service: ServiceUnderTest) -> None:
+        response = await service.tool(tool, arguments)
         for era in Era:
-            message = await mcp.call(service, era, tool, arguments, fresh=fresh)
+            message = await mcp.call(service, era, tool, arguments)
             _expect_same(response, message, _json_of(message).value)
             if response.status == HTTPStatus.OK:
                 _expect_same(response, message, message.result()["structuredContent"].value)
 
-    await compare_with_retry(compare)
+    await compare_with_retry(service, compare)
 
 
 def _expect_same(response: Response, message: Message, document: object) -> None:
@@ -145,14 +145,14 @@ async def _expect_equal_coupon_counts(service: ServiceUnderTest, shop: str) -> N
     """Raise unless the counts are equal; a display policy may withhold a code over one transport only."""
     arguments = {"shop_domain": shop}
 
-    async def compare(*, fresh: bool) -> None:
-        response = await service.tool("list_coupons", arguments, fresh=fresh)
+    async def compare(service: ServiceUnderTest) -> None:
+        response = await service.tool("list_coupons", arguments)
         expected = response.json()["total_count"].value
         for era in Era:
-            message = await mcp.call(service, era, "list_coupons", arguments, fresh=fresh)
+            message = await mcp.call(service, era, "list_coupons", arguments)
             _json_of(message)["total_count"].expect(expected)
 
-    await compare_with_retry(compare)
+    await compare_with_retry(service, compare)
 
 
 def _text_of(message: Message) -> Part:

@@ -1,19 +1,18 @@
-"""Offers and merges: offer ids, checkout URLs, monetised URLs, and the audit of a merge."""
+"""Offers and merges: offer ids, checkout URLs, monetised URLs, the audit of a merge, and the order of lists."""
 
 import re
 from typing import Final
 from urllib.parse import urlsplit
 
-from shop_directory.conformance.exchange import Part, Response
-from shop_directory.conformance.findings import NothingToSeeError
+from shop_directory.conformance.exchange import NothingToSeeError, Part, Response
 from shop_directory.conformance.rule import Need, rule
-from shop_directory.conformance.service_under_test import ServiceUnderTest, expect_equal
+from shop_directory.conformance.rules.statements import KINDS
+from shop_directory.conformance.service_under_test import PROBED, ServiceUnderTest, expect_equal
 
 _FULL: Final = 100
 _TRIED: Final = 8
 # A host name and no IP address: its last label has a letter.
 _HOST: Final = re.compile(r"[^:]*[a-z][^:.]*")
-
 _VERDICTS: Final = ("likely_same", "likely_different", "insufficient_evidence")
 
 
@@ -73,8 +72,40 @@ async def _conflict(service: ServiceUnderTest) -> None:
     alone = (await service.tool("resolve_conflict", {"from_shop_id": one.id})).json()
     alone["candidates"].each()
     (await service.tool("resolve_conflict", {"from_shop_id": service.unknown_id})).problem(404, "shop_not_found")
-    after = await service.tool("get_shop", {"shop_domain": one.domain}, fresh=True)
+    after = await service.fresh.tool("get_shop", {"shop_domain": one.domain})
     expect_equal(before, after, "the same shop after the audit as before")
+
+
+@rule(
+    "M11.other_lists",
+    "Coupons are listed verified ones first, the latest tested first; trust signals by their kinds; merge candidates "
+    "by verdict, then agreeing evidence.",
+)
+async def _other_orders(service: ServiceUnderTest) -> None:
+    for shop_id in service.subjects.coupon_shops[:PROBED]:
+        results = (await service.tool("list_coupons", {"shop_domain": shop_id})).json()["results"]
+        order = [
+            (coupon["verificationStatus"].text(), coupon["lastVerifiedAt"].value or "") for coupon in results.each()
+        ]
+        if order != sorted(order, reverse=True):
+            raise results.broken("verified_applied first, and within each status the latest tested first")
+    for shop in service.subjects.shops[:PROBED] if service.token else ():
+        signals = (await service.tool("get_trust", {"shop_domain": shop.domain})).json()["signals"]
+        kinds = [kind for signal in signals.each() if (kind := signal["kind"].text()) in KINDS]
+        if kinds != sorted(kinds, key=KINDS.index):
+            raise signals.broken(f"the order {', '.join(KINDS)}")
+        candidates = (await service.tool("resolve_conflict", {"from_shop_id": shop.id})).json()["candidates"]
+        ranks = [
+            (
+                _VERDICTS.index(one["verdict"].one_of(*_VERDICTS)),
+                -sum(e["agrees"].flag() for e in one["evidence"].each()),
+            )
+            for one in candidates.each()
+        ]
+        if ranks != sorted(ranks):
+            raise candidates.broken(f"the order {', '.join(_VERDICTS)}, and within each most agreeing evidence first")
+    if not service.subjects.coupon_shops:
+        raise NothingToSeeError("a usable coupon")
 
 
 async def _expect_arguments(service: ServiceUnderTest, tool: str) -> None:

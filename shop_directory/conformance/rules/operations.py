@@ -6,8 +6,7 @@ from typing import Final
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from shop_directory.conformance.exchange import Part, Response
-from shop_directory.conformance.findings import NothingToSeeError
+from shop_directory.conformance.exchange import NothingToSeeError, Part, Response
 from shop_directory.conformance.rule import rule
 from shop_directory.conformance.service_under_test import ServiceUnderTest
 

@@ -1,12 +1,20 @@
-"""Shops and categories: the public view, references to a shop, the list of categories, and shops under review."""
+"""Shops and categories: views, references, the list of categories, and shops under review, which look unknown."""
 
-from typing import Final
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 
-from shop_directory.conformance.exchange import Part
-from shop_directory.conformance.findings import NothingToSeeError
+from shop_directory.conformance import mcp
+from shop_directory.conformance.exchange import NothingToSeeError, Part, Response
+from shop_directory.conformance.mcp import Era
 from shop_directory.conformance.rule import Need, rule
-from shop_directory.conformance.service_under_test import ServiceUnderTest, expect_equal
-from shop_directory.conformance.subjects import KnownCategory
+from shop_directory.conformance.rules.suggest import suggested
+from shop_directory.conformance.service_under_test import (
+    KnownCategory,
+    ServiceUnderTest,
+    compare_with_retry,
+    expect_equal,
+)
 
 _FULL: Final = 100
 _SAMPLE: Final = 3
@@ -14,6 +22,16 @@ _TREE: Final = frozenset({"parent", "parent_slug", "parents", "children", "ances
 # Statuses of a tool that does not exist.
 _NO_TOOL: Final = frozenset({404, 405, 501})
 _BY_SHOP: Final = ("get_shop", "list_coupons", "get_shipping_policy")
+_MOST_OFFERS: Final = 3
+_MOST_OFFERS_ALONE: Final = 100
+_LONGEST: Final = 2048
+Arguments = Mapping[str, Any]
+About = Callable[[str], Arguments]
+_TO_REPORT: Final = (Need.UNDER_REVIEW, Need.TOKEN, Need.WRITE)
+_READ: Final = "resources/read"
+# They belong to one response, or depend on how many there were before.
+_VOLATILE: Final = frozenset({"date", "x-request-id", "ratelimit"})
+_REQUEST_ID: Final = re.compile(rb'("x-request-id"\s*:\s*")[^"]*"')
 
 
 @rule(
@@ -23,7 +41,7 @@ _BY_SHOP: Final = ("get_shop", "list_coupons", "get_shipping_policy")
 )
 async def _under_review(service: ServiceUnderTest) -> None:
     for subject in service.under_review:
-        await _expect_unknown(service, subject, (*_BY_SHOP, "get_trust") if service.token else _BY_SHOP)
+        await _expect_same_error(service, subject, (*_BY_SHOP, "get_trust") if service.token else _BY_SHOP)
         response = await service.tool("find_shop", {"query": subject, "limit": _FULL})
         for shop in response.json()["results"].each():
             if subject in {shop["id"].value, shop["domain"].value}:
@@ -111,10 +129,9 @@ async def _exactly_the_slugs(service: ServiceUnderTest) -> None:
 async def _get_shop(service: ServiceUnderTest) -> None:
     (await service.tool("get_shop", {})).problem(400)
     shop = service.subjects.shop()
-    view = (await service.tool("get_shop", {"shop_domain": shop.domain})).json()
-    view["id"].expect(shop.id)
-    view["name"].expect(shop.name)
-    view["domain"].expect(shop.domain)
+    view = (await _shop(service, shop.domain)).json()
+    for name, value in (("id", shop.id), ("name", shop.name), ("domain", shop.domain)):
+        view[name].expect(value)
 
 
 @rule("I55", "get_shop answers shop_not_found, identically, for an unknown shop and for one under review.")
@@ -144,24 +161,110 @@ async def _get_shops(service: ServiceUnderTest) -> None:
         (await service.tool("get_shops", {"shop_domains": wrong})).problem(400, "invalid_input")
 
 
+@rule(
+    "R1",
+    "All spellings of a host, pasted URLs and links included, are the same shop; a sub-domain is told from its parent; "
+    "ids are case-sensitive.",
+)
+async def _references(service: ServiceUnderTest) -> None:
+    shop = service.subjects.shop()
+    plain = await _shop(service, shop.domain)
+    plain.json()
+    pasted = f"https://www.{shop.domain}/sale?from=check#top"
+    spellings = (shop.domain.upper(), f" {shop.domain}\r\n", f"{shop.domain}.", f"http://{shop.domain}", pasted)
+    for spelling in (*spellings, f"<{pasted}>", f'"{shop.domain}",', f"[Shop no. 1]({pasted})"):
+        expect_equal(plain, await _shop(service, spelling), "the same shop by every spelling of its domain")
+    below = await _shop(service, f"no-such-part.{shop.domain}")
+    below.problem(404, "shop_not_found")
+    advice = "the same sentence about every sub-domain, which says that its parent is not looked up"
+    expect_equal(await _shop(service, f"no-such-part.{service.unknown_domain}"), below, advice)
+    if below.body == (await _shop(service, service.unknown_domain)).body:
+        raise below.broken(advice)
+    if (other := shop.id.swapcase()) not in {shop.id, *(one.id for one in service.subjects.shops)}:
+        (await _shop(service, other)).problem(404, "shop_not_found")
+
+
+@rule("R1.bounds", "A reference that is blank or over 2,048 characters is 400; an impossible host is an unknown shop.")
+async def _bounds_of_references(service: ServiceUnderTest) -> None:
+    (await _shop(service, " ")).problem(400, "invalid_input")
+    (await _shop(service, "a" * (_LONGEST + 1))).problem(400, "invalid_input")
+    (await _shop(service, f"{'a' * 300}.example")).problem(404, "shop_not_found")
+
+
+@rule("R2", "shop_domain and shop_id_or_domain are one field; two values that differ are 400.")
+async def _one_field(service: ServiceUnderTest) -> None:
+    shop = service.subjects.shop()
+    same = {"shop_domain": shop.domain, "shop_id_or_domain": f"https://{shop.domain}/"}
+    expect_equal(
+        await _shop(service, shop.domain), await service.tool("get_shop", same), "the same shop as by one of them"
+    )
+    (await service.tool("get_shop", {**same, "shop_id_or_domain": service.unknown_domain})).problem(
+        400, "invalid_input"
+    )
+
+
+@rule("M11", "Categories are listed by count, largest first, then by slug.")
+async def _order_of_categories(service: ServiceUnderTest) -> None:
+    results = (await _categories(service))["results"]
+    order = [(-category["count"].whole(), category["slug"].text()) for category in results.each()]
+    if order != sorted(order):
+        raise results.broken("the largest first, those of equal count by slug")
+
+
+@rule("A1.offers", "A shop has at most 3 offers in find_shop and 100 in get_shop, and the number of all its offers.")
+async def _number_of_offers(service: ServiceUnderTest) -> None:
+    page = (await service.tool("find_shop", {"query": "", "limit": _FULL})).json()["results"]
+    alone = (await _shop(service, service.subjects.shop().domain)).json()
+    for shop, most in (*((shop, _MOST_OFFERS) for shop in page.each()), (alone, _MOST_OFFERS_ALONE)):
+        shown, total = len(shop["offers"].values()), shop["offers_total"].whole()
+        if shown != min(total, most):
+            raise shop["offers"].broken(f"{min(total, most)} of {total} offers")
+
+
+@rule(
+    "V2",
+    "Responses for a shop under review are those for an unknown one over every transport, to the byte.",
+    Need.UNDER_REVIEW,
+)
+async def _hidden_shops_are_unknown(service: ServiceUnderTest) -> None:
+    for hidden in service.under_review:
+        for tool, about in _calls(service):
+            for era in (None, *Era):
+                await _expect_unknown(service, era, tool, about, hidden)
+        for era in Era:
+            await _expect_unknown(service, era, _READ, lambda shop: {"uri": f"shop://{shop}"}, hidden)
+        await _expect_not_found(service, hidden)
+
+
+@rule("A9", "A report on a shop under review is refused like one on an unknown shop.", *_TO_REPORT)
+async def _hidden_shops_take_no_reports(service: ServiceUnderTest) -> None:
+    calls: tuple[tuple[str, About], ...] = (
+        ("report_code", lambda shop: {"shop_domain": shop, "code": "NOSUCHCODE", "reason": "invalid"}),
+        ("report_issue", lambda shop: {"shop_domain": shop, "subject_type": "shop", "reason": "unreachable"}),
+    )
+    for hidden in service.under_review:
+        for tool, about in calls:
+            # Two of the three transports: reports have the smallest quota.
+            for era in (None, Era.PER_REQUEST):
+                await _expect_unknown(service, era, tool, about, hidden)
+
+
 async def expect_absent(service: ServiceUnderTest, tool: str) -> None:
     """Raise unless a tool has the same shop_not_found for unknown shops and for shops under review.
 
-    Raises:
-        NothingToSeeError: no shop under review was given, so only unknown shops were checked.
+    It raises NothingToSeeError where no shop under review was given.
     """
-    by_id = await service.tool(tool, {"shop_domain": service.unknown_id})
-    by_id.problem(404, "shop_not_found")
-    (await service.tool(tool, {"shop_domain": service.unknown_domain})).problem(404, "shop_not_found")
+    for unknown in (service.unknown_id, service.unknown_domain):
+        (await service.tool(tool, {"shop_domain": unknown})).problem(404, "shop_not_found")
     for subject in service.under_review:
-        await _expect_unknown(service, subject, (tool,))
+        await _expect_same_error(service, subject, (tool,))
     if not service.under_review:
         raise NothingToSeeError(
             f"a shop under review ({Need.UNDER_REVIEW}); the responses for unknown shops are correct"
         )
 
 
-async def _expect_unknown(service: ServiceUnderTest, subject: str, tools: tuple[str, ...]) -> None:
+async def _expect_same_error(service: ServiceUnderTest, subject: str, tools: tuple[str, ...]) -> None:
     for tool in tools:
         unknown = await service.tool(tool, {"shop_domain": service.unknown_like(subject)})
         response = await service.tool(tool, {"shop_domain": subject})
@@ -174,10 +277,7 @@ async def _views(service: ServiceUnderTest) -> tuple[Part, ...]:
     shops = [*page["results"].each()]
     with_offers = [shop for shop in service.subjects.shops if shop.offers][:1]
     without_offers = [shop for shop in service.subjects.shops if not shop.offers][:1]
-    responses = [
-        await service.tool("get_shop", {"shop_domain": shop.domain}) for shop in (*with_offers, *without_offers)
-    ]
-    shops += [response.json() for response in responses]
+    shops += [(await _shop(service, shop.domain)).json() for shop in (*with_offers, *without_offers)]
     if not shops:
         raise NothingToSeeError("a shop in the catalogue")
     return tuple(shops)
@@ -193,3 +293,66 @@ def _sample(service: ServiceUnderTest) -> tuple[KnownCategory, ...]:
     if not categories:
         raise NothingToSeeError("a category in the catalogue")
     return tuple({one.slug: one for one in (categories[0], categories[len(categories) // 2], categories[-1])}.values())
+
+
+async def _shop(service: ServiceUnderTest, reference: str) -> Response:
+    return await service.tool("get_shop", {"shop_domain": reference})
+
+
+def _calls(service: ServiceUnderTest) -> Iterator[tuple[str, About]]:
+    """The calls by which a caller might find out that a shop exists."""
+    yield "get_shop", lambda shop: {"shop_domain": shop}
+    yield "get_shop", lambda shop: {"shop_id_or_domain": shop}
+    yield "list_coupons", lambda shop: {"shop_domain": shop}
+    yield "get_shipping_policy", lambda shop: {"shop_domain": shop, "country": "DE"}
+    if service.token is None:
+        return
+    yield "get_trust", lambda shop: {"shop_domain": shop}
+    yield "resolve_conflict", lambda shop: {"from_shop_id": shop}
+    if service.subjects.shops:
+        known = service.subjects.shops[0].id
+        yield "resolve_conflict", lambda shop: {"from_shop_id": known, "to_shop_id": shop}
+
+
+async def _expect_unknown(service: ServiceUnderTest, era: Era | None, tool: str, about: About, hidden: str) -> None:
+    """Raise unless a shop under review is answered like two unknown ones, over MCP in an era or over REST.
+
+    What differs between these two, such as an id that a proxy adds, is noise; all else must be equal to the byte.
+    """
+
+    async def compare(service: ServiceUnderTest) -> None:
+        references = (service.unknown_like(hidden), service.unknown_like(hidden, "x"), hidden)
+        one, other, answer = [await _response(service, era, tool, about(shop)) for shop in references]
+        noise = _VOLATILE | {name for name, _ in set(one.headers) ^ set(other.headers)}
+        if _without_noise(answer, noise) != _without_noise(one, noise):
+            differing = sorted({name for name, _ in set(answer.headers) ^ set(one.headers)} - noise)
+            actual = f"{answer.shown}; headers that differ: {', '.join(differing) or 'none'}"
+            raise answer.broken(f"the response for an unknown shop: {one.shown}", actual)
+
+    await compare_with_retry(service, compare)
+
+
+async def _expect_not_found(service: ServiceUnderTest, hidden: str) -> None:
+    """Neither search results nor suggestions show the shop."""
+    found = await service.tool("find_shop", {"query": hidden})
+    page = found.json()
+    # The interface does not require did_you_mean: a service may have it.
+    for name in ("results", *({"did_you_mean"} & set(page.keys()))):
+        if any(hidden in (shop["id"].value, shop["domain"].value) for shop in page[name].each()):
+            raise found.broken(f"{name} without the shop under review")
+    suggestions = await suggested(service, hidden)
+    if any(hidden in (shop["id"].value, shop["domain"].value) for shop in suggestions.json()["shops"].each()):
+        raise suggestions.broken("suggestions without the shop under review")
+
+
+def _without_noise(response: Response, noise: frozenset[str]) -> tuple[int, list[tuple[str, str]], bytes]:
+    """A response without what differs between two equal requests; the header names stay."""
+    headers = [(name, "-" if name in noise else value) for name, value in response.headers]
+    return response.status, headers, _REQUEST_ID.sub(rb'\1-"', response.body)
+
+
+async def _response(service: ServiceUnderTest, era: Era | None, tool: str, arguments: Arguments) -> Response:
+    if era is None:
+        return await service.tool(tool, arguments)
+    message = mcp.request(service, era, _READ, arguments) if tool == _READ else mcp.call(service, era, tool, arguments)
+    return (await message).response

@@ -4,11 +4,9 @@ import re
 from typing import Final
 from urllib.parse import quote
 
-from shop_directory.conformance.exchange import Part, Response
-from shop_directory.conformance.findings import NothingToSeeError
+from shop_directory.conformance.exchange import NothingToSeeError, Part, Response
 from shop_directory.conformance.rule import rule
-from shop_directory.conformance.service_under_test import ServiceUnderTest, compare_with_retry
-from shop_directory.conformance.subjects import KnownShop
+from shop_directory.conformance.service_under_test import KnownShop, ServiceUnderTest, compare_with_retry, known_shops
 
 _DEFAULT: Final = 8
 _MOST: Final = 20
@@ -21,11 +19,11 @@ _PLAIN: Final = re.compile(r"[A-Za-z]{3}[A-Za-z ]{3,}[A-Za-z]")
 
 
 async def suggested(
-    service: ServiceUnderTest, q: str, *, limit: int | None = None, country: str | None = None, fresh: bool = False
+    service: ServiceUnderTest, q: str, *, limit: int | None = None, country: str | None = None
 ) -> Response:
     """Send a suggest request."""
     more = "".join(f"&{name}={value}" for name, value in (("limit", limit), ("country", country)) if value is not None)
-    return await service.get(f"/suggest?q={quote(q, safe='')}{more}", fresh=fresh)
+    return await service.get(f"/suggest?q={quote(q, safe='')}{more}")
 
 
 @rule("I68", "GET /suggest needs q and no credentials.")
@@ -69,17 +67,17 @@ async def _limit(service: ServiceUnderTest) -> None:
 async def _country_filter(service: ServiceUnderTest) -> None:
     country = _country(service)
 
-    async def compare(*, fresh: bool) -> None:
-        listed = await _listed(service, fresh=fresh)
+    async def compare(service: ServiceUnderTest) -> None:
+        listed = await _listed(service)
         expected = {shop.id for shop in [shop for shop in listed if sells_in(shop, country)][:_MOST]}
         refused = {shop.id for shop in listed if not sells_in(shop, country)}
         for spelling in (country, country.lower()):
-            response = await suggested(service, "", limit=_MOST, country=spelling, fresh=fresh)
+            response = await suggested(service, "", limit=_MOST, country=spelling)
             found = {shop["id"].text() for shop in response.json()["shops"].each()}
             if refused & found or not expected <= found:
                 raise response.broken(f"the most popular shops of {country}: {sorted(expected)}", f"{sorted(found)}")
 
-    await compare_with_retry(compare)
+    await compare_with_retry(service, compare)
     (await suggested(service, "", country="XX")).problem(400)
 
 
@@ -108,14 +106,14 @@ async def _category_counts(service: ServiceUnderTest) -> None:
         (await suggested(service, "", limit=limit)).problem(400)
     country = next((shop.countries[0] for shop in service.subjects.shops if shop.countries), "DE")
 
-    async def compare(*, fresh: bool) -> None:
-        listed = (await service.tool("list_categories", {}, fresh=fresh)).json()["results"].values()
+    async def compare(service: ServiceUnderTest) -> None:
+        listed = (await service.tool("list_categories", {})).json()["results"].values()
         for of in (None, country if country != _WORLDWIDE else "DE"):
-            response = await suggested(service, "", limit=_MOST, country=of, fresh=fresh)
+            response = await suggested(service, "", limit=_MOST, country=of)
             if response.json()["categories"].values() != listed[:_MOST]:
                 raise response.broken("the first of list_categories, with the same counts, whatever the country")
 
-    await compare_with_retry(compare)
+    await compare_with_retry(service, compare)
 
 
 @rule(
@@ -144,30 +142,20 @@ async def _finds(service: ServiceUnderTest, q: str, shop: KnownShop, what: str) 
 async def _popular_first(service: ServiceUnderTest) -> None:
     """Raise unless a blank q returns the first shops of the blank search."""
 
-    async def compare(*, fresh: bool) -> None:
-        expected = [shop.id for shop in await _listed(service, fresh=fresh)][:_MOST]
-        response = await suggested(service, "", limit=_MOST, fresh=fresh)
+    async def compare(service: ServiceUnderTest) -> None:
+        expected = [shop.id for shop in await _listed(service)][:_MOST]
+        response = await suggested(service, "", limit=_MOST)
         found = [shop["id"].value for shop in response.json()["shops"].each()]
         if found != expected:
             raise response.broken(f"the most popular shops, as find_shop lists them: {expected}", f"{found}")
 
-    await compare_with_retry(compare)
+    await compare_with_retry(service, compare)
 
 
-async def _listed(service: ServiceUnderTest, *, fresh: bool) -> list[KnownShop]:
+async def _listed(service: ServiceUnderTest) -> list[KnownShop]:
     """The first hundred shops of the blank search."""
-    page = (await service.tool("find_shop", {"query": "", "limit": _LISTED}, fresh=fresh)).json()
-    return [
-        KnownShop(
-            shop["id"].text(),
-            shop["name"].text(),
-            shop["domain"].text(),
-            (),
-            None if shop["countries"].is_null else shop["countries"].texts(),
-            (),
-        )
-        for shop in page["results"].each()
-    ]
+    page = (await service.tool("find_shop", {"query": "", "limit": _LISTED})).json()
+    return [*known_shops(page["results"].values())]
 
 
 def _country(service: ServiceUnderTest) -> str:

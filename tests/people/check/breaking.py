@@ -8,6 +8,7 @@ from typing import Any, Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 Document = dict[str, Any]
+Wrap = Callable[[ASGIApp], ASGIApp]
 
 
 @dataclass(slots=True)
@@ -137,7 +138,7 @@ class Breakage:
 
     rule: str
     how: str
-    wrap: Callable[[ASGIApp], ASGIApp]
+    wrap: Wrap
     also: tuple[str, ...] = ()
 
     @property
@@ -147,25 +148,23 @@ class Breakage:
 
 
 ANY: Final = ""
+_TOOL: Final = "/tool/"
 
 
-def answering(path: str, change: Callable[[Answered], None], status: int | None = 200) -> Callable[[ASGIApp], ASGIApp]:
-    """A server that changes its answers on a path, those of one status or of any (None).
+def answering(path: str, change: Callable[[Answered], None], status: int | None = 200) -> Wrap:
+    """A server that changes its answers on a path, or on ANY: those of one status, or of any (None).
 
-    Args:
-        path: the path, or ANY of them.
-        change: of the answer.
-        status: of the answers that are changed.
+    A tool is changed over every transport alike: what REST does, `tools/call` over MCP does as well.
     """
 
     def after(answered: Answered) -> None:
         if path in {ANY, answered.asked.path} and status in {None, answered.status}:
             change(answered)
 
-    return lambda app: Changed(app, after=after)
+    return lambda app: Changed(app, after=_at_all_transports(after) if path.startswith(_TOOL) else after)
 
 
-def rewriting(path: str, change: Callable[[Document], None], status: int = 200) -> Callable[[ASGIApp], ASGIApp]:
+def rewriting(path: str, change: Callable[[Document], None], status: int = 200) -> Wrap:
     """A server that changes the JSON objects of its answers on a path, in place."""
     return answering(path, in_place(change), status)
 
@@ -181,28 +180,21 @@ def in_place(change: Callable[[Document], None]) -> Callable[[Answered], None]:
     return changed
 
 
-def hearing(path: str, change: Callable[[Document], Mapping[str, Any]]) -> Callable[[ASGIApp], ASGIApp]:
-    """A server that takes other arguments than it was given, on a path."""
+def hearing(path: str, change: Callable[[Document], Mapping[str, Any]]) -> Wrap:
+    """A server whose tool takes other arguments than it was given, over every transport."""
 
     def before(asked: Asked) -> None:
-        if path in {ANY, asked.path} and asked.method == "POST":
+        if asked.path == path and asked.method == "POST":
             given = _plain_object(asked.body)
             # What is hostile stays as it came.
             if given is not None and (changed := dict(change(given))) != given:
                 asked.arguments = changed
+        message = asked.arguments
+        if _tool_of(asked) == path and "arguments" in message["params"]:
+            params = {**message["params"], "arguments": dict(change(message["params"]["arguments"]))}
+            asked.arguments = {**message, "params": params}
 
     return lambda app: Changed(app, before=before)
-
-
-def both(*wraps: Callable[[ASGIApp], ASGIApp]) -> Callable[[ASGIApp], ASGIApp]:
-    """A server that does several such things, the last one outermost."""
-
-    def wrapped(app: ASGIApp) -> ASGIApp:
-        for wrap in wraps:
-            app = wrap(app)
-        return app
-
-    return wrapped
 
 
 def _plain_object(body: bytes) -> Document | None:
@@ -230,3 +222,46 @@ async def _body(receive: Receive) -> bytes:
         body += message.get("body", b"")
         if not message.get("more_body", False):
             return bytes(body)
+
+
+def _tool_of(asked: Asked) -> str | None:
+    """The tool's path of a call over MCP."""
+    match asked.path, asked.arguments:
+        case "/mcp", {"method": "tools/call", "params": {"name": str(name)}}:
+            return _TOOL + name
+    return None
+
+
+def _at_all_transports(change: Callable[[Answered], None]) -> Callable[[Answered], None]:
+    """Change an answer of REST as it is, and one of MCP as if it had come over REST."""
+
+    def after(answered: Answered) -> None:
+        tool = _tool_of(answered.asked)
+        if tool is None:
+            change(answered)
+            return
+        message = json.loads(answered.body)
+        match message:
+            case {"result": {"content": [{"text": str(text)}]}}:
+                arguments = answered.asked.arguments["params"].get("arguments", {})
+                asked = Asked("POST", tool, b"", [], json.dumps(arguments).encode())
+                as_rest = Answered(asked, _status(message["result"], text), [], text.encode())
+                change(as_rest)
+                if as_rest.body != text.encode():
+                    answered.document = {**message, "result": _result(message["result"], as_rest)}
+
+    return after
+
+
+def _status(result: Document, text: str) -> int:
+    return int(json.loads(text)["status"]) if result.get("isError") else 200
+
+
+def _result(result: Document, as_rest: Answered) -> Document:
+    remaining = {
+        name: value for name, value in result.items() if name not in {"content", "structuredContent", "isError"}
+    }
+    content = [{"type": "text", "text": as_rest.body.decode()}]
+    if as_rest.status == 200:
+        return {**remaining, "content": content, "structuredContent": as_rest.document, "isError": False}
+    return {**remaining, "content": content, "isError": True}

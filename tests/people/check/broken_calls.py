@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from tests.people.check.at_all_transports import answering, hearing, rewriting
-from tests.people.check.breaking import Answered, Breakage, Document
+from tests.people.check.breaking import Answered, Breakage, Document, answering, hearing, rewriting
 from tests.people.check.changes import drop, header, status
 
 _OPENAPI: Final = "/openapi.json"

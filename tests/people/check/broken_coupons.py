@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from tests.people.check.at_all_transports import answering, rewriting
-from tests.people.check.breaking import Answered, Breakage, Document
+from tests.people.check.breaking import Answered, Breakage, Document, answering, rewriting
 from tests.people.check.broken_shops import reports_review
 from tests.people.check.changes import drop, put, turn
 

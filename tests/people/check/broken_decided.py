@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from tests.people.check.at_all_transports import answering, hearing, rewriting
-from tests.people.check.breaking import Answered, Breakage, Document
+from tests.people.check.breaking import Answered, Breakage, Document, answering, hearing, rewriting
 from tests.people.check.changes import argument, backwards, turn
 
 _FIND: Final = "/tool/find_shop"

@@ -4,8 +4,7 @@ from typing import Final
 
 from starlette.types import ASGIApp
 
-from tests.people.check.at_all_transports import answering, hearing, rewriting
-from tests.people.check.breaking import Answered, Breakage, Changed, Document
+from tests.people.check.breaking import Answered, Breakage, Changed, Document, answering, hearing, rewriting
 from tests.people.check.changes import put
 
 _RESOLVE: Final = "/tool/resolve_checkout_url"

@@ -6,8 +6,7 @@ from typing import Final
 
 from starlette.types import ASGIApp
 
-from tests.people.check.at_all_transports import answering, hearing, rewriting
-from tests.people.check.breaking import Answered, Asked, Breakage, Changed, Document
+from tests.people.check.breaking import Answered, Asked, Breakage, Changed, Document, answering, hearing, rewriting
 from tests.people.check.changes import default, put
 
 _CODE: Final = "/tool/report_code"

@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from tests.people.check.at_all_transports import answering, rewriting
-from tests.people.check.breaking import Answered, Breakage, Document
+from tests.people.check.breaking import Answered, Breakage, Document, answering, rewriting
 from tests.people.check.changes import drop, more, put, turn
 from tests.people.check.stage import UNDER_REVIEW
 

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -16,9 +17,9 @@ from service.app import create_app
 from service.limits.policy import QuotaClass
 from service.search.protocol import SearchBackend
 from service.settings.service import Settings
-from shop_directory.conformance.all_rules import RULES
-from shop_directory.conformance.bounds import Bounds
+from shop_directory.conformance.client import Bounds
 from shop_directory.conformance.rule import Outcome, Rule
+from shop_directory.conformance.rules import RULES
 from shop_directory.conformance.run import Run, RunOptions, run
 from tests.people.check.breaking import Breakage
 from tests.support.callers import issue
@@ -28,24 +29,22 @@ BUILT_AT: Final = "2026-11-21T09:30:00Z"
 OPS_KEY: Final = "an-operations-key-of-these-tests"
 # Shops of the sample that are under review (indexer/sample/shops.ndjson).
 UNDER_REVIEW: Final = ("quillomere.internal", "shop_quillomere", "zathrune.internal")
-_BASE: Final = "http://127.0.0.1"
+BASE: Final = "http://127.0.0.1"
 _START_BOUND_S: Final = 20.0
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A running application and the loop that it lives in.
+    """A running application, the loop that it lives in, on a thread of its own, and the folder of its files.
 
-    Attributes:
-        app: the right service.
-        options: asks all that can be asked of it.
-        loop: its loop, on a thread of its own.
+    The options ask all that can be asked of it.
     """
 
     app: FastAPI
     options: RunOptions
     loop: asyncio.AbstractEventLoop
+    folder: Path
 
     def check(
         self,
@@ -83,10 +82,10 @@ def staged(index: Path, folder: Path, search: SearchBackend | None = None) -> It
     """
     settings = right_settings(index, folder)
     options = RunOptions(
-        _BASE, issue(settings.token_file).text, OPS_KEY, UNDER_REVIEW, write=True, bounds=Bounds(requests=2000)
+        BASE, issue(settings.token_file).text, OPS_KEY, UNDER_REVIEW, write=True, bounds=Bounds(requests=2000)
     )
     with living(create_app(settings, search=search)) as (app, loop):
-        yield Stage(app, options, loop)
+        yield Stage(app, options, loop, folder)
 
 
 def right_settings(index: Path, folder: Path) -> Settings:
@@ -106,12 +105,15 @@ def right_settings(index: Path, folder: Path) -> Settings:
 
 @contextmanager
 def living(app: FastAPI) -> Iterator[tuple[FastAPI, asyncio.AbstractEventLoop]]:
-    """An application that has been started, and its loop; the loop runs on a thread of its own until the end."""
+    """An application that is ready, and its loop, which runs on a thread of its own until the end."""
     started, ended = threading.Event(), threading.Event()
     loops: list[asyncio.AbstractEventLoop] = []
 
     async def live() -> None:
-        async with app.router.lifespan_context(app):
+        transport = httpx2.ASGITransport(app)
+        async with app.router.lifespan_context(app), httpx2.AsyncClient(transport=transport, base_url=BASE) as client:
+            while (await client.get("/ready")).status_code != HTTPStatus.OK and not ended.is_set():
+                await asyncio.sleep(0.05)
             loops.append(asyncio.get_running_loop())
             started.set()
             await asyncio.to_thread(ended.wait)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shop_directory.conformance.all_rules import RULES
+from shop_directory.conformance.rules import RULES
 from tests.people.check.breaking import Breakage
 from tests.people.check.broken import BREAKAGES
 from tests.people.check.stage import Stage

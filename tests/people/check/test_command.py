@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from service.app import create_app
 from service.settings.service import Settings
 from shop_directory.command_line import command_line
-from shop_directory.conformance.all_rules import RULES, UNSEEN
+from shop_directory.conformance.rules import RULES, UNSEEN
 from tests.people.check.breaking import rewriting
 from tests.people.check.changes import more, turn
 from tests.people.check.stage import OPS_KEY, right_settings

@@ -10,10 +10,10 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from shop_directory.conformance.all_rules import RULES
-from shop_directory.conformance.bounds import Bounds
+from shop_directory.conformance.client import Bounds
 from shop_directory.conformance.report import print_run, run_document
 from shop_directory.conformance.rule import Outcome
+from shop_directory.conformance.rules import RULES
 from shop_directory.conformance.run import NoServiceError, RunOptions, run
 from tests.people.check.breaking import ANY, Answered, answering
 from tests.people.check.changes import body as bodied

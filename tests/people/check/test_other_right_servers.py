@@ -10,15 +10,12 @@ from typing import Final
 import pytest
 from starlette.types import ASGIApp
 
-from service.app import create_app
-from service.settings.service import Settings
 from service.tools.registry import REGISTRY
-from shop_directory.conformance.all_rules import RULES
 from shop_directory.conformance.rule import Outcome
-from tests.people.check.at_all_transports import rewriting
-from tests.people.check.breaking import ANY, Answered, Asked, Changed, Document, answering
+from shop_directory.conformance.rules import RULES
+from tests.people.check.breaking import ANY, Answered, Asked, Changed, Document, answering, rewriting
 from tests.people.check.broken_mcp import MCP, saying
-from tests.people.check.stage import Stage, living, staged
+from tests.people.check.stage import Stage, staged
 
 SESSION: Final = (b"mcp-session-id", b"one-of-this-test")
 _BEYOND: Final = {
@@ -115,16 +112,6 @@ def test_a_service_without_what_is_beyond_the_interface_is_whole(
         found = plain.check(wrap=_without_fields_beyond)
     assert [(verdict.rule.id, verdict.finding) for verdict in found.of(Outcome.FAILED)] == []
     assert {verdict.rule.id for verdict in found.of(Outcome.NOT_SEEN)} == {"A14", "A7", "I75", "M6.word_counts"}
-
-
-def test_operations_without_a_key_are_open_and_an_unknown_build_says_so(sample_index: Path, stage: Stage) -> None:
-    options = replace(stage.options, token=None, ops_key=None, under_review=(), write=False)
-    ids = {"I73", "I74", "I75", "I76", "I77", "I81"}
-    rules = [rule for rule in RULES if rule.id in ids]
-    with living(create_app(Settings(data_dir=sample_index, request_timeout=10.0))) as (app, loop):
-        found = Stage(app, options, loop).check(rules)
-    outcomes = {verdict.rule.id: verdict.outcome for verdict in found.verdicts}
-    assert outcomes == dict.fromkeys(ids, Outcome.PASSED) | {"I74": Outcome.NOT_SEEN}
 
 
 def test_without_the_key_the_closed_endpoints_are_not_seen_and_still_guarded(stage: Stage) -> None:

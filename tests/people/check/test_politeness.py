@@ -7,10 +7,9 @@ from typing import Final
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from shop_directory.conformance.all_rules import RULES
-from shop_directory.conformance.bounds import Bounds
-from shop_directory.conformance.client import Usage
+from shop_directory.conformance.client import Bounds, Usage
 from shop_directory.conformance.rule import Outcome
+from shop_directory.conformance.rules import RULES
 from shop_directory.conformance.run import RunOptions
 from tests.people.check.breaking import Answered, Changed, answering
 from tests.people.check.stage import Stage

@@ -1,10 +1,12 @@
 """The rules of `check` against the manifest: every sentence of the interface is checked, or listed with the reason."""
 
 import ast
+from pathlib import Path
 
-from shop_directory.conformance.all_rules import RULES, UNSEEN
+from shop_directory.conformance.rules import RULES, UNSEEN
+from tests.people.check import test_right_servers
 from tests.people.check.broken import BREAKAGES
-from tests.rules.proof import read_manifest
+from tests.rules.proof import marks_of_source, read_manifest
 from tests.support.real.sources import REPOSITORY
 
 CHECK = REPOSITORY / "shop_directory" / "conformance"
@@ -21,6 +23,12 @@ def test_every_sentence_of_the_interface_is_checked_or_listed_as_unseen_and_none
 
 def test_every_rule_of_check_is_one_of_the_manifest() -> None:
     assert {rule.id for rule in RULES} - MANIFEST == set()
+
+
+def test_every_rule_of_check_is_a_mark_of_the_test_that_runs_it_on_every_world() -> None:
+    marks = marks_of_source(Path(test_right_servers.__file__).read_text(encoding="utf-8"), "test_right_servers.py")
+    (test,) = [test for test in marks.tests if test.rules]
+    assert (test.rules, test.asserts) == ({rule.id for rule in RULES}, True)
 
 
 def test_what_cannot_be_seen_from_outside_is_little_and_has_its_reason() -> None:

@@ -1,18 +1,11 @@
-"""The protocol's own conformance suite, both revisions: the service, and its transport with the suite's fixtures."""
+"""The protocol's own conformance suite against the service, both revisions."""
 
 from pathlib import Path
 from typing import Final
 
 import pytest
-from starlette.routing import Route
 
-from service.app import create_app
-from service.http.bounded_endpoint import BoundedEndpoint
-from service.mcp_server.endpoint import McpEndpoint
-from service.settings.service import Settings
 from tests.rules.judges.conformance_suite import installed_suite, judge
-from tests.rules.judges.fixture_server import build_fixture_server
-from tests.support.served import served
 
 # Of the scenarios that a revision requires of servers; the suite runs some more, which it does not score.
 REQUIRED: Final = {"2025-11-25": 30, "2026-07-28": 37}
@@ -34,26 +27,6 @@ def test_the_service_fails_only_what_asks_for_fixtures_or_for_a_session(
     suite: Path, base: str, revision: str, passing: int
 ) -> None:
     verdict = judge(suite, f"{base}/mcp", revision, f"baseline-service-{revision}.yml")
-    assert verdict.exit_code == 0, verdict.printed
-    assert _scored(verdict.passed | verdict.failed, revision) == REQUIRED[revision]
-    assert _scored(verdict.passed, revision) == passing
-
-
-@pytest.mark.rule("I3", "E1.transport")
-@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
-@pytest.mark.parametrize(("revision", "passing"), [("2025-11-25", 24), ("2026-07-28", 36)])
-def test_the_transport_can_all_that_one_json_answer_a_request_can(
-    suite: Path, settings: Settings, revision: str, passing: int
-) -> None:
-    app = create_app(settings)
-    (gated,) = (route.app for route in app.router.routes if isinstance(route, Route) and route.path == "/mcp")
-    assert isinstance(gated, BoundedEndpoint)
-    endpoint = gated.app
-    assert isinstance(endpoint, McpEndpoint)
-    # Everything stays as the service mounts it; only what lies behind the transport is another server.
-    endpoint._sessions.app = build_fixture_server()
-    with served(app) as base:
-        verdict = judge(suite, f"{base}/mcp", revision, f"baseline-transport-{revision}.yml")
     assert verdict.exit_code == 0, verdict.printed
     assert _scored(verdict.passed | verdict.failed, revision) == REQUIRED[revision]
     assert _scored(verdict.passed, revision) == passing

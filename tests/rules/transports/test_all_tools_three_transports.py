@@ -7,7 +7,6 @@ import asyncio
 import json
 import os
 from collections import Counter
-from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +18,6 @@ from mcp import Client
 from service.app import create_app
 from service.settings.service import Settings
 from service.tools.registry import REGISTRY
-from tests.rules.backends.test_matching_cases import wishes
 from tests.support.catalogues import coupon, shop
 from tests.support.generated_calls import GeneratedCalls
 from tests.support.sample import SampleService
@@ -60,18 +58,6 @@ async def test_whatever_is_asked_every_transport_answers_alike(sample: SampleSer
     assert {code for _, code in met} == CODES
     # For the record of long runs.
     print(f"{CALLS} calls over {1 + len(transports)} transports: {dict(Counter(code for _, code in met.elements()))}")  # noqa: T201
-
-
-@pytest.mark.timeout(120)
-@pytest.mark.rule("I5", "M3.wishes", "M6.ignored")
-async def test_wishes_are_answered_alike_over_every_transport(sample: SampleService) -> None:
-    async with (
-        httpx2.AsyncClient(base_url=sample.base, headers={"x-api-token": sample.token}, timeout=30.0) as rest,
-        mcp_transports(sample.base, sample.index, sample.token, sample.variables) as transports,
-    ):
-        for wish, filters in product(wishes()["sample"].cases, ({}, {"country": "FR"})):
-            arguments = {"query": wish.q, **filters, "limit": 3}
-            assert await assert_alike(rest, transports, "find_shop", arguments, "wish") == "ok"
 
 
 @pytest.mark.rule("A5", "I41", "I20", "I5")

@@ -7,15 +7,11 @@ from typing import Any, Final
 
 import pytest
 
-from service.app import create_app
 from service.limits.policy import QuotaClass
-from service.settings.service import Settings
 from tests.support.callers import issue
 from tests.support.limited import limited
 from tests.support.rpc import Era, call, request
-from tests.support.served import Reply, get, post, served
-from tests.support.transports import mcp_transports, over_mcp, over_rest
-from tests.support.worlds import BOOKS_VIEW, embedded_world
+from tests.support.served import Reply, post
 
 GET_SHOPS: Final = "/tool/get_shops"
 TEN: Final = QuotaClass(reads=10, suggest=10, reports=0)
@@ -34,34 +30,6 @@ def _left(reply: Reply) -> int:
     assert header is not None
     assert 1 <= int(header[2]) <= 60
     return int(header[1])
-
-
-@pytest.mark.rule("A14", "V2", "R1", "I5")
-async def test_every_transport_answers_each_reference_in_the_order_asked(tmp_path: Path) -> None:
-    index = embedded_world(tmp_path)
-    references = [
-        "<https://www.Harbour-Lane-Books.example/new>\n",
-        "shop_hidden",
-        "nobody.example",
-        "shop_books",
-        "no id",
-        "shop_books",
-    ]
-    arguments = {"shop_domains": references, "shop_domain": "ignored", "shop_id_or_domain": None}
-    found = {0, 3, 5}
-    expected = {
-        "results": [
-            {"shop_domain": reference, "shop": BOOKS_VIEW if position in found else None}
-            for position, reference in enumerate(references)
-        ],
-        "found": 3,
-    }
-    with served(create_app(Settings(data_dir=index, request_timeout=10.0))) as base:
-        answers = {"rest": over_rest(base, "get_shops", arguments)}
-        async with mcp_transports(base, index) as transports:
-            answers |= {name: await over_mcp(client, "get_shops", arguments) for name, client in transports.items()}
-    assert {name: json.loads(answer.text) for name, answer in answers.items()} == dict.fromkeys(answers, expected)
-    assert len({answer.stamp for answer in answers.values()}) == 1
 
 
 @pytest.mark.rule("A14", "Q2")
@@ -119,16 +87,3 @@ def test_over_mcp_the_headers_say_what_is_left_after_the_whole_cost(
         assert _left(refused) == 3
         assert _left(call(base, era, "list_categories", b"{}", **headers)) == 2
         assert _left(request(base, era, "tools/list", b"", **headers)) == 1
-
-
-@pytest.mark.rule("A14")
-def test_it_is_said_to_be_beyond_the_interface_where_people_read_of_it(tmp_path: Path) -> None:
-    said = "This tool is beyond the interface: another service with the same interface may lack it."
-    with served(create_app(Settings(data_dir=embedded_world(tmp_path)))) as base:
-        described = get(base, "/openapi.json").json["paths"]
-        tools = get(base, "/tools.md").body.decode()
-        listed = request(base, Era.STATELESS, "tools/list").json["result"]["tools"]
-    beyond = [path for path, methods in described.items() if said in methods.get("post", {}).get("description", "")]
-    assert beyond == [GET_SHOPS]
-    assert tools.partition("\n## get_shops\n")[2].partition("\n## ")[0].count(said) == 1
-    assert [tool["name"] for tool in listed if said in tool["description"]] == []

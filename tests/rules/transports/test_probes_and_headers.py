@@ -59,18 +59,6 @@ class FailingBackend:
         self.closed = True
 
 
-@pytest.mark.rule("I73", "O1", "C1.http", "I85")
-def test_health_is_a_constant_and_ready_lists_its_checks(base: str) -> None:
-    assert get(base, "/health").summary == (200, "application/json", {"status": "ok"})
-    ready = get(base, "/ready")
-    assert ready.summary == (
-        200,
-        "application/json",
-        {"status": "ready", "checks": [{"name": name, "status": "ok"} for name in ("search", "typeahead", "reports")]},
-    )
-    assert ready.headers["x-generation"] == post(base, "/tool/list_categories", {}).headers["x-generation"]
-
-
 @pytest.mark.rule("I74")
 def test_version_names_the_build(base: str) -> None:
     version = {"service": "shop-directory", "commit": COMMIT, "builtAt": BUILT_AT}

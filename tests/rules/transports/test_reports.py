@@ -131,24 +131,6 @@ def test_there_is_no_free_text_and_every_wrong_field_is_named(
     assert reporting.stored() == ([], 0)
 
 
-@pytest.mark.rule("A9", "V2", "I6", "E1", "I83")
-@pytest.mark.parametrize(
-    ("reference", "unknown"),
-    [
-        ("shop_hidden", "nowhere"), ("no id", "nowhere"), ("www.", "no.example"),
-        ("quietly-hidden.example", "no.example"), ("sub.quietly-hidden.example", "sub.no.example"),
-    ],
-)  # fmt: skip
-def test_unknown_and_under_review_are_one_absence_for_reports(
-    reporting: Reporting, reference: str, unknown: str
-) -> None:
-    nowhere = reporting.report("report_code", {**CODE, "shop_domain": unknown})
-    for tool, arguments in (("report_code", CODE), ("report_issue", GONE)):
-        reply = reporting.report(tool, {**arguments, "shop_domain": reference})
-        assert (reply.status, reply.json["code"], reply.body) == (404, "shop_not_found", nowhere.body)
-    assert reporting.stored() == ([], 0)
-
-
 @pytest.mark.rule("A9", "I36")
 def test_a_code_holds_letters_marks_and_numbers_of_any_script_and_few_signs(reporting: Reporting) -> None:
     codes = [ALPHABET, "A", "x" * 64, "Ä10", "割引٢٠"]
@@ -161,17 +143,6 @@ def test_a_code_holds_letters_marks_and_numbers_of_any_script_and_few_signs(repo
     _assert_invalid(reporting.report("report_code", {**CODE, "code": "A\n"}), ("code", "holds a control character"))
     _assert_invalid(reporting.report("report_code", {**CODE, "code": 5}), ("code", "must be a string"))
     assert reporting.stored() == ([reporting.row("code", "invalid", code) for code in codes], 5)
-
-
-@pytest.mark.rule("I8", "I36", "A9")
-def test_nothing_that_is_delivered_changes_by_a_report(reporting: Reporting) -> None:
-    before = _delivered(reporting)
-    for reason in ("invalid", "mismatch", "item_restricted", "min_order_missing"):
-        assert reporting.report("report_code", {**CODE, "reason": reason}).body == TAKEN
-    for reason in ("unreachable", "no_longer_exists", "wrong_category", "wrong_name_or_domain"):
-        assert reporting.report("report_issue", {**GONE, "reason": reason}).body == TAKEN
-    assert _delivered(reporting) == before
-    assert reporting.stored()[1] == 8
 
 
 @pytest.mark.rule("O1.degraded", "Q5", "E1.retry_after", "E2.wait")
@@ -243,23 +214,6 @@ def _until_ready_says(service: Reporting, document: dict[str, Any]) -> None:
     while (ready := get(service.base, "/ready").json) != document:
         assert time.monotonic() < until, ready
         time.sleep(0.1)
-
-
-def _delivered(service: Reporting) -> list[bytes]:
-    """What every read delivers of the shop that is reported."""
-    asked: list[tuple[str, dict[str, Any]]] = [
-        ("find_shop", {"query": ""}),
-        ("list_categories", {}),
-        ("get_shop", {"shop_domain": "shop_books"}),
-        ("list_coupons", {"shop_domain": "shop_books"}),
-        ("list_coupons", {}),
-        ("get_shipping_policy", {"shop_domain": "shop_books", "country": "DE"}),
-        ("get_trust", {"shop_domain": "shop_books"}),
-        ("resolve_conflict", {"from_shop_id": "shop_books"}),
-    ]
-    replies = [service.report(tool, arguments) for tool, arguments in asked]
-    assert [reply.status for reply in replies] == [200] * len(asked)
-    return [reply.body for reply in replies] + [get(service.base, "/suggest?q=harb").body]
 
 
 def _assert_invalid(reply: Reply, error: tuple[str, str], sent: object = None) -> None:

@@ -15,10 +15,9 @@ from service.settings.service import Settings
 from service.tools.registry import REGISTRY
 from tests.support.callers import Untouchable, issue, revoke
 from tests.support.problems import problem
-from tests.support.rpc import Era, call, request
-from tests.support.served import Reply, get, post, served
+from tests.support.rpc import Era, call
+from tests.support.served import Reply, post, served
 from tests.support.transports import MODES, stdio_transport
-from tests.support.worlds import embedded_world
 
 NEED_A_TOKEN: Final = ("get_trust", "report_code", "report_issue", "monetize_offer", "resolve_conflict")
 REFUSED: Final = ("none", "malformed", "unknown", "expired", "revoked")
@@ -121,34 +120,6 @@ async def test_stdio_refuses_by_the_token_of_its_environment(
             assert (error.code, error.message, error.data) == (-32001, refusal["detail"], refusal)
         open_to_all = await client.call_tool("list_categories", {})
     assert (open_to_all.is_error, open_to_all.content[0].type) == (True, "text")
-
-
-@pytest.mark.rule("E2.credentials", "I1", "I3")
-@pytest.mark.parametrize("kind", REFUSED)
-@pytest.mark.parametrize("era", Era)
-def test_every_tool_is_listed_to_everybody(guarded: Guarded, era: Era, kind: str) -> None:
-    reply = request(guarded.base, era, "tools/list", b"", **_token(guarded.texts[kind]))
-    listed = [tool["name"] for tool in reply.json["result"]["tools"]]
-    assert (reply.status, listed) == (200, [tool.name for tool in REGISTRY])
-
-
-@pytest.mark.rule("Q1", "I78", "I79", "I79.more_reads")
-@pytest.mark.parametrize("kind", REFUSED)
-def test_where_no_token_is_needed_a_refused_one_is_none(tmp_path: Path, guarded: Guarded, kind: str) -> None:
-    headers = _token(guarded.texts[kind])
-    asked: list[tuple[str, dict[str, Any]]] = [
-        ("find_shop", {"query": ""}),
-        ("list_categories", {}),
-        ("get_shop", TRUST),
-        ("list_coupons", TRUST),
-        ("get_shipping_policy", TRUST),
-    ]
-    settings = Settings(data_dir=embedded_world(tmp_path), token_file=guarded.tokens, request_timeout=10.0)
-    with served(create_app(settings)) as base:
-        statuses = [post(base, f"/tool/{tool}", arguments, **headers).status for tool, arguments in asked]
-        assert (statuses, get(base, "/suggest?q=", **headers).status) == ([200] * 5, 200)
-        unknown = post(base, "/tool/resolve_checkout_url", {"offer_id": "x"}, **headers)
-    assert (unknown.status, unknown.json["code"]) == (404, "offer_not_found")
 
 
 def _remembering(tool: Any, ran: list[str]) -> Any:  # noqa: ANN401 - a Tool of any request

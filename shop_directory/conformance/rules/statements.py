@@ -1,0 +1,254 @@
+"""What is known of a shop: its statement about shipping, and its measured trust signals, which are never a score."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from shop_directory.conformance.exchange import NothingToSeeError, Part, fields_of
+from shop_directory.conformance.rule import Need, rule
+from shop_directory.conformance.service_under_test import PROBED, ServiceUnderTest, expect_equal
+
+_COUNTRIES: Final = 3
+_SOURCES: Final = ("policy_page", "structured_data")
+_VERDICTS: Final = ("yes", "no", "unknown")
+_STATED: Final = ("destinations", "delivery_time", "free_shipping_threshold")
+_FORBIDDEN: Final = re.compile(r"(.*_)?(carrier|price|cost|fee|rate|tariff)s?(_.*)?")
+_HUMP: Final = re.compile("(?<=[a-z])(?=[A-Z])")
+_COUNTRY: Final = re.compile("[A-Z]{2}")
+# A group of countries that looks like a country code.
+_GROUPS: Final = frozenset({"EU"})
+# Territories with their state, and a group that has it without them; groups that have both.
+_TERRITORIES: Final = {"GP": {"FR", "EU"}, "AX": {"FI", "EU"}, "FO": {"DK", "EU"}, "SJ": {"NO", "EEA"}, "JE": {"GB"}}
+_WITH_ALL: Final = frozenset({"WORLDWIDE", "BRITISH_ISLES"})
+# A country that few statements name.
+_FAR: Final = "NR"
+KINDS: Final = (
+    "tls_issuer",
+    "tls_grade",
+    "hosting_isp",
+    "hosting_country",
+    "domain_registered_at",
+    "registrar",
+    "payment_methods",
+)
+_GAPS: Final = ("not_collected_yet", "pipeline_gap")
+_NOTHING: Final = "no_signals_collected"
+_JUDGEMENT: Final = re.compile("score|rating|percent|stars?$|rank|trustworth|verdict|reputation", re.IGNORECASE)
+
+
+@rule("I7", "Data is never invented: where nothing was collected about shipping, nothing is stated.")
+async def _nothing_made_up(service: ServiceUnderTest) -> None:
+    for statement in await _statements(service, collected=False):
+        for name in (*_STATED, "checked_at", "source"):
+            if (stated := statement.value.get(name)) not in (None, [], False):
+                raise statement.broken(f"no {name}, as nothing was collected, instead of {stated!r}")
+
+
+@rule("I25", "A shipping statement has destinations, delivery time and free-shipping threshold; no carrier, no price.")
+async def _terms(service: ServiceUnderTest) -> None:
+    for statement in await _statements(service):
+        for name in _STATED:
+            statement[name]
+        for name, _ in fields_of(statement.value):
+            if _FORBIDDEN.fullmatch(_HUMP.sub("_", name).lower()):
+                raise statement.broken(f"no {name} in a statement about shipping")
+
+
+@rule("I26", "A shipping statement says when it was checked, and whether on a policy_page or in structured_data.")
+async def _checked(service: ServiceUnderTest) -> None:
+    for statement in await _statements(service):
+        if not statement["checked_at"].is_null:
+            statement["checked_at"].time()
+        if not statement["source"].is_null:
+            statement["source"].one_of(*_SOURCES)
+    if all(statement["source"].is_null for statement in await _statements(service, collected=True)):
+        raise NothingToSeeError("a statement about shipping whose source is known")
+
+
+@rule("I27", "collected is a boolean; false is a gap in the data, never a refusal to ship.")
+async def _collected(service: ServiceUnderTest) -> None:
+    for statement in await _statements(service):
+        statement["collected"].flag()
+    for statement in await _statements(service, collected=False):
+        response = await service.tool("get_shipping_policy", {"shop_domain": _domain(statement), "country": _FAR})
+        response.json()["ships_to"].expect("unknown")
+
+
+@rule("I28", "With country, ships_to is a verdict from the stated destinations, unknown where they don't settle it.")
+async def _ships_to(service: ServiceUnderTest) -> None:
+    found = False
+    for statement in await _statements(service, collected=True):
+        if "ships_to" in statement:
+            raise statement.broken("no ships_to where no country was given")
+        destinations = () if statement["destinations"].is_null else statement["destinations"].texts()
+        if not destinations or not all(map(_is_country, destinations)):
+            continue
+        found = True
+        (await _verdict(service, statement, destinations[0])).expect("yes")
+        elsewhere = await _verdict(service, statement, _FAR)
+        if _FAR not in destinations and elsewhere.one_of(*_VERDICTS) == "yes":
+            raise elsewhere.broken("no or unknown, as the statement does not name the country")
+    if not found:
+        raise NothingToSeeError("a statement about shipping that names countries only")
+
+
+@rule("A7", "What a statement names by itself counts; a complete list with a state leaves its territories unknown.")
+async def _territories(service: ServiceUnderTest) -> None:
+    found = False
+    for statement in await _statements(service, collected=True):
+        # The interface does not require excluded; without it a "no" can't be understood.
+        if "excluded" not in statement:
+            continue
+        names, excepted = (
+            set() if statement[field].is_null else set(statement[field].texts())
+            for field in ("destinations", "excluded")
+        )
+        for country in sorted(filter(_is_country, names | excepted))[:_COUNTRIES]:
+            found = True
+            (await _verdict(service, statement, country)).expect("no" if country in excepted else "yes")
+        for territory, states in _TERRITORIES.items():
+            if names & states and not (names | excepted) & (_WITH_ALL | {territory}):
+                (await _verdict(service, statement, territory)).expect("unknown")
+    if not found:
+        raise NothingToSeeError("a statement about shipping that names a country")
+
+
+@rule("I59", "get_shipping_policy needs shop_domain and takes an ISO country.")
+async def _arguments(service: ServiceUnderTest) -> None:
+    shop = service.subjects.shop()
+    (await service.tool("get_shipping_policy", {})).problem(400)
+    (await service.tool("get_shipping_policy", {"shop_domain": shop.domain, "country": "Nauru"})).problem(400)
+    (await service.tool("get_shipping_policy", {"shop_domain": shop.domain, "country": _FAR})).json()
+
+
+@rule("I29", "get_trust returns at most the seven named kinds of signal, each once.", Need.TOKEN)
+async def _kinds(service: ServiceUnderTest) -> None:
+    for answer in await _answers(service):
+        kinds = [signal["kind"].one_of(*KINDS) for signal in answer["signals"].each()]
+        if len(set(kinds)) != len(kinds):
+            raise answer["signals"].broken("each kind once")
+
+
+@rule("I30", "A signal has value, source and checked_at; one without source or time is omitted.", Need.TOKEN)
+async def _complete_signals(service: ServiceUnderTest) -> None:
+    for answer in await _measured(service):
+        for signal in answer["signals"].each():
+            signal["source"].text()
+            signal["checked_at"].time()
+            value = signal["value"]
+            if isinstance(value.value, list):
+                value.texts()
+            else:
+                value.text()
+
+
+@rule("I31", "No response of get_trust has a score, rating, percentage or star value.", Need.TOKEN)
+async def _no_score(service: ServiceUnderTest) -> None:
+    for answer in await _answers(service):
+        for name, value in fields_of(answer.value):
+            if _JUDGEMENT.search(name):
+                raise answer.broken(f"no {name} in a response of get_trust")
+            if name not in {"present", "total"} and isinstance(value, int | float) and not isinstance(value, bool):
+                raise answer.broken(f"no number except the two of the coverage; {name} is one")
+
+
+@rule("I32", "Where nothing was measured, status is no_signals_collected and the list is empty.", Need.TOKEN)
+async def _nothing_measured(service: ServiceUnderTest) -> None:
+    unknown = (await service.tool("get_trust", {"shop_domain": service.unknown_id})).json()
+    for answer in (unknown, *await _answers(service)):
+        is_empty = not answer["signals"].values()
+        if (answer["status"].text() == _NOTHING) != is_empty:
+            raise answer["status"].broken(f"{_NOTHING} exactly when there are no signals")
+
+
+@rule("I33", "signal_coverage has the number of signals returned (present) and possible (total).", Need.TOKEN)
+async def _coverage(service: ServiceUnderTest) -> None:
+    for answer in await _answers(service):
+        coverage = answer["signal_coverage"]
+        coverage["present"].expect(len(answer["signals"].values()))
+        coverage["total"].expect(len(KINDS))
+
+
+@rule("I34", "Each missing signal has its reason: not_collected_yet or pipeline_gap.", Need.TOKEN)
+async def _missing(service: ServiceUnderTest) -> None:
+    for answer in await _answers(service):
+        present = [signal["kind"].value for signal in answer["signals"].each()]
+        missing = []
+        for gap in answer["signal_coverage"]["missing"].each():
+            gap["reason"].one_of(*_GAPS)
+            missing.append(gap["kind"].text())
+        if sorted(present + missing) != sorted(KINDS):
+            raise answer["signal_coverage"]["missing"].broken("every kind that was not returned, once")
+
+
+@rule("I35", "The description says that coverage is about the data, not the shop, and not for ranking or filtering.")
+async def _coverage_is_described(service: ServiceUnderTest) -> None:
+    response = await service.get("/openapi.json")
+    described = " ".join(_texts(response.json()["paths"]["/tool/get_trust"].value)).lower()
+    if not all(word in described for word in ("rank", "filter", "data")):
+        raise response.broken("a description of get_trust that says not to rank or filter by the coverage", "none")
+
+
+@rule(
+    "I60",
+    "get_trust needs shop_domain; unknown shops, those under review and unmeasured ones are indistinguishable.",
+    Need.TOKEN,
+)
+async def _indistinguishable(service: ServiceUnderTest) -> None:
+    (await service.tool("get_trust", {})).problem(400)
+    unknown = await service.tool("get_trust", {"shop_domain": service.unknown_id})
+    unknown.json()
+    absent = [service.unknown_domain, *service.under_review]
+    for shop, answer in zip(service.subjects.shops, await service.of_first_shops("get_trust"), strict=False):
+        coverage = answer["signal_coverage"]
+        if not coverage["present"].whole() and all(
+            gap["reason"].value == _GAPS[0] for gap in coverage["missing"].each()
+        ):
+            absent.append(shop.domain)
+    for subject in absent:
+        response = await service.tool("get_trust", {"shop_domain": subject})
+        expect_equal(unknown, response, "the same response for shops that are unknown, under review or not measured")
+    if not service.under_review:
+        raise NothingToSeeError(f"a shop under review ({Need.UNDER_REVIEW}); the other responses are correct")
+
+
+async def _statements(service: ServiceUnderTest, *, collected: bool | None = None) -> tuple[Part, ...]:
+    """The statements of the first shops; with `collected`, only those of that value."""
+    found = await service.of_first_shops("get_shipping_policy")
+    if collected is not None:
+        found = [statement for statement in found if statement.value.get("collected") is collected]
+    if not found:
+        kind = {None: "a shop", True: "a shop with a statement", False: "a shop without a statement"}[collected]
+        raise NothingToSeeError(f"{kind} about shipping among the first {PROBED}")
+    return tuple(found)
+
+
+async def _verdict(service: ServiceUnderTest, statement: Part, country: str) -> Part:
+    arguments = {"shop_domain": _domain(statement), "country": country}
+    return (await service.tool("get_shipping_policy", arguments)).json()["ships_to"]
+
+
+def _is_country(name: str) -> bool:
+    return _COUNTRY.fullmatch(name) is not None and name not in _GROUPS
+
+
+def _domain(statement: Part) -> str:
+    return statement["shop"]["domain"].text()
+
+
+async def _answers(service: ServiceUnderTest) -> tuple[Part, ...]:
+    service.subjects.shop()
+    return tuple(await service.of_first_shops("get_trust"))
+
+
+async def _measured(service: ServiceUnderTest) -> tuple[Part, ...]:
+    found = tuple(answer for answer in await _answers(service) if answer["signals"].values())
+    if not found:
+        raise NothingToSeeError(f"a shop with a trust signal among the first {PROBED}")
+    return found
+
+
+def _texts(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON value
+    for name, found in fields_of(value):
+        if name == "description" and isinstance(found, str):
+            yield found
