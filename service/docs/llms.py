@@ -60,9 +60,7 @@ def _links() -> Iterator[str]:
     yield "\n".join(
         (
             _link("The tools", "/tools.md", "parameters, answers and errors of each, as text"),
-            _link(
-                "OpenAPI 3.1", "/openapi.json", "the same for programs, with real examples of every answer and error"
-            ),
+            _link("OpenAPI 3.1", "/openapi.json", "the same for programs, with a real example of every answer"),
             _link("To read and to try", "/docs", "the same in a browser"),
             _link("MCP", "/mcp", "POST only; put the token into the header, no session is needed"),
             _link(

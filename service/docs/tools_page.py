@@ -34,8 +34,8 @@ unknown parameter is an error. Times are RFC 3339 in UTC, amounts are decimal nu
 A token goes into the header `x-api-token`; over stdio, into the variable `SHOP_DIRECTORY_API_TOKEN`. Where it is
 optional it raises the quotas.
 
-The calls below work on the sample catalogue. What is answered to them, and a real example of every error, is at
-`GET /docs`, to read and to try, and for programs in `GET /openapi.json`."""
+The calls below work on the sample catalogue. What is answered to them, and a real example of each error that a tool has
+of its own, is at `GET /docs`, to read and to try, and for programs in `GET /openapi.json`."""
 _PROBLEMS: Final = """\
 An error is a problem document (RFC 9457) with `type`, `title`, `status`, `detail` and `code`, and for wrong input with
 `errors`, one entry a field. Over MCP it is the text of a result with `isError`; a missing or wrong token is a JSON-RPC

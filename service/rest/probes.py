@@ -1,8 +1,10 @@
 """The probes /health, /ready and /version (O1)."""
 
 from asyncio import Event
-from typing import Final
+from typing import Final, Literal
 
+from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 from starlette.requests import Request
 
 from service.calls.live_data import LiveData
@@ -10,12 +12,12 @@ from service.errors import NotReadyError, VersionUnknownError
 from service.http.messages import Answer, Endpoint, json_answer, problem_answer, stamp_headers
 from service.rest.report_readiness import ReportReadiness
 from service.search.failures import BackendUnavailable, GenerationDamaged, NothingPublished, OtherSchema
+from service.tools.tool import ToolResponse, is_none
 from shop_directory.build_stamp import BuildStamp
 
 SERVICE: Final = "shop-directory"
 
 _READS: Final = ("GET", "HEAD")
-_HEALTHY: Final = json_answer({"status": "ok"})
 _NOTHING_PUBLISHED: Final = (
     "search: nothing is published yet. Build the index with shop-directory index build; the log of this process says "
     "where it looks."
@@ -29,13 +31,40 @@ _DRAINING: Final = "service: this process is being stopped. Send requests to ano
 _UNAVAILABLE: Final = "search: the search engine does not answer."
 
 
+class Health(ToolResponse):
+    """The process is alive."""
+
+    status: Literal["ok"]
+
+
+class Check(ToolResponse):
+    """The state of one part."""
+
+    name: str
+    status: Literal["ok", "degraded"]
+    reason: str | SkipJsonSchema[None] = Field(
+        None, description="Why it is degraded, in plain language; absent when ok.", exclude_if=is_none
+    )
+
+
+class Ready(ToolResponse):
+    """The service can answer from data."""
+
+    status: Literal["ready", "degraded"]
+    checks: tuple[Check, ...]
+
+
+class Version(ToolResponse):
+    """The build that runs."""
+
+    service: str
+    commit: str = Field(pattern="^[0-9a-f]{40}$")
+    built_at: str = Field(serialization_alias="builtAt", json_schema_extra={"format": "date-time"})
+
+
 def health_endpoint() -> Endpoint:
     """The process is alive: a constant answer."""
-
-    async def answer(_: Request) -> Answer:
-        return _HEALTHY
-
-    return Endpoint(_READS, answer)
+    return _constant(json_answer(Health(status="ok").model_dump()))
 
 
 def ready_endpoint(live: LiveData, reports: ReportReadiness, draining: Event) -> Endpoint:
@@ -63,27 +92,24 @@ def ready_endpoint(live: LiveData, reports: ReportReadiness, draining: Event) ->
             return problem_answer(NotReadyError(f"typeahead: {reason}." if reason else _UNAVAILABLE))
         if (state := live.typeahead_state()).status != "ready":
             return problem_answer(NotReadyError(f"typeahead: {state.reason or state.status}."))
-        queue = {"name": "reports", "status": "ok"}
-        if (failure := await reports.failure()) is not None:
-            queue |= {"status": "degraded", "reason": failure}
-        status = "ready" if failure is None else "degraded"
-        checks = [{"name": "search", "status": "ok"}, {"name": "typeahead", "status": "ok"}, queue]
-        return json_answer({"status": status, "checks": checks}, stamp_headers(stamp))
+        failure = await reports.failure()
+        queue = Check(name="reports", status="ok" if failure is None else "degraded", reason=failure)
+        checks = Check(name="search", status="ok"), Check(name="typeahead", status="ok"), queue
+        ready = Ready(status="ready" if failure is None else "degraded", checks=checks)
+        return json_answer(ready.model_dump(), stamp_headers(stamp))
 
     return Endpoint(_READS, answer)
 
 
 def version_endpoint(stamp: BuildStamp | None) -> Endpoint:
-    """Which build runs; 503 when it is unknown.
-
-    Args:
-        stamp: the stamp of the build.
-    """
+    """Which build runs; 503 when it is unknown."""
     if stamp is None:
-        constant = problem_answer(VersionUnknownError())
-    else:
-        constant = json_answer({"service": SERVICE, "commit": stamp.commit, "builtAt": stamp.built_at})
+        return _constant(problem_answer(VersionUnknownError()))
+    version = Version(service=SERVICE, commit=stamp.commit, built_at=stamp.built_at)
+    return _constant(json_answer(version.model_dump(by_alias=True)))
 
+
+def _constant(constant: Answer) -> Endpoint:
     async def answer(_: Request) -> Answer:
         return constant
 

@@ -1,9 +1,16 @@
-"""The OpenAPI 3.1 document, generated from the registry of tools (O1)."""
+"""The OpenAPI 3.1 document, generated from the registry of tools and the models of all other answers (O1).
 
-from collections.abc import Sequence
+Its examples of requests are those of the registry. The answers to the first one of each operation, and one of each
+error that a tool has of its own, are recorded from a service on the sample catalogue: `make examples`.
+"""
+
+from collections.abc import Iterable, Sequence
 from http import HTTPStatus
+from importlib.resources import files
+from itertools import groupby
 from typing import Any, Final
 
+import orjson
 from starlette.requests import Request
 
 from service.errors import (
@@ -11,7 +18,9 @@ from service.errors import (
     InternalError,
     InvalidInputError,
     MethodNotAllowedError,
+    MisdirectedRequestError,
     NotReadyError,
+    OpsKeyRequiredError,
     OverloadedError,
     QuotaExceededError,
     RouteNotFoundError,
@@ -20,35 +29,22 @@ from service.errors import (
 )
 from service.http.compression import accepts_gzip, compressed
 from service.http.messages import Answer, Endpoint, json_answer
-from service.operations import ops_state_components
-from service.rest.openapi.examples import recorded, with_examples
-from service.rest.openapi.inputs import input_schema
-from service.rest.openapi.links import links
-from service.rest.openapi.operations import OPS_SECURITY_SCHEMES, operations_paths
-from service.rest.openapi.parts import (
-    ANSWER_HEADERS,
-    DATA_HEADERS,
-    HEALTH_SCHEMA,
-    PROBLEM_SCHEMA,
-    QUOTA_HEADERS,
-    READY_SCHEMA,
-    RPC_REQUEST_SCHEMA,
-    RPC_RESPONSE_SCHEMA,
-    SECURITY_SCHEMES,
+from service.operations import SCHEMA_ID, ops_state_components
+from service.rest.openapi.schemas import (
+    PROBLEM,
+    RPC_REQUEST,
+    RPC_RESPONSE,
     SUGGEST_PARAMETERS,
-    SUGGEST_SCHEMA,
-    TOKEN_OPTIONAL,
-    TOKEN_REQUIRED,
-    VERSION_SCHEMA,
-    headers,
-    problem,
-    problems,
+    SUGGESTIONS,
+    input_schema,
 )
+from service.rest.probes import Health, Ready, Version
 from service.tools.own_errors import COMMON, CREDENTIALS, own_errors
-from service.tools.schema import response_schema
-from service.tools.tool import TokenRule, Tool
+from service.tools.schema import Schema, response_schema
+from service.tools.tool import TokenRule, Tool, ToolResponse
 
 VERSION: Final = "0.1.1"
+EXAMPLES_FILE: Final = "examples.json"
 
 _ABOUT: Final = (
     "A directory of online shops. Every tool is a POST with a JSON object; the same tools are served over MCP at "
@@ -60,39 +56,96 @@ _SUGGEST_PROBLEMS: Final = (
 )  # fmt: skip
 # Refusals of the MCP transport and of admission; each is a JSON-RPC error.
 _MCP_REFUSALS: Final = (400, 401, 403, 404, 406, 413, 421, 429, 503)
+_MCP_CALL: Final = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "tools/call",
+    "params": {"name": "get_shipping_policy", "arguments": {"shop_domain": "kiefernhaus.internal", "country": "AT"}},
+}
+_OPERATORS_PROBLEMS: Final = (
+    OpsKeyRequiredError, MethodNotAllowedError, MisdirectedRequestError, QuotaExceededError, InternalError,
+)  # fmt: skip
+_OPERATORS_ACCESS: Final = (
+    "Where an operations key is configured it is required; elsewhere the call counts as a read, and its header Host "
+    "must name the service's own machine unless the operator has opened the endpoint to others."
+)
+
+_TEXT: Final[Schema] = {"schema": {"type": "string"}}
+_ANSWER_HEADERS: Final[Schema] = {
+    "x-request-id": {**_TEXT, "description": "Name it to the operator when something goes wrong."}
+}
+_DATA_HEADERS: Final[Schema] = {
+    "x-generation": {**_TEXT, "description": "The generation of the data that the answer comes from."},
+    "x-data-as-of": {
+        "schema": {"type": "string", "format": "date-time"},
+        "description": "When that data was last changed.",
+    },
+}
+_QUOTA_HEADERS: Final[Schema] = {
+    "ratelimit-policy": {**_TEXT, "description": 'The quota: "reads";q=120;w=60 is 120 in 60 seconds.'},
+    "ratelimit": {**_TEXT, "description": 'The remainder: "reads";r=119;t=12, more after 12 seconds.'},
+}
+_TOKEN_SCHEME: Final[Schema] = {
+    "type": "apiKey",
+    "in": "header",
+    "name": "x-api-token",
+    "description": "An API token, which the operator issues. Where it is optional it raises the quotas.",
+}
+_OPS_KEY_SCHEME: Final[Schema] = {
+    "type": "apiKey",
+    "in": "header",
+    "name": "x-ops-key",
+    "description": "The operations key, which the operator has configured.",
+}
+_TOKEN_REQUIRED: Final[list[Schema]] = [{"token": []}]
+_TOKEN_OPTIONAL: Final[list[Schema]] = [{}, *_TOKEN_REQUIRED]
+_STATUSES: Final = {
+    400: "The input is not valid.",
+    401: "The call has no valid token or operations key.",
+    404: "There is no such thing in the directory.",
+    405: "The path does not answer this method.",
+    413: "The body is over 64 KiB.",
+    415: "The body is not declared as JSON.",
+    421: "The header Host names another machine.",
+    429: "The caller's quota is used up; wait as long as Retry-After says.",
+    500: "The service failed.",
+    503: "The service can't answer now; wait as long as Retry-After says.",
+}
+_RETRY_AFTER: Final[Schema] = {"retry-after": {"schema": {"type": "integer"}, "description": "Seconds to wait."}}
+_STATUS_HEADERS: Final[dict[int, Schema]] = {
+    401: {"www-authenticate": {**_TEXT, "description": "How to send a token."}},
+    405: {"allow": {**_TEXT, "description": "The methods that there are."}},
+    429: _RETRY_AFTER,
+    503: _RETRY_AFTER,
+}
 
 
 def openapi_document(tools: Sequence[Tool[Any]], *, needs_ops_key: bool = False) -> dict[str, Any]:
     """The whole document of these tools, and of operations endpoints that may need a key."""
-    return with_examples(_without_examples(tools, needs_ops_key=needs_ops_key), recorded())
-
-
-def _without_examples(tools: Sequence[Tool[Any]], *, needs_ops_key: bool) -> dict[str, Any]:
-    return {
+    schemes = {"token": _TOKEN_SCHEME} | ({"opsKey": _OPS_KEY_SCHEME} if needs_ops_key else {})
+    document = {
         "openapi": "3.1.0",
         "info": {"title": "Shop Directory", "version": VERSION, "description": _ABOUT},
         "paths": {
-            **{f"/tool/{tool.name}": {"post": _tool_operation(tool, tools)} for tool in tools},
-            "/suggest": {"get": _suggest_operation(tools)},
+            **{f"/tool/{tool.name}": {"post": _tool_operation(tool)} for tool in tools},
+            "/suggest": {"get": _suggest_operation()},
             "/mcp": {"post": _mcp_operation()},
-            "/health": {"get": _probe("health", "Is it alive?", HEALTH_SCHEMA)},
+            "/health": {"get": _probe("health", "Is it alive?", Health)},
             "/ready": {
-                "get": _probe(
-                    "ready", "Can it answer from data?", READY_SCHEMA, InternalError, NotReadyError, data=True
-                )
+                "get": _probe("ready", "Can it answer from data?", Ready, InternalError, NotReadyError, data=True)
             },
-            "/version": {"get": _probe("version", "Which build runs?", VERSION_SCHEMA, VersionUnknownError)},
-            **operations_paths(needs_key=needs_ops_key),
+            "/version": {"get": _probe("version", "Which build runs?", Version, VersionUnknownError)},
+            **_operators_paths(needs_key=needs_ops_key),
         },
         "components": {
             "schemas": {
-                "Problem": PROBLEM_SCHEMA,
-                "RpcRequest": RPC_REQUEST_SCHEMA,
-                "RpcResponse": RPC_RESPONSE_SCHEMA,
+                "Problem": PROBLEM,
+                "RpcRequest": RPC_REQUEST,
+                "RpcResponse": RPC_RESPONSE,
                 **ops_state_components(),
             },
-            "headers": {**ANSWER_HEADERS, **DATA_HEADERS, **QUOTA_HEADERS},
-            "securitySchemes": SECURITY_SCHEMES | (OPS_SECURITY_SCHEMES if needs_ops_key else {}),
+            "headers": {**_ANSWER_HEADERS, **_DATA_HEADERS, **_QUOTA_HEADERS},
+            "securitySchemes": schemes,
         },
         "tags": [
             {"name": "tools", "description": "The tools, the same as over MCP."},
@@ -101,6 +154,7 @@ def _without_examples(tools: Sequence[Tool[Any]], *, needs_ops_key: bool) -> dic
             {"name": "operations", "description": "What those who run the service ask."},
         ],
     }
+    return _with_recorded_answers(document)
 
 
 def openapi_endpoint(document: dict[str, Any]) -> Endpoint:
@@ -114,39 +168,59 @@ def openapi_endpoint(document: dict[str, Any]) -> Endpoint:
     return Endpoint(("GET", "HEAD"), answer)
 
 
-def _tool_operation(tool: Tool[Any], tools: Sequence[Tool[Any]]) -> dict[str, Any]:
-    body = input_schema(tool)
-    answer = response_schema(tool.response)
+def _with_recorded_answers(document: Schema) -> Schema:
+    # Parts that several operations share become separate ones.
+    document = orjson.loads(orjson.dumps(document))
+    operations = {on["operationId"]: on for methods in document["paths"].values() for on in methods.values()}
+    for example in orjson.loads(files(__package__).joinpath(EXAMPLES_FILE).read_bytes()):
+        # An answer that is not described any more does not keep the service from starting, to record new ones.
+        response = operations.get(example["operation"], {}).get("responses", {}).get(str(example["status"]), {})
+        if content := response.get("content", {}).get(example["media_type"]):
+            examples = content.setdefault("examples", {})
+            examples[example["name"]] = {"summary": example["summary"], "value": example["answer"]}
+    return document
+
+
+def _tool_operation(tool: Tool[Any]) -> Schema:
     needs_token = tool.token is TokenRule.REQUIRED
+    own = own_errors(tool)
+    # The 404 of a path that is not exactly the tool's (I42).
+    other: tuple[type[ServiceError], ...] = (RouteNotFoundError,)
+    if any(error.status == HTTPStatus.NOT_FOUND for error in own):
+        other = ()
+    examples = {
+        f"example_{number}": {"summary": example.summary, "value": example.arguments}
+        for number, example in enumerate(tool.examples, start=1)
+    }
     return {
         "operationId": tool.name,
         "tags": ["tools"],
-        "security": TOKEN_REQUIRED if needs_token else TOKEN_OPTIONAL,
+        "security": _TOKEN_REQUIRED if needs_token else _TOKEN_OPTIONAL,
         "summary": tool.title,
         "description": f"{tool.description} {tool.note}".rstrip(),
-        "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": input_schema(tool), "examples": examples}},
+        },
         "responses": {
-            "200": {
-                "description": "The answer.",
-                "headers": headers(data=True, quota=True),
-                "content": {"application/json": {"schema": answer}},
-                "links": links(answer, tools),
-            },
-            **problems((*COMMON, *_not_found(tool), *own_errors(tool))),
-            **(problems(CREDENTIALS) if needs_token else {}),
+            "200": _success("The answer.", response_schema(tool.response), data=True, quota=True),
+            **_problems((*COMMON, *other, *own)),
+            **(_problems(CREDENTIALS) if needs_token else {}),
         },
     }
 
 
-def _suggest_operation(tools: Sequence[Tool[Any]]) -> dict[str, Any]:
+def _suggest_operation() -> Schema:
     caching = {
-        "etag": {"schema": {"type": "string"}, "description": "Strong: the same tag, the same bytes."},
-        "cache-control": {"schema": {"type": "string"}, "description": "public, max-age=3"},
+        "etag": {**_TEXT, "description": "Strong: the same tag, the same bytes."},
+        "cache-control": {**_TEXT, "description": "public, max-age=3"},
     }
+    response = _success("The suggestions.", SUGGESTIONS, data=True, quota=True)
+    headers = response["headers"] | caching
     return {
         "operationId": "suggest",
         "tags": ["typeahead"],
-        "security": TOKEN_OPTIONAL,
+        "security": _TOKEN_OPTIONAL,
         "summary": "Suggest shops and categories",
         "description": (
             "Shops and categories for what has been typed so far: beginnings first, typing errors forgiven, the "
@@ -155,26 +229,20 @@ def _suggest_operation(tools: Sequence[Tool[Any]]) -> dict[str, Any]:
         ),
         "parameters": SUGGEST_PARAMETERS,
         "responses": {
-            "200": {
-                "description": "The suggestions.",
-                "headers": headers(data=True, quota=True) | caching,
-                "content": {"application/json": {"schema": SUGGEST_SCHEMA}},
-                "links": links(SUGGEST_SCHEMA, tools),
-            },
-            "304": {
-                "description": "The caller's copy is still current.",
-                "headers": headers(data=True, quota=True) | caching,
-            },
-            **problems(_SUGGEST_PROBLEMS),
+            "200": response | {"headers": headers},
+            "304": {"description": "The caller's copy is still current.", "headers": headers},
+            **_problems(_SUGGEST_PROBLEMS),
         },
     }
 
 
-def _mcp_operation() -> dict[str, Any]:
-    response = {"application/json": {"schema": {"$ref": "#/components/schemas/RpcResponse"}}}
-    refused = {"description": "Refused: a JSON-RPC error.", "content": response}
+def _mcp_operation() -> Schema:
+    request = {"$ref": "#/components/schemas/RpcRequest"}
+    examples = {"example_1": {"summary": "A call of a tool", "value": _MCP_CALL}}
+    response = {"$ref": "#/components/schemas/RpcResponse"}
     # A problem document if the fault precedes the reading of the message.
-    failed = problem(500, InternalError.code)
+    failed = _problem(500, InternalError.code)
+    failed["content"] = {"application/json": {"schema": response}, **failed["content"]}
     return {
         "operationId": "mcp",
         "tags": ["mcp"],
@@ -185,45 +253,107 @@ def _mcp_operation() -> dict[str, Any]:
         ),
         "requestBody": {
             "required": True,
-            "content": {
-                "application/json": {
-                    "schema": {"$ref": "#/components/schemas/RpcRequest"},
-                }
-            },
+            "content": {"application/json": {"schema": request, "examples": examples}},
         },
         "responses": {
-            "200": {
-                "description": "A JSON-RPC response.",
-                "headers": headers(),
-                "content": response,
-            },
-            "202": {"description": "A notification was taken.", "headers": headers()},
-            **{str(status): refused | {"headers": headers()} for status in _MCP_REFUSALS},
-            **problems((MethodNotAllowedError,)),
-            "500": failed | {"content": response | failed["content"]},
+            "200": _success("A JSON-RPC response.", response),
+            "202": {"description": "A notification was taken.", "headers": _headers()},
+            **{str(status): _success("Refused: a JSON-RPC error.", response) for status in _MCP_REFUSALS},
+            **_problems((MethodNotAllowedError,)),
+            "500": failed,
         },
     }
 
 
-def _not_found(tool: Tool[Any]) -> tuple[type[ServiceError], ...]:
-    """The 404 of a path that is not exactly the tool's, for tools without a 404 of their own (I42)."""
-    has_one = any(error.status == HTTPStatus.NOT_FOUND for error in own_errors(tool))
-    return () if has_one else (RouteNotFoundError,)
-
-
 def _probe(
-    name: str, summary: str, schema: dict[str, Any], *errors: type[ServiceError], data: bool = False
-) -> dict[str, Any]:
+    name: str, summary: str, answer: type[ToolResponse], *errors: type[ServiceError], data: bool = False
+) -> Schema:
+    yes = "Yes." if summary.startswith(("Is", "Can")) else "The build."
     return {
         "operationId": name,
         "tags": ["operations"],
         "summary": summary,
         "responses": {
-            "200": {
-                "description": "Yes." if summary.startswith(("Is", "Can")) else "The build.",
-                "headers": headers(data=data),
-                "content": {"application/json": {"schema": schema}},
-            },
-            **problems((MethodNotAllowedError, *errors)),
+            "200": _success(yes, response_schema(answer), data=data),
+            **_problems((MethodNotAllowedError, *errors)),
         },
+    }
+
+
+def _operators_paths(*, needs_key: bool) -> Schema:
+    state = (
+        "Shop counts and freshness, catalogue sizes, flags, consumers and resource accounts. A part that is "
+        "unavailable is reported with its reason, and the status is still 200. The body's JSON Schema "
+        f"({SCHEMA_ID}) is also the file docs/ops-state.schema.json of the project."
+    )
+    resources = (
+        "The operator's accounts with outside providers, in the Prometheus text format, or OpenMetrics where the "
+        "header accept names it. 503 when they can't be read."
+    )
+    metrics = "What this service has counted, and how its parts do just now. docs/metrics.md of the project names each."
+    exposition = {"text/plain": _TEXT, "application/openmetrics-text": _TEXT}
+    state_schema = {"application/json": {"schema": {"$ref": "#/components/schemas/OpsState"}}}
+    unavailable = BackendUnavailableError
+    paths = {
+        "/api/ops/state": _operators("ops_state", "How does the service do?", state, state_schema),
+        "/metrics/resources": _operators(
+            "metrics_resources", "The accounts, for Prometheus", resources, exposition, unavailable
+        ),
+        "/metrics": _operators("metrics", "The service's metrics, for Prometheus", metrics, exposition),
+    }
+    if needs_key:
+        for path in paths.values():
+            path["get"]["security"] = [{"opsKey": []}]
+    return paths
+
+
+def _operators(name: str, summary: str, description: str, content: Schema, *errors: type[ServiceError]) -> Schema:
+    return {
+        "get": {
+            "operationId": name,
+            "tags": ["operations"],
+            "summary": summary,
+            "description": f"{description} {_OPERATORS_ACCESS}",
+            "responses": {
+                "200": {"description": "The answer.", "headers": _headers(quota=True), "content": content},
+                **_problems((*_OPERATORS_PROBLEMS, *errors)),
+            },
+        }
+    }
+
+
+def _headers(*, data: bool = False, quota: bool = False) -> Schema:
+    """The headers of an answer, optionally with those of its data and of the quota."""
+    names = [*_ANSWER_HEADERS, *(_DATA_HEADERS if data else ()), *(_QUOTA_HEADERS if quota else ())]
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+
+
+def _success(description: str, schema: Schema, *, data: bool = False, quota: bool = False) -> Schema:
+    return {
+        "description": description,
+        "headers": _headers(data=data, quota=quota),
+        "content": {"application/json": {"schema": schema}},
+    }
+
+
+def _problem(status: int, *codes: str) -> Schema:
+    """An error response, with all codes that the operation can return with this status."""
+    schema: Schema = {
+        "allOf": [{"$ref": "#/components/schemas/Problem"}],
+        "properties": {"status": {"const": status}, "code": {"enum": list(codes)}},
+    }
+    code_list = ", ".join(f"`{code}`" for code in codes)
+    return {
+        "description": f"{_STATUSES[status]} {'Code' if len(codes) == 1 else 'Codes'}: {code_list}.",
+        "headers": {**_headers(), **_STATUS_HEADERS.get(status, {})},
+        "content": {"application/problem+json": {"schema": schema}},
+    }
+
+
+def _problems(errors: Iterable[type[ServiceError]]) -> Schema:
+    """The error responses of an operation by status, from all errors that it can return."""
+    by_status = sorted(errors, key=lambda error: error.status)
+    return {
+        str(status): _problem(status, *(error.code for error in of_status))
+        for status, of_status in groupby(by_status, key=lambda error: error.status)
     }

@@ -15,9 +15,9 @@ def main() -> None:
     # The indexer reports its progress, and a service that fails on purpose says so.
     logging.disable()
     with tempfile.TemporaryDirectory() as folder, redirect_stderr(StringIO()):
-        exchanges = record(Path(folder))
-    FILE.write_text(written(exchanges), encoding="utf-8")
-    sys.stdout.write(f"{len(exchanges)} exchanges\n")
+        examples = record(Path(folder))
+    FILE.write_text(written(examples), encoding="utf-8")
+    sys.stdout.write(f"{len(examples)} examples\n")
 
 
 if __name__ == "__main__":
