@@ -174,7 +174,7 @@ def source_of(
     if settings.sql_url is None:
         stop(ExitCode.USAGE, "--sql needs the database in SHOP_DIRECTORY_SQL_URL.")
     from indexer.sources.sql.catalogue import SqlCatalogue
-    from indexer.sources.sql.mapping import load_mapping
+    from indexer.sources.sql.tables import load_mapping
 
     path = mapping or settings.sql_mapping
     return SqlCatalogue(

@@ -17,7 +17,7 @@ from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
 from indexer.sources.changes.file import ChangeFile
 from indexer.sources.changes.stream import ChangeStream
-from indexer.sources.sql.changes import SqlChanges
+from indexer.sources.sql.catalogue import SqlChanges
 from tests.support.memory_sink import MemoryEditor, MemorySink
 from tests.unit.indexer.jobs.followed import FollowedCatalogue
 
