@@ -23,7 +23,7 @@ from rich.table import Table
 from bench.invented import invented_shops
 from bench.opensearch_node import EngineMissingError, opensearch_node
 from index_mappings.opensearch import mapping, settings, wire_document
-from indexer.projection.shops import project_shop
+from indexer.projection import project_shop
 from indexer.records.shop import ShopRecord
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.opensearch.bulk_loading import BulkLoader, Pace

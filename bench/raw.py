@@ -21,7 +21,7 @@ from index_mappings.documents import DOCUMENTS, stored_part
 from index_mappings.embedded import STORED_COLUMN, column_values
 from index_mappings.opensearch import mapping, settings, wire_document
 from indexer.jobs.reading import Reading, read_catalogue
-from indexer.projection.generation import Projector
+from indexer.projection import Projector
 from indexer.records.problems import ProblemLog
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.embedded.writing import schema

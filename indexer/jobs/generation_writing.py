@@ -13,7 +13,7 @@ from index_mappings.operations import Operations
 from indexer.jobs.follower_status import accounts_of
 from indexer.jobs.verification import Sample
 from indexer.progress import Advance, stage
-from indexer.projection.generation import Projected, Projector
+from indexer.projection import Projected, Projector
 from indexer.sinks.protocol import GenerationWriter, Sink
 from indexer.state.state import State
 

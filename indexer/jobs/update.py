@@ -11,7 +11,7 @@ from typing import Final
 
 from index_mappings.documents import DOCUMENTS
 from indexer.jobs.follower_status import write_accounts
-from indexer.projection.generation import Projector
+from indexer.projection import Projector
 from indexer.sinks.protocol import GenerationEditor
 from indexer.state.pending import ACCOUNTS, REMOVED_SHOPS
 from indexer.state.state import State

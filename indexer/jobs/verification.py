@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 from index_mappings.documents import stored_part
 from indexer.progress import Advance
-from indexer.projection.generation import Projected, Projector
+from indexer.projection import Projected, Projector
 from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import GenerationReader
 from indexer.state.state import State

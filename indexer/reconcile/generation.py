@@ -18,7 +18,7 @@ from index_mappings.documents import DOCUMENTS, ShopDocument, stored_part
 from index_mappings.typeahead.segment import Shown, shown_part
 from indexer.jobs.update import update
 from indexer.jobs.verification import batches
-from indexer.projection.generation import Projector
+from indexer.projection import Projector
 from indexer.reconcile.findings import Fault, FaultCount, FaultReport
 from indexer.sinks.failures import SinkError, TypeaheadDamagedError
 from indexer.sinks.protocol import GenerationEditor, Sink

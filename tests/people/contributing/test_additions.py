@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from index_mappings.documents import DOCUMENTS, SCHEMA_VERSION
-from indexer.projection.generation import Projector
+from indexer.projection import Projector
 from indexer.state.states import States
 from service.tools.registry import REGISTRY
 from tests.people.contributing.page import additions
