@@ -28,13 +28,13 @@ from indexer.records.checkout_urls import affiliate_url, checkout_url
 from indexer.records.related import (
     AffiliateProgramRecord,
     CouponRecord,
+    MoneyPart,
     OfferRecord,
     RedirectRecord,
     ShippingRecord,
     TrustRecord,
 )
 from indexer.records.shop import ShopRecord
-from indexer.records.values import MoneyPart
 from indexer.state.shops import CarriedCategory
 from indexer.state.state import State
 

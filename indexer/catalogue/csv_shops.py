@@ -23,11 +23,14 @@ from pydantic import ValidationError
 from index_mappings.countries import COUNTRY_CODES
 from index_mappings.documents import WORLDWIDE
 from index_mappings.hosts import reduce_host
-from indexer.catalogue.csv_columns import Columns, columns_of, plain, position_of
-from indexer.catalogue.csv_status import (
+from indexer.catalogue.csv_columns import (
     VISIBILITIES,
+    Columns,
     Values,
+    columns_of,
     is_status,
+    plain,
+    position_of,
     stated_values,
     status_as_text,
     unknown_as_text,

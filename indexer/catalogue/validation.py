@@ -23,11 +23,11 @@ from indexer.records.related import (
     RELATED_RECORDS,
     CategoryNamesRecord,
     CouponRecord,
+    DeliveryTimePart,
     ShippingRecord,
     TrustRecord,
 )
 from indexer.records.shop import Record
-from indexer.records.values import DeliveryTimePart
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.changes.records import change_faults
 from indexer.sources.ndjson import NdjsonCatalogue, numbered_lines

@@ -17,7 +17,7 @@ from indexer.records.shop import ShopRecord
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.shops import CarriedCategory
-from indexer.state.states import States
+from indexer.state.state import States
 from tests.support.catalogues import shipping, shop
 from tests.support.sample import SAMPLE
 
