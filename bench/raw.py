@@ -26,7 +26,7 @@ from indexer.records.problems import ProblemLog
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.embedded.writing import schema
 from indexer.sources.ndjson import NdjsonCatalogue
-from indexer.state.states import States
+from indexer.state.state import States
 
 _PREFIX = "bench-raw-"
 _TIMEOUT_S = 60

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from indexer.settings import IndexerSettings
     from indexer.sinks.protocol import Sink
     from indexer.sources.protocol import Source
-    from indexer.state.states import States
+    from indexer.state.state import States
     from shop_directory.acceptance import IndexLocation
 
 SAMPLE: Final = Path(__file__).parent.parent / "sample"
@@ -111,7 +111,7 @@ def opened(settings: "IndexerSettings", *, make_states: bool = True) -> Iterator
         CatalogueError: the state directory can't be used.
         SinkError: the engine does not answer.
     """
-    from indexer.state.states import States
+    from indexer.state.state import States
     from shop_directory.acceptance import EmbeddedLocation, OpenSearchLocation
 
     index: IndexLocation

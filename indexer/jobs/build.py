@@ -37,7 +37,7 @@ from indexer.sinks.failures import IndexLostError, SinkError
 from indexer.sinks.lease import Lease, holding
 from indexer.sinks.protocol import GenerationWriter, Sink
 from indexer.sources.protocol import Source, changes_of
-from indexer.state.states import States
+from indexer.state.state import States
 
 __all__ = ["MOST_SHRINK", "BuildOptions", "BuildSummary", "ShrinkError", "build"]
 

@@ -23,8 +23,7 @@ from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import LeaseHeldError, holding
 from indexer.sinks.protocol import GenerationEditor, Sink
 from indexer.sources.protocol import ChangeSource
-from indexer.state.state import State, StateError
-from indexer.state.states import States
+from indexer.state.state import State, StateError, States
 
 _LONGEST_PAUSE_S: Final = 30.0
 _LOG: Final = logging.getLogger(__name__)

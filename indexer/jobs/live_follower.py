@@ -19,8 +19,7 @@ from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import LeaseLostError
 from indexer.sinks.protocol import Sink
 from indexer.sources.protocol import ChangeSource
-from indexer.state.state import State
-from indexer.state.states import States
+from indexer.state.state import State, States
 
 _INTERVAL_S: Final = 1.0
 _ANNOUNCED_STEP_S: Final = 0.5

@@ -13,8 +13,7 @@ from index_mappings.documents import DOCUMENTS
 from indexer.jobs.follower_status import write_accounts
 from indexer.projection import Projector
 from indexer.sinks.protocol import GenerationEditor
-from indexer.state.pending import ACCOUNTS, REMOVED_SHOPS
-from indexer.state.state import State
+from indexer.state.state import ACCOUNTS, REMOVED_SHOPS, State
 
 _BATCH: Final = 1_000
 _OWNED_KINDS: Final = ("coupons", "offers")

@@ -24,7 +24,7 @@ from indexer.records.related import (
 )
 from indexer.records.shop import Record, ShopRecord
 from indexer.sources.protocol import Order, order_of
-from indexer.state.schema import Origin, Presence, is_newer
+from indexer.state.precedence import Origin, Presence, is_newer
 
 _OWNED: Final = "SELECT record FROM belongings WHERE type = ? AND owner = ? ORDER BY rank, key"
 _PUBLIC: Final = "FROM belongings JOIN winners ON winners.id = owner WHERE type = ?"

@@ -14,20 +14,19 @@ from pathlib import Path
 from typing import Final
 
 from indexer.disk_space import raise_if_full
-from indexer.state.schema import STATE_VERSION, Origin, Presence
-from indexer.state.state import StateError, database_uri
+from indexer.state.precedence import Origin, Presence, newer_sql
+from indexer.state.state import STATE_VERSION, StateError, database_uri
 
 # A former row of a stronger kind of order wins only if a change wrote it, as an operator may begin to state versions.
 # Of equal versions the one that hides more wins, as among changes.
 _NEWER: Final = f"""
-(former.kind = fresh.kind AND former.kind > 0 AND (former.number > fresh.number
-    OR (former.number = fresh.number AND (former.presence = {Presence.DELETED:d}
-        OR (former.presence = {Presence.THERE:d} AND former.origin = {Origin.CHANGE:d} AND {{hidden}})))))
-OR (former.kind > fresh.kind AND former.origin = {Origin.CHANGE:d})
+({newer_sql("former", "fresh")} AND (former.kind = fresh.kind OR former.origin = {Origin.CHANGE:d}))
+OR (former.kind > 0 AND (former.kind, former.number) = (fresh.kind, fresh.number)
+    AND (former.presence = {Presence.DELETED:d}
+         OR (former.presence = {Presence.THERE:d} AND former.origin = {Origin.CHANGE:d} AND {{hidden}})))
 """
 _STAYS: Final = f"""
-former.presence <> {Presence.THERE:d}
-OR (former.origin = {Origin.CHANGE:d} AND (former.kind > :kind OR (former.kind = :kind AND former.number > :number)))
+former.presence <> {Presence.THERE:d} OR (former.origin = {Origin.CHANGE:d} AND {newer_sql("former", "newest")})
 """
 # Of former rows that replaced the catalogue's: whether the two differ in more than what says how new they are.
 _DIFFERS: Final = """
@@ -163,7 +162,8 @@ def _take_over(db: sqlite3.Connection, table: _Table, kind: str) -> None:
         f"INSERT OR REPLACE INTO main.{table.name} SELECT {table.columns} FROM temp.newer",
         f"INSERT INTO temp.kept SELECT :type, {table.key}, TRUE FROM temp.newer WHERE differs",
         f"""
-        CREATE TEMP TABLE lacking AS SELECT former.*, ({_STAYS}) AS stays FROM former_state.{table.name} AS former
+        CREATE TEMP TABLE lacking AS SELECT former.*, ({_STAYS}) AS stays
+        FROM former_state.{table.name} AS former, (SELECT :kind AS kind, :number AS number) AS newest
         WHERE {table.rows} AND {table.key} NOT IN (SELECT {table.key} FROM main.{table.name} WHERE {table.rows})
         """,
         f"INSERT INTO main.{table.name} SELECT {table.columns} FROM temp.lacking WHERE stays",

@@ -15,7 +15,7 @@ from index_mappings.rank import rank_key
 from indexer.records.related import CategoryNamesRecord
 from indexer.records.shop import ShopRecord, is_public
 from indexer.sources.protocol import Order, order_of
-from indexer.state.schema import DuplicateKeyError, Origin, Presence, is_newer
+from indexer.state.precedence import DuplicateKeyError, Origin, Presence, is_newer
 
 # Rank order is popularity descending, then id, which also decides between claims on a domain.
 # The rows are read in the order of the file and sorted: with an index they would be read in a random order.

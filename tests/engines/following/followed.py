@@ -17,7 +17,7 @@ from indexer.jobs.update import ChangeCounts
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.protocol import GenerationEditor, Sink
 from indexer.sources.ndjson import CHANGES, NdjsonCatalogue
-from indexer.state.states import States
+from indexer.state.state import States
 from tests.engines.following.statements import Statement, by_type, newest
 from tests.support.catalogues import build_into, write_catalogue_directory
 from tests.support.memory_sink import MemorySink

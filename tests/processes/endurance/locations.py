@@ -29,7 +29,7 @@ from indexer.sinks.opensearch.typeahead import TypeaheadOptions
 from indexer.sinks.protocol import Role, Sink
 from indexer.sinks.typeahead.store import GRACE_S
 from indexer.sources.ndjson import NdjsonCatalogue
-from indexer.state.states import States
+from indexer.state.state import States
 from service.search.embedded.engine import EmbeddedBackend
 from service.search.opensearch.engine import OpenSearchBackend
 from service.search.protocol import SearchBackend
