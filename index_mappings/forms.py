@@ -19,7 +19,6 @@ from index_mappings.hosts import (
     unicode_host,
     without_scheme,
 )
-from index_mappings.spellings import readings, spellings, without_articles
 from index_mappings.text import (
     fold,
     fold_by_script,
@@ -27,8 +26,11 @@ from index_mappings.text import (
     is_blank,
     is_ideographic,
     joined,
+    readings,
     script_starts,
     scripts_of,
+    spellings,
+    without_articles,
 )
 
 # Labels of public suffixes that do not distinguish shops.

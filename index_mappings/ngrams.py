@@ -13,7 +13,7 @@ its runs times the number of their positions in a document.
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
-from index_mappings.roles import EngineField, Role, fields_with
+from index_mappings.documents import EngineField, Role, fields_with
 from index_mappings.text import is_ideographic
 from index_mappings.tiers import INFIX_MIN
 

@@ -10,7 +10,6 @@ from itertools import starmap
 from typing import Any, Final
 
 from index_mappings.category_forms import category_forms
-from index_mappings.coupon_codes import folded_code
 from index_mappings.documents import (
     TRUST_KINDS,
     CategoryDocument,
@@ -22,8 +21,8 @@ from index_mappings.documents import (
 )
 from index_mappings.forms import shop_forms
 from index_mappings.hosts import domain_parts
-from index_mappings.rank import coupon_rank_key, rank_key
-from index_mappings.timestamps import FAR_AHEAD, LONG_AGO, microseconds, optional_timestamp
+from index_mappings.tiers import coupon_rank_key, rank_key
+from index_mappings.values import FAR_AHEAD, LONG_AGO, folded_code, microseconds, optional_timestamp
 from indexer.records.checkout_urls import affiliate_url, checkout_url
 from indexer.records.related import (
     AffiliateProgramRecord,

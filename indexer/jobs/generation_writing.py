@@ -8,8 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from index_mappings.generations import Stamp, first_stamp
-from index_mappings.operations import Operations
+from index_mappings.generations import Operations, Stamp, first_stamp
 from indexer.jobs.follower_status import accounts_of
 from indexer.jobs.verification import Sample
 from indexer.progress import Advance, stage

@@ -24,9 +24,8 @@ from pydantic import (
 
 from index_mappings.category_forms import ENGLISH, Named
 from index_mappings.countries import COUNTRY_CODES, GROUPS, WORLDWIDE, is_destination_group
-from index_mappings.coupon_codes import ALLOWED, PATTERN, normal_code
-from index_mappings.rank import newest_first_key
-from index_mappings.timestamps import microseconds
+from index_mappings.tiers import newest_first_key
+from index_mappings.values import ALLOWED_CODE, CODE_PATTERN, microseconds, normal_code
 from indexer.records.checkout_urls import template_fault
 from indexer.records.shop import (
     BY_LANGUAGE,
@@ -104,7 +103,7 @@ def _one_or_several(value: object) -> str | None:
 def _code(text: str) -> str:
     code = normal_code(text)
     if code is None:
-        raise ValueError(f"must be {ALLOWED}")
+        raise ValueError(f"must be {ALLOWED_CODE}")
     return code
 
 
@@ -144,7 +143,7 @@ Start = Annotated[datetime | None, _bound(_START_OF_DAY), _bound_schema("begins 
 End = Annotated[datetime | None, _bound(_END_OF_DAY), _bound_schema("ends at 23:59:59Z")]
 Code = Annotated[
     str,
-    Field(description=f"{ALLOWED[0].upper()}{ALLOWED[1:]}.", json_schema_extra={"pattern": PATTERN}),
+    Field(description=f"{ALLOWED_CODE[0].upper()}{ALLOWED_CODE[1:]}.", json_schema_extra={"pattern": CODE_PATTERN}),
     AfterValidator(_code),
 ]
 Amount = Annotated[str, Field(pattern=r"^[0-9]{1,12}(\.[0-9]{1,6})?$")]

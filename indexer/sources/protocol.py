@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
-from index_mappings.timestamps import microseconds
+from index_mappings.values import microseconds
 from indexer.progress import Advance
 from indexer.records.problems import Problem, ProblemLog
 from indexer.records.shop import Record

@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Final
 
 from index_mappings.category_forms import Named
-from index_mappings.rank import rank_key
+from index_mappings.tiers import rank_key
 from indexer.records.related import CategoryNamesRecord
 from indexer.records.shop import ShopRecord, is_public
 from indexer.sources.protocol import Order, order_of

@@ -15,8 +15,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from index_mappings.generations import Stamp
-from index_mappings.operations import FollowerStatus, Operations, ResourceAccount
+from index_mappings.generations import FollowerStatus, Operations, ResourceAccount, Stamp
 from service.operations.health import HealthSnapshot, Unavailable
 from service.operations.state import ServiceState, parse_timestamp, remaining
 from service.reports.protocol import Waiting

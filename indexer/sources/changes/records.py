@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, Field, ValidationError
 
 from index_mappings.strict_json import NotStrictJsonError, strict_loads
-from index_mappings.timestamps import microseconds
+from index_mappings.values import microseconds
 from indexer.records.related import KEYS, RECORDS
 from indexer.records.shop import Record, StrictModel, Timestamp, reasons
 from indexer.sources.lines import Line, LineCutter

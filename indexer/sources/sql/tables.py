@@ -38,7 +38,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import DOMAIN
 
-from index_mappings.timestamps import microseconds
+from index_mappings.values import microseconds
 from indexer.records.problems import CatalogueError
 from indexer.records.related import RECORDS
 from indexer.records.shop import StrictModel

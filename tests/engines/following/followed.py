@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from index_mappings.documents import DOCUMENTS
-from index_mappings.generations import Stamp
-from index_mappings.operations import ResourceAccount
+from index_mappings.generations import ResourceAccount, Stamp
 from indexer.jobs.build import BuildOptions, BuildSummary, build
 from indexer.jobs.change_applier import ChangeApplier
 from indexer.jobs.pace import MICRO_BATCH

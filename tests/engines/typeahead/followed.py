@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from index_mappings.documents import CategoryDocument, CategoryEntry, ShopDocument
-from index_mappings.rank import rank_key
+from index_mappings.tiers import rank_key
 from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest, manifest_path
 from index_mappings.typeahead.segment import Shown, segment_path, shown_part
 from indexer.projection import project_shop

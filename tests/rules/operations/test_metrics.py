@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from index_mappings.operations import FollowerStatus, Operations
+from index_mappings.generations import FollowerStatus, Operations
 from service.observability.exposition import scrape_gauge_families
 from service.observability.prometheus import PrometheusMetrics
 from service.operations.health import HealthSnapshot, Unavailable

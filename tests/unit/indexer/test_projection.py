@@ -8,7 +8,7 @@ import pytest
 
 from index_mappings.category_forms import category_forms
 from index_mappings.documents import CategoryDocument, ShopDocument
-from index_mappings.rank import rank_key
+from index_mappings.tiers import rank_key
 from indexer.jobs.reading import Reading, read_catalogue
 from indexer.projection import Projector, is_reserved, project_category, project_facts, project_shop
 from indexer.records.problems import ProblemLog

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from index_mappings.operations import FollowerStatus, Operations, ResourceAccount
+from index_mappings.generations import FollowerStatus, Operations, ResourceAccount
 from indexer.jobs.follower_status import StatusWriter
 from indexer.jobs.following import Following, FollowOptions, FollowSummary
 from indexer.jobs.live_follower import LiveFollower
