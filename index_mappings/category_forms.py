@@ -41,13 +41,7 @@ class CategoryForms:
 
 
 def category_forms(slug: str, name: str, others: Iterable[Named] = ()) -> CategoryForms:
-    """All forms of a category.
-
-    Args:
-        slug: its slug.
-        name: its display name.
-        others: its names in other languages, and its synonyms.
-    """
+    """All forms of a category; `others` are its names in other languages, and its synonyms."""
     others = tuple(others)
     alone: set[str] = set()
     whole: set[str] = set()
@@ -91,12 +85,7 @@ def stem_term(language: str, stems: Iterable[str]) -> str:
 
 @lru_cache(maxsize=16_384)
 def stem(language: str, word: str) -> str:
-    """The folded Snowball stem of a word.
-
-    Args:
-        language: of `stemmed_language`.
-        word: of `unfolded`.
-    """
+    """The folded Snowball stem of a word of `unfolded`, in a language of `stemmed_language`."""
     stemmer = _stemmer(language)
     return fold(stemmer.stemWord(word) if stemmer else word)
 

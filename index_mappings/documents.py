@@ -45,14 +45,7 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True)
 class EngineField:
-    """A field of both engines.
-
-    Attributes:
-        name: the name in the engine.
-        form: the type of its values.
-        indexed: whether values can be looked up.
-        sortable: whether hits can be ordered by it.
-    """
+    """A field of both engines; values of an `indexed` one can be looked up, hits can be ordered by a `sortable` one."""
 
     name: str
     form: "Form"
@@ -363,15 +356,10 @@ def category_from_stored(stored: dict[str, Any]) -> CategoryEntry:
 
 
 def markets_of(countries: Sequence[str], domain: str) -> tuple[str, ...]:
-    """The values of `ShopDocument.markets`.
+    """The values of `ShopDocument.markets`; the domain's country counts only if the shop states no countries.
 
-    Args:
-        countries: the countries that the shop states, or WORLDWIDE; empty if it states none.
-        domain: its reduced domain, whose top-level domain counts as a country only if the shop states none.
-
-    Returns:
-        The values that a country filter matches (M7): country codes, or ANY_MARKET; with ANY_MARKET also where the shop
-        is known to sell (M9.country): WORLDWIDE, or the domain's country.
+    They are what a country filter matches (M7): country codes, or ANY_MARKET; with ANY_MARKET also where the shop is
+    known to sell (M9.country): WORLDWIDE, or the domain's country.
     """
     if WORLDWIDE in countries:
         return (ANY_MARKET, WORLDWIDE)

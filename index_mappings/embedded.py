@@ -115,11 +115,7 @@ def pointer_text(live: str, previous: str | None) -> str:
 
 
 def pointed_to(text: str) -> tuple[str, str | None]:
-    """The live and the previous generation that a pointer file names.
-
-    Raises:
-        ValueError: the text is not that of a pointer file.
-    """
+    """The live and the previous generation that a pointer file names; ValueError if the text is not of such a file."""
     lines = text.splitlines()
     if not lines or not all(map(is_generation, lines)) or len(lines) > 2:  # noqa: PLR2004 - the live one and one before
         raise ValueError("names no generation")

@@ -78,11 +78,7 @@ class Stamp:
 
     @classmethod
     def from_wire(cls, document: Mapping[str, Any]) -> "Stamp":
-        """Read a stamp document.
-
-        Raises:
-            ValueError: the document is not a stamp.
-        """
+        """Read a stamp document; ValueError if it is none."""
         try:
             stamp = cls(
                 schema_version=int(document["schema_version"]),
@@ -192,12 +188,7 @@ class FollowerStatus:
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """The operations document.
-
-    Attributes:
-        accounts: by provider, then account.
-        follower: None if no follower has reported for this generation yet.
-    """
+    """The operations document; `follower` is None if none has reported for this generation yet."""
 
     accounts: tuple[ResourceAccount, ...]
     follower: FollowerStatus | None
@@ -208,10 +199,9 @@ class Operations:
 
     @classmethod
     def from_wire(cls, document: Mapping[str, Any]) -> "Operations":
-        """Read a stored document; unknown fields, which a later version may have added, are ignored.
+        """Read a stored document; ValueError if it is none.
 
-        Raises:
-            ValueError: it is not an operations document.
+        Unknown fields, which a later version may have added, are ignored.
         """
         try:
             follower = document["follower"]

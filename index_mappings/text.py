@@ -47,14 +47,8 @@ def fold(text: str) -> str:
     """Fold text for comparison: lower case, no marks, words separated by one space (X1).
 
     Hiragana becomes katakana, and Hangul becomes the jamo that are typed, so that an unfinished syllable is a prefix of
-    the finished one.
-
-    Args:
-        text: any text; the caller limits its length.
-
-    Returns:
-        The folded words; or, for text that is not blank but has no letter, mark or number, the lower-cased trimmed
-        text. Folding is idempotent.
+    the finished one. Text that is not blank but has no letter, mark or number is only trimmed and lower-cased. Folding
+    is idempotent; the caller limits the length.
     """
     return _folded(text, TYPED)
 

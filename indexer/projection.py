@@ -177,11 +177,7 @@ def project_shop(
     offers_total: int = 0,
     redirects: tuple[RedirectRecord, ...] = (),
 ) -> ShopDocument:
-    """The document of a public shop.
-
-    `newest_offers` are at most HEAD_OFFERS of its offers, newest first; `redirects` are those between its domain and
-    that of another public shop.
-    """
+    """The document of a public shop; offers are the newest first, redirects to or from another public shop."""
     forms = shop_forms(shop.name, shop.aliases, shop.domain)
     parts = domain_parts(shop.domain)
     return ShopDocument(
@@ -240,14 +236,7 @@ def project_category(category: CarriedCategory) -> CategoryDocument:
 
 @dataclass(frozen=True, slots=True)
 class Projected:
-    """The documents of one kind.
-
-    Attributes:
-        kind: the index.
-        count: the number of documents.
-        documents: makes the documents, in the order of their rank where that is cheap.
-        ids: the ids of all documents, in order.
-    """
+    """The documents of one index, by rank where that is cheap, and the ids of all of them in order."""
 
     kind: str
     count: int

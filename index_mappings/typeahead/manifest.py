@@ -81,11 +81,7 @@ class TypeaheadManifest:
 
     @classmethod
     def from_bytes(cls, data: bytes, name: str) -> "TypeaheadManifest":
-        """Read a manifest's file.
-
-        Raises:
-            ValueError: its hash is not this name, or it is not a manifest.
-        """
+        """Read a manifest's file; ValueError if its hash is not this name, or it is not a manifest."""
         if sha256(data).hexdigest() != name:
             raise ValueError("the manifest of the typeahead is damaged")
         try:

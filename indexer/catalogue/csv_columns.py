@@ -104,11 +104,9 @@ _MAX_COUNTED: Final = 1_000
 
 @dataclass(slots=True)
 class Values:
-    """The values of a column that are not blank, with the number of their rows.
+    """The values of a column that are not blank, with the number of their rows and one spelling of each.
 
-    Attributes:
-        rows: the number of rows of each of the first thousand values, in lower case, with one of its spellings.
-        others: the number of rows with a value beyond these.
+    Of the first thousand values, in lower case; the rows of `others` are only counted.
     """
 
     rows: Counter[str] = field(default_factory=Counter)
@@ -134,12 +132,7 @@ class Values:
 
 
 def is_status(name: str, values: Values) -> bool:
-    """Whether a column says which shops are suspended, by its name or its values.
-
-    Args:
-        name: the plain name of the column, with _ between its words.
-        values: of the column.
-    """
+    """Whether a column says which shops are suspended, by its plain name or its values."""
     if name.rpartition("_")[2] in _NAMES or name.endswith("status"):
         return True
     known = sum(rows for value, rows in values.rows.items() if value in _SHOWN | _HIDDEN)
@@ -163,8 +156,8 @@ def unknown_values(values: Values, stated: Mapping[str, str]) -> Sequence[str]:
 def stated_values(pairs: Sequence[str], header: Sequence[str]) -> tuple[str | None, Mapping[str, str]]:
     """The column that `--map-value` options are about, and the visibility of each value in lower case.
 
-    Raises:
-        CatalogueError: an option has another form, names no column or no visibility, or they are of several columns.
+    Raises CatalogueError if an option has another form, names no column or no visibility, or they are of several
+    columns.
     """
     named: set[str] = set()
     visibilities: dict[str, str] = {}
@@ -214,12 +207,9 @@ def _options(name: str, plain_name: str, values: Values, chosen: Iterable[str]) 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The fields of the columns of a CSV.
+    """The fields of the columns of a CSV: the position, from 0, of each field that has one.
 
-    Attributes:
-        positions: the position of its column, from 0, for each field that has one.
-        header: the names of all columns.
-        settled: the positions of the columns that `--map` names, also of those that it leaves out.
+    `settled` are the positions of the columns that `--map` names, also of those that it leaves out.
     """
 
     positions: Mapping[str, int]
@@ -267,14 +257,9 @@ _DEFAULTS: Final[Mapping[str, str]] = {
 
 
 def columns_of(header: Sequence[str], stated: Sequence[str]) -> Columns:
-    """The fields of the columns.
+    """The fields of the columns; `COLUMN=FIELD` overrides their names, an empty FIELD leaves a column out.
 
-    Args:
-        header: the names of the columns.
-        stated: `COLUMN=FIELD` each, which overrides the names; an empty FIELD leaves a column out.
-
-    Raises:
-        CatalogueError: a stated column or field does not exist, or name or domain have no column.
+    Raises CatalogueError if a stated column or field does not exist, or name or domain have no column.
     """
     named = [plain(name) for name in header]
     positions: dict[str, int] = {}

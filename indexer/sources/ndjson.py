@@ -34,15 +34,7 @@ _COLUMNS: Final = frozenset({"id", "name", "domain", "url", "website", "shop", "
 
 
 def refuse_other_formats(path: Path, *, of_shops: bool = True) -> None:
-    """Raise an error if the file cannot be NDJSON.
-
-    Args:
-        path: the file.
-        of_shops: whether the file should hold shops, which can be converted from a CSV.
-
-    Raises:
-        CatalogueError: it is a CSV or one JSON document; the message says how to convert it.
-    """
+    """Raise CatalogueError, with what to do, if the file is a CSV or one JSON document."""
     head = _head(path)
     text = head.decode("utf-8", "replace").lstrip()
     first = text.partition("\n")[0].strip()
@@ -88,21 +80,14 @@ def _head(path: Path) -> bytes:
 
 
 class NdjsonCatalogue:
-    """A catalogue on disk.
+    """A catalogue on disk: a directory, or one file of shops.
 
-    Raises:
-        CatalogueError: there is no catalogue, `shops` is missing, a file's name is unknown, or a file is a CSV or one
-            JSON document.
+    Raises CatalogueError if there is none, `shops` is missing, a file's name is unknown, or a file is a CSV or one JSON
+    document. A lenient catalogue ignores unknown fields and files. `changes` is a file of changes in place of
+    `changes.ndjson` of the directory.
     """
 
     def __init__(self, path: Path, *, lenient: bool = False, changes: Path | None = None) -> None:
-        """List the files of the catalogue.
-
-        Args:
-            path: a directory, or one file of shops.
-            lenient: ignore unknown fields and files.
-            changes: the file of changes, if it is not `changes.ndjson` of the directory.
-        """
         self._lenient = lenient
         self._changes = changes or (path / CHANGES if path.is_dir() else None)
         self._files = _files_of(path, lenient=lenient)
@@ -126,11 +111,7 @@ class NdjsonCatalogue:
         return "bytes"
 
     def fingerprint(self) -> str:
-        """A digest of the content of all files, including the changes.
-
-        Raises:
-            CatalogueError: a file can't be read.
-        """
+        """A digest of the content of all files, including the changes."""
         files = dict(self._files)
         if self._changes is not None and self._changes.exists():
             files["changes"] = self._changes
@@ -150,11 +131,7 @@ class NdjsonCatalogue:
         """Do nothing."""
 
     def changes(self) -> ChangeFile | None:
-        """The file `changes.ndjson` of the directory, which may appear later; None for a single file of shops.
-
-        Raises:
-            CatalogueError: the changes are gzipped.
-        """
+        """The file `changes.ndjson` of the directory, which may appear later; None for a single file of shops."""
         if self._changes is None:
             return None
         zipped = self._changes.with_name(f"{self._changes.name}.gz")
@@ -163,14 +140,7 @@ class NdjsonCatalogue:
     def records(
         self, kind: str, model: type[AnyRecord], problems: ProblemLog, advance: Callable[[int], None]
     ) -> Iterator[NumberedRecord[AnyRecord]]:
-        """Read the records of a type.
-
-        Args:
-            kind: one of `kinds()`.
-            model: its model, RECORDS[kind].
-            problems: collects what is wrong.
-            advance: called with the number of bytes that were read since its last call.
-        """
+        """Read the records of a type; `advance` counts bytes."""
         path = self._files[kind]
         return without_mixed_versions(self._valid(path, model, problems, advance), path.name, "file", problems)
 

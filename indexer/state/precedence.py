@@ -34,8 +34,7 @@ class DuplicateKeyError(Exception):
 def is_newer(order: Order, kind: int, number: int, first_line: int) -> bool:
     """Whether a catalogue's record is newer than the stored row of its key, which has the other three values.
 
-    Raises:
-        DuplicateKeyError: no version orders the two.
+    Raises DuplicateKeyError if no version orders the two.
     """
     known = Order(kind, number)
     if known == order or NO_ORDER in (known, order):

@@ -40,9 +40,7 @@ _PRIVATE: Final = 0o600
 class Kept:
     """The number of records of one type that a build has from the former state instead of from its catalogue.
 
-    Attributes:
-        lacking: those that the catalogue lacks.
-        newer: those, or deletions, that are newer than the catalogue's record and differ from it.
+    The catalogue lacks some; others, or deletions, are newer than its record and differ from it.
     """
 
     lacking: int
@@ -51,16 +49,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """A table whose rows are taken over.
-
-    Attributes:
-        name: its name.
-        rows: the condition of the rows.
-        key: the column that identifies a record among them.
-        columns: all columns, in order.
-        tombstone: the columns of a tombstone, from the former row.
-        hidden: the condition of a former row that is not public.
-    """
+    """A table whose rows are taken over: which rows, by which key, and the columns of a tombstone."""
 
     name: str
     rows: str
@@ -90,20 +79,11 @@ _RELATED: Final = _Table(
 
 
 def take_over(db: sqlite3.Connection, former: Path, listing: Path | None = None) -> Mapping[str, Kept]:
-    """Take records over into a state that holds a catalogue and is not settled yet.
+    """Take records over into a state that holds a catalogue and is not settled yet; returns what was kept, by type.
 
-    Args:
-        db: the new state.
-        former: the former state's file, which is only read.
-        listing: the file, readable by its owner alone as it names hidden shops, that gets the keys of all kept
-            records; it is removed where there are none. None writes no file.
-
-    Returns:
-        What was kept, by type; only types of which something was kept.
-
-    Raises:
-        StateError: it is damaged, or of another version of this program.
-        DiskFullError: the disk is full.
+    The former state is only read. `listing`, a file that its owner alone can read as it names hidden shops, gets the
+    keys of all kept records; it is removed where there are none. Raises StateError if the former state is damaged, or
+    of another version of this program.
     """
     try:
         db.execute("ATTACH DATABASE ? AS former_state", (database_uri(former, "ro"),))

@@ -113,11 +113,7 @@ class StateError(CatalogueError):
 
 
 class State:
-    """The records of one generation.
-
-    Attributes:
-        connection: the database, for statements on several tables.
-    """
+    """The records of one generation; `connection` is for statements on several tables."""
 
     def __init__(self, path: Path, db: sqlite3.Connection) -> None:
         self.path = path
@@ -131,10 +127,6 @@ class State:
         """Create an empty state for a whole catalogue.
 
         It need not survive a crash before `seal`: a build that is killed starts again.
-
-        Raises:
-            StateError: the file cannot be created.
-            DiskFullError: the disk is full.
         """
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -152,12 +144,7 @@ class State:
 
     @classmethod
     def open(cls, path: Path) -> "State":
-        """Open a sealed state for following.
-
-        Raises:
-            StateError: it is missing, damaged, or of another version of this program.
-            DiskFullError: the disk is full.
-        """
+        """Open a sealed state; StateError if it is missing, damaged, or of another version of this program."""
         advice = "build again to create it: shop-directory index build"
         if not path.is_file():
             raise StateError(f"the state of the live generation is lost ({path}): {advice}")
@@ -193,8 +180,7 @@ class State:
     def index(self, meanwhile: Callable[[], None] = lambda: None) -> None:
         """Create the indexes, after a whole catalogue was stored.
 
-        Args:
-            meanwhile: called after each statement, one of which takes some seconds for a million shops.
+        `meanwhile` is called after each statement, one of which takes some seconds for a million shops.
         """
         for statement in INDEXES:
             self.connection.execute(statement)
@@ -245,15 +231,9 @@ class States:
     """The state files in one directory."""
 
     def __init__(self, directory: Path, location: str, *, make: bool = True) -> None:
-        """Open or create the directory.
+        """Open the directory; create it, and mark it with the sink's location, unless `make` is false.
 
-        Args:
-            directory: created with mode 0700 if it is missing.
-            location: of the sink; a directory that belongs to another one is refused.
-            make: whether the directory is created and marked with the location; else nothing is written.
-
-        Raises:
-            StateError: it belongs to another location, or can't be used.
+        Raises StateError if it belongs to another location, or can't be used.
         """
         self.directory = directory
         try:

@@ -66,13 +66,10 @@ class _Delivered:
 
 
 class TablePasses:
-    """Reads the changes of one table, pass by pass.
+    """Reads the changes of one table, pass by pass, from a position.
 
     Each pass reads the rows of the overlap again. Up to REMEMBERED delivered rows are remembered by key, and not
     delivered again by this object.
-
-    Attributes:
-        position: the current position.
     """
 
     def __init__(self, table: SqlTable, version: VersionColumn, position: TablePosition | None = None) -> None:
@@ -170,12 +167,7 @@ class _Position(BaseModel):
 
 
 class SqlChanges:
-    """The changes of all tables that have a version column, read in rounds of one pass a table.
-
-    Args:
-        address: the database's URL.
-        tables: the catalogue's tables; those without a version column are not followed.
-    """
+    """The changes of all tables that have a version column, read in rounds of one pass a table."""
 
     kind: Final = "sql"
     ended: Final = False
@@ -190,11 +182,7 @@ class SqlChanges:
         self._delivered = 0
 
     def read(self, position: str | None, limit: int) -> ChangeBatch:
-        """The next changes. They count as applied only when their position is passed to the next call.
-
-        Raises:
-            CatalogueError: the database can't be read now; no change was skipped.
-        """
+        """The next changes. They count as applied only when their position is passed to the next call."""
         if self._is_lost or position != self._current:
             self._go_to(position)
         # If reading fails, rows that were read for this batch are lost and have to be read again.
@@ -288,15 +276,10 @@ def _parsed(position: str | None) -> _Position:
 
 
 class SqlCatalogue:
-    """A catalogue in a database.
+    """A catalogue in a database; without a mapping, tables and columns are named like types and fields.
 
-    Args:
-        address: a SQLAlchemy URL, such as `postgresql://reader@host/database` or `sqlite:///shops.db`.
-        mapping: the contents of the mapping file; None for tables and columns named like types and fields.
-        lenient: ignore unknown columns, and unknown fields within JSON.
-
-    Raises:
-        CatalogueError: the database can't be reached, or its tables don't fit.
+    The address is a SQLAlchemy URL. A lenient catalogue ignores unknown columns, and unknown fields within JSON. Raises
+    CatalogueError if the database can't be reached, or its tables don't fit.
     """
 
     def __init__(
@@ -332,11 +315,7 @@ class SqlCatalogue:
         """None: only reading a whole database shows what it holds."""
 
     def open_snapshot(self) -> str | None:
-        """Begin the transaction in which all records are read.
-
-        Returns:
-            The position from which changes have to be read so that none is missed; None if no table can be followed.
-        """
+        """Begin the transaction in which all records are read."""
         self.close_snapshot()
         connection = begin_reading(self._engine)
         try:
@@ -353,17 +332,7 @@ class SqlCatalogue:
     def records(
         self, kind: str, model: type[AnyRecord], problems: ProblemLog, advance: Advance
     ) -> Generator[NumberedRecord[AnyRecord], None, None]:
-        """Read the records of a type in the order of their keys; rows that mark a deleted record are skipped.
-
-        Args:
-            kind: one of `kinds()`.
-            model: its model, RECORDS[kind].
-            problems: collects what is wrong; a problem's line is the number of the row.
-            advance: called with the number of rows that were read since its last call.
-
-        Raises:
-            CatalogueError: the database can't be read any more.
-        """
+        """Read the records of a type by their keys, without rows that mark a deleted record; `advance` counts rows."""
         return without_mixed_versions(self._valid(kind, model, problems, advance), self.name(kind), "table", problems)
 
     def _valid(

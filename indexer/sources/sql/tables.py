@@ -101,11 +101,7 @@ _FILE: Final = TypeAdapter(dict[str, TableMapping])
 
 
 def load_mapping(path: Path) -> Mapping[str, TableMapping]:
-    """The types that a mapping file names; exactly these are read.
-
-    Raises:
-        CatalogueError: it can't be read, is not TOML, or has unknown keys; the message names the key.
-    """
+    """The types that a mapping file names; exactly these are read. CatalogueError names what is wrong in the file."""
     try:
         with path.open("rb") as file:
             content = file.read(_MAX_BYTES + 1)
@@ -159,14 +155,9 @@ def _faults(error: ValidationError) -> list[str]:
 class VersionColumn:
     """The column that orders the changes of a table.
 
-    Attributes:
-        name: the column's name.
-        kind: VERSION for an integer, UPDATED_AT for a time.
-        expression: the expression to compare and sort by.
-        usable: whether a row has a valid version; a row without one can't be followed.
-        overlap: how far below the newest version rows are read again, in versions or microseconds.
-        texts: whether times are compared as text.
-        zoned: whether times have a time zone.
+    `kind` is VERSION for an integer, UPDATED_AT for a time; a row that is not `usable` has no valid version and can't
+    be followed; `overlap` is how far below the newest version rows are read again, in versions or microseconds. Times
+    may be compared as texts, and may have a time zone.
     """
 
     name: str
@@ -209,9 +200,7 @@ def version_column(
     """The column that the mapping names; without one, `updated_at` if it is a time, else None.
 
     An integer is followed only if the mapping names it: it may count the changes of each record, not of the table.
-
-    Raises:
-        CatalogueError: the named column is neither an integer nor a time.
+    Raises CatalogueError if the named column is neither an integer nor a time.
     """
     name = stated.version or stated.columns.get("updated_at", "updated_at")
     kind = found.get(name)
@@ -255,18 +244,10 @@ def _comparable(time: datetime, *, texts: bool, zoned: bool) -> object:
 
 @dataclass(frozen=True, slots=True)
 class SqlTable:
-    """A table that holds the records of a type.
+    """A table that holds the records of a type; it is followed if it has a version column.
 
-    Attributes:
-        kind: a key of RECORDS.
-        name: its name in reports.
-        form: how its rows are read.
-        version: the column by which its changes are followed; None if they can't be.
-        selected: the selected expressions, the columns of `form` first.
-        keys: the columns of its key.
-        key_indexes: the indexes of the key's columns in a row.
-        version_indexes: the indexes of a record's version and time in a row.
-        source: the table itself.
+    `selected` has the columns of `form` first. The indexes are those in a row of the key's columns, and of a record's
+    version and time.
     """
 
     kind: str
@@ -294,14 +275,10 @@ class SqlTable:
     def page(
         self, version: VersionColumn, low: int | None, top: int, after: Sequence[Any] | None, limit: int
     ) -> Select[Any]:
-        """Selects rows by version and key; the last column of a row is the version that is compared.
+        """Selects rows by version, from `low` (None for all) to `top`, and key.
 
-        Args:
-            version: this table's version column.
-            low: the first version; None for all.
-            top: the last version.
-            after: the selected version and key of the row before the page; None for the first page.
-            limit: the highest number of rows.
+        The last column of a row is the version that is compared. `after` is the selected version and key of the row
+        before the page; None for the first page.
         """
         order = (version.expression, *self.keys)
         conditions = [
@@ -330,13 +307,7 @@ def read_tables(
 ) -> dict[str, SqlTable]:
     """The tables of a catalogue by type, shops first.
 
-    Args:
-        connection: a connection to the database.
-        mapping: the contents of the mapping file; None for the default names, of which only `shops` must exist.
-        lenient: ignore columns that are not fields.
-
-    Raises:
-        CatalogueError: the tables do not fit; the message lists all faults.
+    Of the default names, without a mapping, only `shops` must exist. CatalogueError lists all faults.
     """
     inspector = inspect(connection)
     tables: dict[str, SqlTable] = {}
