@@ -21,12 +21,12 @@ from index_mappings.documents import DOCUMENTS, stored_part
 from index_mappings.embedded import STORED_COLUMN, column_values
 from index_mappings.opensearch import mapping, settings, wire_document
 from indexer.jobs.reading import Reading, read_catalogue
-from indexer.projection.generation import Projector
+from indexer.projection import Projector
 from indexer.records.problems import ProblemLog
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.embedded.writing import schema
 from indexer.sources.ndjson import NdjsonCatalogue
-from indexer.state.states import States
+from indexer.state.state import States
 
 _PREFIX = "bench-raw-"
 _TIMEOUT_S = 60

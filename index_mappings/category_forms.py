@@ -9,8 +9,7 @@ from unicodedata import category, normalize
 import Stemmer
 
 from index_mappings.characters import PLAIN
-from index_mappings.spellings import spellings
-from index_mappings.text import fold, scripts_of, typed_words, words_of
+from index_mappings.text import fold, scripts_of, spellings, typed_words, words_of
 from index_mappings.tiers import ALONE_MIN
 
 # The language of display names, slugs, and synonyms without a stated one.
@@ -42,13 +41,7 @@ class CategoryForms:
 
 
 def category_forms(slug: str, name: str, others: Iterable[Named] = ()) -> CategoryForms:
-    """All forms of a category.
-
-    Args:
-        slug: its slug.
-        name: its display name.
-        others: its names in other languages, and its synonyms.
-    """
+    """All forms of a category; `others` are its names in other languages, and its synonyms."""
     others = tuple(others)
     alone: set[str] = set()
     whole: set[str] = set()
@@ -92,12 +85,7 @@ def stem_term(language: str, stems: Iterable[str]) -> str:
 
 @lru_cache(maxsize=16_384)
 def stem(language: str, word: str) -> str:
-    """The folded Snowball stem of a word.
-
-    Args:
-        language: of `stemmed_language`.
-        word: of `unfolded`.
-    """
+    """The folded Snowball stem of a word of `unfolded`, in a language of `stemmed_language`."""
     stemmer = _stemmer(language)
     return fold(stemmer.stemWord(word) if stemmer else word)
 

@@ -71,17 +71,12 @@ _MAX_CACHED: Final = 16_384
 
 
 class Characters(dict[int, int | str | None]):
-    """A table for `str.translate` that is computed by a rule and cached.
+    """A table for `str.translate` that is computed by a rule, which removes a character by None, and cached.
 
     The cache is bounded, because queries may have any character.
     """
 
     def __init__(self, rule: Callable[[str], str | None]) -> None:
-        """Start with an empty cache.
-
-        Args:
-            rule: the replacement of a character; None removes it.
-        """
         super().__init__()
         self._rule = rule
 

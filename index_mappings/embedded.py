@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from index_mappings.documents import DOCUMENTS
-from index_mappings.generations import POINTER_FILE, RETIRED_FILE, STAMP_FILE, is_generation
+from index_mappings.documents import DOCUMENTS, Form, Role, engine_fields, fields_with
+from index_mappings.generations import OPERATIONS_FILE, POINTER_FILE, RETIRED_FILE, STAMP_FILE, is_generation
 from index_mappings.ngrams import (
     IndexedFields,
     indexed_fields,
@@ -18,8 +18,6 @@ from index_mappings.ngrams import (
     runs_field,
     short_field,
 )
-from index_mappings.operations import OPERATIONS_FILE
-from index_mappings.roles import Form, Role, engine_fields, fields_with
 
 STORED_COLUMN: Final = "stored"
 # An integer by which hits are sorted much faster than by their rank. A lower band always means a better rank; within
@@ -117,11 +115,7 @@ def pointer_text(live: str, previous: str | None) -> str:
 
 
 def pointed_to(text: str) -> tuple[str, str | None]:
-    """The live and the previous generation that a pointer file names.
-
-    Raises:
-        ValueError: the text is not that of a pointer file.
-    """
+    """The live and the previous generation that a pointer file names; ValueError if the text is not of such a file."""
     lines = text.splitlines()
     if not lines or not all(map(is_generation, lines)) or len(lines) > 2:  # noqa: PLR2004 - the live one and one before
         raise ValueError("names no generation")

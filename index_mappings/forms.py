@@ -19,7 +19,6 @@ from index_mappings.hosts import (
     unicode_host,
     without_scheme,
 )
-from index_mappings.spellings import readings, spellings, without_articles
 from index_mappings.text import (
     fold,
     fold_by_script,
@@ -27,8 +26,11 @@ from index_mappings.text import (
     is_blank,
     is_ideographic,
     joined,
+    readings,
     script_starts,
     scripts_of,
+    spellings,
+    without_articles,
 )
 
 # Labels of public suffixes that do not distinguish shops.
@@ -90,9 +92,7 @@ class QueryForms:
 def query_forms(text: str, cut: int | None = None) -> QueryForms:
     """Fold a typed query once, without variants.
 
-    Args:
-        text: as typed.
-        cut: the maximum length of each form (typeahead); then a scheme at the beginning is cut off as well (M10).
+    `cut` is the maximum length of each form (typeahead); then a scheme at the beginning is cut off as well (M10).
     """
     if text.isascii() and text.isalnum():
         # The most frequent case: folding one ASCII word only changes it to lower case.
@@ -120,13 +120,7 @@ def whole_names(name: str, aliases: Iterable[str]) -> tuple[str, ...]:
 
 
 def shop_forms(name: str, aliases: Iterable[str], domain: str) -> ShopForms:
-    """All forms of a shop.
-
-    Args:
-        name: as in the catalogue.
-        aliases: other names.
-        domain: reduced by R1 (A-labels).
-    """
+    """All forms of a shop, whose domain is reduced by R1 (A-labels)."""
     stated = (name, *aliases)
     rests = tuple(without_articles(stated))
     single = frozenset(rest for rest in rests if " " not in fold(rest))
@@ -162,12 +156,7 @@ def shop_forms(name: str, aliases: Iterable[str], domain: str) -> ShopForms:
 
 
 def infixes_of(names: Iterable[str], domain: str) -> tuple[str, ...]:
-    """The infixes of a shop.
-
-    Args:
-        names: its whole names, spaced and joined; `ShopForms.names` gives the same result.
-        domain: reduced by R1.
-    """
+    """The infixes of a shop by its whole names, spaced and joined (or `ShopForms.names`), and its reduced domain."""
     parts = domain_parts(domain)
     return _infixes(names, _domain_forms(domain), _label_forms(parts.main_label), parts)
 

@@ -1,16 +1,20 @@
-"""Generations, the results of full builds: the names of their parts, and the stamp (G1).
+"""Generations, the results of full builds: the names of their parts, the stamp, the operations document (G1).
 
 Only the alias (embedded: the pointer file) decides which generation is live. The stamp is read through it, and every
 other index by its concrete name, which has the stamp's generation.
+
+The operations document has the accounts with outside providers, and the follower's status. It is one small document in
+the stamp's index (embedded: a file next to the stamp) for operators, without data of shops. It is optional; if it is
+missing, accounts and follower are unknown.
 """
 
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeVar, get_type_hints
 
 from index_mappings.documents import SCHEMA_VERSION
 
@@ -23,7 +27,10 @@ RETIRED_ID: Final = "retired"
 POINTER_FILE: Final = "live"
 RETIRED_FILE: Final = "retired"
 STAMP_FILE: Final = "stamp.json"
+OPERATIONS_ID: Final = "operations"
+OPERATIONS_FILE: Final = "operations.json"
 
+_Part = TypeVar("_Part", "ResourceAccount", "FollowerStatus")
 _GENERATION: Final = re.compile(r"^\d{8}t\d{12}-[0-9a-f]{6}$")
 
 
@@ -71,11 +78,7 @@ class Stamp:
 
     @classmethod
     def from_wire(cls, document: Mapping[str, Any]) -> "Stamp":
-        """Read a stamp document.
-
-        Raises:
-            ValueError: the document is not a stamp.
-        """
+        """Read a stamp document; ValueError if it is none."""
         try:
             stamp = cls(
                 schema_version=int(document["schema_version"]),
@@ -136,3 +139,86 @@ def previous_alias(prefix: str) -> str:
 def alias_name(prefix: str, kind: str) -> str:
     """The alias of the live index of a kind."""
     return f"{prefix}-{kind}"
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceAccount:
+    """An account of the operator with an outside provider, as in the catalogue; None for values that it does not state.
+
+    Attributes:
+        provider: the provider's name.
+        account: the account's name.
+        unit: the unit of `used` and `limit`.
+        used: the number of used units.
+        limit: the number of available units.
+        resets_at: when `used` is reset, RFC 3339 UTC.
+        status: the status as text.
+        observed_at: when these values were observed, RFC 3339 UTC.
+    """
+
+    provider: str
+    account: str
+    unit: str | None
+    used: float | None
+    limit: float | None
+    resets_at: str | None
+    status: str | None
+    observed_at: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FollowerStatus:
+    """The status that the follower of changes last reported.
+
+    Attributes:
+        source: the kind of source of the changes: `file`, `stdin`, `sql`.
+        position: its position in the source, in the source's own terms, never a record's key or value.
+        waiting: the number of changes that are known to be waiting; None if the source does not know it.
+        caught_up_at: when no changes were waiting last, RFC 3339 UTC; None before the first time. The lag is now minus
+            this, even after the follower has died.
+        told_at: when this was reported, RFC 3339 UTC.
+    """
+
+    source: str
+    position: str | None
+    waiting: int | None
+    caught_up_at: str | None
+    told_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """The operations document; `follower` is None if none has reported for this generation yet."""
+
+    accounts: tuple[ResourceAccount, ...]
+    follower: FollowerStatus | None
+
+    def as_wire(self) -> dict[str, Any]:
+        """The stored document."""
+        return asdict(self)
+
+    @classmethod
+    def from_wire(cls, document: Mapping[str, Any]) -> "Operations":
+        """Read a stored document; ValueError if it is none.
+
+        Unknown fields, which a later version may have added, are ignored.
+        """
+        try:
+            follower = document["follower"]
+            return cls(
+                tuple(_read(ResourceAccount, account) for account in document["accounts"]),
+                None if follower is None else _read(FollowerStatus, follower),
+            )
+        except (KeyError, TypeError) as error:
+            raise ValueError("not an operations document") from error
+
+
+def _read(part: type[_Part], stored: Mapping[str, Any]) -> _Part:
+    hints = get_type_hints(part)
+    values = {field.name: stored[field.name] for field in fields(part)}
+    for name, value in values.items():
+        # An integer is accepted as a float, but a bool is not accepted as a number.
+        whole_number = type(value) is int and isinstance(0.0, hints[name])
+        if not whole_number and (isinstance(value, bool) or not isinstance(value, hints[name])):
+            raise TypeError(f"{name} is of another type")
+    return part(**values)

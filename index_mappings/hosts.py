@@ -70,15 +70,10 @@ def without_scheme(text: str) -> str:
 
 
 def reduce_host(text: str) -> str | None:
-    """Reduce a pasted domain, URL or mail address to its host in A-labels (R1).
+    """Reduce a pasted domain, URL or mail address to its host in A-labels and lower case (R1).
 
-    Args:
-        text: as pasted; punctuation around it, the text of a Markdown link, scheme, credentials, port, path, ``www.``
-            and a trailing dot are removed.
-
-    Returns:
-        The host in lower case, or None if it is empty or longer than 253 characters. A host that the IDNA rules reject
-        is only lower-cased.
+    Punctuation around it, the text of a Markdown link, scheme, credentials, port, path, ``www.`` and a trailing dot are
+    removed. None if it is empty or longer than 253 characters. A host that the IDNA rules reject is only lower-cased.
     """
     link = _MARKDOWN.match(text)
     bare = text[link.end() if link else 0 :].lstrip(_AROUND).rstrip(_AROUND + ".")

@@ -37,12 +37,7 @@ class FileSum:
 
 @dataclass(frozen=True, slots=True)
 class CommittedIndex:
-    """One index as of a commit.
-
-    Attributes:
-        folder: the name of its folder, below COMMITTED.
-        files: the files in it that readers open, by name.
-    """
+    """One index as of a commit: its folder below COMMITTED, and the files in it that readers open, by name."""
 
     folder: str
     files: Mapping[str, FileSum]
@@ -67,11 +62,7 @@ class FilesManifest:
 
     @classmethod
     def from_bytes(cls, data: bytes, name: str) -> "FilesManifest":
-        """Read a manifest's file.
-
-        Raises:
-            ValueError: its hash is not this name, or it is not a manifest.
-        """
+        """Read a manifest's file; ValueError if its hash is not this name, or it is not a manifest."""
         if sha256(data).hexdigest() != name:
             raise ValueError("the manifest of the files is damaged")
         try:
@@ -105,11 +96,7 @@ def to_checked_json(document: Mapping[str, Any]) -> str:
 
 
 def from_checked_json(text: str) -> dict[str, Any]:
-    """Read a document that `to_checked_json` wrote.
-
-    Raises:
-        ValueError: it is not JSON, or its checksum does not match.
-    """
+    """Read a document of `to_checked_json`; ValueError if it is not JSON, or its checksum does not match."""
     document = json.loads(text)
     if not isinstance(document, dict) or document.pop(_CHECKSUM, None) != _sum_of(document):
         raise ValueError("the checksum does not fit")
@@ -122,10 +109,9 @@ def to_stamp_json(stamp: Stamp) -> str:
 
 
 def from_stamp_json(text: str) -> Stamp:
-    """Read a stamp's file. Files of earlier schema versions had no checksum; they are read so that they can be refused.
+    """Read a stamp's file; ValueError if it is damaged, or not a stamp.
 
-    Raises:
-        ValueError: it is damaged, or not a stamp.
+    Files of earlier schema versions had no checksum; they are read so that they can be refused.
     """
     document = json.loads(text)
     if isinstance(document, dict) and _CHECKSUM not in document and document.get("schema_version") != SCHEMA_VERSION:

@@ -13,7 +13,7 @@ its runs times the number of their positions in a document.
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
-from index_mappings.roles import EngineField, Role, fields_with
+from index_mappings.documents import EngineField, Role, fields_with
 from index_mappings.text import is_ideographic
 from index_mappings.tiers import INFIX_MIN
 
@@ -31,10 +31,8 @@ _BETWEEN: Final = " "
 class IndexedFields(NamedTuple):
     """The fields of an engine that the fields of a document class become.
 
-    Attributes:
-        own: names of fields whose values are indexed as they are.
-        prefixes: of each PREFIX field its name, and the name of the field of its short prefixes.
-        infixes: of each INFIX field its name, and the names of the fields of its short and of its long parts.
+    Values of `own` fields are indexed as they are. Of each PREFIX field, the field of its short prefixes follows its
+    name; of each INFIX field, the fields of its short and of its long parts.
     """
 
     own: tuple[str, ...]
@@ -43,13 +41,7 @@ class IndexedFields(NamedTuple):
 
 
 def indexed_fields(document: type, own: Iterable[EngineField], long_field: Callable[[str], str]) -> IndexedFields:
-    """Derive the fields of an engine.
-
-    Args:
-        document: a document class.
-        own: its fields whose values are indexed as they are.
-        long_field: the name of the field of the long parts of an INFIX field.
-    """
+    """Derive the fields of an engine; `own` are those whose values are indexed as they are."""
     return IndexedFields(
         tuple(field.name for field in own),
         tuple((name, short_field(name)) for name in fields_with(document, Role.PREFIX)),
@@ -60,13 +52,7 @@ def indexed_fields(document: type, own: Iterable[EngineField], long_field: Calla
 def indexed_values(
     document: object, fields: IndexedFields, long_parts: Callable[[Iterable[str]], list[str]]
 ) -> dict[str, Any]:
-    """The values or lists of terms of a document by the names of an engine's fields.
-
-    Args:
-        document: the document.
-        fields: the engine's fields.
-        long_parts: makes the terms of the long parts of texts.
-    """
+    """The values or lists of terms of a document by the names of an engine's fields."""
     values: dict[str, Any] = {}
     for name in fields.own:
         value = getattr(document, name)

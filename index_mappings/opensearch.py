@@ -7,10 +7,18 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any, Final
 
-from index_mappings.documents import DOCUMENTS, sort_field
+from index_mappings.documents import (
+    DOCUMENTS,
+    EngineField,
+    Form,
+    Role,
+    engine_fields,
+    fields_with,
+    sort_field,
+    stored_fields,
+)
 from index_mappings.generations import STAMP
 from index_mappings.ngrams import IndexedFields, indexed_fields, indexed_values, short_field, suffixes_field
-from index_mappings.roles import EngineField, Form, Role, engine_fields, fields_with, stored_fields
 from index_mappings.tiers import INFIX_MIN
 from index_mappings.typeahead.chunks import TYPEAHEAD, chunk_mapping
 

@@ -11,13 +11,10 @@ class NotStrictJsonError(ValueError):
 
 
 def strict_loads(raw: bytes) -> Any:  # noqa: ANN401 - any JSON value
-    """Parse UTF-8 JSON, and reject what other parsers accept.
+    """Parse UTF-8 JSON, and reject what other parsers accept; NotStrictJsonError has the reason.
 
     Rejected are invalid UTF-8, NaN and infinite or overflowing numbers, duplicate keys, half surrogate pairs, more than
     MAX_DEPTH levels, and integers of thousands of digits.
-
-    Raises:
-        NotStrictJsonError: with the reason.
     """
     try:
         text = raw.decode("utf-8")

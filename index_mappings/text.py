@@ -1,13 +1,16 @@
-"""Text folding, the same for names at indexing and for queries (X1), so that no engine's analyzer is needed (X4)."""
+"""Text folding, the same for names at indexing and for queries (X1), so that no engine's analyzer is needed (X4).
+
+Names have alternative spellings as well: `&` as a word, letters spelt out, no leading article (X2).
+"""
 
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import groupby
 from typing import Final
-from unicodedata import category
+from unicodedata import category, normalize
 
-from index_mappings.characters import ASCII, BARE, LATIN, PLAIN, SPACED, TYPED, VISIBLE, Characters
+from index_mappings.characters import APOSTROPHES, ASCII, BARE, LATIN, PLAIN, SPACED, TYPED, VISIBLE, Characters
 
 # The prefixes of Unicode's names of Han, kana and Hangul characters, and their scripts.
 _SCRIPTS: Final = {
@@ -19,6 +22,14 @@ _SCRIPTS: Final = {
 }
 _NO_SCRIPTS: Final = frozenset(("", " "))
 _LATIN: Final = frozenset(("LATIN",))
+
+_AND: Final = str.maketrans({"&": " and ", "+": " and ", "＆": " and ", "＋": " and "})
+_UMLAUTS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
+_NORDIC: Final = str.maketrans({"ø": "oe", "å": "aa", "Ø": "Oe", "Å": "Aa"})
+# The list of X2. The French and Italian `l'` is missing, because it is written together with its word.
+_ARTICLES: Final = frozenset(
+    ("the", "der", "die", "das", "le", "la", "les", "el", "los", "las", "il", "gli", "het", "de")
+)
 
 
 def without_ignorable(text: str) -> str:
@@ -36,14 +47,8 @@ def fold(text: str) -> str:
     """Fold text for comparison: lower case, no marks, words separated by one space (X1).
 
     Hiragana becomes katakana, and Hangul becomes the jamo that are typed, so that an unfinished syllable is a prefix of
-    the finished one.
-
-    Args:
-        text: any text; the caller limits its length.
-
-    Returns:
-        The folded words; or, for text that is not blank but has no letter, mark or number, the lower-cased trimmed
-        text. Folding is idempotent.
+    the finished one. Text that is not blank but has no letter, mark or number is only trimmed and lower-cased. Folding
+    is idempotent; the caller limits the length.
     """
     return _folded(text, TYPED)
 
@@ -153,3 +158,35 @@ def _fold_once(text: str, letters: Characters) -> str:
         # Compatibility forms of an apostrophe (｀) appear only now; they are removed, not replaced by a space.
         return _fold_once(composed, letters)
     return " ".join(composed.translate(SPACED).split())
+
+
+def readings(text: str) -> tuple[str, ...]:
+    """The text, and the text with `&` and `+` as words."""
+    return tuple(dict.fromkeys((text, text.translate(_AND))))
+
+
+def spellings(text: str) -> tuple[str, ...]:
+    """Each reading unchanged, with all umlauts spelt out, and with ø and å spelt out."""
+    if text.isascii():
+        return readings(text)
+    return tuple(dict.fromkeys(spelling for reading in readings(text) for spelling in _spelt_out(reading)))
+
+
+def without_articles(names: tuple[str, ...]) -> Iterator[str]:
+    """The remainder of each name with a leading article, if it has a letter or a number."""
+    for name in names:
+        rest = _after_article(without_ignorable(name).strip())
+        if any(category(char)[0] in "LN" for char in fold(rest)):
+            yield rest
+
+
+def _after_article(name: str) -> str:
+    if name[:1] in ("l", "L") and name[1:2] in tuple(APOSTROPHES):
+        return name[2:].strip()
+    first, *rest = name.split(maxsplit=1) or [""]
+    return rest[0] if rest and fold(first) in _ARTICLES else ""
+
+
+def _spelt_out(reading: str) -> tuple[str, ...]:
+    composed = normalize("NFC", reading)
+    return reading, composed.translate(_UMLAUTS), composed.translate(_NORDIC)

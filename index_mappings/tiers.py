@@ -1,5 +1,10 @@
-"""The tiers of a match, as small integers, and the lengths that decide them; a better tier comes first (M2, M4, M9)."""
+"""The order of results: the tiers of a match, and the sort keys within a tier.
 
+Tiers are small integers, the better ones first (M2, M4, M9); the lengths that decide them are here as well. Within a
+tier the order is popularity descending, then id ascending by code point (M1); M11 states the other orders.
+"""
+
+import struct
 from enum import IntEnum
 from typing import Final
 
@@ -32,6 +37,10 @@ HALF_MIN: Final = 6
 # Words of a longer query that are a whole name have at least one in so many of its letters.
 NAMED_PART: Final = 4
 
+_ALL_BITS: Final = 0xFFFF_FFFF_FFFF_FFFF
+# Added to signed numbers of 64 bits so that they sort as unsigned ones.
+_SIGN: Final = 2**63
+
 
 class FindTier(IntEnum):
     """The tiers of find_shop, best last (M4)."""
@@ -59,3 +68,30 @@ class SuggestTier(IntEnum):
     BEGINS_FORM = 6  # or q equals a key; or as below, of a shop that is not known to sell in the country
     BEGINS_NAME = 7  # with at least half of the name (HALF_MIN); or q equals the main label
     EQUALS_NAME = 8  # or the domain
+
+
+def rank_key(popularity: float | None, shop_id: str) -> str:
+    """A text whose ascending order is M1's order.
+
+    A popularity is finite and from 0 up; None counts as 0. The text is the inverted bits of the popularity as 16
+    hexadecimal digits (the bits of a number >= 0 sort like the number), and the ASCII id.
+    """
+    (bits,) = struct.unpack(">Q", struct.pack(">d", (popularity or 0.0) + 0.0))
+    return f"{_ALL_BITS - bits:016x}{shop_id}"
+
+
+def suggestion_score(tier: int, popularity: float | None) -> float:
+    """The score that /suggest shows: the tier plus p / (1 + p), where p is the popularity (M9)."""
+    p = popularity or 0.0
+    return tier + p / (1.0 + p)
+
+
+def newest_first_key(timestamp_us: int | None, record_id: str) -> str:
+    """A text whose ascending order is newest first, none last, then the ASCII id (M11)."""
+    bits = 0 if timestamp_us is None else timestamp_us + _SIGN
+    return f"{_ALL_BITS - bits:016x}{record_id}"
+
+
+def coupon_rank_key(*, applied: bool, last_verified_us: int | None, coupon_id: str) -> str:
+    """A text whose ascending order is M11's of coupons: applied ones first, then the last verified, then id."""
+    return f"{0 if applied else 1}{newest_first_key(last_verified_us, coupon_id)}"

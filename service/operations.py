@@ -22,8 +22,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 from pydantic_core import to_jsonable_python
 
-from index_mappings.generations import Stamp
-from index_mappings.operations import FollowerStatus, Operations, ResourceAccount
+from index_mappings.generations import FollowerStatus, Operations, ResourceAccount, Stamp
 from service.limits.policy import QuotaClass
 from service.reports.protocol import RECHECK_GROUP, ReportQueue, ReportsUnavailable, Waiting
 from service.search.failures import BackendUnavailable, NothingPublished

@@ -33,11 +33,7 @@ def chunk_document(name: str, size: int, data: bytes | memoryview) -> dict[str, 
 
 
 def file_size(document: Mapping[str, Any]) -> int:
-    """The size of a chunk's file in bytes, as the chunk's document states it.
-
-    Raises:
-        ValueError: the document is damaged.
-    """
+    """The size of a chunk's file in bytes, as the chunk's document states it; ValueError if that is damaged."""
     size = document.get("bytes")
     if not isinstance(size, int) or size < 0:
         raise ValueError("a chunk of the typeahead is damaged")
@@ -45,12 +41,9 @@ def file_size(document: Mapping[str, Any]) -> int:
 
 
 def chunk_of(document: Mapping[str, Any], name: str, number: int, size: int) -> bytes:
-    """The bytes of one chunk of a file, from its document.
+    """The bytes of one chunk, numbered from 0, of a file of `size` bytes.
 
-    Chunks are numbered from 0; `size` is that of the file, in bytes.
-
-    Raises:
-        ValueError: the document is damaged, or belongs to another file.
+    Raises ValueError if the document is damaged, or belongs to another file.
     """
     try:
         decompressor = zlib.decompressobj()

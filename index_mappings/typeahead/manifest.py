@@ -8,19 +8,22 @@ has.
 import json
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from index_mappings.documents import CategoryEntry
+from index_mappings.generations import is_generation
 
 SUFFIX: Final = ".manifest"
 # The maximum number of segments that a suggest request searches: the kernel takes 18 microseconds for one and 100 for
 # eight. There are more than three only while changes arrive quickly: with a lower maximum, each commit would write a
 # larger segment, and each service fetch it, until readers have fetched the result of the last merge.
 MAX_SEGMENTS: Final = 12
+# The document in the index of the live generation's stamp with the announcement of the next one.
+ANNOUNCED_ID: Final = "announced"
 _NAME_LETTERS: Final = frozenset("0123456789abcdef")
 _NAME_LENGTH: Final = 64
 # The maximum size of a decompressed bitmap: it has bits for more shops than a segment can number.
@@ -78,11 +81,7 @@ class TypeaheadManifest:
 
     @classmethod
     def from_bytes(cls, data: bytes, name: str) -> "TypeaheadManifest":
-        """Read a manifest's file.
-
-        Raises:
-            ValueError: its hash is not this name, or it is not a manifest.
-        """
+        """Read a manifest's file; ValueError if its hash is not this name, or it is not a manifest."""
         if sha256(data).hexdigest() != name:
             raise ValueError("the manifest of the typeahead is damaged")
         try:
@@ -119,6 +118,32 @@ def bitmap_of(numbers: Iterable[int], bitmap: bytes = b"") -> bytes:
             bits.extend(bytes(byte + 1 - len(bits)))
         bits[byte] |= 1 << (number & 7)
     return bytes(bits)
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """A generation that is about to be published, and the name of the manifest of its typeahead.
+
+    It is written before a publish so that services fetch the typeahead early; no answer depends on it.
+    """
+
+    generation: str
+    typeahead: str
+
+    def to_wire(self) -> dict[str, Any]:
+        """The document; `stamp` is the only field in the strict mapping of that index."""
+        return {"stamp": {"announced": asdict(self)}}
+
+    @classmethod
+    def from_wire(cls, document: Mapping[str, Any]) -> "Announcement | None":
+        """Read the document; None if it is invalid, because it only saves time."""
+        try:
+            announced = document["stamp"]["announced"]
+            found = cls(announced["generation"], announced["typeahead"])
+        except (KeyError, TypeError):
+            return None
+        names = isinstance(found.generation, str) and isinstance(found.typeahead, str)
+        return found if names and is_generation(found.generation) and is_name(found.typeahead) else None
 
 
 def _category(slug: str, name: str, count: int, *forms: Iterable[str]) -> CategoryEntry:

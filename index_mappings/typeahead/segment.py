@@ -78,12 +78,7 @@ ARRAYS: Final[Mapping[str, str]] = MappingProxyType(
 
 
 class Part(NamedTuple):
-    """The position of an array in a segment.
-
-    Attributes:
-        start: byte at which it begins.
-        size: number of items.
-    """
+    """The position of an array in a segment: its first byte, and its number of items."""
 
     start: int
     size: int
@@ -131,8 +126,7 @@ def header_bytes(header: Header, size: int) -> bytes:
 def read_header(data: memoryview) -> Header:
     """Read the header of a segment from the whole file, whose hash the caller checks.
 
-    Raises:
-        ValueError: the data is not a segment, or an array is missing or lies outside the file.
+    Raises ValueError if the data is not a segment, or an array is missing or lies outside the file.
     """
     end = len(data) - TRAILER_BYTES
     try:

@@ -23,11 +23,14 @@ from pydantic import ValidationError
 from index_mappings.countries import COUNTRY_CODES
 from index_mappings.documents import WORLDWIDE
 from index_mappings.hosts import reduce_host
-from indexer.catalogue.csv_columns import Columns, columns_of, plain, position_of
-from indexer.catalogue.csv_status import (
+from indexer.catalogue.csv_columns import (
     VISIBILITIES,
+    Columns,
     Values,
+    columns_of,
     is_status,
+    plain,
+    position_of,
     stated_values,
     status_as_text,
     unknown_as_text,
@@ -69,19 +72,10 @@ class _RowError(Exception):
 
 
 class CsvShops:
-    """The shops of one CSV.
-
-    Attributes:
-        columns: the fields of its columns.
-        delimiter: the character between its cells.
-    """
+    """The shops of one CSV; `delimiter` is the character between its cells."""
 
     def __init__(self, path: Path, options: CsvOptions) -> None:
-        """Read the header.
-
-        Raises:
-            CatalogueError: the file can't be read, has no header, or has no column for name or domain.
-        """
+        """Read the header; CatalogueError if there is none, or no column for name or domain."""
         self._path, self._options = path, options
         self._encoding = _encoding(path)
         with self._opened() as file, self._as_error():
@@ -104,14 +98,7 @@ class CsvShops:
                 raise CatalogueError(f"--map-value is for the visibility, and --map says that {column!r} is not that")
 
     def records(self, report: Callable[..., None]) -> Iterator[ShopRecord]:
-        """The shops of all good rows.
-
-        Args:
-            report: called with the problems of each bad row.
-
-        Raises:
-            CatalogueError: the file has a line that is no CSV.
-        """
+        """The shops of all good rows; `report` gets the problems of each bad row."""
         ids: dict[str, int] = {}
         for line, cells in islice(self._lines(), 1, None):
             try:
@@ -130,13 +117,10 @@ class CsvShops:
             report(*(Problem(self._path.name, line, field, reason) for field, reason in faults))
 
     def refuse_unclear_status(self, *, skip_invalid: bool = False) -> None:
-        """Refuse a file from which shops that its owner has suspended might be published.
+        """Refuse a file from which shops that its owner has suspended might be published, by a CatalogueError.
 
-        Args:
-            skip_invalid: whether rows with an unknown visibility will be left out.
-
-        Raises:
-            CatalogueError: a column that nobody mapped looks like a status, or the visibility has unknown values.
+        That is a column that nobody mapped and that looks like a status, or, unless such rows are left out, an unknown
+        visibility.
         """
         visibility = self.columns.positions.get("visibility")
         unused = [one for one in self.columns.unused_positions() if one not in self.columns.settled]

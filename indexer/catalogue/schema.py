@@ -48,11 +48,7 @@ def catalogue_schema() -> dict[str, Any]:
 
 
 def record_schema(kind: str) -> dict[str, Any]:
-    """A self-contained schema of one kind.
-
-    Args:
-        kind: one of KINDS.
-    """
+    """A self-contained schema of one of KINDS."""
     definitions = _definitions() if kind == CHANGE else _definitions(kind)
     schema = {"$schema": DIALECT, **definitions.pop(kind)}
     if definitions:

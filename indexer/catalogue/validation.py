@@ -22,11 +22,11 @@ from indexer.records.related import (
     RELATED_RECORDS,
     CategoryNamesRecord,
     CouponRecord,
+    DeliveryTimePart,
     ShippingRecord,
     TrustRecord,
 )
 from indexer.records.shop import Record
-from indexer.records.values import DeliveryTimePart
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.changes.records import change_faults
 from indexer.sources.ndjson import NdjsonCatalogue, numbered_lines
@@ -47,11 +47,7 @@ _MAX_SHOWN: Final = 60
 
 @dataclass(slots=True)
 class ReportedProblems(ProblemLog):
-    """Problems that are reported when they are found; only the first hundred are stored.
-
-    Attributes:
-        report: takes each problem.
-    """
+    """Problems that are reported when they are found; only the first hundred are stored."""
 
     report: Callable[[Problem], None] = field(kw_only=True)
 
@@ -84,17 +80,10 @@ class Validated:
 def validate(
     path: Path, report: Callable[[Problem], None], *, changes: Path | None = None, lenient: bool = False
 ) -> Validated:
-    """Read a catalogue, and report every problem.
+    """Read a catalogue, and report every problem when it is found.
 
-    Args:
-        path: a directory of NDJSON files, or one file of shops.
-        report: called with each problem when it is found.
-        changes: the file of changes; None means `changes.ndjson` of the directory.
-        lenient: ignore unknown fields and files.
-
-    Raises:
-        CatalogueError: the path has no catalogue; problems within a catalogue are reported instead.
-        DiskFullError: there is no space for the temporary state.
+    Raises CatalogueError if the path has no catalogue; other problems within a catalogue are reported instead.
+    Arguments as for NdjsonCatalogue.
     """
     source = _NotingCatalogue(path, lenient=lenient, changes=changes)
     if changes is not None and not changes.is_file():

@@ -14,16 +14,9 @@ _PART: Final = f"{SHOPS}.part"
 
 
 def write_starter(folder: Path) -> tuple[str, ...]:
-    """Write a small catalogue with one file of each kind, and a README.md that explains them.
+    """Write a small catalogue with one file of each kind, and a README.md that explains them; returns their names.
 
-    Args:
-        folder: an empty directory, or one that does not exist yet.
-
-    Returns:
-        The names of the files.
-
-    Raises:
-        CatalogueError: the directory is not empty, or can't be written.
+    Raises CatalogueError if the directory is not empty, or can't be written.
     """
     with _new_folder(folder):
         files = sorted(path for path in STARTER.iterdir() if path.is_file())
@@ -36,11 +29,7 @@ def write_starter(folder: Path) -> tuple[str, ...]:
 def new_shops_file(folder: Path) -> Iterator[TextIO]:
     """A file that becomes `shops.ndjson` of a directory when the block succeeds, and is removed otherwise.
 
-    Args:
-        folder: an empty directory, or one that does not exist yet.
-
-    Raises:
-        CatalogueError: the directory is not empty, or can't be written.
+    Raises CatalogueError if the directory is not empty, or can't be written.
     """
     with _new_folder(folder):
         part = folder / _PART

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from indexer.settings import IndexerSettings
     from indexer.sinks.protocol import Sink
     from indexer.sources.protocol import Source
-    from indexer.state.states import States
+    from indexer.state.state import States
 
 SAMPLE: Final = Path(__file__).parent.parent / "sample"
 
@@ -102,7 +102,7 @@ def opened(settings: "IndexerSettings", *, make_states: bool = True) -> Iterator
 
     `make_states` tells whether to make the directory of the states where it is missing.
     """
-    from indexer.state.states import States
+    from indexer.state.state import States
 
     if settings.engine == "embedded":
         from indexer.sinks.embedded.sink import EmbeddedSink
@@ -155,7 +155,7 @@ def source_of(
     if settings.sql_url is None:
         stop(ExitCode.USAGE, "--sql needs the database in SHOP_DIRECTORY_SQL_URL.")
     from indexer.sources.sql.catalogue import SqlCatalogue
-    from indexer.sources.sql.mapping import load_mapping
+    from indexer.sources.sql.tables import load_mapping
 
     path = mapping or settings.sql_mapping
     return SqlCatalogue(

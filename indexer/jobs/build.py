@@ -30,8 +30,7 @@ from indexer.sinks.lease import Lease, holding
 from indexer.sinks.protocol import Sink
 from indexer.sources.protocol import ChangeSource, Source, changes_of
 from indexer.state.remembered import Kept
-from indexer.state.state import State
-from indexer.state.states import States
+from indexer.state.state import State, States
 
 _WAIT_S: Final = 60.0
 

@@ -12,8 +12,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
-from index_mappings.operations import FollowerStatus, Operations, ResourceAccount
-from index_mappings.timestamps import optional_timestamp, wire_timestamp
+from index_mappings.generations import FollowerStatus, Operations, ResourceAccount
+from index_mappings.values import optional_timestamp, wire_timestamp
 from indexer.records.problems import CatalogueError
 from indexer.records.related import ResourceAccountRecord
 from indexer.sinks.failures import SinkError

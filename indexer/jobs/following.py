@@ -24,8 +24,7 @@ from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import LeaseHeldError, LeaseLostError, holding
 from indexer.sinks.protocol import AnnouncingSink, Sink
 from indexer.sources.protocol import ChangeSource
-from indexer.state.state import State, StateError
-from indexer.state.states import States
+from indexer.state.state import State, StateError, States
 
 _INTERVAL_S: Final = 1.0
 _ANNOUNCED_STEP_S: Final = 0.5

@@ -13,11 +13,10 @@ from itertools import islice
 from typing import Any, Final, TypeVar
 
 from index_mappings.documents import stored_part
-from index_mappings.generations import Stamp, first_stamp
-from index_mappings.operations import Operations
+from index_mappings.generations import Operations, Stamp, first_stamp
 from indexer.jobs.follower_status import accounts_of
 from indexer.progress import Advance, stage
-from indexer.projection.generation import Projected, Projector
+from indexer.projection import Projected, Projector
 from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import GenerationReader, GenerationWriter, MergingWriter
 from indexer.state.state import State

@@ -12,8 +12,8 @@ from indexer.records.problems import InvalidRecordsError, Problem, ProblemLog
 from indexer.records.related import RECORDS
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.protocol import ChangeSource, Source
+from indexer.state.precedence import DuplicateKeyError
 from indexer.state.remembered import Kept, take_over
-from indexer.state.schema import DuplicateKeyError
 from indexer.state.state import State
 
 NOTED: Final = 20

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from indexer.sinks.protocol import Generation, Role, Sink
-from indexer.state.states import States
+from indexer.state.state import States
 
 GRACE: Final = timedelta(seconds=60)
 

@@ -21,23 +21,22 @@ from indexer.sinks.lease import holding
 from indexer.sinks.protocol import Generation, Role, Sink
 from indexer.sources.protocol import ChangeSource
 from indexer.state.changing import write_related, write_shop
-from indexer.state.schema import Origin, Presence
-from indexer.state.state import State, database_uri
-from indexer.state.states import States
+from indexer.state.precedence import Origin, Presence, newer_sql
+from indexer.state.state import State, States, database_uri
 
 _WAIT_S: Final = 60.0
 # Changes that the live state has and the previous one may lack, such as those of a stream that can't be read again;
 # and shops that are hidden now, for any reason.
 _SHOPS_SINCE: Final = f"""
 SELECT now.id FROM newer.shops AS now LEFT JOIN main.shops AS was ON was.id = now.id
-WHERE (now.origin = {Origin.CHANGE:d} AND (was.id IS NULL OR (now.kind, now.number) > (was.kind, was.number)))
+WHERE (now.origin = {Origin.CHANGE:d} AND (was.id IS NULL OR {newer_sql("now", "was")}))
    OR (NOT now.shown AND now.presence <> {Presence.MISSING:d} AND was.shown
-       AND (now.kind = 0 OR (now.kind, now.number) >= (was.kind, was.number)))
+       AND (now.kind = 0 OR NOT {newer_sql("was", "now")}))
 """
 _RELATED_SINCE: Final = f"""
 SELECT now.type, now.key FROM newer.belongings AS now
 LEFT JOIN main.belongings AS was ON was.type = now.type AND was.key = now.key
-WHERE now.origin = {Origin.CHANGE:d} AND (was.key IS NULL OR (now.kind, now.number) > (was.kind, was.number))
+WHERE now.origin = {Origin.CHANGE:d} AND (was.key IS NULL OR {newer_sql("now", "was")})
 """
 
 

@@ -20,8 +20,7 @@ from indexer.records.problems import CatalogueError
 from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import Sink
 from indexer.sources.protocol import Source
-from indexer.state.state import State
-from indexer.state.states import States
+from indexer.state.state import State, States
 
 _DIGEST_KEY: Final = "built_from"
 

@@ -15,13 +15,12 @@ from typing import Final
 from index_mappings.documents import DOCUMENTS
 from indexer.jobs.defaults import MICRO_BATCH
 from indexer.jobs.follower_status import write_accounts
-from indexer.projection.generation import Projector
+from indexer.projection import Projector
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.protocol import GenerationEditor
 from indexer.sources.protocol import ChangeSource
 from indexer.state.changing import apply_changes
-from indexer.state.pending import ACCOUNTS, REMOVED_SHOPS
-from indexer.state.state import State
+from indexer.state.state import ACCOUNTS, REMOVED_SHOPS, State
 
 _BATCH: Final = 1_000
 _OWNED_KINDS: Final = ("coupons", "offers")

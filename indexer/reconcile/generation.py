@@ -18,13 +18,12 @@ from index_mappings.documents import DOCUMENTS, ShopDocument, stored_part
 from index_mappings.typeahead.segment import Shown, shown_part
 from indexer.jobs.generation_writing import batches
 from indexer.jobs.update import update
-from indexer.projection.generation import Projector
+from indexer.projection import Projector
 from indexer.reconcile.findings import Fault, FaultCount, FaultReport
 from indexer.sinks.failures import SinkError, TypeaheadDamagedError
 from indexer.sinks.protocol import GenerationEditor, Sink
-from indexer.state.pending import REMOVED_SHOPS
 from indexer.state.shops import COUNTED_CATEGORIES, DOMAIN_WINNERS
-from indexer.state.state import State
+from indexer.state.state import REMOVED_SHOPS, State
 
 _SHOPS: Final = "SELECT id FROM winners WHERE id > :after ORDER BY id LIMIT :most"
 _CATEGORIES: Final = "SELECT DISTINCT slug FROM category_names WHERE slug > :after ORDER BY slug LIMIT :most"

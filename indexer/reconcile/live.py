@@ -26,8 +26,7 @@ from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import Lease, LeaseHeldError, holding
 from indexer.sinks.protocol import GenerationEditor, Sink
 from indexer.sources.protocol import Source, changes_of
-from indexer.state.state import State, StateError
-from indexer.state.states import States
+from indexer.state.state import State, StateError, States
 
 _WAIT_S: Final = 60.0
 _ROUND_INTERVAL_S: Final = 60.0

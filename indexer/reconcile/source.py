@@ -19,11 +19,10 @@ from indexer.records.problems import ProblemLog
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.protocol import Source, changes_of
 from indexer.state.changing import write_related, write_shop
+from indexer.state.precedence import Origin, Presence, newer_sql
 from indexer.state.related import RelatedRow
-from indexer.state.schema import Origin, Presence
 from indexer.state.shops import ShopRow
-from indexer.state.state import State
-from indexer.state.states import REREAD_PREFIX
+from indexer.state.state import REREAD_PREFIX, State
 
 _BATCH: Final = 1_000
 _TABLE: Final = """
@@ -34,7 +33,7 @@ CREATE TEMP TABLE lost (type TEXT, key TEXT, gone INTEGER, hides INTEGER, PRIMAR
 _LOST_CHANGE: Final = f"""
 fresh.presence <> {Presence.MISSING:d} AND (
     known.presence IS NULL
-    OR (fresh.kind, fresh.number) > (known.kind, known.number)
+    OR {newer_sql("fresh", "known")}
     OR (fresh.kind < known.kind AND known.origin = {Origin.CATALOGUE:d})
     OR ((fresh.kind, fresh.number) = (known.kind, known.number)
         AND (fresh.presence <> known.presence

@@ -24,10 +24,7 @@ _NAMES: Final = re.compile(r"^[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+$")
 def checkout_url(url: str | None, shop_domain: str, checkout_hosts: Collection[str]) -> str | None:
     """The URL in canonical form, if it leads to the shop by https; None otherwise.
 
-    Args:
-        url: the URL as the source states it.
-        shop_domain: the shop's domain, reduced.
-        checkout_hosts: the reduced hosts that the source lists for the shop's checkout.
+    Domain and hosts are reduced; the hosts are those that the source lists for the shop's checkout.
     """
     parsed = _safe(url) if url else None
     if parsed is None:

@@ -41,13 +41,7 @@ class InvalidRecordsError(CatalogueError):
 
 @dataclass(slots=True)
 class ProblemLog:
-    """The problems of one reading: all are counted, the first hundred are stored.
-
-    Attributes:
-        listed: the first problems.
-        count: the number of problems.
-        records: the number of records that have a problem.
-    """
+    """The problems of one reading: all are counted, as are the records that have one; the first hundred are listed."""
 
     listed: list[Problem] = field(default_factory=list)
     count: int = 0

@@ -10,8 +10,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, Final, Protocol, runtime_checkable
 
-from index_mappings.generations import Stamp
-from index_mappings.operations import Operations
+from index_mappings.generations import Operations, Stamp
 from index_mappings.typeahead.segment import Shown
 from indexer.sinks.lease import Lease
 

@@ -22,13 +22,7 @@ _FIRST_LOOK: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A whole line that is not blank.
-
-    Attributes:
-        number: from 1.
-        text: without line feed and byte order mark; the first BEGINNING bytes of a line that is too long.
-        too_long: whether the line is longer than the limit.
-    """
+    """A whole line that is not blank, without its line feed; of one that is too long, the first BEGINNING bytes."""
 
     number: int
     text: bytes
@@ -38,17 +32,9 @@ class Line:
 class LineCutter:
     """Cuts the bytes that it is fed with into whole lines.
 
-    Args:
-        number: the number of lines before the first byte.
-        skipping: whether the first bytes are the rest of a line that was already returned as too long.
-        longest: the bytes that a line may have, without its line feed.
-
-    Attributes:
-        number: the number of lines so far, including those before the first byte.
-        skipping: whether the rest of the last line, which was too long, still has to be skipped.
-        longest: as in the arguments.
-        consumed: the number of bytes consumed so far.
-        blank: the number of blank lines skipped so far.
+    `number` counts the lines, those before the first byte included; `skipping` says whether the rest of a line that was
+    returned as too long is still to come; `consumed` bytes and `blank` lines are counted from the first byte on. A line
+    has at most `longest` bytes without its line feed.
     """
 
     def __init__(self, number: int = 0, *, skipping: bool = False, longest: int = MAX_LINE) -> None:

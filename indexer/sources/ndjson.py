@@ -1,9 +1,11 @@
 """The NDJSON catalogue: a directory of files, or one file of shops, plain or gzipped.
 
-An invalid line is reported by file, line and field, never by value (V1). Memory is bounded by one line.
+An invalid line is reported by file, line and field, never by value (V1). Memory is bounded by one line. A file that
+is a CSV or one JSON document is refused with what to do, instead of each of its lines as invalid JSON.
 """
 
 import gzip
+import shlex
 import zlib
 from collections.abc import Callable, Iterator
 from hashlib import file_digest, sha256
@@ -17,31 +19,75 @@ from indexer.records.problems import CatalogueError, Problem, ProblemLog
 from indexer.records.related import RECORDS
 from indexer.records.shop import reasons
 from indexer.sources.changes.file import ChangeFile
-from indexer.sources.formats import refuse_other_formats
-from indexer.sources.lines import MAX_LINE, LineCutter, warn_of_blank_lines
+from indexer.sources.lines import BYTE_ORDER_MARK, MAX_LINE, LineCutter, warn_of_blank_lines
 from indexer.sources.protocol import AnyRecord, NumberedRecord, without_mixed_versions
 
 CHANGES: Final = "changes.ndjson"
 _SUFFIXES: Final = (".ndjson", ".ndjson.gz")
 _BLOCK: Final = 256 * 1024
 
+_HEAD: Final = 64 * 1024
+_CSV_SUFFIXES: Final = (".csv", ".tsv")
+_DELIMITERS: Final = ",;\t|"
+# A line counts as a header if it has one of these columns and at least one other column.
+_COLUMNS: Final = frozenset({"id", "name", "domain", "url", "website", "shop", "shop_id", "code", "title"})
+
+
+def refuse_other_formats(path: Path, *, of_shops: bool = True) -> None:
+    """Raise CatalogueError, with what to do, if the file is a CSV or one JSON document."""
+    head = _head(path)
+    text = head.decode("utf-8", "replace").lstrip()
+    first = text.partition("\n")[0].strip()
+    quoted = shlex.quote(str(path))
+    if _is_json_document(text, first):
+        raise CatalogueError(
+            f"{path} is one JSON document: write one object per line (NDJSON); for an array: jq -c '.[]' {quoted}"
+        )
+    if _is_csv(first) or (first and not first.startswith("{") and path.suffix.lower() in _CSV_SUFFIXES):
+        advice = (
+            f"make a catalogue of it by shop-directory catalogue from-csv {quoted} DIRECTORY"
+            if of_shops
+            else "write one JSON object per line (NDJSON)"
+        )
+        raise CatalogueError(f"{path} is a CSV: {advice}")
+
+
+def _is_json_document(text: str, first: str) -> bool:
+    """Whether the text begins with an array of objects, or with an object that continues on the next line."""
+    if text.startswith("["):
+        return text[1:].lstrip().startswith("{")
+    return first == "{"
+
+
+def _is_csv(first: str) -> bool:
+    """Whether a line looks like a header: it is not JSON, and has a known column among others."""
+    if first.startswith(("{", "[")):
+        return False
+    for delimiter in _DELIMITERS:
+        cells = [cell.strip().strip('"').casefold() for cell in first.split(delimiter)]
+        if len(cells) > 1 and not _COLUMNS.isdisjoint(cells):
+            return True
+    return False
+
+
+def _head(path: Path) -> bytes:
+    """The first bytes, unzipped; empty if the file cannot be read, which is reported when it is read."""
+    try:
+        with gzip.open(path) if path.name.endswith(".gz") else path.open("rb") as file:
+            return file.read(_HEAD).removeprefix(BYTE_ORDER_MARK)
+    except (OSError, EOFError, zlib.error):
+        return b""
+
 
 class NdjsonCatalogue:
-    """A catalogue on disk.
+    """A catalogue on disk: a directory, or one file of shops.
 
-    Raises:
-        CatalogueError: there is no catalogue, `shops` is missing, a file's name is unknown, or a file is a CSV or one
-            JSON document.
+    Raises CatalogueError if there is none, `shops` is missing, a file's name is unknown, or a file is a CSV or one JSON
+    document. A lenient catalogue ignores unknown fields and files. `changes` is a file of changes in place of
+    `changes.ndjson` of the directory.
     """
 
     def __init__(self, path: Path, *, lenient: bool = False, changes: Path | None = None) -> None:
-        """List the files of the catalogue.
-
-        Args:
-            path: a directory, or one file of shops.
-            lenient: ignore unknown fields and files.
-            changes: the file of changes, if it is not `changes.ndjson` of the directory.
-        """
         self._lenient = lenient
         self._changes = changes or (path / CHANGES if path.is_dir() else None)
         self._files = _files_of(path, lenient=lenient)
@@ -65,11 +111,7 @@ class NdjsonCatalogue:
         return "bytes"
 
     def fingerprint(self) -> str:
-        """A digest of the content of all files, including the changes.
-
-        Raises:
-            CatalogueError: a file can't be read.
-        """
+        """A digest of the content of all files, including the changes."""
         files = dict(self._files)
         if self._changes is not None and self._changes.exists():
             files["changes"] = self._changes
@@ -89,11 +131,7 @@ class NdjsonCatalogue:
         """Do nothing."""
 
     def changes(self) -> ChangeFile | None:
-        """The file `changes.ndjson` of the directory, which may appear later; None for a single file of shops.
-
-        Raises:
-            CatalogueError: the changes are gzipped.
-        """
+        """The file `changes.ndjson` of the directory, which may appear later; None for a single file of shops."""
         if self._changes is None:
             return None
         zipped = self._changes.with_name(f"{self._changes.name}.gz")
@@ -102,14 +140,7 @@ class NdjsonCatalogue:
     def records(
         self, kind: str, model: type[AnyRecord], problems: ProblemLog, advance: Callable[[int], None]
     ) -> Iterator[NumberedRecord[AnyRecord]]:
-        """Read the records of a type.
-
-        Args:
-            kind: one of `kinds()`.
-            model: its model, RECORDS[kind].
-            problems: collects what is wrong.
-            advance: called with the number of bytes that were read since its last call.
-        """
+        """Read the records of a type; `advance` counts bytes."""
         path = self._files[kind]
         return without_mixed_versions(self._valid(path, model, problems, advance), path.name, "file", problems)
 

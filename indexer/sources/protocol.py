@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
-from index_mappings.timestamps import microseconds
+from index_mappings.values import microseconds
 from indexer.progress import Advance
 from indexer.records.problems import Problem, ProblemLog
 from indexer.records.shop import Record
@@ -22,12 +22,7 @@ AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 
 class Order(NamedTuple):
-    """The order of the records of a key: the greater one is newer.
-
-    Attributes:
-        kind: UNVERSIONED, UPDATED_AT or VERSION.
-        number: the version, or microseconds since 1970; 0 without either.
-    """
+    """The order of the records of a key: the greater is newer. `number` is a version, or microseconds since 1970."""
 
     kind: int
     number: int
@@ -45,12 +40,7 @@ def order_of(record: Record) -> Order:
 
 @dataclass(frozen=True, slots=True)
 class NumberedRecord(Generic[AnyRecord]):
-    """A valid record and its location.
-
-    Attributes:
-        record: the record.
-        line: its line, or the number of its row.
-    """
+    """A valid record, and its line or the number of its row."""
 
     record: AnyRecord
     line: int
@@ -61,11 +51,7 @@ def without_mixed_versions(
 ) -> Generator[NumberedRecord[AnyRecord], None, None]:
     """The records whose kind of version is the first one that any of them states, or that state none.
 
-    Args:
-        records: of one type.
-        name: of their file or table.
-        container: `file` or `table`.
-        problems: collects the other records.
+    The others are problems; `container` is `file` or `table`.
     """
     expected: str | None = None
     for found in records:

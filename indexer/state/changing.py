@@ -9,11 +9,10 @@ from typing import Final
 
 from indexer.records.shop import ShopRecord
 from indexer.sources.protocol import Change, Order
-from indexer.state.pending import ACCOUNTS, REMOVED_SHOPS
+from indexer.state.precedence import Origin, Presence
 from indexer.state.related import RelatedRow
-from indexer.state.schema import Origin, Presence
 from indexer.state.shops import ShopRow
-from indexer.state.state import State
+from indexer.state.state import ACCOUNTS, REMOVED_SHOPS, State
 
 _OWNED_KINDS: Final = ("coupons", "offers")
 

@@ -24,7 +24,7 @@ from indexer.records.related import (
 )
 from indexer.records.shop import Record, ShopRecord
 from indexer.sources.protocol import Order, order_of
-from indexer.state.schema import Origin, Presence, is_newer
+from indexer.state.precedence import Origin, Presence, is_newer
 
 _OWNED: Final = "SELECT record FROM belongings WHERE type = ? AND owner = ? ORDER BY rank, key"
 _PUBLIC: Final = "FROM belongings JOIN winners ON winners.id = owner WHERE type = ?"
@@ -53,17 +53,10 @@ _WRITE: Final = "INSERT OR REPLACE INTO belongings VALUES (?, ?, ?, ?, ?, ?, ?, 
 
 @dataclass(frozen=True, slots=True)
 class RelatedRow:
-    """A related record in the state.
+    """A related record in the state; a tombstone has no owner and no text.
 
-    Attributes:
-        type, key: its type and key.
-        order: the order of its newest record.
-        origin, line: the origin of that record.
-        presence: whether it exists, or is a tombstone.
-        owner: the shop's id, or the domain that a redirect leads from; None for other types and for tombstones.
-        other: the domain that a redirect leads to.
-        rank: the sort key of an offer among those of its shop.
-        text: the record as JSON; None for a tombstone.
+    The owner is a shop's id, or the domain that a redirect leads from; `other` is the domain that it leads to. `rank`
+    is the sort key of an offer among those of its shop, `text` the record as JSON.
     """
 
     type: str
@@ -98,13 +91,9 @@ class StateRelatedRecords:
         self._db = db
 
     def put(self, kind: str, record: Record, line: int) -> bool:
-        """Store a catalogue's record if it is the newest of its key.
+        """Store a catalogue's record if it is the newest of its key; returns whether the key was new.
 
-        Returns:
-            Whether the key was new.
-
-        Raises:
-            DuplicateKeyError: the key is stored already, and the versions do not differ.
+        Raises DuplicateKeyError if the key is stored already, and the versions do not differ.
         """
         row = RelatedRow.of(kind, record, order_of(record), Origin.CATALOGUE, line)
         if self._db.execute(_PUT, _columns(row)).rowcount:

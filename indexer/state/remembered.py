@@ -14,20 +14,19 @@ from pathlib import Path
 from typing import Final
 
 from indexer.disk_space import raise_if_full
-from indexer.state.schema import STATE_VERSION, Origin, Presence
-from indexer.state.state import StateError, database_uri
+from indexer.state.precedence import Origin, Presence, newer_sql
+from indexer.state.state import STATE_VERSION, StateError, database_uri
 
 # A former row of a stronger kind of order wins only if a change wrote it, as an operator may begin to state versions.
 # Of equal versions the one that hides more wins, as among changes.
 _NEWER: Final = f"""
-(former.kind = fresh.kind AND former.kind > 0 AND (former.number > fresh.number
-    OR (former.number = fresh.number AND (former.presence = {Presence.DELETED:d}
-        OR (former.presence = {Presence.THERE:d} AND former.origin = {Origin.CHANGE:d} AND {{hidden}})))))
-OR (former.kind > fresh.kind AND former.origin = {Origin.CHANGE:d})
+({newer_sql("former", "fresh")} AND (former.kind = fresh.kind OR former.origin = {Origin.CHANGE:d}))
+OR (former.kind > 0 AND (former.kind, former.number) = (fresh.kind, fresh.number)
+    AND (former.presence = {Presence.DELETED:d}
+         OR (former.presence = {Presence.THERE:d} AND former.origin = {Origin.CHANGE:d} AND {{hidden}})))
 """
 _STAYS: Final = f"""
-former.presence <> {Presence.THERE:d}
-OR (former.origin = {Origin.CHANGE:d} AND (former.kind > :kind OR (former.kind = :kind AND former.number > :number)))
+former.presence <> {Presence.THERE:d} OR (former.origin = {Origin.CHANGE:d} AND {newer_sql("former", "newest")})
 """
 # Of former rows that replaced the catalogue's: whether the two differ in more than what says how new they are.
 _DIFFERS: Final = """
@@ -41,9 +40,7 @@ _PRIVATE: Final = 0o600
 class Kept:
     """The number of records of one type that a build has from the former state instead of from its catalogue.
 
-    Attributes:
-        lacking: those that the catalogue lacks.
-        newer: those, or deletions, that are newer than the catalogue's record and differ from it.
+    The catalogue lacks some; others, or deletions, are newer than its record and differ from it.
     """
 
     lacking: int
@@ -52,16 +49,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """A table whose rows are taken over.
-
-    Attributes:
-        name: its name.
-        rows: the condition of the rows.
-        key: the column that identifies a record among them.
-        columns: all columns, in order.
-        tombstone: the columns of a tombstone, from the former row.
-        hidden: the condition of a former row that is not public.
-    """
+    """A table whose rows are taken over: which rows, by which key, and the columns of a tombstone."""
 
     name: str
     rows: str
@@ -91,20 +79,11 @@ _RELATED: Final = _Table(
 
 
 def take_over(db: sqlite3.Connection, former: Path, listing: Path | None = None) -> Mapping[str, Kept]:
-    """Take records over into a state that holds a catalogue and is not settled yet.
+    """Take records over into a state that holds a catalogue and is not settled yet; returns what was kept, by type.
 
-    Args:
-        db: the new state.
-        former: the former state's file, which is only read.
-        listing: the file, readable by its owner alone as it names hidden shops, that gets the keys of all kept
-            records; it is removed where there are none. None writes no file.
-
-    Returns:
-        What was kept, by type; only types of which something was kept.
-
-    Raises:
-        StateError: it is damaged, or of another version of this program.
-        DiskFullError: the disk is full.
+    The former state is only read. `listing`, a file that its owner alone can read as it names hidden shops, gets the
+    keys of all kept records; it is removed where there are none. Raises StateError if the former state is damaged, or
+    of another version of this program.
     """
     try:
         db.execute("ATTACH DATABASE ? AS former_state", (database_uri(former, "ro"),))
@@ -163,7 +142,8 @@ def _take_over(db: sqlite3.Connection, table: _Table, kind: str) -> None:
         f"INSERT OR REPLACE INTO main.{table.name} SELECT {table.columns} FROM temp.newer",
         f"INSERT INTO temp.kept SELECT :type, {table.key}, TRUE FROM temp.newer WHERE differs",
         f"""
-        CREATE TEMP TABLE lacking AS SELECT former.*, ({_STAYS}) AS stays FROM former_state.{table.name} AS former
+        CREATE TEMP TABLE lacking AS SELECT former.*, ({_STAYS}) AS stays
+        FROM former_state.{table.name} AS former, (SELECT :kind AS kind, :number AS number) AS newest
         WHERE {table.rows} AND {table.key} NOT IN (SELECT {table.key} FROM main.{table.name} WHERE {table.rows})
         """,
         f"INSERT INTO main.{table.name} SELECT {table.columns} FROM temp.lacking WHERE stays",

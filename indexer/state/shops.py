@@ -11,11 +11,11 @@ from operator import itemgetter
 from typing import Final
 
 from index_mappings.category_forms import Named
-from index_mappings.rank import rank_key
+from index_mappings.tiers import rank_key
 from indexer.records.related import CategoryNamesRecord
 from indexer.records.shop import ShopRecord, is_public
 from indexer.sources.protocol import Order, order_of
-from indexer.state.schema import DuplicateKeyError, Origin, Presence, is_newer
+from indexer.state.precedence import DuplicateKeyError, Origin, Presence, is_newer
 
 # Rank order is popularity descending, then id, which also decides between claims on a domain.
 # The rows are read in the order of the file and sorted: with an index they would be read in a random order.
@@ -72,18 +72,7 @@ class CarriedCategory:
 
 @dataclass(frozen=True, slots=True)
 class ShopRow:
-    """A shop in the state.
-
-    Attributes:
-        id: its id.
-        order: the order of its newest record.
-        origin, line: the origin of that record.
-        presence: whether it exists, or is a tombstone.
-        shown: whether its visibility is public.
-        rank: its sort key; None unless it is shown.
-        domain: the domain that it claims; None unless it is shown.
-        text: the record as JSON; None for a tombstone.
-    """
+    """A shop in the state; rank and domain are None unless it is shown, a tombstone has no text."""
 
     id: str
     order: Order
@@ -121,13 +110,9 @@ class StateShops:
         self._db = db
 
     def put(self, shop: ShopRecord, line: int) -> bool:
-        """Store a catalogue's record if it is the newest of its key; nothing is settled yet.
+        """Store a catalogue's record if it is the newest of its key; returns whether the key was new.
 
-        Returns:
-            Whether the key was new; False if one of two records was dropped as the older one.
-
-        Raises:
-            DuplicateKeyError: the key is stored already, and the versions do not differ.
+        Nothing is settled. Raises DuplicateKeyError if the key is stored already, and the versions do not differ.
         """
         row = ShopRow.of(shop, order_of(shop), Origin.CATALOGUE, line)
         if self._db.execute(_PUT, _columns(row)).rowcount:
@@ -149,11 +134,7 @@ class StateShops:
         self._db.execute(_WRITE, _columns(row))
 
     def settle(self, meanwhile: Callable[[], None] = lambda: None) -> None:
-        """Compute the owners of all domains and the categories again.
-
-        Args:
-            meanwhile: called after each statement, as by `State.index`.
-        """
+        """Compute the owners of all domains and the categories again; `meanwhile` is called after each statement."""
         for statement in (
             "DELETE FROM winners",
             "DELETE FROM category_names",
@@ -211,8 +192,7 @@ class StateShops:
     def lost_domains(self, limit: int) -> tuple[tuple[tuple[int, int], ...], int]:
         """Shops with public visibility that did not win their domain.
 
-        Returns:
-            The lines of the first ones with the lines of the winners, and the number of all.
+        Returns the lines of the first ones with the lines of the winners, and the number of all.
         """
         (count,) = self._db.execute(_COUNT_LOST).fetchone()
         return tuple(self._db.execute(_LOST, (limit,))), int(count)

@@ -1,27 +1,106 @@
-"""One state file: the records of one generation, and its position in the changes (G3).
+"""The directory of states: a private SQLite file for each generation, with the generation's name (G3).
 
-Only its owner can read it. A change, its pending documents and the position are saved in one transaction, so that a
-crash loses none of them.
+A state has the records of one generation, its position in the changes, and the pending documents: those to be written
+or removed in the engine because their records changed. A change, its pending documents and the position are saved in
+one transaction, so that a crash loses none of them. A rollback finds the state of its generation. Only the owner can
+read the directory, which belongs to one location of generations.
 """
 
 import os
+import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 from urllib.parse import quote
 
+from index_mappings.generations import is_generation
 from indexer.disk_space import raise_if_full
 from indexer.records.problems import CatalogueError
-from indexer.state.pending import Pending
 from indexer.state.related import StateRelatedRecords
-from indexer.state.schema import INDEXES, SCHEMA, STATE_VERSION
 from indexer.state.shops import StateShops
 
+STATE_VERSION: Final = "1"
+
+SCHEMA: Final = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+CREATE TABLE shops (
+    id TEXT NOT NULL UNIQUE, kind INTEGER NOT NULL, number INTEGER NOT NULL, origin INTEGER NOT NULL,
+    line INTEGER NOT NULL, presence INTEGER NOT NULL, shown INTEGER NOT NULL, rank TEXT, domain TEXT, record TEXT
+);
+CREATE TABLE winners (
+    id TEXT PRIMARY KEY, rank TEXT NOT NULL, domain TEXT NOT NULL, line INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE category_names (slug TEXT, name TEXT, shops INTEGER NOT NULL, PRIMARY KEY (slug, name)) WITHOUT ROWID;
+CREATE TABLE belongings (
+    type TEXT NOT NULL, key TEXT NOT NULL, kind INTEGER NOT NULL, number INTEGER NOT NULL, origin INTEGER NOT NULL,
+    line INTEGER NOT NULL, presence INTEGER NOT NULL, owner TEXT, other TEXT, rank TEXT, record TEXT, UNIQUE (type, key)
+);
+CREATE TABLE pending (kind TEXT, id TEXT, PRIMARY KEY (kind, id)) WITHOUT ROWID;
+"""
+# Created after a whole catalogue was stored: filling a table is faster without them.
+INDEXES: Final = (
+    "CREATE INDEX claims ON shops (domain, rank) WHERE shown",
+    "CREATE UNIQUE INDEX winning_rank ON winners (rank)",
+    "CREATE UNIQUE INDEX winning_domain ON winners (domain)",
+    "CREATE INDEX owned ON belongings (owner, type, rank)",
+    "CREATE INDEX redirected ON belongings (other) WHERE other IS NOT NULL",
+)
+
+# Not a kind of document: shops that are no longer public, all of whose coupons and offers are removed.
+REMOVED_SHOPS: Final = "unseated"
+# Not a kind of document either: the accounts in the operations document, which is written as a whole.
+ACCOUNTS: Final = "resource_accounts"
+_LOCATION_FILE: Final = "place"
+_DEAD_LETTERS: Final = "dead-letters.ndjson"
+_KEPT: Final = "kept-from-changes.ndjson"
+_SUFFIX: Final = ".sqlite"
+# The prefix of the directories in which a source is read again for a comparison.
+REREAD_PREFIX: Final = "reread-"
+# Longer than any reading takes.
+_READING_S: Final = 24 * 3_600
 _PRIVATE: Final = 0o600
 _BUSY_MS: Final = 30_000
+
+
+class Pending:
+    """The pending documents by kind and id; they are cleared after the engine's refresh."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def add(self, kind: str, document_id: str) -> None:
+        """Add one document."""
+        self._db.execute("INSERT OR IGNORE INTO pending VALUES (?, ?)", (kind, document_id))
+
+    def add_owned(self, kind: str, shop_id: str) -> None:
+        """Add all coupons or offers of a shop."""
+        statement = "INSERT OR IGNORE INTO pending SELECT type, key FROM belongings WHERE type = ? AND owner = ?"
+        self._db.execute(statement, (kind, shop_id))
+
+    def batches(self, kind: str, size: int) -> Iterator[Sequence[str]]:
+        """The ids of one kind in order, in lists of at most `size`."""
+        after = ""
+        query = "SELECT id FROM pending WHERE kind = ? AND id > ? ORDER BY id LIMIT ?"
+        while ids := [found for (found,) in self._db.execute(query, (kind, after, size))]:
+            yield ids
+            after = ids[-1]
+
+    def count(self) -> int:
+        """The number of pending documents."""
+        (count,) = self._db.execute("SELECT COUNT(*) FROM pending").fetchone()
+        return int(count)
+
+    def has(self, kind: str) -> bool:
+        """Whether a document of this kind is pending."""
+        return self._db.execute("SELECT 1 FROM pending WHERE kind = ? LIMIT 1", (kind,)).fetchone() is not None
+
+    def clear(self, kind: str | None = None) -> None:
+        """Clear the documents of a kind, or all of them."""
+        self._db.execute("DELETE FROM pending WHERE ?1 IS NULL OR kind = ?1", (kind,))
 
 
 def database_uri(path: Path, mode: str) -> str:
@@ -34,11 +113,7 @@ class StateError(CatalogueError):
 
 
 class State:
-    """The records of one generation.
-
-    Attributes:
-        connection: the database, for statements on several tables.
-    """
+    """The records of one generation; `connection` is for statements on several tables."""
 
     def __init__(self, path: Path, db: sqlite3.Connection) -> None:
         self.path = path
@@ -52,10 +127,6 @@ class State:
         """Create an empty state for a whole catalogue.
 
         It need not survive a crash before `seal`: a build that is killed starts again.
-
-        Raises:
-            StateError: the file cannot be created.
-            DiskFullError: the disk is full.
         """
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -73,12 +144,7 @@ class State:
 
     @classmethod
     def open(cls, path: Path) -> "State":
-        """Open a sealed state for following.
-
-        Raises:
-            StateError: it is missing, damaged, or of another version of this program.
-            DiskFullError: the disk is full.
-        """
+        """Open a sealed state; StateError if it is missing, damaged, or of another version of this program."""
         advice = "build again to create it: shop-directory index build"
         if not path.is_file():
             raise StateError(f"the state of the live generation is lost ({path}): {advice}")
@@ -114,8 +180,7 @@ class State:
     def index(self, meanwhile: Callable[[], None] = lambda: None) -> None:
         """Create the indexes, after a whole catalogue was stored.
 
-        Args:
-            meanwhile: called after each statement, one of which takes some seconds for a million shops.
+        `meanwhile` is called after each statement, one of which takes some seconds for a million shops.
         """
         for statement in INDEXES:
             self.connection.execute(statement)
@@ -160,3 +225,71 @@ class State:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
+
+
+class States:
+    """The state files in one directory."""
+
+    def __init__(self, directory: Path, location: str, *, make: bool = True) -> None:
+        """Open the directory; create it, and mark it with the sink's location, unless `make` is false.
+
+        Raises StateError if it belongs to another location, or can't be used.
+        """
+        self.directory = directory
+        try:
+            known = directory / _LOCATION_FILE
+            if make:
+                directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+                directory.chmod(0o700)
+                if not known.exists():
+                    known.write_text(location, encoding="utf-8")
+            owner = known.read_text(encoding="utf-8") if make or known.exists() else location
+        except OSError as error:
+            raise StateError(f"the state directory {directory} cannot be used: {error.strerror}") from error
+        if owner != location:
+            raise StateError(f"the state directory {directory} belongs to {owner}: name another one for {location}")
+
+    @property
+    def dead_letters(self) -> Path:
+        """The file of refused documents and changes."""
+        return self.directory / _DEAD_LETTERS
+
+    @property
+    def kept_listing(self) -> Path:
+        """The file that names the records which the last build kept from earlier changes."""
+        return self.directory / _KEPT
+
+    def path(self, generation: str) -> Path:
+        """A generation's state file."""
+        return self.directory / f"{generation}{_SUFFIX}"
+
+    def has(self, generation: str) -> bool:
+        """Whether a generation's state exists."""
+        return self.path(generation).is_file()
+
+    def create(self, generation: str) -> State:
+        """Create an empty state for a new generation."""
+        return State.create(self.path(generation))
+
+    def open(self, generation: str) -> State:
+        """Open a generation's sealed state."""
+        return State.open(self.path(generation))
+
+    def drop(self, generation: str) -> None:
+        """Remove a generation's state, if it exists."""
+        for suffix in ("", "-journal", "-wal", "-shm"):
+            Path(f"{self.path(generation)}{suffix}").unlink(missing_ok=True)
+
+    def remove_torn(self, now: datetime) -> None:
+        """Remove the files of killed comparisons, recognised by their age, as a comparison holds no lease."""
+        for path in self.directory.glob(f"{REREAD_PREFIX}*"):
+            if now.timestamp() - path.stat().st_mtime > _READING_S:
+                shutil.rmtree(path, ignore_errors=True)
+
+    def prune(self, keep: Collection[str]) -> tuple[str, ...]:
+        """Remove the states of all other generations; returns these."""
+        found = {path.name.partition(".")[0] for path in self.directory.iterdir()}
+        others = sorted(name for name in found if is_generation(name) and name not in keep)
+        for name in others:
+            self.drop(name)
+        return tuple(others)

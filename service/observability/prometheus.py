@@ -31,8 +31,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from prometheus_client.registry import Collector
 
-from index_mappings.generations import Stamp
-from index_mappings.operations import FollowerStatus, Operations, ResourceAccount
+from index_mappings.generations import FollowerStatus, Operations, ResourceAccount, Stamp
 from service.operations import HealthSnapshot, ServiceState, Unavailable, parse_timestamp, remaining
 from service.reports.protocol import Waiting
 from service.runtime.telemetry import Metrics

@@ -12,7 +12,7 @@ from hashlib import sha256
 from json import dumps
 from typing import Final, Literal, Protocol
 
-from index_mappings.coupon_codes import folded_code
+from index_mappings.values import folded_code
 
 # The name of the group of workers that share the re-checks.
 RECHECK_GROUP: Final = "workers"

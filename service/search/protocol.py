@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol
 
 from index_mappings.documents import Category, Shop
-from index_mappings.generations import Stamp
-from index_mappings.operations import Operations
+from index_mappings.generations import Operations, Stamp
 from service.search.related_records import CouponQuery, Coupons, Facts, MergeEffects, Offer
 
 # A shop's newest offers up to this position can be read: engines return hits up to it (M8).

@@ -5,7 +5,7 @@ from hashlib import blake2b
 from orjson import dumps
 
 from index_mappings.generations import Stamp
-from index_mappings.rank import suggestion_score
+from index_mappings.tiers import suggestion_score
 from service.search.protocol import Suggestion, SuggestResult
 from service.suggest.query import ParsedQuery
 

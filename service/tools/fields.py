@@ -11,10 +11,10 @@ from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from index_mappings.countries import COUNTRY_CODES
-from index_mappings.coupon_codes import ALLOWED, REPORTED_PATTERN, normal_code
 from index_mappings.forms import query_forms
 from index_mappings.hosts import MAX_REFERENCE
 from index_mappings.text import is_blank
+from index_mappings.values import ALLOWED_CODE, REPORTED_CODE_PATTERN, normal_code
 
 MAX_QUERY: Final = 200
 MAX_QUERY_WORDS: Final = 12
@@ -128,7 +128,7 @@ def coupon_code(value: object) -> str:
         raise fault("is required: the code as it was tried")
     code = normal_code(text(value).strip())
     if code is None:
-        raise fault(f"must be {ALLOWED}")
+        raise fault(f"must be {ALLOWED_CODE}")
     return code
 
 
@@ -200,6 +200,6 @@ Switch = Annotated[bool, PlainValidator(switch), WithJsonSchema({"type": ["boole
 CodeText = Annotated[
     str,
     PlainValidator(coupon_code),
-    WithJsonSchema({"type": "string", "pattern": REPORTED_PATTERN}),
+    WithJsonSchema({"type": "string", "pattern": REPORTED_CODE_PATTERN}),
 ]
 IgnoredText = Annotated[None, PlainValidator(ignored_text), WithJsonSchema({"type": "string"})]

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from index_mappings.timestamps import microseconds
+from index_mappings.values import microseconds
 from service.errors import ShopNotFoundError, TooManyCouponsError
 from service.search.related_records import CouponQuery, Coupons
 from service.tools.fields import ReferenceText

@@ -10,14 +10,13 @@ from typing import Any, Final
 
 import pytest
 
-from index_mappings.documents import DOCUMENTS, SCHEMA_VERSION
+from index_mappings.documents import DOCUMENTS, SCHEMA_VERSION, declared_fields
 from index_mappings.embedded import columns
 from index_mappings.forms import shop_forms
 from index_mappings.generations import STAMP
 from index_mappings.opensearch import mapping, settings
-from index_mappings.rank import rank_key
-from index_mappings.roles import declared_fields
 from index_mappings.text import fold
+from index_mappings.tiers import rank_key
 from tests.golden.golden import DIRECTORY, assert_golden
 
 KINDS: Final = (*DOCUMENTS, STAMP)

@@ -7,8 +7,7 @@ from itertools import islice
 from typing import Any, Final
 
 from index_mappings.documents import stored_part
-from index_mappings.generations import Stamp
-from index_mappings.operations import Operations
+from index_mappings.generations import Operations, Stamp
 from index_mappings.typeahead.segment import Shown, shown_part
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import LeaseHeldError, LeaseHolder, LeaseLostError, acquire_until

@@ -9,8 +9,8 @@ import orjson
 import tantivy
 
 from index_mappings.embedded import STORED_COLUMN, index_directory, operations_path
+from index_mappings.generations import Operations
 from index_mappings.integrity import from_checked_json
-from index_mappings.operations import Operations
 from indexer.sinks.failures import SinkError
 
 _PAGE: Final = 5_000

@@ -24,9 +24,8 @@ from index_mappings.embedded import (
     index_directory,
     operations_path,
 )
-from index_mappings.generations import Stamp
+from index_mappings.generations import Operations, Stamp
 from index_mappings.integrity import from_checked_json, to_checked_json
-from index_mappings.operations import Operations
 from index_mappings.typeahead.manifest import typeahead_directory
 from index_mappings.typeahead.segment import Shown
 from indexer.sinks.embedded.files import (

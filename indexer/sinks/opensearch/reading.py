@@ -7,8 +7,7 @@ from typing import Any, Final
 from opensearchpy import OpenSearch
 from opensearchpy.exceptions import NotFoundError, OpenSearchException
 
-from index_mappings.generations import STAMP, index_name
-from index_mappings.operations import OPERATIONS_ID, Operations
+from index_mappings.generations import OPERATIONS_ID, STAMP, Operations, index_name
 from indexer.sinks.opensearch.retries import IncompleteError, none_if_missing, retry_transient, whole
 
 _PAGE: Final = 1_000

@@ -25,7 +25,7 @@ from index_mappings.generations import (
     is_generation,
     previous_alias,
 )
-from index_mappings.typeahead.announcement import ANNOUNCED_ID, Announcement
+from index_mappings.typeahead.manifest import ANNOUNCED_ID, Announcement
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
 from indexer.sinks.opensearch.bulk_loading import BulkLoader, Pace

@@ -16,9 +16,8 @@ from opensearchpy import OpenSearch
 from opensearchpy.exceptions import ConflictError, RequestError
 
 from index_mappings.documents import DOCUMENTS
-from index_mappings.generations import STAMP, STAMP_ID, Stamp
+from index_mappings.generations import OPERATIONS_ID, STAMP, STAMP_ID, Operations, Stamp
 from index_mappings.opensearch import mapping, settings
-from index_mappings.operations import OPERATIONS_ID, Operations
 from index_mappings.typeahead.chunks import TYPEAHEAD
 from index_mappings.typeahead.segment import Shown
 from indexer.sinks.failures import IndexLostError, SinkError

@@ -36,14 +36,7 @@ _Count = Annotated[int, Field(ge=0)]
 
 
 class _Position(BaseModel):
-    """A position in the file.
-
-    Attributes:
-        offset: the bytes before it.
-        line: the lines before it.
-        skipping: whether it is within a line that is too long and was refused.
-        mark: a digest of the first and the last bytes before it, which identifies the file.
-    """
+    """The offset and line of a position; `mark`, a digest of the bytes around it, identifies the file."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
@@ -56,12 +49,7 @@ class _Position(BaseModel):
 class ChangeFile:
     """A growing NDJSON file of changes, which need not exist yet.
 
-    Args:
-        path: the file.
-        lenient: ignore unknown fields.
-
-    Raises:
-        CatalogueError: it is gzipped, so that nothing can be appended.
+    A gzipped file raises CatalogueError, as nothing can be appended to it.
     """
 
     kind: Final = "file"
@@ -78,11 +66,7 @@ class ChangeFile:
         self._blank = 0
 
     def read(self, position: str | None, limit: int) -> ChangeBatch:
-        """The next changes; none while the file does not exist.
-
-        Raises:
-            CatalogueError: it cannot be read, or is not a regular file.
-        """
+        """The next changes; none while the file does not exist, CatalogueError if it is no regular file."""
         files = self._open_from(position)
         for file in files:
             start = position if file is files[0] or _holds(position, file) else None

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, Field, ValidationError
 
 from index_mappings.strict_json import NotStrictJsonError, strict_loads
-from index_mappings.timestamps import microseconds
+from index_mappings.values import microseconds
 from indexer.records.related import KEYS, RECORDS
 from indexer.records.shop import Record, StrictModel, Timestamp, reasons
 from indexer.sources.lines import Line, LineCutter
@@ -49,13 +49,7 @@ class _InvalidChangeError(Exception):
 
 
 def read_change(text: bytes, location: str, *, lenient: bool = False) -> Change | RefusedChange:
-    """Read one line.
-
-    Args:
-        text: the line.
-        location: of the line, for reports.
-        lenient: ignore unknown fields of the change and of its record.
-    """
+    """Read one line; lenient reading ignores unknown fields of the change and of its record."""
     try:
         return _read(text, location, lenient=lenient)
     except _InvalidChangeError as error:
@@ -88,14 +82,9 @@ def refuse(text: bytes, location: str, *messages: str) -> RefusedChange:
 def gather(
     cutter: LineCutter, refill: Callable[[], bool], name: str, limit: int, *, lenient: bool
 ) -> tuple[tuple[Change, ...], tuple[RefusedChange, ...]]:
-    """Consume lines until none is available, or a bound on their number or their bytes is reached.
+    """Consume lines until none is available, or `limit` lines that are not blank, or a bound on their bytes, are read.
 
-    Args:
-        cutter: cuts the lines.
-        refill: feeds the cutter with available bytes; returns whether there were any.
-        name: the name of the source in reports.
-        limit: the highest number of lines that are not blank.
-        lenient: as for `read_change`.
+    `refill` feeds the cutter with available bytes, and returns whether there were any.
     """
     changes: list[Change] = []
     refused: list[RefusedChange] = []

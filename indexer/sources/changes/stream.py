@@ -22,12 +22,7 @@ class ChangeStream:
     """A stream of changes without positions: nothing is read twice.
 
     A thread reads the descriptor itself; bytes that the caller's buffer already holds are not read. A last line without
-    its line feed counts as a line.
-
-    Args:
-        stream: a stream with a file descriptor; the caller closes it.
-        name: the name in reports.
-        lenient: ignore unknown fields.
+    its line feed counts as a line. The caller closes the stream.
     """
 
     kind: Final = "stdin"
@@ -51,11 +46,7 @@ class ChangeStream:
         return self._eof and not self._cutter.more
 
     def read(self, position: str | None, limit: int) -> ChangeBatch:  # noqa: ARG002 - a stream has no positions
-        """The changes that are available.
-
-        Raises:
-            CatalogueError: reading failed; all changes before that were returned.
-        """
+        """The changes that are available; a failure is raised as CatalogueError after all changes before it."""
         blank = self._cutter.blank
         changes, refused = gather(self._cutter, self._pull, self._name, limit, lenient=self._lenient)
         warn_of_blank_lines(self._name, blank, self._cutter.blank)

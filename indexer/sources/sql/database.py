@@ -50,14 +50,10 @@ _SQLSTATES: Final = {
 
 
 def open_engine(address: str, *, pooled: bool = False) -> Engine:
-    """Create an engine; it connects when it is used first.
+    """Create an engine for reading, which connects when it is used first.
 
-    Args:
-        address: a SQLAlchemy URL, such as `postgresql://reader@host/database` or `sqlite:///shops.db`.
-        pooled: whether a connection stays open between transactions, until `dispose()`.
-
-    Raises:
-        CatalogueError: the URL is invalid, its driver is not installed, or a SQLite file does not exist.
+    A `pooled` one keeps its connection open between transactions, until `dispose()`. Raises CatalogueError if the URL
+    is invalid, its driver is not installed, or a SQLite file does not exist.
     """
     try:
         url = make_url(address)
@@ -79,11 +75,7 @@ def open_engine(address: str, *, pooled: bool = False) -> Engine:
 
 
 def begin_reading(engine: Engine) -> Connection:
-    """A connection with an open transaction, whose first statement fixes its snapshot.
-
-    Raises:
-        CatalogueError: the database can't be reached.
-    """
+    """A connection with an open transaction, which sees the database as of its first statement."""
     try:
         connection = engine.connect()
     except SQLAlchemyError as error:

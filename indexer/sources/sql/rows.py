@@ -45,15 +45,7 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column that holds a field.
-
-    Attributes:
-        name: the column's name.
-        field: the field's name.
-        form: the kind of value that the field takes.
-        holds_json: whether the column's type is JSON, which is selected as text.
-        holds_time: whether the column's type is a timestamp.
-    """
+    """A column that holds a field; a JSON column is selected as text."""
 
     name: str
     field: str
@@ -62,11 +54,7 @@ class Column:
     holds_time: bool
 
     def read(self, value: object) -> object:
-        """The JSON-like value of a field; None for an absent one.
-
-        Raises:
-            RowRefusedError: the text is not valid JSON, and has to be.
-        """
+        """The JSON-like value of a field, None if it is absent; RowRefusedError if it has to be JSON and is not."""
         if isinstance(value, str):
             return self._from_text(value)
         if value is None or isinstance(value, (list, dict)):
@@ -118,13 +106,9 @@ def _leaves(annotation: Any) -> set[type]:  # noqa: ANN401 - any annotation
 
 @dataclass(frozen=True, slots=True)
 class RowForm:
-    """How the rows of a table are read.
+    """How the rows of a table are read: the columns come first, in this order, and a row may be longer.
 
-    Attributes:
-        kind: a key of RECORDS.
-        columns: the first selected columns, in this order; a row may be longer.
-        deleted: the index in the row of the mark of deletion; None if there is none.
-        lenient: whether unknown fields within JSON are ignored.
+    `deleted` is the index in the row of the mark of deletion; None if there is none.
     """
 
     kind: str
@@ -133,11 +117,7 @@ class RowForm:
     lenient: bool
 
     def is_deleted(self, row: Sequence[Any]) -> bool:
-        """Whether the row marks its record as deleted.
-
-        Raises:
-            RowRefusedError: the mark is neither true nor false.
-        """
+        """Whether the row marks its record as deleted; RowRefusedError if the mark is neither true nor false."""
         if self.deleted is None or row[self.deleted] is None:
             return False
         stated = row[self.deleted]
@@ -146,19 +126,11 @@ class RowForm:
         raise RowRefusedError((None, "the column of deletions holds neither true nor false"))
 
     def record(self, row: Sequence[Any]) -> Record:
-        """The row's record.
-
-        Raises:
-            RowRefusedError: it is not valid.
-        """
+        """The row's record; RowRefusedError if it is not valid."""
         return self._validated(RECORDS[self.kind], self._values(row))
 
     def key_record(self, row: Sequence[Any]) -> Record:
-        """Key and version of a row whose record is deleted, whatever its other columns hold.
-
-        Raises:
-            RowRefusedError: key or version is not valid.
-        """
+        """Key and version of a row whose record is deleted, whatever its other columns hold."""
         model = KEYS[self.kind]
         return self._validated(model, self._values(row, frozenset(model.model_fields)))
 

@@ -1,16 +1,28 @@
-"""The tables of a catalogue in the database, and the statements that select from them.
+"""The tables of a catalogue in an operator's database, and the statements that select from them (G3).
 
+A mapping file says which tables and columns hold which records; without one, they are named like types and fields. It
+holds names only, never SQL: for an expression or a condition, the operator creates a view (docs/sql-source.md).
 Whatever does not fit (a missing table, an unknown column) is reported by name before a row is read.
+
+The changes of a table are followed by one column, read as one ascending integer for each row. A position holds only
+such numbers and no keys, as it may be published where keys of hidden shops must not be (V1).
 """
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any, Final, Self
 
+from pydantic import Field, TypeAdapter, ValidationError, model_validator
 from sqlalchemy import (
     ARRAY,
+    BigInteger,
     ColumnElement,
     Connection,
+    DateTime,
     FromClause,
     Select,
     Text,
@@ -26,30 +38,216 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import DOMAIN
 
+from index_mappings.values import microseconds
 from indexer.records.problems import CatalogueError
 from indexer.records.related import RECORDS
-from indexer.sources.sql.mapping import TableMapping
+from indexer.records.shop import StrictModel
+from indexer.sources.protocol import UPDATED_AT, VERSION
 from indexer.sources.sql.rows import Column, Form, RowForm, form_of
-from indexer.sources.sql.versions import VersionColumn, version_column
+
+OVERLAP_VERSIONS: Final = 1_000
+OVERLAP_SECONDS: Final = 60
+_MAX_BYTES: Final = 64 * 1024
+
+_NAME = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]+$")]
+_KEYS: Final = "table, columns, version, deleted, overlap"
+_REASONS: Final = {
+    "extra_forbidden": f"is not known: a type has {_KEYS}",
+    "string_type": "must be a name in quotation marks",
+    "string_too_short": "must not be empty",
+    "string_too_long": "is longer than a name may be",
+    "string_pattern_mismatch": "is no name",
+    "int_type": "must be a whole number",
+    "greater_than_equal": "must not be negative",
+    "less_than_equal": "is too large",
+    "model_type": "must be a table of TOML, such as [shops]",
+    "dict_type": "must be a table of TOML, such as [shops.columns]",
+}
+_SECOND: Final = 1_000_000
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+# Times outside are ignored (databases know infinity): one of them would hide all later changes.
+_EARLIEST: Final = datetime(1000, 1, 1, tzinfo=UTC)
+_LATEST: Final = datetime(9000, 1, 1, tzinfo=UTC)
+_Types = Mapping[str, types.TypeEngine[Any]]
+
+
+class TableMapping(StrictModel):
+    """The table and columns that hold the records of one type.
+
+    Attributes:
+        table: the name of a table or view, with its schema before a dot if it has one; None for the type's name.
+        columns: the columns of the fields whose column has another name.
+        version: the column that grows with every change of the table, by which changes are followed.
+        deleted: the column that marks the record of a row as deleted: true, or a time.
+        overlap: how far below the highest version rows are read again: versions, or seconds of a time. None for
+            OVERLAP_VERSIONS or OVERLAP_SECONDS.
+    """
+
+    table: Annotated[_NAME, Field(pattern=r"^[^.\x00-\x1f\x7f]+(\.[^.\x00-\x1f\x7f]+)?$")] | None = None
+    columns: dict[str, _NAME] = Field(default_factory=dict)
+    version: _NAME | None = None
+    deleted: _NAME | None = None
+    overlap: Annotated[int, Field(ge=0, le=2**53)] | None = None
+
+    @model_validator(mode="after")
+    def _has_version_for_overlap(self) -> Self:
+        if self.overlap is not None and self.version is None:
+            raise ValueError("has an overlap but no version column to follow")
+        return self
+
 
 _DEFAULTS: Final = {kind: TableMapping() for kind in RECORDS}
-_Types = Mapping[str, types.TypeEngine[Any]]
+_FILE: Final = TypeAdapter(dict[str, TableMapping])
+
+
+def load_mapping(path: Path) -> Mapping[str, TableMapping]:
+    """The types that a mapping file names; exactly these are read. CatalogueError names what is wrong in the file."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MAX_BYTES + 1)
+    except OSError as error:
+        raise CatalogueError(f"{path} cannot be read: {error.strerror}") from error
+    if len(content) > _MAX_BYTES:
+        raise CatalogueError(f"{path} is longer than {_MAX_BYTES} bytes: that is no mapping file")
+    try:
+        stated = tomllib.loads(content.decode("utf-8"))
+    except UnicodeDecodeError:
+        raise CatalogueError(f"{path} is not UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise CatalogueError(f"{path} is no valid TOML: {error}") from error
+    if faults := _unknown_types(stated):
+        raise CatalogueError(f"{path}: {'; '.join(faults)}")
+    try:
+        mapping = _FILE.validate_python(stated)
+    except ValidationError as error:
+        raise CatalogueError(f"{path}: {'; '.join(_faults(error))}") from None
+    if faults := _unknown_fields(mapping):
+        raise CatalogueError(f"{path}: {'; '.join(faults)}")
+    return {kind: mapping[kind] for kind in RECORDS if kind in mapping}
+
+
+def _unknown_types(stated: Mapping[str, object]) -> list[str]:
+    faults = [f"{kind!a} is no known type ({', '.join(RECORDS)})" for kind in stated if kind not in RECORDS]
+    return faults if "shops" in stated else [*faults, "[shops] is missing: every catalogue has shops"]
+
+
+def _unknown_fields(mapping: Mapping[str, TableMapping]) -> list[str]:
+    return [
+        f"{kind}.columns.{field!a} is no field of {kind} ({', '.join(RECORDS[kind].model_fields)})"
+        for kind, table in mapping.items()
+        for field in table.columns
+        if field not in RECORDS[kind].model_fields
+    ]
+
+
+def _faults(error: ValidationError) -> list[str]:
+    faults = []
+    for detail in error.errors(include_url=False, include_input=False):
+        key = ".".join(str(part) if str(part).isidentifier() else ascii(part) for part in detail["loc"])
+        if detail["type"] == "value_error":
+            faults.append(f"{key} {detail['ctx']['error']}")
+        else:
+            faults.append(f"{key} {_REASONS.get(detail['type'], 'has the wrong form')}")
+    return faults
+
+
+@dataclass(frozen=True, slots=True)
+class VersionColumn:
+    """The column that orders the changes of a table.
+
+    `kind` is VERSION for an integer, UPDATED_AT for a time; a row that is not `usable` has no valid version and can't
+    be followed; `overlap` is how far below the newest version rows are read again, in versions or microseconds. Times
+    may be compared as texts, and may have a time zone.
+    """
+
+    name: str
+    kind: int
+    expression: ColumnElement[Any]
+    usable: ColumnElement[bool]
+    overlap: int
+    texts: bool = False
+    zoned: bool = False
+
+    def bound(self, number: int) -> object:
+        """The value of a number for comparisons in the database."""
+        if self.kind == VERSION:
+            return number
+        inside = min(max(number, microseconds(_EARLIEST)), microseconds(_LATEST))
+        return _comparable(_EPOCH + timedelta(microseconds=inside), texts=self.texts, zoned=self.zoned)
+
+    def number(self, value: object) -> int:
+        """The number of a value that the database selected."""
+        if isinstance(value, str):
+            value = datetime.fromisoformat(value)
+        if isinstance(value, datetime):
+            return microseconds(value if value.tzinfo else value.replace(tzinfo=UTC))
+        if isinstance(value, (int, Decimal)):
+            return int(value)
+        raise CatalogueError(f"the column {self.name} holds versions that are neither numbers nor times")
+
+    def floor(self, top: int) -> int:
+        """The first version of the next pass, when `top` was the newest: the overlap below it.
+
+        A time in the future counts as now, so that one wrong clock does not hide later changes.
+        """
+        newest = min(top, microseconds(datetime.now(UTC))) if self.kind == UPDATED_AT else top
+        return newest - self.overlap
+
+
+def version_column(
+    stated: TableMapping, found: Mapping[str, types.TypeEngine[Any]], dialect: str
+) -> VersionColumn | None:
+    """The column that the mapping names; without one, `updated_at` if it is a time, else None.
+
+    An integer is followed only if the mapping names it: it may count the changes of each record, not of the table.
+    Raises CatalogueError if the named column is neither an integer nor a time.
+    """
+    name = stated.version or stated.columns.get("updated_at", "updated_at")
+    kind = found.get(name)
+    if isinstance(kind, types.DateTime) or (dialect == "sqlite" and isinstance(kind, types.String)):
+        overlap = (OVERLAP_SECONDS if stated.overlap is None else stated.overlap) * _SECOND
+        return _of_time(name, kind, overlap, dialect)
+    if stated.version is None:
+        return None
+    is_whole = isinstance(kind, types.Integer) or (isinstance(kind, types.Numeric) and not kind.scale)
+    if not is_whole or isinstance(kind, types.Float):
+        raise CatalogueError(
+            f"the version column {name} of the catalogue's database is neither a whole number nor a time"
+        )
+    number: ColumnElement[Any] = column(name, BigInteger())
+    # SQLite stores texts in columns of numbers, and sorts them after all numbers.
+    usable = func.typeof(number) == "integer" if dialect == "sqlite" else number.is_not(None)
+    return VersionColumn(name, VERSION, number, usable, OVERLAP_VERSIONS if stated.overlap is None else stated.overlap)
+
+
+def _of_time(name: str, kind: types.TypeEngine[Any], overlap: int, dialect: str) -> VersionColumn:
+    if dialect == "sqlite":
+        # It stores times as texts of several formats, which sort when they are converted to one (UTC, milliseconds).
+        text = func.strftime("%Y-%m-%dT%H:%M:%f", column(name), type_=Text())
+        return VersionColumn(name, UPDATED_AT, text, _within(text, texts=True, zoned=False), overlap, texts=True)
+    zoned = bool(getattr(kind, "timezone", False))
+    time: ColumnElement[Any] = column(name, DateTime(timezone=zoned))
+    return VersionColumn(name, UPDATED_AT, time, _within(time, texts=False, zoned=zoned), overlap, zoned=zoned)
+
+
+def _within(expression: ColumnElement[Any], *, texts: bool, zoned: bool) -> ColumnElement[bool]:
+    earliest, latest = (_comparable(time, texts=texts, zoned=zoned) for time in (_EARLIEST, _LATEST))
+    return and_(expression >= earliest, expression <= latest)
+
+
+def _comparable(time: datetime, *, texts: bool, zoned: bool) -> object:
+    plain = time.replace(tzinfo=None)
+    if texts:
+        return plain.isoformat(timespec="milliseconds")
+    return time if zoned else plain
 
 
 @dataclass(frozen=True, slots=True)
 class SqlTable:
-    """A table that holds the records of a type.
+    """A table that holds the records of a type; it is followed if it has a version column.
 
-    Attributes:
-        kind: a key of RECORDS.
-        name: its name in reports.
-        form: how its rows are read.
-        version: the column by which its changes are followed; None if they can't be.
-        selected: the selected expressions, the columns of `form` first.
-        keys: the columns of its key.
-        key_indexes: the indexes of the key's columns in a row.
-        version_indexes: the indexes of a record's version and time in a row.
-        source: the table itself.
+    `selected` has the columns of `form` first. The indexes are those in a row of the key's columns, and of a record's
+    version and time.
     """
 
     kind: str
@@ -77,14 +275,10 @@ class SqlTable:
     def page(
         self, version: VersionColumn, low: int | None, top: int, after: Sequence[Any] | None, limit: int
     ) -> Select[Any]:
-        """Selects rows by version and key; the last column of a row is the version that is compared.
+        """Selects rows by version, from `low` (None for all) to `top`, and key.
 
-        Args:
-            version: this table's version column.
-            low: the first version; None for all.
-            top: the last version.
-            after: the selected version and key of the row before the page; None for the first page.
-            limit: the highest number of rows.
+        The last column of a row is the version that is compared. `after` is the selected version and key of the row
+        before the page; None for the first page.
         """
         order = (version.expression, *self.keys)
         conditions = [
@@ -113,13 +307,7 @@ def read_tables(
 ) -> dict[str, SqlTable]:
     """The tables of a catalogue by type, shops first.
 
-    Args:
-        connection: a connection to the database.
-        mapping: the contents of the mapping file; None for the default names, of which only `shops` must exist.
-        lenient: ignore columns that are not fields.
-
-    Raises:
-        CatalogueError: the tables do not fit; the message lists all faults.
+    Of the default names, without a mapping, only `shops` must exist. CatalogueError lists all faults.
     """
     inspector = inspect(connection)
     tables: dict[str, SqlTable] = {}

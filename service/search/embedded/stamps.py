@@ -6,9 +6,8 @@ Only the pointer file determines the live generation; a stamp must name the gene
 from pathlib import Path
 
 from index_mappings.embedded import operations_path, pointed_to, pointer_path, stamp_path
-from index_mappings.generations import Stamp
+from index_mappings.generations import Operations, Stamp
 from index_mappings.integrity import from_checked_json, from_stamp_json
-from index_mappings.operations import Operations
 from service.search.failures import BackendUnavailable, NothingPublished
 from service.search.protocol import Generations
 

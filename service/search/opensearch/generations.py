@@ -7,9 +7,8 @@ only a document that the cluster reports as missing counts as absent (E3).
 from collections.abc import Mapping
 from typing import Any, Final
 
-from index_mappings.generations import STAMP, STAMP_ID, Stamp, alias_name, previous_alias
-from index_mappings.operations import OPERATIONS_ID, Operations
-from index_mappings.typeahead.announcement import ANNOUNCED_ID, Announcement
+from index_mappings.generations import OPERATIONS_ID, STAMP, STAMP_ID, Operations, Stamp, alias_name, previous_alias
+from index_mappings.typeahead.manifest import ANNOUNCED_ID, Announcement
 from service.search.failures import BackendUnavailable, NothingPublished
 from service.search.protocol import Generations
 

@@ -21,10 +21,9 @@ from opensearchpy.exceptions import TransportError
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
 from index_mappings.generations import index_name
-from index_mappings.typeahead.announcement import Announcement
 from index_mappings.typeahead.chunks import TYPEAHEAD, chunk_count, chunk_id, chunk_of, file_size
 from index_mappings.typeahead.manifest import SUFFIX as MANIFEST
-from index_mappings.typeahead.manifest import TypeaheadManifest, is_name, manifest_path
+from index_mappings.typeahead.manifest import Announcement, TypeaheadManifest, is_name, manifest_path
 from index_mappings.typeahead.segment import SUFFIX as SEGMENT
 from service.runtime.request_context import detached_from_request
 from service.runtime.telemetry import NO_METRICS, Metrics

@@ -14,9 +14,8 @@ from typing import Final
 
 import pytest
 
-from index_mappings.typeahead.announcement import Announcement
 from index_mappings.typeahead.chunks import CHUNK_BYTES
-from index_mappings.typeahead.manifest import SegmentUse, manifest_path
+from index_mappings.typeahead.manifest import Announcement, SegmentUse, manifest_path
 from index_mappings.typeahead.segment import segment_path
 from service.runtime.telemetry import Metrics
 from service.search.failures import GenerationGone, TypeaheadUnavailable

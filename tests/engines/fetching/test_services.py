@@ -20,7 +20,7 @@ from indexer.sinks.failures import SinkError
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.opensearch.typeahead import LOOK_S, MAX_WAIT_S, TypeaheadOptions
 from indexer.sources.ndjson import NdjsonCatalogue
-from indexer.state.states import States
+from indexer.state.state import States
 from service.app import create_app
 from service.search.failures import BackendUnavailable
 from service.search.opensearch.engine import OpenSearchBackend

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Collection, Iterable
 from enum import Enum
 
-from index_mappings.generations import Stamp
-from index_mappings.operations import Operations
+from index_mappings.generations import Operations, Stamp
 from indexer.sinks.protocol import GenerationEditor
 
 

@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from index_mappings.documents import DOCUMENTS
-from index_mappings.generations import Stamp
-from index_mappings.operations import ResourceAccount
+from index_mappings.generations import ResourceAccount, Stamp
 from indexer.jobs.build import BuildOptions, BuildSummary, build
 from indexer.jobs.defaults import MICRO_BATCH
 from indexer.jobs.update import ChangeApplier, ChangeCounts
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.protocol import GenerationEditor, Sink
 from indexer.sources.ndjson import CHANGES, NdjsonCatalogue
-from indexer.state.states import States
+from indexer.state.state import States
 from tests.engines.following.statements import Statement, by_type, newest
 from tests.support.catalogues import build_into, write_catalogue_directory
 from tests.support.memory_sink import MemorySink

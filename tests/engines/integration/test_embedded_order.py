@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from index_mappings.documents import ShopDocument
 from index_mappings.embedded import index_directory
-from index_mappings.rank import rank_key
-from indexer.projection.shops import project_shop
+from index_mappings.tiers import rank_key
+from indexer.projection import project_shop
 from indexer.records.shop import ShopRecord
 from indexer.sinks.embedded.sink import EmbeddedSink
 from service.search.embedded.engine import TantivyEngine

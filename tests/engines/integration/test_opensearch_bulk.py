@@ -15,7 +15,7 @@ from opensearchpy import OpenSearch
 
 from index_mappings.documents import CategoryDocument, stored_part
 from index_mappings.opensearch import mapping, settings
-from indexer.projection.shops import project_shop
+from indexer.projection import project_shop
 from indexer.records.shop import ShopRecord
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import IndexLostError, SinkError

@@ -10,10 +10,9 @@ import pytest
 from opensearchpy import OpenSearch
 from opensearchpy.exceptions import RequestError
 
-from index_mappings.documents import DOCUMENTS, CategoryDocument
+from index_mappings.documents import DOCUMENTS, CategoryDocument, Role
 from index_mappings.generations import STAMP, Stamp, alias_name, index_name, previous_alias
 from index_mappings.opensearch import wire_document
-from index_mappings.roles import Role
 from index_mappings.typeahead.chunks import TYPEAHEAD
 from indexer.sinks.failures import SinkError
 from indexer.sinks.opensearch.sink import OpenSearchSink

@@ -12,9 +12,16 @@ import pytest
 from opensearchpy import OpenSearch
 
 from index_mappings.embedded import operations_path, stamp_path
-from index_mappings.generations import STAMP, STAMP_ID, index_name
+from index_mappings.generations import (
+    OPERATIONS_ID,
+    STAMP,
+    STAMP_ID,
+    FollowerStatus,
+    Operations,
+    ResourceAccount,
+    index_name,
+)
 from index_mappings.integrity import to_stamp_json
-from index_mappings.operations import OPERATIONS_ID, FollowerStatus, Operations, ResourceAccount
 from indexer.jobs.following import Following, FollowOptions
 from indexer.jobs.retention import prune
 from indexer.jobs.rollback import roll_back

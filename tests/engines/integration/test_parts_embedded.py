@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from index_mappings.documents import ShopDocument
 from index_mappings.ngrams import covering_runs, is_part_evidence, run_row, short_parts
-from indexer.projection.shops import project_shop
+from indexer.projection import project_shop
 from indexer.records.shop import ShopRecord
 from indexer.sinks.embedded.writing import finished, schema
 from service.search.embedded.queries import OpenIndex, query_of

@@ -19,10 +19,9 @@ from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.protocol import Sink
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.sources.protocol import AnyRecord, ChangeSource, NumberedRecord, Source
-from indexer.sources.sql.catalogue import ROWS_PER_PAGE, SqlCatalogue
-from indexer.sources.sql.changes import SqlChanges
-from indexer.sources.sql.mapping import TableMapping, load_mapping
-from indexer.state.states import States
+from indexer.sources.sql.catalogue import ROWS_PER_PAGE, SqlCatalogue, SqlChanges
+from indexer.sources.sql.tables import TableMapping, load_mapping
+from indexer.state.state import States
 from tests.engines.conftest import Engine
 from tests.engines.integration.test_sql_source import SAMPLE, load
 from tests.support.sql_databases import CUT_OFF, FIELDS, Database, shop_row

@@ -12,9 +12,8 @@ from indexer.records.problems import ProblemLog
 from indexer.records.related import RECORDS
 from indexer.records.shop import Record
 from indexer.sources.protocol import UPDATED_AT, VERSION, Change, ChangeBatch, Order
-from indexer.sources.sql.catalogue import SqlCatalogue
-from indexer.sources.sql.changes import SqlChanges
-from indexer.sources.sql.mapping import TableMapping
+from indexer.sources.sql.catalogue import SqlCatalogue, SqlChanges
+from indexer.sources.sql.tables import TableMapping
 from tests.support.sql_databases import CUT_OFF, FIELDS, Database, shop_row
 
 START = datetime(2021, 5, 6, 7, 8, 9, tzinfo=UTC)

@@ -14,7 +14,7 @@ from opensearchpy.exceptions import OpenSearchException
 from index_mappings.generations import index_name
 from indexer.jobs.build import BuildOptions, build
 from indexer.sinks.opensearch.sink import OpenSearchSink
-from indexer.state.states import States
+from indexer.state.state import States
 from service.search.opensearch.engine import OpenSearchBackend
 from tests.engines.integrity.world import UNAVAILABLE, Damage, answers, catalogue
 from tests.support.real.opensearch import OpenSearchNode

@@ -13,7 +13,7 @@ from indexer.jobs.build import BuildOptions, build
 from indexer.jobs.update import update
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sources.ndjson import NdjsonCatalogue
-from indexer.state.states import States
+from indexer.state.state import States
 from service.search.embedded.checks import FileChecks
 from service.search.embedded.engine import TantivyEngine
 from service.search.failures import BackendUnavailable

@@ -18,8 +18,7 @@ from indexer.reconcile.live import Verified, VerifyOptions, verify_live
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import LeaseHeldError
-from indexer.state.state import StateError
-from indexer.state.states import States
+from indexer.state.state import StateError, States
 from tests.engines.conftest import Engine, OpenSearchLocation
 from tests.engines.reconcile.world import (
     DOCUMENTS_OF_THE_WORLD,

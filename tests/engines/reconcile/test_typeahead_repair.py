@@ -11,8 +11,7 @@ from index_mappings.documents import ShopDocument
 from index_mappings.embedded import generation_directory
 from index_mappings.typeahead.manifest import typeahead_directory
 from index_mappings.typeahead.segment import Shown
-from indexer.projection.generation import Projector
-from indexer.projection.shops import project_shop
+from indexer.projection import Projector, project_shop
 from indexer.reconcile.findings import Fault, FaultCount
 from indexer.reconcile.live import VerifyOptions, verify_live
 from indexer.sinks.embedded.files import write_stamp

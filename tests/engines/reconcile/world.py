@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from indexer.jobs.update import ChangeApplier
-from indexer.projection.generation import Projector
-from indexer.projection.offers import project_coupon
-from indexer.projection.shops import project_shop
+from indexer.projection import Projector, project_coupon, project_shop
 from indexer.reconcile.findings import FaultCount, FaultReport
 from indexer.reconcile.live import Timer, VerifyOptions, verify_live
 from indexer.records.related import CouponRecord

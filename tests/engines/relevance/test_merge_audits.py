@@ -9,7 +9,7 @@ import pytest
 
 from index_mappings.documents import WORLDWIDE, ShopDocument
 from index_mappings.generations import first_stamp
-from indexer.projection.shops import project_shop
+from indexer.projection import project_shop
 from indexer.records.shop import ShopRecord
 from service.search.embedded.engine import EmbeddedBackend
 from service.search.reference.backend import ReferenceBackend

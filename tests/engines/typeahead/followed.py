@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from index_mappings.documents import CategoryDocument, CategoryEntry, ShopDocument
-from index_mappings.rank import rank_key
+from index_mappings.tiers import rank_key
 from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest, manifest_path
 from index_mappings.typeahead.segment import Shown, segment_path, shown_part
-from indexer.projection.shops import project_shop
+from indexer.projection import project_shop
 from indexer.records.shop import ShopRecord
 from indexer.sinks.typeahead.background_merging import BackgroundMerging
 from indexer.sinks.typeahead.build import Run, TypeaheadBuild, segment_shop

@@ -8,7 +8,7 @@ from typing import Final
 
 from index_mappings.documents import CategoryEntry, ShopDocument
 from index_mappings.forms import QueryForms
-from index_mappings.rank import rank_key
+from index_mappings.tiers import rank_key
 from index_mappings.typeahead.manifest import MAX_SEGMENTS, TypeaheadManifest, bitmap_of
 from service.search.categories import CategoryTable
 from service.search.protocol import SuggestedShop, SuggestQuery

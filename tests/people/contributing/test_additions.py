@@ -8,8 +8,8 @@ from typing import Final
 import pytest
 
 from index_mappings.documents import DOCUMENTS, SCHEMA_VERSION
-from indexer.projection.generation import Projector
-from indexer.state.states import States
+from indexer.projection import Projector
+from indexer.state.state import States
 from service.tools.registry import REGISTRY
 from tests.people.contributing.page import additions
 from tests.people.contributing.planting import Copy, copy_of_the_project

@@ -15,9 +15,8 @@ from opensearchpy import OpenSearch
 
 from index_mappings.documents import DOCUMENTS
 from index_mappings.embedded import ANCHORS_FILE, stamp_path
-from index_mappings.generations import RETIRED_FILE, STAMP, STAMP_FILE, index_name
+from index_mappings.generations import OPERATIONS_FILE, RETIRED_FILE, STAMP, STAMP_FILE, index_name
 from index_mappings.integrity import COMMITTED, MANIFEST_SUFFIX, FilesManifest, files_manifest_path, from_stamp_json
-from index_mappings.operations import OPERATIONS_FILE
 from index_mappings.typeahead.chunks import TYPEAHEAD
 from index_mappings.typeahead.manifest import TypeaheadManifest
 from indexer.jobs.build import BuildOptions, BuildSummary, build
@@ -29,7 +28,7 @@ from indexer.sinks.opensearch.typeahead import TypeaheadOptions
 from indexer.sinks.protocol import Role, Sink
 from indexer.sinks.typeahead.store import GRACE_S
 from indexer.sources.ndjson import NdjsonCatalogue
-from indexer.state.states import States
+from indexer.state.state import States
 from service.search.embedded.engine import EmbeddedBackend
 from service.search.opensearch.engine import OpenSearchBackend
 from service.search.protocol import SearchBackend

@@ -8,8 +8,7 @@ from typing import Final
 import pytest
 from opensearchpy import OpenSearch
 
-from index_mappings.generations import STAMP, Stamp, index_name
-from index_mappings.operations import Operations
+from index_mappings.generations import STAMP, Operations, Stamp, index_name
 from index_mappings.typeahead.chunks import TYPEAHEAD
 from indexer.jobs.build import BuildOptions, BuildSummary, build
 from indexer.sinks.failures import IndexLostError

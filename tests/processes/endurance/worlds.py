@@ -15,7 +15,7 @@ from indexer.jobs.update import ChangeApplier
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.protocol import GenerationReader
 from indexer.sources.ndjson import CHANGES, NdjsonCatalogue
-from indexer.state.states import States
+from indexer.state.state import States
 from tests.support.catalogues import coupon, offer, program, redirect, shipping, shop, trust, write_catalogue_directory
 from tests.support.memory_sink import MemorySink
 

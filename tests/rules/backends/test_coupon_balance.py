@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index_mappings.timestamps import microseconds
+from index_mappings.values import microseconds
 from service.search.related_records import CouponQuery
 from tests.rules.backends.agreement import MANY, OPENSEARCH, QUESTIONS
 from tests.rules.backends.backends import Opener, reference

@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from index_mappings.operations import FollowerStatus, Operations
+from index_mappings.generations import FollowerStatus, Operations
 from service.observability.prometheus import PrometheusMetrics, scrape_gauge_families
 from service.operations import HealthSnapshot, ServiceState, Unavailable
 from service.runtime.telemetry import safe_metrics

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from index_mappings.operations import Operations, ResourceAccount
+from index_mappings.generations import Operations, ResourceAccount
 from service.observability.prometheus import MAX_ACCOUNTS, encode_families, resource_families
 from tests.rules.operations.expositions import names_of, openmetrics_of, samples_of
 from tests.rules.operations.worlds import serving, world

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index_mappings.coupon_codes import PATTERN, folded_code, normal_code
+from index_mappings.values import CODE_PATTERN, folded_code, normal_code
 
 PUNCTUATION: Final = "._+*%!#&$/@-"
 CODES: Final = ("A", "aZ09" + PUNCTUATION, "ÄRGER10", "скидка", "初回割引", "خصم٢٠", "छूट", "９９", "½", "a" * 64)
@@ -52,7 +52,7 @@ def test_whatever_is_a_code_fits_the_pattern_and_stays_as_it_is(text: str) -> No
     code = normal_code(text)
     if code is not None:
         assert normal_code(code) == code
-        assert re.search(PATTERN, code)
+        assert re.search(CODE_PATTERN, code)
         assert json.loads(json.dumps(code)) == code
 
 
@@ -60,4 +60,4 @@ def test_whatever_is_a_code_fits_the_pattern_and_stays_as_it_is(text: str) -> No
 def test_the_pattern_decides_for_every_ascii_character_and_control_as_the_rule_does() -> None:
     characters = [chr(code) for code in range(0xA1)]
     by_rule = [char for char in characters if normal_code(char) is not None]
-    assert [char for char in characters if re.search(PATTERN, char)] == by_rule
+    assert [char for char in characters if re.search(CODE_PATTERN, char)] == by_rule

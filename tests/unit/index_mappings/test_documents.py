@@ -12,15 +12,17 @@ from index_mappings.documents import (
     Category,
     CategoryDocument,
     CategoryEntry,
+    Form,
+    Role,
     Shop,
     ShopDocument,
     category_from_stored,
+    declared_fields,
     shop_from_stored,
     stored_part,
 )
 from index_mappings.embedded import BAND_COLUMN, column_values, columns
 from index_mappings.opensearch import mapping, wire_document
-from index_mappings.roles import Form, Role, declared_fields
 
 SHOP = ShopDocument(
     id="s1",

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from index_mappings.operations import FollowerStatus, Operations, ResourceAccount
+from index_mappings.generations import FollowerStatus, Operations, ResourceAccount
 
 ACCOUNT = ResourceAccount("P", "a", "calls", 1.5, 10.0, "2031-05-06T00:00:00Z", "ok", "2031-05-05T12:00:00Z")
 BARE = ResourceAccount("P", "b", None, None, None, None, None, None)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index_mappings.rank import coupon_rank_key, newest_first_key, rank_key, suggestion_score
+from index_mappings.tiers import coupon_rank_key, newest_first_key, rank_key, suggestion_score
 
 popularities = st.one_of(
     st.none(),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index_mappings.timestamps import FAR_AHEAD, LONG_AGO, microseconds, optional_timestamp, wire_timestamp
+from index_mappings.values import FAR_AHEAD, LONG_AGO, microseconds, optional_timestamp, wire_timestamp
 
 # Away from the ends of the calendar, so that every zone has a date for them.
 timestamps = st.integers(-62_000_000_000_000_000, 253_000_000_000_000_000).map(

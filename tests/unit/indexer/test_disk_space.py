@@ -23,9 +23,7 @@ from indexer.sources.changes.file import ChangeFile
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state import state as state_module
 from indexer.state.remembered import take_over
-from indexer.state.schema import SCHEMA
-from indexer.state.state import State, StateError
-from indexer.state.states import States
+from indexer.state.state import SCHEMA, State, StateError, States
 from tests.support.catalogues import shop, write_catalogue, write_catalogue_directory
 from tests.support.memory_sink import MemorySink
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from index_mappings.typeahead.announcement import Announcement
 from index_mappings.typeahead.chunks import CHUNK_BYTES, chunk_count, chunk_document, chunk_id, chunk_of, file_size
+from index_mappings.typeahead.manifest import Announcement
 
 _NAME = "ab" * 32
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import pytest
 
-from index_mappings.coupon_codes import ALLOWED
 from index_mappings.documents import TRUST_KINDS
+from index_mappings.values import ALLOWED_CODE
 from indexer.catalogue.validation import validate
 from indexer.catalogue.writing import STARTER
 from indexer.records.problems import Problem
@@ -146,7 +146,7 @@ WRONG: Final[dict[str, list[Wrong]]] = {
     ],
     "code": [
         *_each(
-            ("", "a" * 65, "zq canary zq", "A\n", "<b>", "a=b", "a,b", "A\ufe0f", "😀"), f"must be {ALLOWED}"
+            ("", "a" * 65, "zq canary zq", "A\n", "<b>", "a=b", "a,b", "A\ufe0f", "😀"), f"must be {ALLOWED_CODE}"
         ),
         (5, "", _TEXT),
     ],

@@ -7,7 +7,7 @@ from pathlib import Path
 from indexer.jobs.build import build
 from indexer.sources.changes.file import ChangeFile
 from indexer.sources.ndjson import NdjsonCatalogue
-from indexer.state.states import States
+from indexer.state.state import States
 from tests.support.catalogues import shop, write_catalogue_directory
 from tests.support.memory_sink import MemorySink
 

@@ -20,7 +20,7 @@ from indexer.sinks.embedded.writing import EmbeddedEditor, EmbeddedWriter
 from indexer.sinks.failures import SinkError
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.sources.protocol import AnyRecord, NumberedRecord
-from indexer.state.states import States
+from indexer.state.state import States
 from tests.support.catalogues import build_into, shop, write_catalogue
 
 STEPS: Final = ("add", "seal", "count", "read", "edit", "before publish")

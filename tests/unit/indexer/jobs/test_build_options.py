@@ -16,7 +16,7 @@ from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.embedded.writing import EmbeddedEditor
 from indexer.sinks.failures import SinkError
 from indexer.sources.ndjson import NdjsonCatalogue
-from indexer.state.states import States
+from indexer.state.state import States
 from tests.support.catalogues import coupon, shop, write_catalogue_directory
 
 NOON: Final = datetime(2031, 5, 6, 12, tzinfo=UTC)

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from index_mappings.operations import FollowerStatus, Operations, ResourceAccount
+from index_mappings.generations import FollowerStatus, Operations, ResourceAccount
 from indexer.jobs.follower_status import StatusWriter
 from indexer.jobs.following import Following, FollowOptions, FollowSummary, LiveFollower
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
 from indexer.sources.changes.file import ChangeFile
 from indexer.sources.changes.stream import ChangeStream
-from indexer.sources.sql.changes import SqlChanges
+from indexer.sources.sql.catalogue import SqlChanges
 from tests.support.memory_sink import MemoryEditor, MemorySink
 from tests.unit.indexer.jobs.followed import FollowedCatalogue
 

@@ -13,7 +13,7 @@ from index_mappings.generations import Stamp, first_stamp, new_generation
 from indexer.jobs.retention import GRACE, is_due, prune, remove_unfinished
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.protocol import Generation, Role
-from indexer.state.states import States
+from indexer.state.state import States
 
 pytestmark = pytest.mark.rule("G2")
 

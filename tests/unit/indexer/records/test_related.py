@@ -6,9 +6,8 @@ from typing import Any, Final
 import pytest
 from pydantic import ValidationError
 
-from indexer.records.related import RECORDS, CouponRecord
+from indexer.records.related import CURRENCIES, RECORDS, CouponRecord
 from indexer.records.shop import Record, reasons
-from indexer.records.values import CURRENCIES
 from tests.support.catalogues import coupon, offer, program, redirect, shipping, trust
 
 APPLIED: Final = {"verification_status": "verified_applied", "last_verified_at": "2031-05-06T07:08:09Z"}

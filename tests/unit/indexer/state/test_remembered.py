@@ -10,8 +10,8 @@ import pytest
 from indexer.records.related import RECORDS
 from indexer.sources.protocol import Change, order_of
 from indexer.state.changing import apply_changes
+from indexer.state.precedence import Presence
 from indexer.state.remembered import Kept, take_over
-from indexer.state.schema import Presence
 from indexer.state.state import State
 from tests.support.catalogues import coupon, offer, shop
 

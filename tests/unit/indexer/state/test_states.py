@@ -14,8 +14,7 @@ from indexer.records.shop import ShopRecord
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.sources.protocol import AnyRecord, NumberedRecord
-from indexer.state.state import State, StateError
-from indexer.state.states import States
+from indexer.state.state import State, StateError, States
 from tests.support.catalogues import shop, write_catalogue
 
 OLDER: Final = "20310506t070809000010-0a1b2c"

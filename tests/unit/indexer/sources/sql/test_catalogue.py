@@ -15,7 +15,7 @@ from indexer.records.related import RECORDS
 from indexer.records.shop import Record
 from indexer.sources.sql.catalogue import SqlCatalogue
 from indexer.sources.sql.database import open_engine, reading
-from indexer.sources.sql.mapping import TableMapping
+from indexer.sources.sql.tables import TableMapping
 from tests.support.catalogues import shop
 
 SHOPS = "CREATE TABLE shops (id TEXT, name TEXT, domain TEXT, categories TEXT, visibility TEXT"

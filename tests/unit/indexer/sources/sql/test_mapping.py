@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from indexer.records.problems import CatalogueError
-from indexer.sources.sql.mapping import TableMapping, load_mapping
+from indexer.sources.sql.tables import TableMapping, load_mapping
 
 
 def _fault(tmp_path: Path, text: str) -> str:

@@ -9,8 +9,7 @@ from typer.testing import CliRunner
 
 from indexer.__main__ import index
 from indexer.records.problems import CatalogueError
-from indexer.sources.formats import refuse_other_formats
-from indexer.sources.ndjson import NdjsonCatalogue
+from indexer.sources.ndjson import NdjsonCatalogue, refuse_other_formats
 from tests.support.catalogues import shop
 
 ARRAY = json.dumps([shop("Lamp")])

@@ -1,0 +1,305 @@
+"""Projection: the documents of a generation from the public records of a state, kind by kind or one by one.
+
+The functions are pure, read no clock, and get public records only. A coupon has the fields that callers see, and those
+that queries compare (A2, A4); facts state what is known of shipping and trust, and what is not (A7, A8).
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import starmap
+from typing import Any, Final
+
+from index_mappings.category_forms import category_forms
+from index_mappings.documents import (
+    TRUST_KINDS,
+    CategoryDocument,
+    CouponDocument,
+    FactsDocument,
+    OfferDocument,
+    ShopDocument,
+    markets_of,
+)
+from index_mappings.forms import shop_forms
+from index_mappings.hosts import domain_parts
+from index_mappings.tiers import coupon_rank_key, rank_key
+from index_mappings.values import FAR_AHEAD, LONG_AGO, folded_code, microseconds, optional_timestamp
+from indexer.records.checkout_urls import affiliate_url, checkout_url
+from indexer.records.related import (
+    AffiliateProgramRecord,
+    CouponRecord,
+    MoneyPart,
+    OfferRecord,
+    RedirectRecord,
+    ShippingRecord,
+    TrustRecord,
+)
+from indexer.records.shop import ShopRecord
+from indexer.state.shops import CarriedCategory
+from indexer.state.state import State
+
+Document = ShopDocument | CategoryDocument | CouponDocument | OfferDocument | FactsDocument
+
+# The number of offers that find_shop shows of each shop (A1); get_shop reads the offers' own index.
+HEAD_OFFERS: Final = 3
+# RFC 2606 and RFC 6761 reserve these names, so no real shop can have them (A4).
+_RESERVED_TOP: Final = frozenset({"test", "example", "invalid", "localhost"})
+_RESERVED_DOMAINS: Final = ("example.com", "example.net", "example.org")
+
+
+def project_facts(
+    shop_id: str, domain: str, shipping: ShippingRecord | None, trust: tuple[TrustRecord, ...]
+) -> FactsDocument:
+    """The facts of a public shop, with its id and its reduced domain."""
+    rows = {row.kind: row for row in trust}
+    signals = tuple(_signal(rows[kind]) for kind in TRUST_KINDS if kind in rows and rows[kind].is_present)
+    refs = (shop_id, domain)
+    return FactsDocument(
+        id=shop_id,
+        rank=shop_id,
+        refs=refs,
+        # Without a present signal the shop has no reference here, and the answer is that for an unknown shop (A8).
+        trusted_refs=refs if signals else (),
+        shop={"id": shop_id, "domain": domain},
+        shipping=None if shipping is None else _shipping(shipping),
+        signals=signals,
+        pipeline_gaps=tuple(
+            kind for kind in TRUST_KINDS if kind in rows and rows[kind].is_measured and not rows[kind].is_present
+        ),
+    )
+
+
+def _signal(row: TrustRecord) -> dict[str, Any]:
+    value = list(row.value) if isinstance(row.value, tuple) else row.value
+    return {"kind": row.kind, "value": value, "source": row.source, "checked_at": optional_timestamp(row.checked_at)}
+
+
+def _shipping(shipping: ShippingRecord) -> dict[str, Any]:
+    time, threshold = shipping.delivery_time, shipping.free_shipping_threshold
+    return {
+        "destinations": None if shipping.destinations is None else list(shipping.destinations),
+        "excluded": list(shipping.excluded or ()),
+        "destinations_exhaustive": bool(shipping.destinations_exhaustive),
+        "delivery_time": None if time is None else time.model_dump(),
+        "free_shipping_threshold": None if threshold is None else threshold.model_dump(),
+        "checked_at": optional_timestamp(shipping.checked_at),
+        "source": shipping.source,
+    }
+
+
+def project_coupon(coupon: CouponRecord, shop: ShopRecord) -> CouponDocument:
+    """The document of a public shop's coupon."""
+    verified_us = None if coupon.last_verified_at is None else microseconds(coupon.last_verified_at)
+    applied = coupon.verification_status == "verified_applied"
+    return CouponDocument(
+        id=coupon.id,
+        rank=coupon_rank_key(applied=applied, last_verified_us=verified_us, coupon_id=coupon.id),
+        shop_refs=(shop.id, shop.domain),
+        valid_from_us=LONG_AGO if coupon.valid_from is None else microseconds(coupon.valid_from),
+        valid_until_us=FAR_AHEAD if coupon.valid_until is None else microseconds(coupon.valid_until),
+        status=coupon.verification_status,
+        reserved="yes" if is_reserved(shop.domain) else "no",
+        blocked_channels=coupon.blocked_channels,
+        blocked_countries=coupon.blocked_countries,
+        folded_code=folded_code(coupon.code),
+        view=_coupon_view(coupon, shop),
+    )
+
+
+def project_offer(offer: OfferRecord, shop: ShopRecord, program: AffiliateProgramRecord | None) -> OfferDocument:
+    """The document of a public shop's offer."""
+    url = checkout_url(offer.url, shop.domain, shop.checkout_hosts)
+    return OfferDocument(
+        id=offer.id,
+        rank=offer.rank,
+        shop_refs=(shop.id, shop.domain),
+        view=offer_view(offer),
+        shop={"id": shop.id, "domain": shop.domain},
+        checkout_url=url,
+        affiliate=None if program is None or url is None else _affiliate(program, url),
+    )
+
+
+def offer_view(offer: OfferRecord) -> dict[str, Any]:
+    """The fields of an offer that callers see; only the checkout tools return its URL."""
+    return {
+        "offer_id": offer.id,
+        "title": offer.title,
+        "price": _money(offer.price),
+        "availability": offer.availability,
+        "updated_at": optional_timestamp(offer.updated_at),
+    }
+
+
+def is_reserved(domain: str) -> bool:
+    """Whether a domain is a reserved name, or below one."""
+    return domain.rpartition(".")[2] in _RESERVED_TOP or any(
+        domain == reserved or domain.endswith(f".{reserved}") for reserved in _RESERVED_DOMAINS
+    )
+
+
+def _coupon_view(coupon: CouponRecord, shop: ShopRecord) -> dict[str, Any]:
+    discount = coupon.discount
+    return {
+        "code": coupon.code,
+        "title": coupon.title,
+        "discount": None if discount is None else discount.model_dump(),
+        "minOrder": _money(coupon.min_order),
+        "countries": list(coupon.countries) or None,
+        "shop": {"id": shop.id, "domain": shop.domain, "name": shop.name},
+        "validFrom": optional_timestamp(coupon.valid_from),
+        "validUntil": optional_timestamp(coupon.valid_until),
+        "verificationStatus": coupon.verification_status,
+        "lastVerifiedAt": optional_timestamp(coupon.last_verified_at),
+        "source": coupon.source,
+    }
+
+
+def _affiliate(program: AffiliateProgramRecord, url: str) -> dict[str, Any] | None:
+    built = affiliate_url(program.url_template, program.network_hosts, url)
+    if built is None:
+        return None
+    return {
+        "network": program.network,
+        "program_id": program.program_id,
+        "commission_stated": program.commission_stated,
+        "disclosure": program.disclosure,
+        "url": built,
+    }
+
+
+def _money(amount: MoneyPart | None) -> dict[str, str] | None:
+    return None if amount is None else {"amount": amount.amount, "currency": amount.currency}
+
+
+def project_shop(
+    shop: ShopRecord,
+    newest_offers: tuple[OfferRecord, ...] = (),
+    offers_total: int = 0,
+    redirects: tuple[RedirectRecord, ...] = (),
+) -> ShopDocument:
+    """The document of a public shop; offers are the newest first, redirects to or from another public shop."""
+    forms = shop_forms(shop.name, shop.aliases, shop.domain)
+    parts = domain_parts(shop.domain)
+    return ShopDocument(
+        id=shop.id,
+        refs=(shop.id, shop.domain),
+        rank=rank_key(shop.popularity, shop.id),
+        name=shop.name,
+        aliases=tuple(dict.fromkeys(alias for alias in shop.aliases if alias != shop.name)),
+        domain=shop.domain,
+        categories=tuple(category.slug for category in shop.categories),
+        primary=shop.categories[0].slug,
+        countries=shop.countries,
+        markets=markets_of(shop.countries, shop.domain),
+        popularity=shop.popularity,
+        offers=tuple(offer_view(offer) for offer in newest_offers),
+        offers_total=offers_total,
+        redirects=tuple(_redirect_view(redirect) for redirect in redirects),
+        registrable=parts.registrable,
+        main_label=parts.joined_label,
+        names=forms.names,
+        leading=forms.leading,
+        full=forms.full,
+        keys=forms.keys,
+        words=forms.words,
+        infixes=forms.infixes,
+        labels=forms.labels,
+        dotted=forms.dotted,
+        rests=forms.rests,
+    )
+
+
+def _redirect_view(redirect: RedirectRecord) -> dict[str, str | None]:
+    return {
+        "from_domain": redirect.from_domain,
+        "to_domain": redirect.to_domain,
+        "observed_at": optional_timestamp(redirect.observed_at),
+        "source": redirect.source,
+    }
+
+
+def project_category(category: CarriedCategory) -> CategoryDocument:
+    """The document of a category."""
+    # Most shops first, then slug (M11): the same key as M1's, with the count instead of the popularity.
+    rank = rank_key(float(category.count), category.slug)
+    forms = category_forms(category.slug, category.name, category.other_names)
+    return CategoryDocument(
+        id=category.slug,
+        rank=rank,
+        name=category.name,
+        count=category.count,
+        words=forms.words,
+        alone=forms.alone,
+        whole=forms.whole,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Projected:
+    """The documents of one index, by rank where that is cheap, and the ids of all of them in order."""
+
+    kind: str
+    count: int
+    documents: Callable[[], Iterator[Document]]
+    ids: Callable[[], Iterator[str]]
+
+
+class Projector:
+    """Makes documents from the records of one settled state."""
+
+    def __init__(self, state: State) -> None:
+        self._shops = state.shops
+        self._related = state.related_records
+
+    def all(self) -> tuple[Projected, ...]:
+        """All kinds, with the counts of now."""
+        shops, related = self._shops, self._related
+        slugs = [category.slug for category in shops.categories()]
+        coupons, offers = related.count("coupons"), related.count("offers")
+        return (
+            Projected("shops", shops.count(), self._all_shops, shops.public_ids),
+            Projected("categories", len(slugs), lambda: map(project_category, shops.categories()), lambda: iter(slugs)),
+            Projected(
+                "coupons", coupons, lambda: starmap(project_coupon, related.coupons()), lambda: related.keys("coupons")
+            ),
+            Projected(
+                "offers", offers, lambda: starmap(project_offer, related.offers()), lambda: related.keys("offers")
+            ),
+            Projected("facts", shops.count(), lambda: starmap(project_facts, related.facts()), shops.public_ids),
+        )
+
+    def document(self, kind: str, document_id: str) -> Document | None:
+        """One document by its id; None when the id has no public record."""
+        match kind:
+            case "shops":
+                return None if (shop := self._shops.public(document_id)) is None else self._shop(shop)
+            case "facts":
+                return None if (shop := self._shops.public(document_id)) is None else self._facts(shop)
+            case "categories":
+                category = self._shops.category(document_id)
+                return None if category is None else project_category(category)
+            case "coupons" | "offers":
+                return self._owned(kind, document_id)
+            case _:
+                raise ValueError(f"there are no documents of the kind {kind}")
+
+    def _all_shops(self) -> Iterator[ShopDocument]:
+        for shop, has_offers, has_redirects in self._shops.winners():
+            offers, total = self._related.newest_offers(shop.id, HEAD_OFFERS) if has_offers else ((), 0)
+            yield project_shop(shop, offers, total, self._related.redirects(shop.domain) if has_redirects else ())
+
+    def _shop(self, shop: ShopRecord) -> ShopDocument:
+        offers, total = self._related.newest_offers(shop.id, HEAD_OFFERS)
+        return project_shop(shop, offers, total, self._related.redirects(shop.domain))
+
+    def _facts(self, shop: ShopRecord) -> FactsDocument:
+        return project_facts(shop.id, shop.domain, self._related.shipping(shop.id), self._related.trust(shop.id))
+
+    def _owned(self, kind: str, key: str) -> CouponDocument | OfferDocument | None:
+        """The document of a coupon or an offer; None for one of a shop that is not public."""
+        row = self._related.row(kind, key)
+        if row is None or row.text is None or (shop := self._shops.public(str(row.owner))) is None:
+            return None
+        if kind == "coupons":
+            return project_coupon(CouponRecord.model_validate_json(row.text), shop)
+        return project_offer(OfferRecord.model_validate_json(row.text), shop, self._related.program(shop.id))

@@ -1,1 +1,0 @@
-"""Projection: public records become the documents of a generation."""
