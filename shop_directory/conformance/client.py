@@ -97,9 +97,8 @@ class Client:
     async def send(self, request: Request) -> Response:
         """The response; that of an earlier equal request where there is one.
 
-        Raises:
-            RuleBrokenError: no complete response came in time and within its bound of bytes.
-            NotAskedError: the run has used up its requests or its time, or the quota is used up for long.
+        It raises RuleBrokenError if no complete response came in time and within its bound of bytes, NotAskedError if
+        the run has used up its requests or its time, or the quota is used up for long.
         """
         if request not in self._responses:
             self._responses[request] = asyncio.create_task(self._send_within_quota(request))

@@ -96,6 +96,10 @@ class Response:
             Finding(self.request.shown, bounded(expected), self.shown if actual is None else bounded(actual))
         )
 
+    def broken_header(self, name: str, expected: str) -> RuleBrokenError:
+        """The error for a header that breaks the rule."""
+        return self.broken(expected, f"{name}: {self.header(name) or 'missing'}")
+
     def expect_status(self, status: int) -> None:
         """Raise RuleBrokenError unless the response has this status."""
         if self.status != status:

@@ -231,11 +231,7 @@ async def _report_issue(service: ServiceUnderTest) -> None:
 
 
 async def _all(service: ServiceUnderTest) -> Response:
-    """The list of all shops.
-
-    Raises:
-        NothingToSeeError: the list is longer than the service returns or than a run reads.
-    """
+    """The list of all shops, unless it is longer than the service returns or than a run reads (NothingToSeeError)."""
     try:
         response = await service.all_coupons()
     except TooLongError:

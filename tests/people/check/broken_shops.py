@@ -1,9 +1,13 @@
-"""Servers that are wrong about shops and categories."""
+"""Servers that are wrong about shops, references and categories, or show something of a shop under review."""
 
+import json
+from collections.abc import Callable
 from typing import Any, Final
 
-from tests.people.check.breaking import Answered, Breakage, Document, answering, hearing, rewriting
-from tests.people.check.changes import argument, drop, more, put, turn
+from starlette.types import ASGIApp
+
+from tests.people.check.breaking import Answered, Breakage, Changed, Document, answering, hearing, in_place, rewriting
+from tests.people.check.changes import argument, drop, header, more, put, turn
 from tests.people.check.stage import UNDER_REVIEW
 
 _FIND: Final = "/tool/find_shop"
@@ -21,6 +25,7 @@ _HIDDEN_SHOP: Final[dict[str, Any]] = {
     "offers": [],
     "offers_total": 0,
 }
+HIDDEN: Final = UNDER_REVIEW[0]
 
 
 def _shows_hidden(answered: Answered) -> None:
@@ -94,6 +99,48 @@ def _counts_all(document: Document) -> None:
     document["found"] = len(document["results"])
 
 
+def of_hidden(
+    path: str, change: Callable[[Answered], None], *, having: str = "", status: int | None = None
+) -> Callable[[ASGIApp], ASGIApp]:
+    """A server that changes its answers to requests that name a shop under review."""
+
+    def after(answered: Answered) -> None:
+        asked = answered.asked.body.decode("utf-8", "replace") + answered.asked.query.decode()
+        if answered.asked.path == path and HIDDEN in asked and having in asked and status in {None, answered.status}:
+            change(answered)
+
+    return lambda app: Changed(app, after=after)
+
+
+def _a_header(answered: Answered) -> None:
+    answered.headers.append((b"x-cache", b"hit"))
+
+
+def _other_words(answered: Answered) -> None:
+    answered.body = answered.body.replace(b"directory", b"public directory")
+
+
+def _a_byte(answered: Answered) -> None:
+    answered.body += b"\n"
+
+
+def _taken(answered: Answered) -> None:
+    answered.be(200, {"status": "wird gemeldet, Pruefung laeuft"})
+
+
+def _suggested(answered: Answered) -> None:
+    answer: Document = answered.document
+    answer["shops"].append({"id": "shop_x", "name": "X", "domain": HIDDEN, "category": "books", "score": 0.0})
+    answered.document = answer
+
+
+def _measured(answered: Answered) -> None:
+    document: Document = answered.document
+    content = json.loads(document["result"]["content"][0]["text"])
+    document["result"]["content"][0]["text"] = json.dumps(content)
+    answered.document = document
+
+
 BREAKAGES: Final = (
     Breakage("I6", "finds a shop under review", answering(_FIND, _shows_hidden), also=("V2",)),
     Breakage(
@@ -120,4 +167,31 @@ BREAKAGES: Final = (
     Breakage("A14", "leaves unknown shops out", rewriting(_GET_MANY, _without_unknown)),
     Breakage("A14", "counts unknown shops as found", rewriting(_GET_MANY, _counts_all)),
     Breakage("I55", "repeats what was asked", answering(_GET, _echoes, 404), also=("I6", "V2")),
+    Breakage("V2", "has a header for it", of_hidden("/tool/get_shop", _a_header)),
+    Breakage(
+        "V2",
+        "counts it otherwise",
+        of_hidden("/tool/get_shipping_policy", header(b"ratelimit-policy", b'"reads";q=1;w=60')),
+    ),
+    Breakage("V2", "has other words for it over MCP", of_hidden("/mcp", _other_words, having='"get_shop"')),
+    Breakage("V2", "has a byte more for it over MCP", of_hidden("/mcp", _a_byte, having='"list_coupons"')),
+    Breakage(
+        "V2",
+        "has a note for it over MCP",
+        of_hidden("/mcp", in_place(put("result._meta.seen", value=True)), having='"resolve_conflict"'),
+    ),
+    Breakage("V2", "spells its trust otherwise over MCP", of_hidden("/mcp", _measured, having='"get_trust"')),
+    Breakage(
+        "V2",
+        "repeats the URI of a resource",
+        of_hidden("/mcp", in_place(put("error.data", {"uri": f"shop://{HIDDEN}"})), having='"resources/read"'),
+    ),
+    Breakage("V2", "suggests it", of_hidden("/suggest", _suggested)),
+    Breakage(
+        "V2",
+        "asks whether it was meant",
+        of_hidden("/tool/find_shop", in_place(put("did_you_mean", [{"id": "shop_x", "name": "X", "domain": HIDDEN}]))),
+    ),
+    Breakage("A9", "takes reports on it", of_hidden("/tool/report_code", _taken)),
+    Breakage("A9", "has other words for reports on it", of_hidden("/mcp", _other_words, having='"report_issue"')),
 )
