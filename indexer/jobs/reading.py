@@ -83,13 +83,13 @@ def read_catalogue(
         CatalogueError: it cannot be read, or holds bad records that were not to be skipped.
     """
     source = reading.source
-    position = source.open_snapshot()
+    position = source.begin_reading()
     try:
         state.connection.execute("BEGIN")
         counted = {kind: _stage(source, kind, _putter(kind, state, tick), problems) for kind in source.kinds()}
         state.connection.execute("COMMIT")
     finally:
-        source.close_snapshot()
+        source.end_reading()
     if problems.count and not reading.skip_invalid:
         raise InvalidRecordsError(problems)
     with stage("Sorting the records") as advance:

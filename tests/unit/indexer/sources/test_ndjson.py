@@ -202,7 +202,7 @@ def test_the_changes_of_a_directory_are_in_a_file_that_may_appear_later(tmp_path
     source: Source = NdjsonCatalogue(tmp_path, lenient=True)
     changes = source.changes()
     assert changes is not None
-    assert (source.unit(), source.open_snapshot()) == ("bytes", None)
+    assert (source.unit(), source.begin_reading()) == ("bytes", None)
     assert changes.read(None, 9) == ChangeBatch((), (), None, more=False)
     line = {"op": "delete", "type": "shops", "key": "a", "version": 1, "unknown": 1}
     (tmp_path / "changes.ndjson").write_text(json.dumps(line) + "\n")
@@ -210,7 +210,7 @@ def test_the_changes_of_a_directory_are_in_a_file_that_may_appear_later(tmp_path
     assert changes.read(None, 9).changes == (deleted,)
     (refused,) = ChangeFile(tmp_path / "changes.ndjson").read(None, 9).refused
     assert refused.reasons == (f"unknown {UNKNOWN}",)
-    source.close_snapshot()
+    source.end_reading()
     assert [read.line for read in source.records("shops", ShopRecord, ProblemLog(), lambda _: None)] == [1]
 
 
