@@ -1,4 +1,4 @@
-"""Timestamps are exact to the microsecond and RFC 3339 in UTC on the wire (A4); what a coupon code may hold (A9, Q5)."""
+"""Timestamps: exact to the microsecond, RFC 3339 in UTC on the wire (A4). Coupon codes: what one may hold (A9, Q5)."""
 
 import json
 import re
