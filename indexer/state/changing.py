@@ -10,8 +10,8 @@ from typing import Final
 from indexer.records.shop import ShopRecord
 from indexer.sources.protocol import Change
 from indexer.state.precedence import Origin
-from indexer.state.related import RelatedRow
-from indexer.state.shops import ShopRow
+from indexer.state.related_rows import RelatedRow
+from indexer.state.shop_rows import ShopRow
 from indexer.state.state import ACCOUNTS, REMOVED_SHOPS, State
 
 _OWNED_KINDS: Final = ("coupons", "offers")

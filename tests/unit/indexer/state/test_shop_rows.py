@@ -10,7 +10,7 @@ import pytest
 from indexer.records.related import CategoryNamesRecord
 from indexer.records.shop import ShopRecord
 from indexer.state.precedence import DuplicateKeyError
-from indexer.state.shops import CarriedCategory, StateShops
+from indexer.state.shop_rows import CarriedCategory, StateShops
 from indexer.state.state import State
 from tests.support.catalogues import shop
 
