@@ -15,7 +15,7 @@ from indexer.records.shop import ShopRecord
 from indexer.sources.changes.file import ChangeFile
 from indexer.sources.lines import MANY_BLANK, MAX_LINE
 from indexer.sources.ndjson import NdjsonCatalogue, refuse_other_formats
-from indexer.sources.protocol import VERSION, Change, ChangeBatch, NumberedRecord, Order, Source
+from indexer.sources.protocol import VERSION, Change, ChangeBatch, Order, Source
 from tests.support.catalogues import shop
 
 ARRAY = json.dumps([shop("Lamp")])
@@ -205,28 +205,9 @@ def test_versions_and_times_are_not_mixed_in_one_file(tmp_path: Path) -> None:
     )
 
 
-def test_unknown_fields_are_problems_unless_lenient_at_every_depth(tmp_path: Path) -> None:
-    line = {**shop("A"), "colour": "red", "categories": [{"slug": "a", "name": "A", "parent": "b"}]}
-    content = json.dumps(line).encode()
-    path = tmp_path / "shops.ndjson"
-    assert _problems(content, path) == (
-        [],
-        [f"shops.ndjson:1: categories.0.parent {UNKNOWN}", f"shops.ndjson:1: colour {UNKNOWN}"],
-    )
-    assert _problems(content, path, lenient=True) == (["A"], [])
-
-
 def test_being_lenient_excuses_no_wrong_value(tmp_path: Path) -> None:
     reported = _problems(_line("A", popularity=-1, colour="red"), tmp_path / "shops.ndjson", lenient=True)
     assert reported == ([], ["shops.ndjson:1: popularity must be at least 0"])
-
-
-def test_records_with_several_problems_count_once(tmp_path: Path) -> None:
-    path, log = tmp_path / "shops.ndjson", ProblemLog()
-    path.write_bytes(_line("A", popularity=-1, source=5) + _line("B"))
-    (read,) = NdjsonCatalogue(path).records("shops", ShopRecord, log, lambda _: None)
-    assert isinstance(read, NumberedRecord)
-    assert (read.line, log.count, log.records) == (2, 2, 1)
 
 
 def test_a_file_that_cannot_be_read_is_reported_with_its_location(tmp_path: Path) -> None:

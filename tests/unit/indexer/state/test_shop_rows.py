@@ -54,12 +54,6 @@ def test_the_newest_version_wins_in_any_order_of_arrival(shops: StateShops, orde
     assert [(found.name, found.version) for found in _settled(shops)] == [("Name 3", 3)]
 
 
-def test_the_latest_time_wins_whatever_its_zone(shops: StateShops) -> None:
-    times = ("2031-05-06T09:00:00+02:00", "2031-05-06T07:30:00Z", "2031-05-06T09:15:00+02:00")
-    _put(shops, (_shop(f"Name {number}", id="s1", updated_at=time) for number, time in enumerate(times)))
-    assert [found.name for found in _settled(shops)] == ["Name 1"]
-
-
 @pytest.mark.rule("G3")
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_a_record_with_a_version_is_newer_than_one_with_a_time_alone(shops: StateShops, order: tuple[int, int]) -> None:
