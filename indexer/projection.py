@@ -34,7 +34,7 @@ from indexer.records.related import (
     TrustRecord,
 )
 from indexer.records.shop import ShopRecord
-from indexer.state.shops import CarriedCategory
+from indexer.state.shop_rows import CarriedCategory
 from indexer.state.state import State
 
 Document = ShopDocument | CategoryDocument | CouponDocument | OfferDocument | FactsDocument

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic.json_schema import models_json_schema
 
 from indexer.records.related import RECORDS
-from indexer.sources.changes.records import StatedChange
+from indexer.sources.changes.change_lines import StatedChange
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

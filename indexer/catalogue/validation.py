@@ -28,7 +28,7 @@ from indexer.records.related import (
 )
 from indexer.records.shop import Record
 from indexer.sinks.dead_letters import DeadLetters
-from indexer.sources.changes.records import change_faults
+from indexer.sources.changes.change_lines import change_faults
 from indexer.sources.ndjson import NdjsonCatalogue, numbered_lines
 from indexer.sources.protocol import AnyRecord, NumberedRecord
 from indexer.state.state import State

@@ -121,7 +121,7 @@ def init_command(
     Exit codes: 0 done, 1 the directory is not empty or can't be written, 2 wrong
     usage.
     """
-    from indexer.catalogue.writing import write_starter
+    from indexer.catalogue.new_catalogue import write_starter
 
     with exit_on_failure("Nothing was written"):
         files = write_starter(directory)
@@ -207,8 +207,8 @@ def from_csv_command(
 
 def _write_shops(shops: "CsvShops", file: Path, directory: Path, *, skip_invalid: bool) -> tuple[int, int, int]:
     """Write the shops; returns the number of shops, of those that are not public, and of bad rows."""
+    from indexer.catalogue.new_catalogue import new_shops_file
     from indexer.catalogue.validation import ReportedProblems
-    from indexer.catalogue.writing import new_shops_file
     from indexer.records.problems import CatalogueError, Problem
     from indexer.records.shop import is_public
 

@@ -94,13 +94,13 @@ def read_records(
 ) -> ReadRecords:
     """Read the records of a catalogue into an empty state; `tick` is called after each."""
     source = reading.source
-    position = source.open_snapshot()
+    position = source.begin_reading()
     try:
         state.connection.execute("BEGIN")
         counted = {kind: _stage(source, kind, _putter(kind, state, tick), problems) for kind in source.kinds()}
         state.connection.execute("COMMIT")
     finally:
-        source.close_snapshot()
+        source.end_reading()
     if problems.count and not reading.skip_invalid:
         raise InvalidRecordsError(problems)
     return ReadRecords(position, {kind: read for kind, (read, _) in counted.items()}, counted["shops"][1])

@@ -22,7 +22,7 @@ from indexer.projection import Projector
 from indexer.reconcile.findings import Fault, FaultCount, FaultReport
 from indexer.sinks.failures import SinkError, TypeaheadDamagedError
 from indexer.sinks.protocol import GenerationEditor, Sink
-from indexer.state.shops import COUNTED_CATEGORIES, DOMAIN_WINNERS
+from indexer.state.shop_rows import COUNTED_CATEGORIES, DOMAIN_WINNERS
 from indexer.state.state import REMOVED_SHOPS, State
 
 _SHOPS: Final = "SELECT id FROM winners WHERE id > :after ORDER BY id LIMIT :most"

@@ -20,8 +20,8 @@ from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.protocol import Source, changes_of
 from indexer.state.changing import write_related, write_shop
 from indexer.state.precedence import Origin, Presence, newer_sql
-from indexer.state.related import RelatedRow
-from indexer.state.shops import ShopRow
+from indexer.state.related_rows import RelatedRow
+from indexer.state.shop_rows import ShopRow
 from indexer.state.state import REREAD_PREFIX, State
 
 _BATCH: Final = 1_000

@@ -124,10 +124,10 @@ class NdjsonCatalogue:
                 raise CatalogueError(f"{path} cannot be read: {error.strerror}") from error
         return digest.hexdigest()
 
-    def open_snapshot(self) -> None:
-        """Do nothing: files have no snapshots, so all changes are read after them."""
+    def begin_reading(self) -> None:
+        """Do nothing: files have no transactions, so all changes are read after them."""
 
-    def close_snapshot(self) -> None:
+    def end_reading(self) -> None:
         """Do nothing."""
 
     def changes(self) -> ChangeFile | None:

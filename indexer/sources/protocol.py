@@ -173,7 +173,7 @@ class Source(Protocol):
     def fingerprint(self) -> str | None:
         """A digest of all that a build reads and of the options of reading; None if it can't be known."""
 
-    def open_snapshot(self) -> str | None:
+    def begin_reading(self) -> str | None:
         """Fix the state that the following calls of `records` read, if the source supports that.
 
         Returns:
@@ -185,8 +185,8 @@ class Source(Protocol):
     ) -> Iterable[NumberedRecord[Any]]:
         """Read the records of a type; invalid ones are added to `problems`."""
 
-    def close_snapshot(self) -> None:
-        """Release what `open_snapshot` holds."""
+    def end_reading(self) -> None:
+        """Release what `begin_reading` holds."""
 
     def changes(self) -> ChangeSource | None:
         """The source of this catalogue's changes; None if it has none."""

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from indexer.records.shop import ShopRecord
-from indexer.sources.protocol import Change, Order
-from indexer.state.precedence import Origin, Presence
-from indexer.state.related import RelatedRow
-from indexer.state.shops import ShopRow
+from indexer.sources.protocol import Change
+from indexer.state.precedence import Origin
+from indexer.state.related_rows import RelatedRow
+from indexer.state.shop_rows import ShopRow
 from indexer.state.state import ACCOUNTS, REMOVED_SHOPS, State
 
 _OWNED_KINDS: Final = ("coupons", "offers")
@@ -48,7 +48,7 @@ class _Changing:
             row = RelatedRow.tombstone(change.type, change.key, change.order)
         else:
             row = RelatedRow.of(change.type, change.record, change.order, Origin.CHANGE, 0)
-        if known is not None and _precedence(row, hides=False) <= _precedence(known, hides=False):
+        if known is not None and row.precedence <= known.precedence:
             return False
         self.replace_related(row, known)
         return True
@@ -59,7 +59,7 @@ class _Changing:
             row = ShopRow.of(change.record, change.order, Origin.CHANGE, 0)
         else:
             row = ShopRow.tombstone(change.key, change.order)
-        if known is not None and _precedence(row, hides=not row.shown) <= _precedence(known, hides=not known.shown):
+        if known is not None and row.precedence <= known.precedence:
             return False
         self.replace_shop(row, known)
         return True
@@ -145,18 +145,3 @@ class _Changing:
             )
             self._pending.add("categories", category.slug)
         self._db.execute("DELETE FROM category_names WHERE shops <= 0")
-
-
-def _precedence(row: ShopRow | RelatedRow, *, hides: bool) -> tuple[Order, int, str]:
-    """The precedence among the records of a key, the greatest of which wins.
-
-    Of different records with the same version, the one that hides more wins, then the one with the greater text, so
-    that the result does not depend on the order of arrival.
-    """
-    if row.presence is Presence.THERE:
-        return row.order, int(hides), row.text or ""
-    if row.presence is Presence.MISSING:
-        # A key's absence from a catalogue is weaker than a change of the same version: a build that reads the same
-        # catalogue and changes again must have the same result.
-        return row.order, -1, ""
-    return row.order, 2, ""

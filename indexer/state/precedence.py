@@ -31,6 +31,19 @@ class DuplicateKeyError(Exception):
         super().__init__(f"is already the key of line {first_line}, and no version says which of them is newer")
 
 
+def precedence(order: Order, presence: Presence, text: str | None, *, hides: bool = False) -> tuple[Order, int, str]:
+    """The precedence of a record of a key, the greatest of which wins.
+
+    Of different records with the same version, the one that hides more wins, then the one with the greater text, so
+    that the result does not depend on the order of arrival.
+    """
+    if presence is Presence.THERE:
+        return order, int(hides), text or ""
+    # A key's absence from a catalogue is weaker than a change of the same version: a build that reads the same
+    # catalogue and changes again must have the same result.
+    return order, -1 if presence is Presence.MISSING else 2, ""
+
+
 def is_newer(order: Order, kind: int, number: int, first_line: int) -> bool:
     """Whether a catalogue's record is newer than the stored row of its key, which has the other three values.
 

@@ -20,8 +20,8 @@ from urllib.parse import quote
 from index_mappings.generations import is_generation
 from indexer.disk_space import raise_if_full
 from indexer.records.problems import CatalogueError
-from indexer.state.related import StateRelatedRecords
-from indexer.state.shops import StateShops
+from indexer.state.related_rows import StateRelatedRecords
+from indexer.state.shop_rows import StateShops
 
 STATE_VERSION: Final = "1"
 

@@ -19,7 +19,7 @@ from typing import Annotated, BinaryIO, Final
 from pydantic import BaseModel, ConfigDict, Field
 
 from indexer.records.problems import CatalogueError
-from indexer.sources.changes.records import gather
+from indexer.sources.changes.change_lines import gather
 from indexer.sources.lines import MAX_LINE, LineCutter, warn_of_blank_lines
 from indexer.sources.protocol import ChangeBatch
 

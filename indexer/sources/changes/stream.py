@@ -10,7 +10,7 @@ import threading
 from typing import BinaryIO, Final
 
 from indexer.records.problems import CatalogueError
-from indexer.sources.changes.records import gather
+from indexer.sources.changes.change_lines import gather
 from indexer.sources.lines import LineCutter, warn_of_blank_lines
 from indexer.sources.protocol import ChangeBatch
 

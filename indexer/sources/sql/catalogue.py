@@ -28,7 +28,7 @@ from indexer.sources.protocol import (
     order_of,
     without_mixed_versions,
 )
-from indexer.sources.sql.database import begin_reading, driver_errors, end_reading, open_engine, reading
+from indexer.sources.sql.database import begin_transaction, driver_errors, end_transaction, open_engine, transaction
 from indexer.sources.sql.rows import RowRefusedError
 from indexer.sources.sql.tables import SqlTable, TableMapping, VersionColumn, read_tables
 
@@ -151,7 +151,7 @@ def _table_and_column(table: SqlTable, version: VersionColumn) -> str:
 
 
 def newest_position(connection: Connection, table: SqlTable, version: VersionColumn) -> TablePosition:
-    """The position from which no change after the connection's snapshot is missed."""
+    """The position from which no change after the connection's transaction began is missed."""
     newest = connection.scalar(table.newest(version))
     low = None if newest is None else version.floor(version.number(newest))
     return TablePosition(by=_table_and_column(table, version), low=low)
@@ -187,7 +187,7 @@ class SqlChanges:
             self._go_to(position)
         # If reading fails, rows that were read for this batch are lost and have to be read again.
         self._is_lost = True
-        with reading(self._engine) as connection, driver_errors(_UNREADABLE):
+        with transaction(self._engine) as connection, driver_errors(_UNREADABLE):
             found = self._next_rows(connection, limit)
         changes, refused = self._changes_of(found)
         if changes or refused:
@@ -248,8 +248,8 @@ class SqlChanges:
         return _Position(number=self._number, tables=tables).model_dump_json(exclude_none=True)
 
 
-def snapshot_position(connection: Connection, tables: Iterable[SqlTable]) -> str:
-    """The position from which changes have to be read so that none is missed after the connection's snapshot."""
+def position_of_transaction(connection: Connection, tables: Iterable[SqlTable]) -> str:
+    """The position from which changes have to be read so that none is missed after the transaction's begin."""
     positions = {
         table.kind: newest_position(connection, table, table.version) for table in tables if table.version is not None
     }
@@ -287,9 +287,9 @@ class SqlCatalogue:
     ) -> None:
         self._address = address
         self._engine = open_engine(address)
-        self._snapshot: Connection | None = None
+        self._transaction: Connection | None = None
         with (
-            reading(self._engine) as connection,
+            transaction(self._engine) as connection,
             driver_errors("the tables of the catalogue's database cannot be read"),
         ):
             self._tables = read_tables(connection, mapping, lenient=lenient)
@@ -314,19 +314,19 @@ class SqlCatalogue:
     def fingerprint(self) -> None:
         """None: only reading a whole database shows what it holds."""
 
-    def open_snapshot(self) -> str | None:
+    def begin_reading(self) -> str | None:
         """Begin the transaction in which all records are read."""
-        self.close_snapshot()
-        connection = begin_reading(self._engine)
+        self.end_reading()
+        connection = begin_transaction(self._engine)
         try:
             with driver_errors(self._unreadable("shops")):
-                # The first statement that reads a table fixes the snapshot.
+                # The first statement that reads a table fixes what the transaction sees.
                 connection.execute(self._tables["shops"].rows().limit(1)).close()
-                position = snapshot_position(connection, self._tables.values())
+                position = position_of_transaction(connection, self._tables.values())
         except BaseException:
-            end_reading(connection)
+            end_transaction(connection)
             raise
-        self._snapshot = connection
+        self._transaction = connection
         return position if self._is_followed() else None
 
     def records(
@@ -351,11 +351,11 @@ class SqlCatalogue:
             if isinstance(record, model):
                 yield NumberedRecord(record, number)
 
-    def close_snapshot(self) -> None:
+    def end_reading(self) -> None:
         """End the transaction and its connection."""
-        if self._snapshot is not None:
-            end_reading(self._snapshot)
-            self._snapshot = None
+        if self._transaction is not None:
+            end_transaction(self._transaction)
+            self._transaction = None
 
     def changes(self) -> SqlChanges | None:
         """The changes of the tables that have a version column; None if there is no such table."""
@@ -375,11 +375,11 @@ class SqlCatalogue:
 
     @contextmanager
     def _connection(self) -> Iterator[Connection]:
-        """The snapshot's connection; without a snapshot, a connection of its own."""
-        if self._snapshot is not None:
-            yield self._snapshot
+        """The connection of the transaction; outside of one, a connection of its own."""
+        if self._transaction is not None:
+            yield self._transaction
         else:
-            with reading(self._engine) as connection:
+            with transaction(self._engine) as connection:
                 yield connection
 
     def _unreadable(self, kind: str) -> str:

@@ -1,4 +1,4 @@
-"""Opens the operator's database for reading only, in transactions that see one snapshot (G3).
+"""Opens the operator's database for reading only, in transactions that see it as of their first statement (G3).
 
 No error repeats a driver's message, which may hold values of rows of shops that are not public (V1).
 """
@@ -18,7 +18,7 @@ CONNECT_BOUND_S: Final = 10
 BUSY_BOUND_S: Final = 30
 
 # The isolation level at which a transaction sees the database as of its first statement; SQLite has no other.
-_SNAPSHOT_LEVELS: Final = {
+_REPEATABLE_LEVELS: Final = {
     "postgresql": "REPEATABLE READ",
     "mysql": "REPEATABLE READ",
     "mariadb": "REPEATABLE READ",
@@ -74,7 +74,7 @@ def open_engine(address: str, *, pooled: bool = False) -> Engine:
     return engine
 
 
-def begin_reading(engine: Engine) -> Connection:
+def begin_transaction(engine: Engine) -> Connection:
     """A connection with an open transaction, which sees the database as of its first statement."""
     try:
         connection = engine.connect()
@@ -91,12 +91,12 @@ def begin_reading(engine: Engine) -> Connection:
                 connection.exec_driver_sql("SET LOCAL timezone = 'UTC'")
                 connection.exec_driver_sql("SET LOCAL datestyle = 'ISO, YMD'")
     except CatalogueError:
-        end_reading(connection)
+        end_transaction(connection)
         raise
     return connection
 
 
-def end_reading(connection: Connection) -> None:
+def end_transaction(connection: Connection) -> None:
     """End the transaction and close its connection, also after an error."""
     try:
         connection.rollback()
@@ -107,13 +107,13 @@ def end_reading(connection: Connection) -> None:
 
 
 @contextmanager
-def reading(engine: Engine) -> Iterator[Connection]:
-    """Yield a connection of `begin_reading` and close it afterwards."""
-    connection = begin_reading(engine)
+def transaction(engine: Engine) -> Iterator[Connection]:
+    """Yield a connection of `begin_transaction` and close it afterwards."""
+    connection = begin_transaction(engine)
     try:
         yield connection
     finally:
-        end_reading(connection)
+        end_transaction(connection)
 
 
 @contextmanager
@@ -148,7 +148,7 @@ def _connect_args(url: URL) -> dict[str, object]:
 
 def _transaction_options(url: URL) -> dict[str, object]:
     backend = url.get_backend_name()
-    level = {"isolation_level": _SNAPSHOT_LEVELS[backend]} if backend in _SNAPSHOT_LEVELS else {}
+    level = {"isolation_level": _REPEATABLE_LEVELS[backend]} if backend in _REPEATABLE_LEVELS else {}
     return {**level, **({"postgresql_readonly": True} if backend == "postgresql" else {})}
 
 

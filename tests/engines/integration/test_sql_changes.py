@@ -215,15 +215,17 @@ def test_a_batch_whose_position_does_not_come_back_is_delivered_again(
 
 
 @pytest.mark.rule("G3")
-def test_from_a_snapshot_s_position_no_change_is_missed(followed: Followed, follow: Callable[[], SqlChanges]) -> None:
+def test_from_the_position_of_a_reading_no_change_is_missed(
+    followed: Followed, follow: Callable[[], SqlChanges]
+) -> None:
     followed.put(*((number, 100 + number) for number in range(30)))
     source = followed.catalogue()
-    position = source.open_snapshot()
+    position = source.begin_reading()
     followed.change(4, 140)
     followed.put((31, 125))
-    in_snapshot = [record.model_dump()["id"] for record in _shops(source)]
-    source.close_snapshot()
-    assert in_snapshot == [f"s{number:05}" for number in range(30)]
+    read = [record.model_dump()["id"] for record in _shops(source)]
+    source.end_reading()
+    assert read == [f"s{number:05}" for number in range(30)]
     assert _drained(follow(), position)[0] == [19, 20, 21, 22, 23, 24, 25, 31, 26, 27, 28, 29, 4]
 
 

@@ -78,7 +78,7 @@ def test_the_same_catalogue_through_sql_and_ndjson_gives_the_same_records(databa
     load(database, SAMPLE)
     lines, rows = NdjsonCatalogue(SAMPLE), SqlCatalogue(database.url)
     assert rows.kinds() == lines.kinds() == tuple(RECORDS)
-    rows.open_snapshot()
+    rows.begin_reading()
     for kind in RECORDS:
         (from_lines, bad_lines), (from_rows, bad_rows) = _all(lines, kind), _all(rows, kind)
         by_key = sorted(from_lines, key=attrgetter(*RECORDS[kind].key_fields))
@@ -86,10 +86,10 @@ def test_the_same_catalogue_through_sql_and_ndjson_gives_the_same_records(databa
         assert from_rows == by_key
         assert len(from_rows) == rows.size(kind) > 0
         assert bad_rows == bad_lines == []
-    rows.close_snapshot()
+    rows.end_reading()
 
 
-def test_everything_is_read_as_of_the_time_of_the_snapshot(database: Database) -> None:
+def test_everything_is_read_as_of_the_begin_of_the_reading(database: Database) -> None:
     shops = database.table("shops", FIELDS)
     coupons = database.table(
         "coupons", {"id": Text(), "shop_id": Text(), "code": Text(), "verification_status": Text()}
@@ -98,7 +98,7 @@ def test_everything_is_read_as_of_the_time_of_the_snapshot(database: Database) -
     coupon = {"id": "c1", "shop_id": "s00001", "code": "TEN", "verification_status": "unverified"}
     database.run(insert(shops).values(rows), insert(coupons).values(coupon))
     source = SqlCatalogue(database.url)
-    source.open_snapshot()
+    source.begin_reading()
     reading = source.records("shops", RECORDS["shops"], ProblemLog(), lambda _: None)
     first = next(reading)
     database.run(
@@ -110,7 +110,7 @@ def test_everything_is_read_as_of_the_time_of_the_snapshot(database: Database) -
     names = [first.record.model_dump()["name"], *(one.record.model_dump()["name"] for one in reading)]
     assert names == [f"Shop {number}" for number in range(3 * ROWS_PER_PAGE)]
     assert (source.size("shops"), source.size("coupons"), len(_all(source, "coupons")[0])) == (1_500, 1, 1)
-    source.close_snapshot()
+    source.end_reading()
     assert (source.size("shops"), source.size("coupons"), len(_all(source, "shops")[0])) == (102, 0, 102)
 
 
@@ -118,7 +118,7 @@ def test_postgresql_keeps_the_rows_until_they_are_asked_for(postgres_database: D
     shops = postgres_database.table("shops", FIELDS)
     postgres_database.run(insert(shops).values([shop_row(number) for number in range(4 * ROWS_PER_PAGE)]))
     source = SqlCatalogue(postgres_database.url)
-    source.open_snapshot()
+    source.begin_reading()
     gone_through: list[int] = []
     reading = source.records("shops", RECORDS["shops"], ProblemLog(), gone_through.append)
     next(reading)
@@ -131,21 +131,21 @@ def test_postgresql_keeps_the_rows_until_they_are_asked_for(postgres_database: D
     assert len(cursors) == 1
     assert left >= 3 * ROWS_PER_PAGE
     reading.close()
-    source.close_snapshot()
+    source.end_reading()
 
 
 def test_a_lost_connection_is_reported_and_the_next_reading_succeeds(postgres_database: Database) -> None:
     shops = postgres_database.table("shops", FIELDS)
     postgres_database.run(insert(shops).values([shop_row(number) for number in range(3 * ROWS_PER_PAGE)]))
     source = SqlCatalogue(postgres_database.url)
-    source.open_snapshot()
+    source.begin_reading()
     reading = source.records("shops", RECORDS["shops"], ProblemLog(), lambda _: None)
     next(reading)
     postgres_database.run(CUT_OFF)
     with pytest.raises(CatalogueError) as lost:
         list(reading)
     assert str(lost.value) == "the table shops cannot be read: the server ended the connection (SQLSTATE 57P01)"
-    source.close_snapshot()
+    source.end_reading()
     assert len(_all(source, "shops")[0]) == 3 * ROWS_PER_PAGE
 
 
@@ -154,7 +154,7 @@ def test_an_error_of_the_database_is_reported_without_its_text(postgres_database
     source = SqlCatalogue(postgres_database.url)
     shops.drop(postgres_database.engine)
     with pytest.raises(CatalogueError) as gone:
-        source.open_snapshot()
+        source.begin_reading()
     assert str(gone.value) == "the table shops cannot be read: a table is gone (SQLSTATE 42P01)"
     url = make_url(postgres_database.url).set(database="nosuch", password="zqsecretzq")
     with pytest.raises(CatalogueError) as unknown:

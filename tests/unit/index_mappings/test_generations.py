@@ -1,4 +1,4 @@
-"""Generation names and the stamp: what is live is in one small document that is trusted whole or not at all."""
+"""Generation names, the stamp and the operations document, which are trusted whole or not at all."""
 
 import json
 from dataclasses import replace
@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import (
+    FollowerStatus,
+    Operations,
+    ResourceAccount,
     Stamp,
     alias_name,
     first_stamp,
@@ -20,12 +23,73 @@ from index_mappings.generations import (
     new_generation,
 )
 
+ACCOUNT = ResourceAccount("P", "a", "calls", 1.5, 10.0, "2031-05-06T00:00:00Z", "ok", "2031-05-05T12:00:00Z")
+BARE = ResourceAccount("P", "b", None, None, None, None, None, None)
+FOLLOWER = FollowerStatus("file", "line 3, byte 99", 0, "2031-05-06T07:08:09Z", "2031-05-06T07:08:09Z")
 NOW = datetime(2031, 5, 6, 7, 8, 9, 10, tzinfo=UTC)
 NAME = "20310506t070809000010-0a1b2c"
 STAMP = Stamp(SCHEMA_VERSION, NAME, 7, "2031-05-06T07:08:09Z", "pos-9", MappingProxyType({"shops": 2, "categories": 1}))
 # A stamp of an older schema version has no typeahead, and must be read to be distinguished from this one.
 REQUIRED = sorted({*STAMP.as_wire()} - {"typeahead"})
 timestamps = st.datetimes(datetime(2000, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
+
+
+@pytest.mark.parametrize(
+    "operations",
+    [
+        Operations((), None),
+        Operations((ACCOUNT, BARE), FOLLOWER),
+        Operations((), FollowerStatus("sql", None, None, None, "2031-05-06T07:08:09Z")),
+    ],
+)
+def test_an_operations_document_comes_back_from_json_as_it_was(operations: Operations) -> None:
+    assert Operations.from_wire(json.loads(json.dumps(operations.as_wire()))) == operations
+
+
+def test_fields_of_a_later_version_of_the_operations_document_are_ignored() -> None:
+    stored = Operations((ACCOUNT,), FOLLOWER).as_wire()
+    later = {
+        **stored,
+        "accounts": [{**stored["accounts"][0], "colour": "green"}],
+        "follower": {**stored["follower"], "host": "h"},
+        "more": 1,
+    }
+    assert Operations.from_wire(later) == Operations((ACCOUNT,), FOLLOWER)
+
+
+def test_a_whole_number_in_an_account_is_a_number() -> None:
+    stored = Operations((ACCOUNT,), None).as_wire()
+    stored["accounts"][0]["limit"] = 10
+    assert Operations.from_wire(stored) == Operations((ACCOUNT,), None)
+
+
+def _with(part: str, **changed: object) -> dict[str, Any]:
+    stored = Operations((ACCOUNT,), FOLLOWER).as_wire()
+    if part == "follower":
+        return {**stored, "follower": {**stored["follower"], **changed}}
+    return {**stored, "accounts": [{**stored["accounts"][0], **changed}]}
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        {},
+        [],
+        "operations",
+        {"accounts": [], "follower": "unknown"},
+        {"accounts": None, "follower": None},
+        {"accounts": [{"provider": "P"}], "follower": None},
+        _with("account", used="many"),
+        _with("account", limit=True),
+        _with("account", provider=None),
+        _with("follower", waiting=True),
+        _with("follower", waiting=1.5),
+        _with("follower", told_at=None),
+    ],
+)
+def test_what_is_no_operations_document_is_refused(stored: Any) -> None:  # noqa: ANN401 - whatever lies there
+    with pytest.raises(ValueError, match="not an operations document"):
+        Operations.from_wire(stored)
 
 
 @pytest.mark.rule("G1")

@@ -19,35 +19,22 @@ from index_mappings.text import (
     words_of,
 )
 
-APOSTROPHES = "'‘’ʼ′´`＇"
-
-
-@pytest.mark.rule("X1")
-@pytest.mark.parametrize("apostrophe", APOSTROPHES)
-def test_every_apostrophe_is_dropped_and_leaves_no_space(apostrophe: str) -> None:
-    assert fold(f"McDonald{apostrophe}s") == "mcdonalds"
-
-
-@pytest.mark.rule("X1")
-def test_an_apostrophe_that_only_a_compatibility_form_brings_is_dropped_too() -> None:
-    # The full-width grave accent becomes ` by NFKC, after the apostrophes are gone for the first time.
-    assert fold("Stewart\uff40s") == "stewarts"
-
-
-@pytest.mark.rule("X1")
-@pytest.mark.parametrize(
-    "mark",
-    [
-        "\u00ad", "\u200b", "\u200c", "\u200d", "\u200e", "\u2060", "\ufeff",  # format characters
-        "\u034f", "\u115f", "\u1160", "\u17b4", "\u180b", "\u180f", "\u2065", "\u3164", "\ufe00", "\ufe0f", "\uffa0",
-        "\ufff0", "\U000e0100", "\U000e0fff",
-    ],
+APOSTROPHES: Final = "'‘’ʼ′´`＇"
+INVISIBLE: Final = (
+    "\u00ad", "\u200b", "\u200c", "\u200d", "\u200e", "\u2060", "\ufeff",  # format characters
+    "\u034f", "\u115f", "\u1160", "\u17b4", "\u180b", "\u180f", "\u2065", "\u3164", "\ufe00", "\ufe0f", "\uffa0",
+    "\ufff0", "\U000e0100", "\U000e0fff",
 )  # fmt: skip
-def test_invisible_characters_are_dropped_and_leave_no_space(mark: str) -> None:
-    assert fold(f"Mar{mark}ks{mark}") == "marks"
 
 
 FOLDED: Final = {
+    "apostrophes go and leave no space, also those that only a compatibility form becomes": [
+        *((f"McDonald{apostrophe}s", "mcdonalds") for apostrophe in APOSTROPHES), ("Stewart\uff40s", "stewarts"),
+    ],
+    "invisible characters go and leave no space": [(f"Mar{mark}ks{mark}", "marks") for mark in INVISIBLE],
+    "text without letters is only trimmed": [
+        (" ??? ", "???"), ("’", "’"), ("\u200b!!!", "!!!"), ("❤\ufe0f", "❤"), ("?！", "?！"), ("´", "´"), ("Ɐ?", "ɐ"),
+    ],
     "compatibility forms become what they stand for": [
         ("ＡＢＣ", "abc"), ("ﬁne", "fine"), ("Ⅳ", "iv"), ("½", "1 2"), ("①", "1"), ("™", "tm"), ("ﾊﾟﾝ", "パン"),
     ],
@@ -83,7 +70,7 @@ FOLDED: Final = {
 }  # fmt: skip
 
 
-@pytest.mark.rule("X1")
+@pytest.mark.rule("X1", "X1.last_form")
 @pytest.mark.parametrize(
     ("text", "folded"),
     [pytest.param(*case, id=f"{rule}: {case[0]}") for rule, cases in FOLDED.items() for case in cases],
@@ -118,15 +105,6 @@ def test_a_syllable_on_its_way_to_the_next_begins_the_name() -> None:
 )
 def test_by_script_only_kana_and_hangul_are_what_they_were(text: str, folded: str) -> None:
     assert fold_by_script(text) == folded
-
-
-@pytest.mark.rule("X1.last_form")
-@pytest.mark.parametrize(
-    ("text", "folded"),
-    [(" ??? ", "???"), ("’", "’"), ("\u200b!!!", "!!!"), ("❤\ufe0f", "❤"), ("?！", "?！"), ("´", "´"), ("Ɐ?", "ɐ")],
-)
-def test_text_without_letters_is_only_trimmed(text: str, folded: str) -> None:
-    assert fold(text) == folded
 
 
 @pytest.mark.rule("X1.last_form")

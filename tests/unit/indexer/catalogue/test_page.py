@@ -11,10 +11,10 @@ from typer.testing import CliRunner, Result
 
 from index_mappings.countries import GROUPS
 from indexer.__main__ import index
-from indexer.catalogue.writing import STARTER
+from indexer.catalogue.new_catalogue import STARTER
 from indexer.records.related import RECORDS
 from indexer.records.shop import Record
-from indexer.sources.changes.records import StatedChange
+from indexer.sources.changes.change_lines import StatedChange
 from indexer.sources.ndjson import NdjsonCatalogue
 from tests.people.docs.pages import BY_PATH
 from tests.support.real.sources import REPOSITORY

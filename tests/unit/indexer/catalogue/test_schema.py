@@ -8,12 +8,12 @@ import pytest
 from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
+from indexer.catalogue.new_catalogue import STARTER
 from indexer.catalogue.schema import ABOUT, CHANGE, KINDS, catalogue_schema, record_schema
-from indexer.catalogue.writing import STARTER
 from indexer.commands.catalogue import catalogue
 from indexer.commands.parts import SAMPLE
 from indexer.records.related import RECORDS
-from indexer.sources.changes.records import change_faults
+from indexer.sources.changes.change_lines import change_faults
 from tests.support.real.sources import REPOSITORY
 
 PUBLISHED: Final = REPOSITORY / "docs" / "catalogue.schema.json"

@@ -9,8 +9,8 @@ from typing import Any, Final
 import pytest
 from typer.testing import CliRunner, Result
 
+from indexer.catalogue.new_catalogue import write_starter
 from indexer.catalogue.validation import validate
-from indexer.catalogue.writing import write_starter
 from indexer.commands.catalogue import catalogue
 from indexer.commands.parts import SAMPLE
 from tests.support.catalogues import (

@@ -12,8 +12,8 @@ import pytest
 
 from index_mappings.documents import TRUST_KINDS
 from index_mappings.values import ALLOWED_CODE
+from indexer.catalogue.new_catalogue import STARTER
 from indexer.catalogue.validation import validate
-from indexer.catalogue.writing import STARTER
 from indexer.records.problems import Problem
 from indexer.records.related import RECORDS
 

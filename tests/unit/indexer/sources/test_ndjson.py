@@ -1,4 +1,4 @@
-"""The catalogue on disk: what is read, what is passed over and reported, and what makes it unusable."""
+"""The catalogue on disk: what is read, what is skipped and reported, and what makes it unusable, with what to do."""
 
 import gzip
 import json
@@ -6,17 +6,67 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from indexer.__main__ import index
 from indexer.records.problems import CatalogueError, Problem, ProblemLog
 from indexer.records.related import RECORDS
 from indexer.records.shop import ShopRecord
 from indexer.sources.changes.file import ChangeFile
 from indexer.sources.lines import MANY_BLANK, MAX_LINE
-from indexer.sources.ndjson import NdjsonCatalogue
-from indexer.sources.protocol import VERSION, Change, ChangeBatch, NumberedRecord, Order, Source
+from indexer.sources.ndjson import NdjsonCatalogue, refuse_other_formats
+from indexer.sources.protocol import VERSION, Change, ChangeBatch, Order, Source
 from tests.support.catalogues import shop
 
+ARRAY = json.dumps([shop("Lamp")])
 UNKNOWN = "is not a known field (--lenient passes over unknown fields)"
+
+
+@pytest.mark.parametrize("text", ["name,url\nA,a.example\n", '\ufeff"Id";"Name"\n1;A\n', "Name\tX\nA\tB\n"])
+@pytest.mark.parametrize("name", ["shops.csv", "shops.ndjson", "list.txt"])
+def test_a_csv_leads_to_the_command_that_imports_it(tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    done = CliRunner().invoke(index, ["build", "--catalogue", str(path), "--data-dir", str(tmp_path / "index")])
+    advice = f"make a catalogue of it by shop-directory catalogue from-csv {path} DIRECTORY"
+    assert (done.exit_code, done.stderr) == (1, f"Nothing was published: {path} is a CSV: {advice}.\n")
+
+
+@pytest.mark.parametrize("text", [ARRAY, f" \n{ARRAY}", "[\n  {\n", json.dumps({"shops": []}, indent=2)])
+def test_one_json_document_is_to_be_written_as_one_object_per_line(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "shops.json"
+    path.write_text(text)
+    advice = f"write one object per line (NDJSON); for an array: jq -c '.[]' {path}"
+    with pytest.raises(CatalogueError) as refused:
+        NdjsonCatalogue(path)
+    assert str(refused.value) == f"{path} is one JSON document: {advice}"
+
+
+def test_a_directory_with_such_a_file_instead_of_shops_says_so(tmp_path: Path) -> None:
+    (tmp_path / "shops.csv").write_text("name,url\n")
+    with pytest.raises(CatalogueError, match=r"shops\.csv is a CSV: make a catalogue of it by"):
+        NdjsonCatalogue(tmp_path)
+    (tmp_path / "shops.csv").rename(tmp_path / "shops.ndjson.gz")
+    (tmp_path / "shops.ndjson.gz").write_bytes(gzip.compress(ARRAY.encode()))
+    with pytest.raises(CatalogueError, match=r"shops\.ndjson\.gz is one JSON document"):
+        NdjsonCatalogue(tmp_path)
+
+
+def test_a_csv_of_another_kind_is_not_led_to_the_import_of_shops(tmp_path: Path) -> None:
+    (tmp_path / "shops.ndjson").write_text(json.dumps(shop("Lamp")))
+    (tmp_path / "coupons.ndjson").write_text("code,shop_id\nA,1\n")
+    with pytest.raises(CatalogueError, match=r"coupons\.ndjson is a CSV: write one JSON object per line"):
+        NdjsonCatalogue(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\n", json.dumps(shop("Lamp")), '{"id": "broken, name', "[[[", "[]", "no json, at all", '"name"']
+)
+def test_what_may_be_ndjson_with_a_bad_line_is_left_to_its_reading(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "shops.ndjson"
+    path.write_text(text)
+    refuse_other_formats(path)
+    assert NdjsonCatalogue(tmp_path).kinds() == ("shops",)
 
 
 def _line(name: str, **fields: Any) -> bytes:  # noqa: ANN401 - JSON values
@@ -89,14 +139,6 @@ def test_a_directory_without_shops_and_no_directory_at_all_are_refused(tmp_path:
         NdjsonCatalogue(tmp_path / "gone")
 
 
-def test_a_byte_order_mark_and_blank_lines_are_no_problem_and_lines_are_numbered_as_in_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "shops.ndjson"
-    path.write_bytes(b"\xef\xbb\xbf" + _line("A") + b"\n  \r\n" + _line("B").rstrip(b"\n") + b"\r\n" + _line("C")[:-1])
-    assert _read(path)[:2] == ([(1, "A"), (4, "B"), (5, "C")], [])
-    path.write_bytes(b"\xef\xbb\xbf\n" + _line("A"))
-    assert _read(path)[:2] == ([(2, "A")], [])
-
-
 @pytest.mark.parametrize(("blank", "said"), [(MANY_BLANK, 0), (MANY_BLANK + 1, 1)])
 def test_a_million_blank_lines_are_skipped_and_more_are_reported(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, blank: int, said: int
@@ -163,28 +205,9 @@ def test_versions_and_times_are_not_mixed_in_one_file(tmp_path: Path) -> None:
     )
 
 
-def test_unknown_fields_are_problems_unless_lenient_at_every_depth(tmp_path: Path) -> None:
-    line = {**shop("A"), "colour": "red", "categories": [{"slug": "a", "name": "A", "parent": "b"}]}
-    content = json.dumps(line).encode()
-    path = tmp_path / "shops.ndjson"
-    assert _problems(content, path) == (
-        [],
-        [f"shops.ndjson:1: categories.0.parent {UNKNOWN}", f"shops.ndjson:1: colour {UNKNOWN}"],
-    )
-    assert _problems(content, path, lenient=True) == (["A"], [])
-
-
 def test_being_lenient_excuses_no_wrong_value(tmp_path: Path) -> None:
     reported = _problems(_line("A", popularity=-1, colour="red"), tmp_path / "shops.ndjson", lenient=True)
     assert reported == ([], ["shops.ndjson:1: popularity must be at least 0"])
-
-
-def test_records_with_several_problems_count_once(tmp_path: Path) -> None:
-    path, log = tmp_path / "shops.ndjson", ProblemLog()
-    path.write_bytes(_line("A", popularity=-1, source=5) + _line("B"))
-    (read,) = NdjsonCatalogue(path).records("shops", ShopRecord, log, lambda _: None)
-    assert isinstance(read, NumberedRecord)
-    assert (read.line, log.count, log.records) == (2, 2, 1)
 
 
 def test_a_file_that_cannot_be_read_is_reported_with_its_location(tmp_path: Path) -> None:
@@ -202,7 +225,7 @@ def test_the_changes_of_a_directory_are_in_a_file_that_may_appear_later(tmp_path
     source: Source = NdjsonCatalogue(tmp_path, lenient=True)
     changes = source.changes()
     assert changes is not None
-    assert (source.unit(), source.open_snapshot()) == ("bytes", None)
+    assert (source.unit(), source.begin_reading()) == ("bytes", None)
     assert changes.read(None, 9) == ChangeBatch((), (), None, more=False)
     line = {"op": "delete", "type": "shops", "key": "a", "version": 1, "unknown": 1}
     (tmp_path / "changes.ndjson").write_text(json.dumps(line) + "\n")
@@ -210,7 +233,7 @@ def test_the_changes_of_a_directory_are_in_a_file_that_may_appear_later(tmp_path
     assert changes.read(None, 9).changes == (deleted,)
     (refused,) = ChangeFile(tmp_path / "changes.ndjson").read(None, 9).refused
     assert refused.reasons == (f"unknown {UNKNOWN}",)
-    source.close_snapshot()
+    source.end_reading()
     assert [read.line for read in source.records("shops", ShopRecord, ProblemLog(), lambda _: None)] == [1]
 
 

@@ -96,14 +96,6 @@ def test_a_build_without_a_directory_of_states_makes_a_private_one_and_removes_i
 
 
 @pytest.mark.rule("G3")
-def test_a_sealed_state_is_opened_as_it_was(tmp_path: Path) -> None:
-    with State.open(_sealed(tmp_path / "a.sqlite")) as state:
-        row = state.shops.row("s1")
-        assert (state.position, state.shops.count(), state.pending.count()) == ("p-1", 0, 0)
-        assert (row is not None and row.shown, row is not None and row.line) == (False, 1)
-
-
-@pytest.mark.rule("G3")
 @pytest.mark.parametrize("name", ["with space", "50%25", "a#b", "a?mode=memory", "ü"])
 def test_a_state_lies_where_its_path_says_whatever_the_path_is_called(tmp_path: Path, name: str) -> None:
     path = _sealed(tmp_path / name / "a.sqlite")

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexer.records.problems import CatalogueError
+from indexer.sources.changes.change_lines import read_change
 from indexer.sources.changes.file import ChangeFile
-from indexer.sources.changes.records import read_change
 from indexer.sources.lines import BEGINNING, MAX_LINE
 from indexer.sources.protocol import Change, ChangeBatch, ChangeSource, RefusedChange
 from tests.support.catalogues import shop
@@ -87,13 +87,6 @@ def test_a_file_that_is_not_there_yet_is_empty_and_leaves_the_position(path: Pat
     changes, position, _ = _read(path)
     path.rename(path.with_name("changes.ndjson.1"))
     assert (changes, _read(path, position)) == ([("1", "a")], ([], position, False))
-
-
-def test_a_byte_order_mark_blank_lines_and_windows_line_ends_are_no_problem(path: Path) -> None:
-    path.write_bytes(b"\xef\xbb\xbf" + _delete("a") + b"\n  \r\n" + _delete("b")[:-1] + b"\r\n")
-    assert _read(path)[0] == [("1", "a"), ("4", "b")]
-    path.write_bytes(b"\xef\xbb\xbf\n" + _delete("a"))
-    assert _read(path)[0] == [("2", "a")]
 
 
 @pytest.mark.parametrize(
@@ -214,18 +207,6 @@ def test_a_position_of_another_source_means_the_beginning(path: Path, position: 
     whole = _read(path)
     beyond = json.dumps({**json.loads(whole[1] or ""), "offset": 10**30})
     assert _read(path, beyond if position == "OFFSET" else position) == whole
-
-
-def test_half_written_lines_of_a_producer_that_crashed_cost_one_line(path: Path) -> None:
-    torn = b'{"op": "up' + _delete("b")
-    nulls = b"\0" * 500 + _delete("d")
-    path.write_bytes(_delete("a") + torn + _delete("c") + nulls + _delete("e"))
-    batch = ChangeFile(path).read(None, 100)
-    assert _keys(batch) == [("1", "a"), ("3", "c"), ("5", "e")]
-    assert batch.refused == tuple(
-        RefusedChange(f"changes.ndjson:{line}", ("the line is not valid JSON",), text.decode()[:-1])
-        for line, text in ((2, torn), (4, nulls))
-    )
 
 
 def test_a_line_beyond_a_mebibyte_is_refused_before_its_end_and_its_rest_passed_over_as_it_comes(path: Path) -> None:

@@ -14,7 +14,7 @@ from indexer.records.problems import CatalogueError, ProblemLog
 from indexer.records.related import RECORDS
 from indexer.records.shop import Record
 from indexer.sources.sql.catalogue import SqlCatalogue
-from indexer.sources.sql.database import open_engine, reading
+from indexer.sources.sql.database import open_engine, transaction
 from indexer.sources.sql.tables import TableMapping
 from tests.support.catalogues import shop
 
@@ -70,8 +70,8 @@ def test_shops_alone_are_a_catalogue_and_null_is_absence(tmp_path: Path) -> None
         2,
         "rows",
     )
-    assert (source.open_snapshot(), source.changes()) == (None, None)
-    source.close_snapshot()
+    assert (source.begin_reading(), source.changes()) == (None, None)
+    source.end_reading()
     read, problems = _read(url)
     plain = {"name": "A", "categories": [{"slug": "a", "name": "A"}], "visibility": "public"}
     model = RECORDS["shops"]
@@ -226,7 +226,7 @@ def test_a_missing_sqlite_file_is_not_made_and_a_file_that_is_none_is_reported(t
 
 def test_the_catalogue_is_opened_for_reading_only(tmp_path: Path) -> None:
     engine = open_engine(_file(tmp_path, f"{SHOPS})", _shop_row("s1")))
-    with reading(engine) as connection:
+    with transaction(engine) as connection:
         with pytest.raises(OperationalError, match="readonly"):
             connection.exec_driver_sql("DELETE FROM shops")
         assert connection.exec_driver_sql("SELECT id FROM shops").all() == [("s1",)]

@@ -11,7 +11,7 @@ from indexer.records.related import RECORDS, CouponRecord, RedirectRecord
 from indexer.records.shop import ShopRecord
 from indexer.sources.protocol import VERSION, Order
 from indexer.state.precedence import DuplicateKeyError, Origin, Presence
-from indexer.state.related import RelatedRow, StateRelatedRecords
+from indexer.state.related_rows import RelatedRow, StateRelatedRecords
 from indexer.state.state import State
 from tests.support.catalogues import coupon, offer, program, redirect, shop
 

@@ -24,7 +24,7 @@ from indexer.records.related import (
 )
 from indexer.records.shop import Record, ShopRecord
 from indexer.sources.protocol import Order, order_of
-from indexer.state.precedence import Origin, Presence, is_newer
+from indexer.state.precedence import Origin, Presence, is_newer, precedence
 
 _OWNED: Final = "SELECT record FROM belongings WHERE type = ? AND owner = ? ORDER BY rank, key"
 _PUBLIC: Final = "FROM belongings JOIN winners ON winners.id = owner WHERE type = ?"
@@ -82,6 +82,11 @@ class RelatedRow:
     def tombstone(cls, kind: str, key: str, order: Order) -> "RelatedRow":
         """The row of a related record that a change deleted."""
         return cls(kind, key, order, Origin.CHANGE, 0, Presence.DELETED, None, None, None, None)
+
+    @property
+    def precedence(self) -> tuple[Order, int, str]:
+        """Its precedence among the records of its key."""
+        return precedence(self.order, self.presence, self.text)
 
 
 class StateRelatedRecords:

@@ -10,7 +10,7 @@ import pytest
 from indexer.records.related import CategoryNamesRecord
 from indexer.records.shop import ShopRecord
 from indexer.state.precedence import DuplicateKeyError
-from indexer.state.shops import CarriedCategory, StateShops
+from indexer.state.shop_rows import CarriedCategory, StateShops
 from indexer.state.state import State
 from tests.support.catalogues import shop
 
@@ -52,12 +52,6 @@ def test_the_newest_version_wins_in_any_order_of_arrival(shops: StateShops, orde
     new = _put(shops, (_shop(f"Name {version}", id="s1", version=version) for version in order))
     assert new == [True, False, False]
     assert [(found.name, found.version) for found in _settled(shops)] == [("Name 3", 3)]
-
-
-def test_the_latest_time_wins_whatever_its_zone(shops: StateShops) -> None:
-    times = ("2031-05-06T09:00:00+02:00", "2031-05-06T07:30:00Z", "2031-05-06T09:15:00+02:00")
-    _put(shops, (_shop(f"Name {number}", id="s1", updated_at=time) for number, time in enumerate(times)))
-    assert [found.name for found in _settled(shops)] == ["Name 1"]
 
 
 @pytest.mark.rule("G3")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexer.records.related import RECORDS
-from indexer.sources.changes.records import gather, read_change
+from indexer.sources.changes.change_lines import gather, read_change
 from indexer.sources.lines import BEGINNING, Line, LineCutter
 from indexer.sources.protocol import UPDATED_AT, VERSION, Change, Order, RefusedChange
 from tests.support.catalogues import coupon, offer, program, redirect, shipping, shop, trust

@@ -15,7 +15,7 @@ from index_mappings.tiers import rank_key
 from indexer.records.related import CategoryNamesRecord
 from indexer.records.shop import ShopRecord, is_public
 from indexer.sources.protocol import Order, order_of
-from indexer.state.precedence import DuplicateKeyError, Origin, Presence, is_newer
+from indexer.state.precedence import DuplicateKeyError, Origin, Presence, is_newer, precedence
 
 # Rank order is popularity descending, then id, which also decides between claims on a domain.
 # The rows are read in the order of the file and sorted: with an index they would be read in a random order.
@@ -96,6 +96,11 @@ class ShopRow:
     def tombstone(cls, shop_id: str, order: Order) -> "ShopRow":
         """The row of a shop that a change deleted."""
         return cls(shop_id, order, Origin.CHANGE, 0, Presence.DELETED, shown=False, rank=None, domain=None, text=None)
+
+    @property
+    def precedence(self) -> tuple[Order, int, str]:
+        """Its precedence among the records of its key."""
+        return precedence(self.order, self.presence, self.text, hides=not self.shown)
 
     @property
     def record(self) -> ShopRecord | None:

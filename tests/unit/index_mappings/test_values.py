@@ -1,7 +1,8 @@
-"""What a coupon code may hold, and when two codes are the same (A9, Q5)."""
+"""Timestamps: exact to the microsecond, RFC 3339 in UTC on the wire (A4). Coupon codes: what one may hold (A9, Q5)."""
 
 import json
 import re
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Final
 from unicodedata import normalize
 
@@ -9,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index_mappings.values import CODE_PATTERN, folded_code, normal_code
+from index_mappings.values import (
+    CODE_PATTERN,
+    FAR_AHEAD,
+    LONG_AGO,
+    folded_code,
+    microseconds,
+    normal_code,
+    optional_timestamp,
+    wire_timestamp,
+)
 
 PUNCTUATION: Final = "._+*%!#&$/@-"
 CODES: Final = ("A", "aZ09" + PUNCTUATION, "ÄRGER10", "скидка", "初回割引", "خصم٢٠", "छूट", "９９", "½", "a" * 64)
@@ -21,6 +31,10 @@ INVISIBLE: Final = (
     "\u034f", "\u115f", "\u1160", "\u17b4", "\u17b5", "\u180b", "\u180f", "\u3164", "\ufe0f", "\uffa0", "\U000e0100",
 )  # fmt: skip
 FORMAT: Final = ("\u00ad", "\u200b", "\u200d", "\u202e", "\u2060", "\ufeff", "\U000e0041")
+# Away from the ends of the calendar, so that every zone has a date for them.
+timestamps = st.integers(-62_000_000_000_000_000, 253_000_000_000_000_000).map(
+    lambda since: datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=since)
+)
 
 
 @pytest.mark.rule("A9")
@@ -61,3 +75,40 @@ def test_the_pattern_decides_for_every_ascii_character_and_control_as_the_rule_d
     characters = [chr(code) for code in range(0xA1)]
     by_rule = [char for char in characters if normal_code(char) is not None]
     assert [char for char in characters if re.search(CODE_PATTERN, char)] == by_rule
+
+
+@pytest.mark.rule("A4")
+@given(timestamps, timestamps)
+def test_timestamps_compare_like_their_numbers_and_no_number_is_beyond_an_open_end(
+    one: datetime, other: datetime
+) -> None:
+    assert (one < other) == (microseconds(one) < microseconds(other))
+    assert LONG_AGO < microseconds(one) < FAR_AHEAD
+
+
+@pytest.mark.rule("A4")
+@given(timestamps, st.integers(-1_439, 1_439))
+def test_a_timestamp_is_written_in_utc_whatever_its_zone_and_reads_back_exactly(
+    timestamp: datetime, minutes: int
+) -> None:
+    elsewhere = timestamp.astimezone(timezone(timedelta(minutes=minutes)))
+    written = wire_timestamp(elsewhere)
+    assert written.endswith("Z")
+    assert datetime.fromisoformat(written) == timestamp
+
+
+@pytest.mark.rule("A4")
+def test_a_fraction_is_written_only_where_there_is_one() -> None:
+    noon = datetime(2031, 5, 6, 12, tzinfo=UTC)
+    assert [optional_timestamp(timestamp) for timestamp in (noon, noon.replace(microsecond=50), None)] == [
+        "2031-05-06T12:00:00Z",
+        "2031-05-06T12:00:00.000050Z",
+        None,
+    ]
+
+
+def test_one_microsecond_is_one() -> None:
+    noon = datetime(2031, 5, 6, 12, tzinfo=UTC)
+    assert microseconds(noon + timedelta(microseconds=1)) - microseconds(noon) == 1
+    assert microseconds(datetime(1970, 1, 1, tzinfo=UTC)) == 0
+    assert microseconds(datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)) == -1

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from indexer.catalogue.writing import new_shops_file
+from indexer.catalogue.new_catalogue import new_shops_file
 from indexer.commands.catalogue import catalogue
 from indexer.records.problems import CatalogueError
 from indexer.records.related import RECORDS
