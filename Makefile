@@ -12,7 +12,7 @@ BENCH_ARGS ?=
 PYTEST_ARGS ?=
 # The tests that have a longer form than CI's.
 SOAKED := tests/rules/backends/test_engines_agree.py tests/rules/backends/test_coupon_balance.py \
-  tests/rules/transports/test_all_tools_three_transports.py tests/rules/transports/test_reports_survive_kills.py tests/rules/reports/test_kill.py \
+  tests/rules/transports/test_all_tools_three_transports.py tests/rules/reports/test_kill.py \
   tests/rules/judges/test_schemathesis.py tests/engines/following tests/processes/endurance/test_kills.py \
   tests/processes/endurance/test_swaps_under_load.py tests/processes/cluster tests/engines/integration/test_lease.py tests/processes/faults tests/processes/load \
   tests/engines/integrity tests/engines/slow_requests

@@ -1,1 +1,1 @@
-"""Metrics in the Prometheus format, the log, and traces."""
+"""Metrics in the Prometheus format, and the log."""

@@ -14,7 +14,6 @@ from service.auth.secrets import hash_of, new_token_text
 from service.auth.sqlite import SqliteTokenStore
 from service.redis.access import RedisAccess
 from tests.rules.auth.watched import StoreLocation
-from tests.rules.limits.relay import relay_to
 
 WIDGET = Token("a1", "Widget für Preise", "default", None)
 PARTNER = Token("b2", "partner", "gold", 1_900_000_000)
@@ -163,27 +162,6 @@ async def test_a_file_that_is_no_database_or_is_locked_is_a_store_away(tmp_path:
     other.close()
     assert await store.revoke("a1")
     await store.close()
-
-
-@pytest.mark.redis
-@pytest.mark.rule("Q1")
-async def test_a_redis_that_is_gone_or_silent_is_a_store_away_until_it_is_back(redis_url: str) -> None:
-    text = new_token_text()
-    async with relay_to(redis_url) as relay:
-        store = RedisTokenStore(RedisAccess(relay.url), "test-away", timeout=0.2)
-        await store.issue(WIDGET, hash_of(text))
-        relay.fall_silent()
-        with pytest.raises(TokensUnavailable):
-            await store.find(hash_of(text))
-        relay.speak()
-        assert await store.find(hash_of(text)) == WIDGET
-        await relay.cut()
-        with pytest.raises(TokensUnavailable):
-            await store.find(hash_of(text))
-        await relay.listen()
-        assert await store.find(hash_of(text)) == WIDGET
-        assert await store.revoke("a1")
-        await store.close()
 
 
 async def test_no_representation_and_no_failure_shows_a_hash(tmp_path: Path) -> None:

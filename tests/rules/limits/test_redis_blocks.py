@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from service.limits.blocks import SHARE, BlockGrant, BlockLimiter, BlockSource
+from service.limits.blocks import BlockGrant, BlockSource
 from service.limits.policy import Bucket, Quota
 from service.limits.protocol import Decision
 from service.limits.redis import RedisLimiter
@@ -65,19 +65,3 @@ def test_redis_hands_out_blocks_exactly_as_the_plain_arithmetic_does(
 
     clock = HandClock()
     assert asyncio.run(shared()) == asyncio.run(played(PlainLimiter(clock), clock, quota, steps))
-
-
-@pytest.mark.rule("Q2")
-async def test_processes_share_one_quota_but_for_what_each_holds(redis_url: str) -> None:
-    access, prefix = RedisAccess(redis_url), f"test-{secrets.token_hex(6)}"
-    quota = Quota(Bucket.SUGGEST, 400, 60)
-    processes = [BlockLimiter(RedisLimiter(access, prefix, timeout=5)) for _ in range(3)]
-
-    async def ask_often(process: BlockLimiter) -> int:
-        decisions = [process.take("k", quota) or await process.hit("k", quota) for _ in range(200)]
-        return sum(decision.allowed for decision in decisions)
-
-    allowed = sum(await asyncio.gather(*map(ask_often, processes)))
-    for process in processes:
-        await process.close()
-    assert quota.limit - 3 * (quota.limit // SHARE) <= allowed <= quota.limit

@@ -1,129 +1,143 @@
-"""Kill -9 under a stream of reports: what was acknowledged is there, once, and each with its re-check.
+"""Reports over HTTP while the service, and Redis where it stores them, are killed again and again (Q5).
 
-Three kills of each process; SHOP_DIRECTORY_KILLS=20 is the long form.
+What was acknowledged is there, once, and each with its re-check. Three kills of each; SHOP_DIRECTORY_KILLS=20 is the
+long form.
 """
 
 import os
-import random
-import subprocess
 import sys
+import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
+import httpx2
 import pytest
 
 from service.redis.access import RedisAccess
-from service.reports.opening import QueueSettings, open_queue
-from tests.rules.reports.stores import exported
+from service.reports.opening import QueueSettings
+from tests.support.callers import issue
+from tests.support.real.process import ServerProcess, free_ports
 from tests.support.real.redis import RedisServer
-from tests.support.real.sources import REPOSITORY
+from tests.support.reporting import stored_in
+from tests.support.worlds import embedded_world
 
-pytestmark = pytest.mark.slow
-
+LANES: Final = 4
 KILLS: Final = int(os.environ.get("SHOP_DIRECTORY_KILLS", "3"))
-LANES: Final = 6
-STREAM_BOUND_S: Final = 30.0
+START_BOUND_S: Final = 30.0
 
 
-class Appender:
-    """A child process that reports, started and killed as often as wanted, and the list of what was acknowledged."""
+class Reporting:
+    """Somebody who reports one code after another, each until it is acknowledged; the codes name the lane."""
 
-    def __init__(self, kind: str, target: str, acknowledgements: Path) -> None:
-        self._kind = kind
-        self._target = target
-        self._acknowledgements = acknowledgements
-        self._child: subprocess.Popen[bytes] | None = None
+    def __init__(self, base: str, token: str, lane: int) -> None:
+        self.acknowledged: list[str] = []
+        self.unexpected: list[int] = []
+        self._base = base
+        self._lane = lane
+        self._token = token
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._report)
 
-    def start(self) -> None:
-        """Go on with the first report of each lane that was not acknowledged: its outcome is unknown."""
-        starts = ",".join(str(1 + max(self.acknowledged(lane), default=-1)) for lane in range(LANES))
-        command = [sys.executable, "-m", "tests.rules.reports.appender", self._kind, self._target, starts]
-        with self._acknowledgements.open("ab") as acknowledgements:
-            self._child = subprocess.Popen(command, cwd=REPOSITORY, stdout=acknowledgements)
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
 
-    def kill(self) -> None:
-        if self._child is not None:
-            self._child.kill()
-            self._child.wait()
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
 
-    def lines(self) -> list[str]:
-        return (
-            self._acknowledgements.read_text(encoding="utf-8").splitlines() if self._acknowledgements.exists() else []
-        )
-
-    def acknowledged(self, lane: int) -> list[int]:
-        return [int(line.split()[1]) for line in self.lines() if line.split()[0] == str(lane)]
-
-    def stream_on(self, seconds: float) -> None:
-        """Wait until more was acknowledged, and then for some time more, so that a kill falls anywhere."""
-        before = len(self.lines())
-        end = time.monotonic() + STREAM_BOUND_S
-        while len(self.lines()) < before + LANES:
+    def stream_on(self, more: int) -> None:
+        """Wait until so many more are acknowledged."""
+        wanted, end = len(self.acknowledged) + more, time.monotonic() + START_BOUND_S
+        while len(self.acknowledged) < wanted:
             assert time.monotonic() < end, "nothing is acknowledged any more"
-            time.sleep(0.02)
-        time.sleep(seconds)
+            time.sleep(0.01)
+
+    def _report(self) -> None:
+        number = 0
+        with httpx2.Client(base_url=self._base, timeout=5.0, headers={"x-api-token": self._token}) as client:
+            while not self._ended.is_set():
+                code = f"C{self._lane}-{number}"
+                report = {"shop_domain": "shop_books", "code": code, "reason": "invalid"}
+                try:
+                    status = client.post("/tool/report_code", json=report).status_code
+                except httpx2.TransportError:
+                    time.sleep(0.02)
+                    continue
+                if status == 200:
+                    self.acknowledged.append(code)
+                    number += 1
+                elif status != 503:
+                    self.unexpected.append(status)
 
 
-async def _judged(appender: Appender, settings: QueueSettings) -> tuple[int, int, int, int]:
-    """How many acknowledged reports are lost, are doubled, were never sent, and lack a re-check."""
-    queue = open_queue(settings)
-    stored = Counter((one.source, one.shop_id) for one in await exported(queue))
-    queued = Counter((one.report.source, one.report.shop_id) for one in (await queue.waiting(1_000_000)).rechecks)
-    await queue.close()
-    acknowledgements = {lane: appender.acknowledged(lane) for lane in range(LANES)}
-    acknowledged = {(f"lane-{lane}", f"s{number}") for lane, numbers in acknowledgements.items() for number in numbers}
-    # Of each lane one report may be stored whose answer the kill cut off.
-    in_flight = {(f"lane-{lane}", f"s{max(numbers, default=-1) + 1}") for lane, numbers in acknowledgements.items()}
-    said_to_be_new = sum(line.startswith("doubled") for line in appender.lines())
-    return (
-        len(acknowledged - set(stored)),
-        sum(stored.values()) - len(stored) + said_to_be_new,
-        len(set(stored) - acknowledged - in_flight),
-        len(stored - queued) + len(queued - stored),
-    )
+@dataclass(frozen=True, slots=True)
+class World:
+    """A service as a process of its own, its base URL, where it stores reports, and what is killed with it."""
+
+    service: ServerProcess
+    base: str
+    reports: QueueSettings
+    redis: RedisServer | None
 
 
-@pytest.mark.redis
-@pytest.mark.rule("Q5")
-@pytest.mark.timeout(60 + 10 * KILLS)
-async def test_kills_of_redis_and_of_the_reporting_process_lose_and_double_nothing(
-    own_redis: RedisServer, tmp_path: Path
-) -> None:
-    chance = random.Random(5)  # noqa: S311 - when to kill is no secret
-    appender = Appender("redis", own_redis.url, tmp_path / "acknowledged")
+@pytest.fixture(params=["embedded", pytest.param("redis", marks=pytest.mark.redis)])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    (port,) = free_ports(1)
+    settings = {
+        "DATA_DIR": str(embedded_world(tmp_path / "world")),
+        "TOKEN_FILE": str(tmp_path / "tokens.sqlite"),
+        "QUOTA_CLASSES": '{"default": {"reads": 1, "suggest": 1, "reports": 1000000}}',
+        "REPORTS": request.param,
+        "REPORTS_FILE": str(tmp_path / "reports.sqlite"),
+    }
+    reports, redis = QueueSettings(path=tmp_path / "reports.sqlite", timeout=30.0), None
+    if request.param == "redis":
+        redis = request.getfixturevalue("own_redis")
+        settings["REDIS_URL"] = redis.url
+        reports = QueueSettings(kind="redis", redis=RedisAccess(redis.url), timeout=30.0)
+    command = ["/usr/bin/env", *(f"SHOP_DIRECTORY_{name}={value}" for name, value in settings.items())]
+    command += [sys.executable, "-m", "shop_directory", "serve", "--port", str(port)]
+    process = ServerProcess("the service", command, tmp_path / "service.log")
     with ExitStack() as exit_code:
-        exit_code.callback(appender.kill)
-        appender.start()
-        for _ in range(KILLS):
-            appender.stream_on(chance.uniform(0.05, 0.4))
-            own_redis.kill()
-            time.sleep(chance.uniform(0, 0.2))
-            own_redis.start()
-            appender.stream_on(chance.uniform(0.05, 0.4))
-            appender.kill()
-            appender.start()
-        appender.stream_on(0.1)
-    settings = QueueSettings(kind="redis", redis=RedisAccess(own_redis.url), timeout=30.0)
-    assert await _judged(appender, settings) == (0, 0, 0, 0)
-    assert len(appender.lines()) > LANES * KILLS
+        exit_code.callback(process.stop)
+        process.launch()
+        yield World(process, f"http://127.0.0.1:{port}", reports, redis)
 
 
-@pytest.mark.rule("Q5")
-@pytest.mark.timeout(60 + 10 * KILLS)
-async def test_kills_of_the_process_that_writes_the_file_lose_and_double_nothing(tmp_path: Path) -> None:
-    chance = random.Random(7)  # noqa: S311 - as above
-    path = tmp_path / "reports.sqlite"
-    appender = Appender("embedded", str(path), tmp_path / "acknowledged")
-    with ExitStack() as exit_code:
-        exit_code.callback(appender.kill)
+@pytest.mark.slow
+@pytest.mark.rule("Q5", "A9")
+@pytest.mark.timeout(120 + 20 * KILLS)
+def test_an_acknowledged_report_survives_kills_of_the_service_and_of_redis(world: World, tmp_path: Path) -> None:
+    token = issue(tmp_path / "tokens.sqlite")
+    with ExitStack() as streams:
+        lanes = [streams.enter_context(Reporting(world.base, token.text, lane)) for lane in range(LANES)]
         for _ in range(KILLS):
-            appender.start()
-            appender.stream_on(chance.uniform(0.05, 0.4))
-            appender.kill()
-        appender.start()
-        appender.stream_on(0.1)
-    assert await _judged(appender, QueueSettings(kind="embedded", path=path, timeout=30.0)) == (0, 0, 0, 0)
-    assert len(appender.lines()) > LANES * KILLS
+            stream_on(lanes)
+            world.service.kill()
+            world.service.launch()
+            stream_on(lanes)
+            if world.redis is not None:
+                world.redis.kill()
+                world.redis.start()
+        stream_on(lanes)
+    reports, waiting = stored_in(world.reports)
+    stored = Counter(report.code for report in reports)
+    acknowledged = {code for lane in lanes for code in lane.acknowledged}
+    assert [status for lane in lanes for status in lane.unexpected] == []
+    assert acknowledged - set(stored) == set(), "acknowledged and lost"
+    assert [code for code, times in stored.items() if times > 1] == [], "doubled"
+    # Of the last report of each lane the answer may have been cut off.
+    assert len(set(stored) - acknowledged) <= LANES
+    assert waiting == len(reports), "without its re-check"
+    assert len(acknowledged) >= 10 * LANES * KILLS
+
+
+def stream_on(lanes: list[Reporting]) -> None:
+    for lane in lanes:
+        lane.stream_on(5)

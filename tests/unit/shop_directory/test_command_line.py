@@ -94,31 +94,6 @@ def test_the_service_listens_on_this_machine_or_with_a_key_or_where_open_operati
     assert result.startswith("Shop Directory serves at http://")
 
 
-@pytest.mark.parametrize("command", ["serve", "mcp"])
-def test_a_wrong_option_is_named_as_it_was_typed(command_line: typer.Typer, command: str) -> None:
-    result = CliRunner().invoke(command_line, [command, "--engine", "elastic"])
-    assert (result.exit_code, result.output) == (2, "--engine is wrong: it must be embedded or opensearch.\n")
-
-
-def test_a_port_in_use_is_said_in_a_sentence_with_the_way_to_another_one(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        ended = subprocess.run(
-            [sys.executable, "-m", "service", "serve", "--port", str(port), "--data-dir", str(tmp_path)],
-            env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-    assert (ended.returncode, ended.stdout) == (3, "")
-    assert ended.stderr.splitlines()[-1] == (
-        f"Nothing is served at 127.0.0.1 port {port}: another program listens there. Choose another port by "
-        "--port; 0 takes a free one."
-    )
-
-
 def test_serve_says_where_it_listens_gives_hints_and_ends_on_a_signal(tmp_path: Path) -> None:
     index = embedded_world(tmp_path)
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
