@@ -73,7 +73,12 @@ WaitOption = Annotated[float, typer.Option("--wait", help="Seconds to wait while
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """What a command works on; the read side finds the same index at `index`."""
+    """What a command works on.
+
+    Attributes:
+        sink, states: the write side of the index.
+        index: where the read side finds the same index.
+    """
 
     sink: "Sink"
     states: "States"
