@@ -147,7 +147,13 @@ def build(
             stamp = first_stamp_of(job.state, job.generation, clock())
             return job.summary(stamp, counts, problems, counts.changes, started)
         try:
-            written = job.write_and_verify()
+            try:
+                written = job.write()
+                job.verify(written)
+            except IndexLostError:
+                job.restart()
+                written = job.write()
+                job.verify(written)
             with stage("Publishing"):
                 stamp, applied = job.catch_up()
                 job.publish(written, stamp)
@@ -198,25 +204,24 @@ class _Build:
     restarts: int = 0
     published: bool = False
 
-    def write_and_verify(self) -> Written:
-        """Write and verify the generation; if the engine loses an index, once more under another name."""
-        try:
-            return self._write()
-        except IndexLostError:
-            self.sink.drop(self.generation)
-            self.restarts += 1
-            self.generation = new_generation(self.clock())
-            self.state.move(self.states.path(self.generation))
-            return self._write()
-
-    def _write(self) -> Written:
+    def write(self) -> Written:
+        """Write and seal the generation."""
         writer = self.sink.begin(self.generation)
         stamp = first_stamp_of(self.state, self.generation, self.clock())
-        written = write_generation(writer, stamp, self.state, self.lease.check, self.live.tick)
+        return write_generation(writer, stamp, self.state, self.lease.check, self.live.tick)
+
+    def verify(self, written: Written) -> None:
+        """Verify what was written, and ask the acceptance queries."""
         written.verify(self.live.tick)
         if self.options.acceptance is not None:
             self.options.acceptance(written.stamp)
-        return written
+
+    def restart(self) -> None:
+        """Go on under another name, as the engine lost an index of this generation."""
+        self.sink.drop(self.generation)
+        self.restarts += 1
+        self.generation = new_generation(self.clock())
+        self.state.move(self.states.path(self.generation))
 
     def catch_up(self) -> tuple[Stamp, ChangeCounts]:
         """Bring the verified generation up to the last change; returns its stamp, and the counts of the changes."""

@@ -57,10 +57,8 @@ class FollowSummary:
 
     Attributes:
         generation: the last one that was followed; None when the job ended before the first micro-batch.
-        changes: their counts.
         failures: how often a micro-batch failed and was retried.
         status_failures: how often the status for operators could not be written.
-        seconds: the duration.
     """
 
     generation: str | None

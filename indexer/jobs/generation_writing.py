@@ -84,13 +84,7 @@ def batches(values: Iterable[T], size: int) -> Iterator[list[T]]:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A generation that was written and sealed, and is not published.
-
-    Attributes:
-        writer: of the generation.
-        stamp: the complete one.
-        samples: what reading it back must give.
-    """
+    """A generation that was written and sealed, and is not published; `samples` are what reading it back must give."""
 
     writer: GenerationWriter
     stamp: Stamp

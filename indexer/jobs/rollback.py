@@ -42,13 +42,9 @@ WHERE now.origin = {Origin.CHANGE:d} AND (was.key IS NULL OR {newer_sql("now", "
 
 @dataclass(frozen=True, slots=True)
 class RollbackSummary:
-    """What a rollback did.
+    """What a rollback did: the stamp that is live now, and the generation that it replaced.
 
-    Attributes:
-        stamp: of the generation that is live now.
-        replaced: the generation that was live before; it is the previous one now.
-        changes: counts of the changes applied to the generation before it was published.
-        carried_over: records taken over from the state of the replaced generation.
+    `changes` were applied before it was published; `carried_over` counts records of the replaced generation's state.
     """
 
     stamp: Stamp

@@ -111,14 +111,9 @@ def update(
 
 @dataclass(frozen=True, slots=True)
 class ChangeApplier:
-    """Applies changes to a generation, in micro-batches.
+    """Applies changes to a generation, in micro-batches; without `changes` only pending documents are written.
 
-    Attributes:
-        state: of the generation.
-        editor: of the same generation.
-        changes: their source; None when only pending documents are to be written.
-        letters: takes changes that can't be applied.
-        check: raises when the lease is lost.
+    `letters` takes changes that can't be applied; `check` raises when the lease is lost.
     """
 
     state: State

@@ -105,13 +105,7 @@ INSERT OR IGNORE INTO pending SELECT 'unseated', id FROM temp.differing_shops WH
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One document with a fault.
-
-    Attributes:
-        fault: its class.
-        kind, id: of the document.
-        shop_id: the shop of a document that is not public; else None.
-    """
+    """One document with a fault; `shop_id` is the shop of a document that is not public, else None."""
 
     fault: Fault
     kind: str
@@ -121,13 +115,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The comparison of one page.
-
-    Attributes:
-        findings: the documents with faults.
-        checked: the number of documents that were compared.
-        after: the id after which the next page starts; None after the last page of the kind.
-    """
+    """The comparison of one page; the next page starts after the id `after`, None after the last one of the kind."""
 
     findings: tuple[Finding, ...]
     checked: int
@@ -246,12 +234,8 @@ KINDS: Final = (*(kind for kind in DOCUMENTS if kind != "categories"), "categori
 class Comparison:
     """One generation and its state; nothing else may change them during a step.
 
-    Attributes:
-        state, editor: of the same generation.
-        repair: whether faults are repaired.
-        check: raises when the lease is lost.
-        clock: for the stamp.
-        is_checked: whether all files and the state's derived tables were checked already, and are correct.
+    `check` raises when the lease is lost. `is_checked` tells whether all files and the state's derived tables were
+    checked already, and are correct.
     """
 
     state: State

@@ -58,9 +58,7 @@ class VerifyOptions:
 class Verified:
     """The result of a verification.
 
-    Attributes:
-        generation: the live one; None where it is not known, as the stamp is of another one and was not repaired.
-        found: the faults, and how many of them were repaired.
+    `generation` is None where it is not known which is live, as the stamp is of another one and was not repaired.
     """
 
     generation: str | None

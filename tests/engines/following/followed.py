@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from threading import Event, Thread
+from typing import Any, Final
 
 from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import ResourceAccount, Stamp
 from indexer.jobs.build import BuildOptions, BuildSummary, build
 from indexer.jobs.defaults import MICRO_BATCH
+from indexer.jobs.following import Following, FollowOptions
 from indexer.jobs.update import ChangeApplier, ChangeCounts
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.protocol import GenerationEditor, Sink
@@ -19,6 +21,8 @@ from indexer.state.state import States
 from tests.engines.following.statements import Statement, by_type, newest
 from tests.support.catalogues import build_into, write_catalogue_directory
 from tests.support.memory_sink import MemorySink
+
+_BOUND_S: Final = 30.0
 
 Scanned = dict[str, dict[str, dict[str, Any]]]
 
@@ -76,6 +80,20 @@ class FollowedIndex:
             finally:
                 editor.close()
                 letters.close()
+
+    @contextmanager
+    def following(self, options: FollowOptions) -> Iterator[None]:
+        """The follow job in a thread, from beginning to end of the block, in which nothing of it may fail."""
+        changes, stop, failures = NdjsonCatalogue(self.catalogue).changes(), Event(), list[int]()
+        job = Following(self.sink, self.states, changes, options)
+        thread = Thread(target=lambda: failures.append(job.run(stop).failures))
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join(_BOUND_S)
+        assert failures == [0]
 
     def step(self, most: int = MICRO_BATCH) -> ChangeCounts:
         """One micro-batch by a follower that begins and ends with it."""

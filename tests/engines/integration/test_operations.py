@@ -1,9 +1,7 @@
 """The operations document on the real engines: the indexer writes it, the service reads it, nothing else minds it."""
 
 import asyncio
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,7 +20,7 @@ from index_mappings.generations import (
     index_name,
 )
 from index_mappings.integrity import to_stamp_json
-from indexer.jobs.following import Following, FollowOptions
+from indexer.jobs.following import FollowOptions
 from indexer.jobs.retention import prune
 from indexer.jobs.rollback import roll_back
 from indexer.reconcile.live import VerifyOptions, verify_live
@@ -135,28 +133,6 @@ async def test_accounts_that_a_killed_follower_took_are_reported_by_the_next_one
     assert (done.applied, done.updates, await _accounts(engine)) == (0, 1, (_account("a"), _account("b", 9.0)))
 
 
-@contextmanager
-def _following(followed: FollowedIndex, options: FollowOptions) -> Iterator[None]:
-    """Following in a thread, from beginning to end of the block."""
-    changes, stop, failed = NdjsonCatalogue(followed.catalogue).changes(), threading.Event(), []
-    following = Following(followed.sink, followed.states, changes, options)
-
-    def run() -> None:
-        try:
-            following.run(stop)
-        except Exception as error:  # noqa: BLE001 - is asserted on
-            failed.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join(BOUND_S)
-    assert (failed, thread.is_alive()) == ([], False)
-
-
 async def _until(engine: Engine, what: Callable[[FollowerStatus], bool]) -> FollowerStatus:
     async with asyncio.timeout(BOUND_S):
         while (status := await _follower(engine)) is None or not what(status):
@@ -169,7 +145,7 @@ async def test_a_follower_reports_its_status_while_it_is_idle_and_the_last_statu
 ) -> None:
     followed = _followed(engine, tmp_path, "a")
     assert await _follower(engine) is None
-    with _following(followed, FollowOptions(interval=0.05, status_interval=0.1)):
+    with followed.following(FollowOptions(interval=0.05, status_interval=0.1)):
         first = await _until(engine, lambda _: True)
         second = await _until(engine, lambda status: status.told_at > first.told_at)
         followed.append([_shop(2, "Book")])
@@ -226,7 +202,7 @@ async def test_a_rollback_reports_the_accounts_of_the_restored_generation_and_la
 @pytest.mark.rule("G2")
 async def test_verification_and_pruning_pass_over_the_document(engine: Engine, tmp_path: Path) -> None:
     followed = _followed(engine, tmp_path, "a")
-    with _following(followed, FollowOptions(interval=0.05)):
+    with followed.following(FollowOptions(interval=0.05)):
         await _until(engine, lambda _: True)
     before = await engine.backend.generations()
     verified = verify_live(

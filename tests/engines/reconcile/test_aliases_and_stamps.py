@@ -66,7 +66,8 @@ def test_a_stamp_of_another_generation_is_found_and_rewritten(tmp_path: Path) ->
     world = built(EmbeddedSink(tmp_path / "index"), tmp_path)
     before = world.sink.live()
     assert before is not None
-    other = replace(before, generation="20200101t000000000000-abcdef", sequence=4).counted({"shops": 99})
+    other = replace(before, generation="20200101t000000000000-abcdef", sequence=4, typeahead="0" * 64)
+    other = other.counted({"shops": 99})
     stamp_path(tmp_path / "index", before.generation).write_text(to_stamp_json(other))
 
     found = verify_live(world.sink, world.states)

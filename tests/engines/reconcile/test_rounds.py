@@ -2,14 +2,13 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from indexer.jobs.following import Following, FollowOptions
+from indexer.jobs.following import FollowOptions
 from indexer.reconcile.generation import derived_tables_match
 from indexer.reconcile.live import VerificationRounds
 from indexer.sinks.lease import holding
@@ -30,28 +29,6 @@ from tests.support.changes import delete, upsert
 from tests.support.memory_sink import MemorySink
 
 _PATIENCE_S: Final = 30.0
-
-
-@contextmanager
-def _followed(world: World) -> Iterator[None]:
-    """Follow the world's changes, in a thread, and apply all of them before the end."""
-    stop, ended = threading.Event(), list[int]()
-    source = world.source.changes()
-    assert source is not None
-
-    def follow() -> None:
-        following = Following(world.sink, world.states, source, FollowOptions(interval=0.02))
-        ended.append(following.run(stop).failures)
-
-    thread = threading.Thread(target=follow)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-        source.close()
-    assert ended == [0]
 
 
 def _until(condition: Callable[[], bool]) -> None:
@@ -75,7 +52,7 @@ def _changes(n: int) -> list[dict[str, Any]]:
 
 def test_nothing_is_invented_while_changes_are_followed(world: World) -> None:
     rounds = VerificationRounds(world.sink, world.states, rate=1_000, interval=0.0)
-    with _followed(world), rounds.running():
+    with world.following(FollowOptions(interval=0.02)), rounds.running():
         for n in range(20):
             before = world.live.sequence
             world.append(_changes(n))

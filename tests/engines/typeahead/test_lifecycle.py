@@ -173,18 +173,6 @@ def test_a_full_disk_fails_a_build(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert list(tmp_path.glob("generations/*/typeahead/*")) == []
 
 
-@pytest.mark.rule("G4")
-def test_a_stamp_that_is_another_generations_is_replaced_by_one_that_names_its_own_typeahead(world: _World) -> None:
-    root, first = world.directory.parents[2], world.stamp
-    world.change([named("s4", "Kestrel Four")])
-    former = (root / "generations" / first.generation / "stamp.json").read_bytes()
-    second = publish(world.sink, Documents(dict.fromkeys(("shops", "categories", "coupons", "offers", "facts"), ())))
-    (root / "generations" / second.generation / "stamp.json").write_bytes(former)
-    assert set(world.sink.alias_drift()) == {"stamp"}
-    world.sink.repair_stamp()
-    assert (_live(world.sink).generation, _live(world.sink).typeahead) == (second.generation, second.typeahead)
-
-
 def test_a_generation_is_dropped_with_its_typeahead(world: _World) -> None:
     world.sink.drop(world.stamp.generation)
     assert not world.directory.exists()
