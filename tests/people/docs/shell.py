@@ -149,6 +149,11 @@ class Shell:
         if failures:
             raise CommandFailedError("; ".join(failures))
 
+    @property
+    def said(self) -> str:
+        """What the newest command that goes on has said so far."""
+        return self._lasting[-1].said
+
     def variable(self, name: str) -> str:
         """What a variable is now."""
         return self.run(f'printf %s "${{{name}-}}"')
