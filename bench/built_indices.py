@@ -31,12 +31,14 @@ class BuildStats:
 
     Attributes:
         seconds: the whole job.
-        peak_mb: the peak memory of the indexer in megabytes, without the server of the engine.
+        own_mb: the peak of the indexer's anonymous memory in megabytes, without the server of the engine.
+        mapped_mb: the peak of the files that it mapped.
         index_mb: the size of all indices of the generation, in megabytes.
     """
 
     seconds: float
-    peak_mb: float
+    own_mb: float
+    mapped_mb: float
     index_mb: float
 
 
@@ -107,7 +109,8 @@ class Shops:
             state = {"state_dir": str(self.state(name))}
             command = ["shop_directory", "index", "build", "--catalogue", str(self.catalogue()), "--json"]
             done = run(command, environment_of({**settings, **state}))
-            return asdict(BuildStats(done.seconds, done.peak_mib * 1024**2 / _MEGABYTE, size()))
+            own, mapped = (mib * 1024**2 / _MEGABYTE for mib in (done.own_mib, done.mapped_mib))
+            return asdict(BuildStats(done.seconds, own, mapped, size()))
 
         return BuildStats(**_stored(self._folder / f"{name}.json", build))
 

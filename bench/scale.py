@@ -50,9 +50,9 @@ def figures(measured: dict[str, tuple[BuildStats, dict[str, Timed]]]) -> Table:
 
 
 def _builds(measured: dict[str, tuple[BuildStats, dict[str, Timed]]], count: int) -> Table:
-    table = Table("engine", "build s", "shops/s", "indexer's peak MB", "index MB")
+    table = Table("engine", "build s", "shops/s", "indexer, MB of its own", "mapped MB", "index MB")
     for engine, (built, _) in measured.items():
-        cells = (built.seconds, count / built.seconds, built.peak_mb, built.index_mb)
+        cells = (built.seconds, count / built.seconds, built.own_mb, built.mapped_mb, built.index_mb)
         table.add_row(engine, *(f"{cell:,.0f}" for cell in cells))
     return table
 

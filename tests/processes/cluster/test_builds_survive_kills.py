@@ -1,7 +1,7 @@
 """A node of three is killed at a chosen point of a build: the build finishes, and what it publishes is the source.
 
 A following job that is struck goes on as well, and what it took is there. The short form kills each node once, the
-elected manager first; SHOP_DIRECTORY_NODE_KILLS=all kills each of them at every point.
+elected manager first; SHOP_DIRECTORY_NODE_KILLS=all kills one at every point, each in its turn.
 """
 
 import logging
@@ -54,11 +54,9 @@ FOLLOWING: Final[dict[str, KillPoint]] = {
 _ALL: Final = os.environ.get("SHOP_DIRECTORY_NODE_KILLS") == "all"
 _NODES: Final = 3
 LOG: Final = logging.getLogger(__name__)
-# Each node is struck once, each time at another point; or each at every one.
-BUILDS: Final = [(node, point) for point in BUILDING for node in range(_NODES)] if _ALL else [
-    (node, point) for node, point in enumerate(list(BUILDING)[:_NODES])
-]  # fmt: skip
-STEPS: Final = [(node, point) for point in FOLLOWING for node in range(_NODES)] if _ALL else [(0, "showing")]
+# Each node in its turn, each time at another point.
+BUILDS: Final = [(at % _NODES, point) for at, point in enumerate(list(BUILDING)[: None if _ALL else _NODES])]
+STEPS: Final = [(at % _NODES, point) for at, point in enumerate(list(FOLLOWING)[: None if _ALL else 1])]
 _LIMIT_S: Final = 3_600 if _ALL else 600
 
 pytestmark = pytest.mark.slow

@@ -1,6 +1,6 @@
 """Three times the load that just fills the service: some are served as always, the others refused immediately.
 
-Five seconds of it; SHOP_DIRECTORY_OVERLOAD_SECONDS=30 is the long form.
+Five seconds of it; SHOP_DIRECTORY_OVERLOAD_SECONDS=20 is the long form.
 """
 
 import os

@@ -1,6 +1,6 @@
 """Redis hangs under callers with tokens, and workers that share its quotas are killed: what callers notice of it.
 
-Six seconds of it; SHOP_DIRECTORY_REDIS_AWAY_SECONDS=60 is the long form.
+Six seconds of it; SHOP_DIRECTORY_REDIS_AWAY_SECONDS=30 is the long form.
 """
 
 import os

@@ -1,6 +1,6 @@
 """Services are stopped and started again under load, behind callers that heed /ready: nothing is cut, nothing is lost.
 
-Two stops; SHOP_DIRECTORY_STOPS=20 is the long form.
+Two stops; SHOP_DIRECTORY_STOPS=10 is the long form.
 """
 
 import json
