@@ -29,5 +29,6 @@ def opensearch_node(folder: Path, heap: str, settings: Mapping[str, str] | None 
     if isinstance(found, Missing):
         raise EngineMissingError(f"no OpenSearch can be started: {found.reason}")
     (place,) = allocate_nodes(folder.resolve(), 1)
-    with OpenSearchNode(found.build(), place, heap=heap, settings={**_SETTINGS, **(settings or {})}) as node:
+    more = {**_SETTINGS, **(settings or {})}
+    with OpenSearchNode(found.build(), place, heap=heap, settings=more, quick_start=False) as node:
         yield node

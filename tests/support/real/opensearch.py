@@ -35,7 +35,7 @@ _JVM: Final = (
     "--enable-native-access=ALL-UNNAMED",
     "-Dlog4j2.level=INFO",  # Log4j without a configuration file logs errors only
 )
-# Half the processor time of a start, and slower later: for nodes that live for seconds.
+# Half the processor time of a start and of builds of a few shops, and slower over many: for all but what is measured.
 _QUICK_START: Final = ("-XX:TieredStopAtLevel=1",)
 
 
@@ -70,7 +70,7 @@ class OpenSearchNode(Server):
         cluster: Sequence[NodeAllocation] = (),
         heap: str = "512m",
         settings: Mapping[str, str] | None = None,
-        quick_start: bool = False,
+        quick_start: bool = True,
         archive: Path | None = None,
     ) -> None:
         """Stores what starts it; nothing runs yet.
@@ -159,7 +159,7 @@ def archive_classes(build: NodeBuild) -> None:
     with tempfile.TemporaryDirectory(prefix="classes.", dir=build.archive.parent) as scratch:
         fresh = Path(scratch) / build.archive.name
         (allocation,) = allocate_nodes(Path(scratch), 1)
-        with OpenSearchNode(build, allocation, quick_start=True, archive=fresh) as node, OpenSearch(node.url) as client:
+        with OpenSearchNode(build, allocation, archive=fresh) as node, OpenSearch(node.url) as client:
             _load_classes(client)
         if fresh.is_file():  # a JVM that writes none starts nodes too, in more time
             fresh.replace(build.archive)
@@ -186,8 +186,7 @@ class OpenSearchCluster(Startable):
         """Chooses folders below `folder`; nothing runs yet. `heap` is each node's."""
         allocations = allocate_nodes(folder, size)
         self.nodes = tuple(
-            OpenSearchNode(build, allocation, cluster=allocations, heap=heap, quick_start=True)
-            for allocation in allocations
+            OpenSearchNode(build, allocation, cluster=allocations, heap=heap) for allocation in allocations
         )
 
     @property
