@@ -93,11 +93,7 @@ class Shops:
 
     @contextmanager
     def opensearch(self, heap: str) -> Iterator[BuiltIndex]:
-        """The indices in a node that is stopped at the end; its data stay. `heap` is as `-Xmx` takes it.
-
-        Raises:
-            EngineMissingError: no node can be started here.
-        """
+        """The indices in a node that is stopped at the end; its data stay. `heap` is as `-Xmx` takes it."""
         with opensearch_node(self._folder / "opensearch", heap) as node:
             settings = {"engine": "opensearch", "opensearch_urls": node.url, "index_prefix": _PREFIX}
             built = self._built("opensearch", settings, lambda: _stored_mb(node.url))

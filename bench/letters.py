@@ -63,11 +63,7 @@ def plain_totals(shops: Iterable[Mapping[str, Any]], characters: Sequence[str] =
 
 
 def time_backend(backend: SearchBackend, totals: Mapping[str, int], rounds: int) -> Timed:
-    """Call a search backend, one call after the other, after a first round that is not timed.
-
-    Raises:
-        WrongTotalError: a total is not the expected one.
-    """
+    """Call a search backend, one call after the other, after a first round that is not timed."""
 
     async def calls() -> list[tuple[str, float]]:
         times: list[tuple[str, float]] = []
@@ -86,12 +82,7 @@ def time_backend(backend: SearchBackend, totals: Mapping[str, int], rounds: int)
 
 
 def time_service(port: int, totals: Mapping[str, int], rounds: int) -> Timed:
-    """Call the whole service over one keep-alive connection, after a first round that is not timed.
-
-    Raises:
-        WrongTotalError: a total is not the expected one.
-        RuntimeError: an answer was not 200.
-    """
+    """Call the whole service over one keep-alive connection, after a first round that is not timed."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     times: list[tuple[str, float]] = []
     for number in range(rounds + 1):

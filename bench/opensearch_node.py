@@ -21,9 +21,6 @@ def opensearch_node(folder: Path, heap: str, settings: Mapping[str, str] | None 
     """A running node, which is stopped when the context ends; its data stay in the folder.
 
     `heap` is as `-Xmx` takes it; the settings are added to the usual ones.
-
-    Raises:
-        EngineMissingError: no node can be started here.
     """
     found = find_local_nodes()
     if isinstance(found, Missing):

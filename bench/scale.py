@@ -25,9 +25,6 @@ def measure(built_index: BuiltIndex, totals: dict[str, int], rounds: int, scratc
     """Time the calls of one engine, by the way in which it is asked.
 
     `totals` are the expected ones, by character; each is asked for `rounds` times, each way.
-
-    Raises:
-        WrongTotalError: the engine counted otherwise.
     """
     files = {name: str(scratch / name) for name in ("token_file", "reports_file")}
     # Wider than a caller's bound, so that a slow answer is a figure and no failure.

@@ -53,9 +53,6 @@ def find_jdk(environment: Mapping[str, str] = os.environ, roots: Sequence[str] =
     """Returns the newest JDK of at least `MINIMUM_MAJOR`, from `JAVA_HOME`, `PATH` and the usual folders.
 
     The roots are glob patterns of folders that may be a JDK's home; `~` is the user's home.
-
-    Raises:
-        JdkMissingError: none is there; the message names the older ones.
     """
     homes = {home.resolve() for home in _possible_homes(environment, roots)}
     found = sorted(

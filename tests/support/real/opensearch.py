@@ -75,14 +75,10 @@ class OpenSearchNode(Server):
     ) -> None:
         """Stores what starts it; nothing runs yet.
 
-        Args:
-            build: the JDK and the class path.
-            allocation: its name, folder and ports.
-            cluster: those of all nodes of its cluster, its own too; a cluster of one when empty.
-            heap: the JVM's heap, as `-Xmx` takes it.
-            settings: OpenSearch settings that are added to the usual ones or replace them.
-            quick_start: whether the JVM compiles less, to be there sooner; not for what is measured.
-            archive: where the JVM writes the archive of its classes when it stops; without, it reads the build's.
+        `cluster` are the allocations of all nodes of its cluster, its own too; empty for a cluster of one. `heap` is as
+        `-Xmx` takes it; `settings` are added to the usual ones or replace them. With `quick_start` the JVM compiles
+        less, to be there sooner: not for what is measured. Into `archive` the JVM writes its classes when it stops;
+        without, it reads those of the build.
         """
         self.allocation = allocation
         self.url = f"http://{_LOOPBACK}:{allocation.http_port}"
@@ -102,11 +98,7 @@ class OpenSearchNode(Server):
         )
 
     def launch(self) -> None:
-        """Starts the process and returns without waiting.
-
-        Raises:
-            ProcessError: it runs already.
-        """
+        """Starts the process and returns without waiting."""
         (self.allocation.folder / "config").mkdir(parents=True, exist_ok=True)
         self.process.launch()
 
@@ -118,9 +110,6 @@ class OpenSearchNode(Server):
         """Waits until its cluster is green and has at least that many nodes.
 
         A lone node with an index that wants replicas is never green: give test indices `number_of_replicas: 0`.
-
-        Raises:
-            ProcessError: it died, or `bound_s` seconds passed.
         """
         self.process.wait_for(lambda: self._is_green(nodes), f"green with {nodes} node(s)", bound_s)
 
@@ -149,11 +138,7 @@ class OpenSearchNode(Server):
 
 
 def archive_classes(build: NodeBuild) -> None:
-    """Makes the build's archive of classes, by a node that is started and stopped; does nothing where there is one.
-
-    Raises:
-        ProcessError: the node did not start.
-    """
+    """Makes the build's archive of classes, by a node that is started and stopped; does nothing where there is one."""
     if build.archive.is_file():
         return
     with tempfile.TemporaryDirectory(prefix="classes.", dir=build.archive.parent) as scratch:
