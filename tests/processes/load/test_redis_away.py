@@ -65,6 +65,7 @@ def slowest_read_while_it_hangs(service: Service, redis: RedisServer, questions:
 def test_calls_with_tokens_go_on_while_redis_hangs_and_only_reports_are_refused(
     embedded: Location, tmp_path: Path, redis_program: str
 ) -> None:
+    """Takes a quarter of a minute: what is counted settles for four seconds before Redis hangs, and after."""
     folder = tmp_path / "redis"
     folder.mkdir()
     slowest: list[float] = []
