@@ -25,8 +25,7 @@ from indexer.sinks.opensearch.reading import OpenSearchReader
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.opensearch.writing import OpenSearchWriter
 from tests.engines.following.followed import FollowedIndex
-from tests.processes.cluster.conftest import some_shops
-from tests.processes.cluster.nodes import make_whole, manager, others
+from tests.processes.cluster.conftest import in_turn, make_whole, some_shops
 from tests.support.catalogues import shop
 from tests.support.changes import upsert
 from tests.support.real.opensearch import OpenSearchCluster, OpenSearchNode
@@ -109,12 +108,6 @@ class Directory(FollowedIndex):
         return {index["settings"]["index"]["number_of_replicas"] for index in found.values()}
 
 
-def in_turn(cluster: OpenSearchCluster) -> list[OpenSearchNode]:
-    """The nodes in the order in which they are struck: the elected manager first."""
-    first = manager(cluster)
-    return [first, *others(cluster, [first])]
-
-
 @pytest.fixture
 def directory(cluster: OpenSearchCluster, tmp_path: Path) -> Iterator[Directory]:
     """A catalogue of which nothing is built yet."""
@@ -129,6 +122,7 @@ def directory(cluster: OpenSearchCluster, tmp_path: Path) -> Iterator[Directory]
 @pytest.mark.timeout(_LIMIT_S)
 @pytest.mark.rule("G1", "G1.verified", "G1.replica", "G2")
 def test_a_build_finishes_although_a_node_is_killed(directory: Directory) -> None:
+    """Takes half a minute: after each of three kills a node starts and the cluster copies what it lacks."""
     wanted = directory.rebuilt()
     before = directory.build().stamp.generation
     turns = in_turn(directory.cluster)
@@ -143,7 +137,7 @@ def test_a_build_finishes_although_a_node_is_killed(directory: Directory) -> Non
         assert not node.process.running, point
         live = directory.live
         assert (live.generation, live.generation == before) == (summary.stamp.generation, False), point
-        (alive, _) = others(directory.cluster, [node])
+        (alive, _) = (other for other in directory.cluster.nodes if other is not node)
         assert directory.replicas(alive) == {"1"}, point
         assert directory.scan() == wanted, point
         before = live.generation
