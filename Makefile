@@ -10,12 +10,6 @@ BUILD_ARGS ?=
 SHOPS ?=
 BENCH_ARGS ?=
 PYTEST_ARGS ?=
-# The tests that have a longer form than CI's.
-SOAKED := tests/rules/backends/test_engines_agree.py tests/rules/backends/test_coupon_balance.py \
-  tests/rules/transports/test_all_tools_three_transports.py tests/rules/reports/test_kill.py \
-  tests/rules/judges/test_schemathesis.py tests/engines/following tests/processes/endurance/test_kills.py \
-  tests/processes/endurance/test_swaps_under_load.py tests/processes/cluster tests/engines/integration/test_lease.py tests/processes/faults tests/processes/load \
-  tests/engines/integrity tests/engines/slow_requests
 VENV := .venv
 BIN := $(VENV)/bin
 COMMIT = $(shell git rev-parse HEAD 2>/dev/null)
@@ -76,18 +70,8 @@ relevance: $(VENV)/.dev  ## the development queries through both engines: succes
 bench: $(VENV)/.dev $(VENV)/.compiled  ## the typeahead beside what else one could take (SHOPS="10000 100000 1000000", BENCH_ARGS=...)
 	@$(BIN)/python -m bench.typeahead --shops $(or $(SHOPS),100000) --json var/performance.json $(BENCH_ARGS)
 
-soak: $(VENV)/.dev $(VENV)/.compiled  ## what is too long for CI; hours. SOAK=(a file or folder of tests) does a part
-	@SHOP_DIRECTORY_AGREEMENT=100x20 SHOP_DIRECTORY_TRANSPORT_CALLS=5000 SHOP_DIRECTORY_KILLS=20 \
-	  SHOP_DIRECTORY_SCHEMATHESIS=20000 SHOP_DIRECTORY_CHANGES=10000 SHOP_DIRECTORY_INDEX_KILLS=50 \
-	  SHOP_DIRECTORY_SWAPS=20 SHOP_DIRECTORY_SWAP_ANSWERS=100000 SHOP_DIRECTORY_NODE_KILLS=all \
-	  SHOP_DIRECTORY_LEASE_TURNS=40 SHOP_DIRECTORY_FAULTS=all \
-	  SHOP_DIRECTORY_OVERLOAD_SECONDS=30 SHOP_DIRECTORY_STOPS=20 SHOP_DIRECTORY_SOAK_SECONDS=900 \
-	  SHOP_DIRECTORY_CONNECTIONS=10050 SHOP_DIRECTORY_FLIPS=1000 SHOP_DIRECTORY_TRUNCATIONS=200 \
-	  SHOP_DIRECTORY_REDIS_AWAY_SECONDS=60 SHOP_DIRECTORY_FUZZED_REQUESTS=100000 \
-	  $(BIN)/python -m pytest --require-real -p no:cacheprovider -o timeout=7200 $(or $(SOAK),$(SOAKED))
-	@$(if $(SOAK),,$(BIN)/python -m bench.timing)
-	@$(if $(SOAK),,$(BIN)/python -m bench.indexing --memory 100000 1000000)
-	@$(if $(SOAK),,$(BIN)/python -m bench.scale --shops 1000000)
+soak: $(VENV)/.dev $(VENV)/.compiled  ## what is too long for CI; an hour. SOAK=(a file or folder of tests) does a part
+	@$(BIN)/python -m tests.soak $(SOAK)
 
 golden: $(VENV)/.dev  ## the golden files anew, from the code: look at what changed
 	@SHOP_DIRECTORY_RENEW_GOLDEN=1 $(BIN)/python -m pytest --quiet tests/golden

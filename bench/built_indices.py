@@ -31,12 +31,14 @@ class BuildStats:
 
     Attributes:
         seconds: the whole job.
-        peak_mb: the peak memory of the indexer in megabytes, without the server of the engine.
+        own_mb: the peak of the indexer's anonymous memory in megabytes, without the server of the engine.
+        mapped_mb: the peak of the files that it mapped.
         index_mb: the size of all indices of the generation, in megabytes.
     """
 
     seconds: float
-    peak_mb: float
+    own_mb: float
+    mapped_mb: float
     index_mb: float
 
 
@@ -91,11 +93,7 @@ class Shops:
 
     @contextmanager
     def opensearch(self, heap: str) -> Iterator[BuiltIndex]:
-        """The indices in a node that is stopped at the end; its data stay. `heap` is as `-Xmx` takes it.
-
-        Raises:
-            EngineMissingError: no node can be started here.
-        """
+        """The indices in a node that is stopped at the end; its data stay. `heap` is as `-Xmx` takes it."""
         with opensearch_node(self._folder / "opensearch", heap) as node:
             settings = {"engine": "opensearch", "opensearch_urls": node.url, "index_prefix": _PREFIX}
             built = self._built("opensearch", settings, lambda: _stored_mb(node.url))
@@ -107,7 +105,8 @@ class Shops:
             state = {"state_dir": str(self.state(name))}
             command = ["shop_directory", "index", "build", "--catalogue", str(self.catalogue()), "--json"]
             done = run(command, environment_of({**settings, **state}))
-            return asdict(BuildStats(done.seconds, done.peak_mib * 1024**2 / _MEGABYTE, size()))
+            own, mapped = (mib * 1024**2 / _MEGABYTE for mib in (done.own_mib, done.mapped_mib))
+            return asdict(BuildStats(done.seconds, own, mapped, size()))
 
         return BuildStats(**_stored(self._folder / f"{name}.json", build))
 

@@ -39,11 +39,7 @@ class CommandResult:
 
 
 def run(arguments: Sequence[str], settings: Mapping[str, str] | None = None) -> CommandResult:
-    """Run a module of this project by what follows `python -m`, with more settings in the environment.
-
-    Raises:
-        RuntimeError: the command failed; the text has its standard error.
-    """
+    """Run a module of this project by what follows `python -m`, with more settings in the environment."""
     started = time.perf_counter()
     with TemporaryFile() as stderr, TemporaryFile() as stdout:
         child = subprocess.Popen(  # noqa: S603 - our own modules

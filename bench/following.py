@@ -132,11 +132,7 @@ def shown(port: int, name: str) -> bool:
 
 
 def wait_until_shown(port: int, name: str) -> None:
-    """Wait for a name.
-
-    Raises:
-        TimeoutError: it was not shown in time.
-    """
+    """Wait for a name."""
     until = time.monotonic() + _SHOWN_WITHIN_S
     while not shown(port, name):
         if time.monotonic() > until:
@@ -194,12 +190,7 @@ class Follower(Thread):
 def measure(
     built_index: BuiltIndex, state: Path, shops: list[dict[str, Any]], share: float, scratch: Path
 ) -> tuple[Table, str]:
-    """Follow the changes of all these shops twice: all waiting, then appended at a share of the rate reached.
-
-    Raises:
-        TimeoutError: a name was not shown in time.
-        RuntimeError: the follower failed.
-    """
+    """Follow the changes of all these shops twice: all waiting, then appended at a share of the rate reached."""
     table = Table("phase", "requests", "failed", "p50 ms", "p99 ms", "max ms")
     texts = [record["name"][:length].lower() for record in shops[:2000] for length in (2, 3, 5)]
     first = int(time.time())  # of the two passes, so that later runs have later versions
@@ -248,9 +239,6 @@ def append(  # noqa: PLR0917 - of one measurement
     Returns:
         For each sampled change its number, and the times at which it was written and shown (`time.monotonic`); the most
         memory of the follower, in MiB; its seconds of processor time.
-
-    Raises:
-        TimeoutError: a name was not shown in time.
     """
     shown_at: list[tuple[int, float, float]] = []
     sampled: list[tuple[int, float]] = []

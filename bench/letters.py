@@ -6,7 +6,6 @@ Every total is held against a plain count over the catalogue by the contract's o
 import asyncio
 import http.client
 import json
-import math
 import string
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,22 +27,11 @@ class WrongTotalError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
-    """Milliseconds of sequential calls, sorted."""
-
-    sorted_ms: tuple[float, ...]
-
-    def percentile(self, share: float) -> float:
-        """The smallest time that this share of the calls did not exceed."""
-        return self.sorted_ms[max(1, math.ceil(share * len(self.sorted_ms))) - 1]
-
-
-@dataclass(frozen=True, slots=True)
 class Timed:
-    """Times of the characters that shops are found by, and of those that find none (and ask for known words: M6)."""
+    """Milliseconds, ascending, of characters that find shops, and of those for which known words are searched (M6)."""
 
-    found: Times
-    empty: Times
+    found: tuple[float, ...]
+    empty: tuple[float, ...]
 
 
 def plain_totals(shops: Iterable[Mapping[str, Any]], characters: Sequence[str] = CHARACTERS) -> dict[str, int]:
@@ -63,11 +51,7 @@ def plain_totals(shops: Iterable[Mapping[str, Any]], characters: Sequence[str] =
 
 
 def time_backend(backend: SearchBackend, totals: Mapping[str, int], rounds: int) -> Timed:
-    """Call a search backend, one call after the other, after a first round that is not timed.
-
-    Raises:
-        WrongTotalError: a total is not the expected one.
-    """
+    """Call a search backend, one call after the other, after a first round that is not timed."""
 
     async def calls() -> list[tuple[str, float]]:
         times: list[tuple[str, float]] = []
@@ -86,12 +70,7 @@ def time_backend(backend: SearchBackend, totals: Mapping[str, int], rounds: int)
 
 
 def time_service(port: int, totals: Mapping[str, int], rounds: int) -> Timed:
-    """Call the whole service over one keep-alive connection, after a first round that is not timed.
-
-    Raises:
-        WrongTotalError: a total is not the expected one.
-        RuntimeError: an answer was not 200.
-    """
+    """Call the whole service over one keep-alive connection, after a first round that is not timed."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     times: list[tuple[str, float]] = []
     for number in range(rounds + 1):
@@ -127,7 +106,7 @@ def _check(character: str, total: int, expected: int) -> None:
 
 
 def _timed(times: Sequence[tuple[str, float]], totals: Mapping[str, int]) -> Timed:
-    def of(*, found: bool) -> Times:
-        return Times(tuple(sorted(spent * 1000 for character, spent in times if (totals[character] > 0) is found)))
+    def of(*, found: bool) -> tuple[float, ...]:
+        return tuple(sorted(spent * 1000 for character, spent in times if (totals[character] > 0) is found))
 
     return Timed(found=of(found=True), empty=of(found=False))

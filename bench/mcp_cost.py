@@ -90,11 +90,7 @@ class Connection:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def ask(self, request: bytes) -> bytes:
-        """Send a request and read the whole response.
-
-        Raises:
-            RuntimeError: the status is not 200, or the result is an error.
-        """
+        """Send a request and read the whole response."""
         self._socket.sendall(request)
         answer = self._socket.recv(_READ)
         while (end := answer.find(b"\r\n\r\n")) < 0:

@@ -21,13 +21,11 @@ def opensearch_node(folder: Path, heap: str, settings: Mapping[str, str] | None 
     """A running node, which is stopped when the context ends; its data stay in the folder.
 
     `heap` is as `-Xmx` takes it; the settings are added to the usual ones.
-
-    Raises:
-        EngineMissingError: no node can be started here.
     """
     found = find_local_nodes()
     if isinstance(found, Missing):
         raise EngineMissingError(f"no OpenSearch can be started: {found.reason}")
     (place,) = allocate_nodes(folder.resolve(), 1)
-    with OpenSearchNode(found.build(), place, heap=heap, settings={**_SETTINGS, **(settings or {})}) as node:
+    more = {**_SETTINGS, **(settings or {})}
+    with OpenSearchNode(found.build(), place, heap=heap, settings=more, quick_start=False) as node:
         yield node

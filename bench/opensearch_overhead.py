@@ -109,11 +109,7 @@ async def recorded(
 
 
 def measure(directory: Path, shops: int, count: int = 400, heap: str = "1g") -> Overhead:
-    """Measure on a node of our own with that many invented shops; they are built at the first call.
-
-    Raises:
-        EngineMissingError: no node can be started here.
-    """
+    """Measure on a node of our own with that many invented shops; they are built at the first call."""
     with Shops(directory, shops).opensearch(heap) as built_index:
         return _measure_at(built_index, typed(shops, count), count)
 

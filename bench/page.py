@@ -85,9 +85,6 @@ async def measured(browser: Browser, base: str, words: Sequence[str], loads: int
 
     The words are typed one after the other, key by key, with `pause_ms` milliseconds between the suggestions and the
     next key. `loads` is the number of cold loads for the paint times.
-
-    Raises:
-        RuntimeError: the page reported an error.
     """
     visitor = Visitor(browser)
     paints = [await _paint(visitor, base) for _ in range(loads)]

@@ -16,6 +16,7 @@ from rich.table import Table
 
 from bench.built_indices import BuildStats, BuiltIndex, Shops
 from bench.letters import Timed, WrongTotalError, time_backend, time_service
+from bench.typeahead.paced import percentile
 from service.parts import open_search
 from service.settings.service import Settings
 from tests.support.service_process import serving
@@ -25,9 +26,6 @@ def measure(built_index: BuiltIndex, totals: dict[str, int], rounds: int, scratc
     """Time the calls of one engine, by the way in which it is asked.
 
     `totals` are the expected ones, by character; each is asked for `rounds` times, each way.
-
-    Raises:
-        WrongTotalError: the engine counted otherwise.
     """
     files = {name: str(scratch / name) for name in ("token_file", "reports_file")}
     # Wider than a caller's bound, so that a slow answer is a figure and no failure.
@@ -43,16 +41,16 @@ def figures(measured: dict[str, tuple[BuildStats, dict[str, Timed]]]) -> Table:
     for engine, (_, ways) in measured.items():
         for way, timed in ways.items():
             for answers, times in (("with shops", timed.found), ("empty", timed.empty)):
-                if times.sorted_ms:
-                    cells = [f"{times.percentile(share):.1f}" for share in (0.5, 0.99, 1.0)]
-                    table.add_row(engine, way, answers, f"{len(times.sorted_ms):,}", *cells)
+                if times:
+                    cells = [f"{percentile(times, share):.1f}" for share in (0.5, 0.99, 1.0)]
+                    table.add_row(engine, way, answers, f"{len(times):,}", *cells)
     return table
 
 
 def _builds(measured: dict[str, tuple[BuildStats, dict[str, Timed]]], count: int) -> Table:
-    table = Table("engine", "build s", "shops/s", "indexer's peak MB", "index MB")
+    table = Table("engine", "build s", "shops/s", "indexer, MB of its own", "mapped MB", "index MB")
     for engine, (built, _) in measured.items():
-        cells = (built.seconds, count / built.seconds, built.peak_mb, built.index_mb)
+        cells = (built.seconds, count / built.seconds, built.own_mb, built.mapped_mb, built.index_mb)
         table.add_row(engine, *(f"{cell:,.0f}" for cell in cells))
     return table
 
@@ -92,7 +90,7 @@ def main() -> int:
         f"{engine}, {way}"
         for engine, (_, ways) in measured.items()
         for way, timed in ways.items()
-        if timed.found.percentile(0.99) > given.within
+        if percentile(timed.found, 0.99) > given.within
     ]
     if slow:
         console.print(f"Over {given.within:g} ms at the 99th percentile: {'; '.join(slow)}")

@@ -99,9 +99,6 @@ def chosen(only: Sequence[str], without: Sequence[str], heap: str) -> tuple[list
     """The systems that take part, and whether the bare server does.
 
     `only` names systems, empty for all; `without` names systems to leave out.
-
-    Raises:
-        SystemExit: a name is unknown, or no system is left.
     """
     every = [*ours(heap), *(peer() for peer in PEERS)]
     names = {BareAsgi.name, *(one.name for one in every)}

@@ -110,16 +110,8 @@ class Load:
     def warm_up(self, served: RunningServer, distinct: Targets, least_seconds: float, *, every: bool) -> None:
         """Send requests for a minimum time and until the server gets no faster, as just-in-time compilers need time.
 
-        OpenSearch on one core gets faster for more than a minute.
-
-        Args:
-            served: the server.
-            distinct: the distinct targets.
-            least_seconds: the minimum time; 0 to send only what `every` demands.
-            every: whether to send each target at least once.
-
-        Raises:
-            LoadError: the targets could not all be sent within the bound.
+        OpenSearch on one core gets faster for more than a minute. With 0 `least_seconds`, only what `every` demands is
+        sent: each distinct target at least once.
         """
         asked, spent, best = 0, 0.0, 0.0
         bound = max(_WARM_UP_BOUND_S, least_seconds)
@@ -157,9 +149,6 @@ class Load:
         """One caller that sends a request when it has the response.
 
         wrk is not used, as it corrects times for coordinated omission, which one caller does not have.
-
-        Raises:
-            LoadError: a response was no success.
         """
         return self._paced(served, targets, start)
 
@@ -167,9 +156,6 @@ class Load:
         """Requests at a fixed rate a second, independent of the responses, from a target on.
 
         Arrivals are `even`, or `poisson` as of independent callers.
-
-        Raises:
-            LoadError: a response was no success.
         """
         return self._paced(served, targets, start, rate=rate, connections=self.connections, arrivals=arrivals)
 
@@ -203,11 +189,7 @@ def missing_tools() -> str | None:
 
 
 def read_wrk(printed: str) -> WrkCounts:
-    """Parse the output of the wrk script.
-
-    Raises:
-        LoadError: the line is missing, or a response was missing or no success.
-    """
+    """Parse the output of the wrk script."""
     line = next((line for line in printed.splitlines() if line.startswith(_MARK)), None)
     if line is None:
         raise LoadError(f"wrk counted nothing: {printed[-2000:]}")
@@ -223,11 +205,7 @@ def read_wrk(printed: str) -> WrkCounts:
 
 
 def checked(counted: WrkCounts, expected: float) -> WrkCounts:
-    """The counts of wrk, if the responses had about the expected mean size in bytes.
-
-    Raises:
-        LoadError: the size was another one.
-    """
+    """The counts of wrk, if the responses had about the expected mean size in bytes."""
     if abs(counted.bytes_each / expected - 1) > _SIZE_SLACK:
         raise LoadError(f"answers of {counted.bytes_each:.0f} bytes on average, where the probe had {expected:.0f}")
     return counted

@@ -9,11 +9,7 @@ from bench.typeahead.system import RunningServer, descendants
 
 
 def raise_priority() -> None:
-    """Run this process before all others on its core.
-
-    Raises:
-        PermissionError: the process has no permission.
-    """
+    """Run this process before all others on its core."""
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(os.sched_get_priority_min(os.SCHED_FIFO)))
 
 
@@ -32,10 +28,6 @@ def prioritised(served: RunningServer, every: Sequence[RunningServer]) -> Iterat
     """Give all threads of the other servers the idle priority, if the process has the permission.
 
     They are not stopped: engines have failed when they were continued after a stop.
-
-    Args:
-        served: the server that is measured.
-        every: all running servers, including it.
     """
     if not may_raise_priority():
         yield

@@ -48,11 +48,7 @@ def page(report: Report) -> str:
 
 
 def put(document: str, between: str) -> str:
-    """A document with other text between its markers.
-
-    Raises:
-        ValueError: the markers are not there, once each and in order.
-    """
+    """A document with other text between its markers."""
     before, began, rest = document.partition(BEGIN)
     _, ended, after = rest.partition(END)
     if not began or not ended or BEGIN in rest or END in after:

@@ -56,11 +56,7 @@ class Procedure:
 
 
 def two_cores() -> tuple[int, int]:
-    """The core of the servers and that of the load.
-
-    Raises:
-        LoadError: there is only one; the server would share it with the load.
-    """
+    """The core of the servers and that of the load."""
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
         raise LoadError("two processor cores are needed: one for the server, one for the load")
@@ -102,11 +98,7 @@ class Caller:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_PATIENCE_S)
 
     def ask(self, target: str) -> tuple[bytes, int]:
-        """The body of an answer, and the size of it with its head.
-
-        Raises:
-            LoadError: it was no success.
-        """
+        """The body of an answer, and the size of it with its head."""
         self._connection.request("GET", target)
         answer = self._connection.getresponse()
         body = answer.read()
@@ -126,11 +118,7 @@ class Caller:
 
 
 def probe(system: System, port: int, targets: Sequence[str]) -> Sizes:
-    """Ask for some of the targets, taken evenly, and read the answers.
-
-    Raises:
-        LoadError: an answer was no success, or could not be read as shops.
-    """
+    """Ask for some of the targets, taken evenly, and read the answers."""
     whole: list[int] = []
     bodies: list[int] = []
     with closing(Caller(port)) as caller:

@@ -81,11 +81,9 @@ class System(ABC):
 
     @abstractmethod
     def build(self, corpus: Path, folder: Path) -> BuildStats:
-        """Build the index.
+        """Build the index of the public lines of `shops` in an NDJSON file, in a folder of its own, which is empty.
 
-        Args:
-            corpus: lines of `shops` as NDJSON; only those with the visibility public may be found.
-            folder: its own empty folder; reused by later runs, which call `serving` only.
+        Later runs call `serving` on the same folder only.
         """
 
     @abstractmethod

@@ -25,18 +25,12 @@ class MemoryLock:
         self._holder: LeaseHolder | None = None
 
     def acquire(self, owner: object, job: str) -> None:
-        """Acquire it for an owner.
-
-        Raises:
-            LeaseHeldError: it is held, perhaps by the same owner.
-        """
         with self._guard:
             if self.owner is not None:
                 raise LeaseHeldError(f"another job has the lease: {self._holder}")
             self.owner, self._holder = owner, LeaseHolder.here(job)
 
     def release(self, owner: object) -> None:
-        """Release it; does nothing if the owner does not hold it."""
         with self._guard:
             if self.owner is owner:
                 self.owner = self._holder = None
@@ -49,16 +43,13 @@ class MemoryLease:
         self._lock = lock
 
     def acquire(self, job: str, wait: float) -> None:
-        """Acquire the lock, with attempts for `wait` seconds."""
         acquire_until(lambda: self._lock.acquire(self, job), wait, _PAUSE_S)
 
     def check(self) -> None:
-        """Verify that this handle holds the lock."""
         if self._lock.owner is not self:
             raise LeaseLostError("the lease is not held")
 
     def release(self) -> None:
-        """Release the lock."""
         self._lock.release(self)
 
 
@@ -75,21 +66,17 @@ class MemorySink:
         self._lock = MemoryLock()
 
     def live(self) -> Stamp | None:
-        """The published stamp."""
         return self.stamp
 
     def generations(self) -> tuple[Generation, ...]:
-        """The live one: an older one is removed when it is replaced."""
         return () if self.stamp is None else (Generation(self.stamp.generation, Role.LIVE, self.stamp, None),)
 
     def begin(self, generation: str) -> "MemoryWriter":
-        """Start a generation."""
         writer = MemoryWriter(self, generation)
         self._unpublished[generation] = writer
         return writer
 
     def edit(self, generation: str) -> "MemoryEditor":
-        """Open the live generation, or one that is sealed."""
         if self.stamp is not None and self.stamp.generation == generation:
             return MemoryEditor(self)
         writer = self._unpublished.get(generation)
@@ -98,7 +85,6 @@ class MemorySink:
         return MemoryEditor(writer)
 
     def publish(self, generation: str, replaced: str | None) -> None:
-        """Replace the live generation."""
         if replaced != (None if self.stamp is None else self.stamp.generation):
             raise SinkError("the generation could not be published: another one has been meanwhile")
         writer = self._unpublished.pop(generation)
@@ -112,18 +98,15 @@ class MemorySink:
         """Do nothing: a replaced generation is removed."""
 
     def alias_drift(self) -> Mapping[str, str]:
-        """None: stamp and documents are replaced together."""
         return {}
 
     def repair_stamp(self) -> None:
         """Do nothing."""
 
     def drop(self, generation: str) -> None:
-        """Drop a generation that was not published."""
         self._unpublished.pop(generation, None)
 
     def lease(self) -> MemoryLease:
-        """A handle within this process."""
         return MemoryLease(self._lock)
 
     def close(self) -> None:
@@ -137,29 +120,23 @@ class MemoryReader:
         self._source = generation
 
     def count(self, kind: str) -> int:
-        """The number of documents of a kind."""
         return len(self._source.documents.get(kind, ()))
 
     def read(self, kind: str, ids: Collection[str]) -> Mapping[str, dict[str, Any]]:
-        """Stored parts by id."""
         wanted = set(ids)
         return {found.id: stored_part(found) for found in self._source.documents.get(kind, ()) if found.id in wanted}
 
     def count_ids(self, kind: str, ids: Collection[str]) -> int:
-        """The number of these ids."""
         return len(set(ids).intersection(found.id for found in self._source.documents.get(kind, ())))
 
     def scan(self, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        """In the order of the ids."""
         for found in sorted(self._source.documents.get(kind, ()), key=lambda document: document.id):
             yield found.id, stored_part(found)
 
     def page(self, kind: str, after: str, limit: int) -> list[tuple[str, dict[str, Any]]]:
-        """The first ids after one."""
         return list(islice((found for found in self.scan(kind) if found[0] > after), limit))
 
     def operations(self) -> Operations | None:
-        """The operations document."""
         return self._source.operations_document
 
 
@@ -177,23 +154,19 @@ class MemoryWriter(MemoryReader):
         self.operations_document: Operations | None = None
 
     def add(self, kind: str, documents: Iterable[object]) -> int:
-        """Store the documents."""
         stored = self.documents.setdefault(kind, [])
         before = len(stored)
         stored.extend(documents)
         return len(stored) - before
 
     def write_operations(self, operations: Operations, *, wait_for_engine: bool = True) -> None:  # noqa: ARG002 - never fails
-        """Store the document."""
         self.operations_document = operations
 
     def seal(self, stamp: Stamp) -> Stamp:
-        """Store the stamp."""
         self.stamp = stamp
         return stamp
 
     def publish(self) -> None:
-        """Replace the live generation."""
         self._sink.publish(self._generation, self._replaced)
 
 
@@ -208,29 +181,24 @@ class MemoryEditor(MemoryReader):
 
     @property
     def stamp(self) -> Stamp:
-        """The current stamp."""
         if self._source.stamp is None:
             raise SinkError("the generation is not sealed")
         return self._source.stamp
 
     def typeahead_shown(self, after: str, end: str | None) -> dict[str, Shown]:
-        """The shown parts of the documents, as there are no files."""
         shops = (found for found in self._source.documents.get("shops", ()) if found.id > after)
         return {found.id: shown_part(found) for found in shops if end is None or found.id <= end}
 
     def typeahead_damaged(self, check: Callable[[], None] = lambda: None) -> tuple[str, ...]:  # noqa: ARG002 - protocol
-        """None: there are no files."""
         return ()
 
     def files_damaged(self) -> tuple[tuple[str, str], ...]:
-        """None: there are no files."""
         return ()
 
     def rebuild_typeahead(self) -> None:
         """Do nothing."""
 
     def write(self, kind: str, documents: Iterable[Any], removed: Collection[str]) -> int:
-        """Replace and remove documents."""
         written = self._written.setdefault(kind, {})
         for document_id in removed:
             written.pop(document_id, None)
@@ -238,7 +206,6 @@ class MemoryEditor(MemoryReader):
         return 0
 
     def remove_of_shops(self, kind: str, shop_ids: Collection[str]) -> None:
-        """Remove by the shop's id."""
         removed = set(shop_ids)
         written = self._written.get(kind, {})
         self._written[kind] = {
@@ -246,15 +213,12 @@ class MemoryEditor(MemoryReader):
         }
 
     def write_operations(self, operations: Operations, *, wait_for_engine: bool = True) -> None:  # noqa: ARG002 - never fails
-        """Replace the document."""
         self._source.operations_document = operations
 
     def show(self) -> None:
-        """Replace the documents by the changed ones."""
         self._source.documents = {kind: list(found.values()) for kind, found in self._written.items()}
 
     def commit(self, stamp: Stamp) -> None:
-        """Replace the stamp."""
         self._source.stamp = stamp
 
     def close(self) -> None:

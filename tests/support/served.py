@@ -1,13 +1,16 @@
 """The application on a loopback port, and requests to it by nothing but the standard library."""
 
+import asyncio
 import json
+import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPConnection
+from itertools import count
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -38,23 +41,54 @@ class Reply:
         return self.status, self.headers.get("content-type"), self.json
 
 
+class _Server(uvicorn.Server):
+    """Ends when it is told to; uvicorn itself looks for that every tenth of a second, and waits for another one."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._told = asyncio.Event()
+
+    def end(self) -> None:
+        """Make it end, from another thread."""
+        self.should_exit = True
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._told.set)
+
+    async def main_loop(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        ticks = count()
+        while not await self.on_tick(next(ticks)):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._told.wait(), 0.1)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002 - as uvicorn has it
+        for server in self.servers:
+            server.close()
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+        await asyncio.sleep(0)  # in which idle connections are lost
+        await asyncio.wait_for(self._wait_tasks_to_complete(), self.config.timeout_graceful_shutdown)
+        await self.lifespan.shutdown()
+
+
 @contextmanager
 def served(app: ASGIApp, *, hsts_seconds: int = 0) -> Iterator[str]:
     """Serve an application; yields its base URL."""
     # What a process does once, in seconds on a busy machine: the first requests of a test are not about that.
     compile_kernel()
-    server = uvicorn.Server(server_config(app, "127.0.0.1", 0, hsts_seconds=hsts_seconds))
+    server = _Server(server_config(app, "127.0.0.1", 0, hsts_seconds=hsts_seconds))
     thread = threading.Thread(target=server.run)
     thread.start()
     deadline = time.monotonic() + _START_BOUND_S
     while not server.started:
         assert thread.is_alive(), "the server ended before it had started"
         assert time.monotonic() < deadline, "the server did not start in time"
-        time.sleep(0.01)
+        time.sleep(0.002)
     try:
         yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     finally:
-        server.should_exit = True
+        server.end()
         thread.join()
 
 

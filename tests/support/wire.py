@@ -25,9 +25,6 @@ def exchange(base: str, *pieces: bytes, pause: float = 0.0, finish: bool = False
 
     What is left is not sent once the service has answered. `pause` is seconds between two pieces; `finish` closes the
     sending side after the last one.
-
-    Raises:
-        AssertionError: the service has not hung up within the bound.
     """
     deadline = time.monotonic() + BOUND_S
     received = bytearray()

@@ -43,11 +43,7 @@ _SETTINGS: Final = {
 
 
 def make_cluster(programs: Path, data: Path) -> None:
-    """Make an empty cluster in a folder that does not exist yet, with the `initdb` of another folder.
-
-    Raises:
-        ProcessError: it could not be made.
-    """
+    """Make an empty cluster in a folder that does not exist yet, with the `initdb` of another folder."""
     data.mkdir()
     if os.geteuid() == 0:
         owner = unprivileged()
@@ -58,11 +54,7 @@ def make_cluster(programs: Path, data: Path) -> None:
 
 @contextmanager
 def running_cluster(programs: Path, data: Path, log: Path) -> Iterator[tuple[str, ServerProcess]]:
-    """A server on the cluster's data: how to connect to it, and its process.
-
-    Raises:
-        ProcessError: it died, or did not answer in time.
-    """
+    """A server on the cluster's data: how to connect to it, and its process."""
     (port,) = free_ports(1)
     stated = {**_SETTINGS, "port": str(port)}
     options = [word for name, value in stated.items() for word in ("-c", f"{name}={value}")]

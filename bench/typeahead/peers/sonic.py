@@ -138,11 +138,7 @@ class _Channel:
             raise
 
     def ask(self, command: str) -> str:
-        """Send a command and return the line that answers it.
-
-        Raises:
-            ProcessError: Sonic says that it failed.
-        """
+        """Send a command and return the line that answers it."""
         self._socket.sendall(f"{command}\n".encode())
         answer = self._lines.readline().strip()
         if not answer or answer.startswith(("ERR", "ENDED")):

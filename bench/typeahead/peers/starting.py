@@ -23,9 +23,6 @@ def running(
 
     `log` is the file of its output. `ready` is asked whether the server at a port answers; by default whether
     `/suggest` does.
-
-    Raises:
-        ProcessError: it died, or did not answer in time.
     """
     process = ServerProcess(f"{title} at port {port}", command, log)
     process.launch()

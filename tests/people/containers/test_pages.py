@@ -2,14 +2,9 @@
 
 import re
 import subprocess
-from pathlib import Path
 from typing import Final
 
-import pytest
-from typer.testing import CliRunner
-
 from service.errors import ServiceError
-from shop_directory.command_line import command_line
 from tests.people.containers.composition import BOUND_S, composition, program
 from tests.support.real.sources import REPOSITORY
 
@@ -49,12 +44,3 @@ def test_every_variable_of_the_composition_is_documented_and_no_other() -> None:
 
 def test_every_container_is_documented_and_no_other() -> None:
     assert named(CONTAINERS, "What is there") == {*composition()["services"], *composition()["volumes"]}
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_command_that_is_named_exists(page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
-    asked = set(re.findall(r"(?:`|shop-directory(?::local)? )((?:index|token|rechecks) [a-z]+)", text))
-    done = {command: CliRunner().invoke(command_line(), [*command.split(), "--help"]).exit_code for command in asked}
-    assert len(asked) > 1
-    assert {command for command, code in done.items() if code != 0} == set()

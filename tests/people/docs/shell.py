@@ -92,11 +92,7 @@ class Shell:
         self.end_lasting()
 
     def run(self, command: str) -> str:
-        """Run a command to its end; returns what it printed.
-
-        Raises:
-            CommandFailedError: its exit code is not 0.
-        """
+        """Run a command to its end; returns what it printed."""
         done = subprocess.run(
             self._words(command), env={}, stdin=subprocess.DEVNULL, capture_output=True, timeout=BOUND_S, check=False
         )
@@ -107,11 +103,7 @@ class Shell:
         return printed
 
     def start(self, command: str, ready: Callable[[], bool]) -> None:
-        """Start a command that goes on, and wait until it is ready.
-
-        Raises:
-            CommandFailedError: it ended, or was not ready in time.
-        """
+        """Start a command that goes on, and wait until it is ready."""
         log = self.home / f"lasting-{len(list(self.home.glob('lasting-*')))}.log"
         with log.open("wb") as stream:
             process = subprocess.Popen(
@@ -135,11 +127,7 @@ class Shell:
             time.sleep(0.1)
 
     def end_lasting(self) -> None:
-        """End what goes on, the newest first.
-
-        Raises:
-            CommandFailedError: something had ended by itself.
-        """
+        """End what goes on, the newest first."""
         failures = []
         while self._lasting:
             try:
@@ -148,6 +136,11 @@ class Shell:
                 failures.append(str(failure))
         if failures:
             raise CommandFailedError("; ".join(failures))
+
+    @property
+    def said(self) -> str:
+        """What the newest command that goes on has said so far."""
+        return self._lasting[-1].said
 
     def variable(self, name: str) -> str:
         """What a variable is now."""

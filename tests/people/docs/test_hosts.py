@@ -21,7 +21,7 @@ from service.tools.registry import REGISTRY
 from tests.people.docs.hosts import Server, servers
 from tests.people.docs.world import HERE
 from tests.support.sample import SampleService
-from tests.support.served import ask, get, post
+from tests.support.served import ask, get
 
 TRUST: Final = {"shop_domain": "abc-handel24.internal"}
 FOLDER: Final = "/path/to/shop-directory"
@@ -90,16 +90,6 @@ async def test_without_a_token_a_host_is_led_to_no_oauth_server(sample: SampleSe
             await client.call_tool("get_trust", TRUST)
         found = await client.call_tool("find_shop", {"query": "lumen"})
     assert _domains(found.structured_content) == ["lumen-larch.internal"]
-
-
-@pytest.mark.rule("E2.credentials", "I80")
-def test_a_refusal_names_no_resource_and_no_scheme_to_log_in_with(sample: SampleService) -> None:
-    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "get_trust", "arguments": TRUST}}
-    refused = post(sample.base, "/mcp", message)
-    assert (refused.status, refused.json["error"]["data"]["code"]) == (401, "token_required")
-    # A scheme of our own that names the header: no Bearer and no resource_metadata, which would lead on to OAuth.
-    assert refused.headers["www-authenticate"] == 'ApiKey realm="shop-directory", header="x-api-token"'
-    assert "resource_metadata" not in refused.body.decode()
     for where in ("oauth-protected-resource", "oauth-protected-resource/mcp", "oauth-authorization-server"):
         looked = get(sample.base, f"/.well-known/{where}")
         assert (looked.status, looked.json["code"]) == (404, "not_found")

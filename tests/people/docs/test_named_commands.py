@@ -67,36 +67,18 @@ def commands(page: Page) -> list[list[str]]:
     return lines
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)
-def test_every_command_in_backticks_exists_with_its_options(page: Page) -> None:
-    assert {" ".join(words): wrong for words in commands(page) if (wrong := faults(words))} == {}
-
-
-def test_a_command_an_option_and_a_group_that_do_not_exist_are_found() -> None:
-    assert faults(["index", "status", "--json"]) == []
-    assert faults(["index", "mend"]) == ["mend"]
-    assert faults(["index", "status", "--all"]) == ["--all"]
-    assert faults(["shops", "list"]) == ["shops"]
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)
-def test_every_make_target_in_backticks_exists(page: Page) -> None:
-    asked = [phrase.split()[1:] for phrase in page.phrases if phrase.startswith("make ")]
-    targets = {word for words in asked for word in words if "=" not in word and word.isidentifier()}
-    assert targets - TARGETS == set()
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)
-def test_every_module_that_is_to_be_run_exists(page: Page) -> None:
-    asked = {found[1] for phrase in page.phrases if (found := _MODULE.search(phrase))}
-    there = {name for name in asked if _is_there(REPOSITORY / name.replace(".", "/"))}
-    assert asked - there == set()
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)
-def test_every_file_and_folder_of_the_repository_that_is_named_is_there(page: Page) -> None:
-    named = {phrase.partition("::")[0] for phrase in page.phrases if _PATH.match(phrase)}
-    assert {name for name in named if not (REPOSITORY / name).exists()} == set()
+def unknown(page: Page) -> set[str]:
+    """What a page names and nobody has: commands and options, targets of make, modules, files and folders, settings."""
+    made = [word for phrase in page.phrases if phrase.startswith("make ") for word in phrase.split()[1:]]
+    modules = [found[1] for phrase in page.phrases if (found := _MODULE.search(phrase))]
+    paths = [phrase.partition("::")[0] for phrase in page.phrases if _PATH.match(phrase)]
+    return {
+        *(" ".join(words) for words in commands(page) if faults(words)),
+        *({word for word in made if "=" not in word and word.isidentifier()} - TARGETS),
+        *(name for name in modules if not _is_there(REPOSITORY / name.replace(".", "/"))),
+        *(name for name in paths if not (REPOSITORY / name).exists()),
+        *(set(_SETTING.findall(page.text)) - SETTINGS - OF_OTHERS),
+    }
 
 
 def _is_there(path: Path) -> bool:
@@ -104,5 +86,12 @@ def _is_there(path: Path) -> bool:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)
-def test_every_variable_of_the_service_and_the_indexer_that_is_named_is_a_setting(page: Page) -> None:
-    assert set(_SETTING.findall(page.text)) - SETTINGS - OF_OTHERS == set()
+def test_every_command_target_module_file_and_setting_that_is_named_exists(page: Page) -> None:
+    assert unknown(page) == set()
+
+
+def test_a_command_an_option_and_a_group_that_do_not_exist_are_found() -> None:
+    assert faults(["index", "status", "--json"]) == []
+    assert faults(["index", "mend"]) == ["mend"]
+    assert faults(["index", "status", "--all"]) == ["--all"]
+    assert faults(["shops", "list"]) == ["shops"]

@@ -27,10 +27,6 @@ def try_command(command: Path, folder: Path) -> dict[str, Any]:
 
     Returns the body of `/suggest?q=lum`, and the structured result of the same search over stdio, as `suggest` and
     `found`.
-
-    Raises:
-        subprocess.CalledProcessError: a command failed.
-        TimeoutError: the service did not become ready.
     """
     variables = {
         name: value for name, value in os.environ.items() if not name.startswith(("SHOP_DIRECTORY_", "PYTHON"))

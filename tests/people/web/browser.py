@@ -149,11 +149,7 @@ class Visitor:
 
 @asynccontextmanager
 async def chromium() -> AsyncIterator[Browser]:
-    """The installed Chromium, running; it finds no host but this machine.
-
-    Raises:
-        RuntimeError: there is none.
-    """
+    """The installed Chromium, running; it finds no host but this machine."""
     found = find_chromium()
     if isinstance(found, Missing):
         raise RuntimeError(found.reason)  # noqa: TRY004 - no argument has a wrong type

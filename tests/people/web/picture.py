@@ -51,11 +51,7 @@ _FILES: Final[Mapping[str, Picture]] = {
 
 
 async def take(browser: Browser, service: SampleService, folder: Path) -> list[Path]:
-    """Take all pictures of a running service on the sample; returns their files.
-
-    Raises:
-        RuntimeError: the page complained while it was looked at.
-    """
+    """Take all pictures of a running service on the sample; returns their files."""
     folder.mkdir(parents=True, exist_ok=True)
     visitor = Visitor(browser)
     for name, picture in _FILES.items():

@@ -80,17 +80,6 @@ async def test_arrows_go_round_and_escape_goes_back_to_what_was_typed(site: Site
     await expect(page.locator("#suggestions")).to_be_visible()
 
 
-async def test_arrow_up_begins_at_the_end(site: Site, visitor: Visitor) -> None:
-    page, _ = await visitor.visit(site.base)
-    await to_search(page)
-    await page.keyboard.type("books")
-    await suggested(page, "Harbour Lane Books", "森の本屋さん", "Books")
-
-    await page.keyboard.press("ArrowUp")
-
-    assert await active(page) == "all"
-
-
 async def test_an_answer_to_the_last_key_leaves_the_visitor_where_they_are_in_the_list(
     site: Site, visitor: Visitor
 ) -> None:

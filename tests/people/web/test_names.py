@@ -6,7 +6,7 @@ from playwright.async_api import Locator, Page, Route, expect
 from tests.people.web.browser import PHONE, Visitor
 from tests.people.web.conftest import Site
 from tests.people.web.steps import section, shown, sign_in, suggested, typed
-from tests.people.web.world import ARABIC, HEBREW, JAPANESE, LONG, MARKUP, SCRIPT
+from tests.people.web.world import ARABIC, HEBREW, LONG, MARKUP, SCRIPT
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
@@ -77,17 +77,6 @@ async def test_what_is_typed_runs_in_its_own_direction(site: Site, visitor: Visi
 
     await search.fill("harb")
     assert await search.evaluate("one => getComputedStyle(one).direction") == "ltr"
-
-
-async def test_names_without_spaces_between_words_are_found_and_shown(site: Site, visitor: Visitor) -> None:
-    page, _ = await visitor.visit(site.base)
-
-    await typed(page, JAPANESE[:3])
-    await suggested(page, JAPANESE)
-    await page.locator("#suggestions [data-key]").click()
-    main = await shown(page, "shop")
-
-    await expect(main.get_by_role("heading", name=JAPANESE)).to_be_visible()
 
 
 async def test_markup_stays_text_wherever_it_stands(site: Site, visitor: Visitor) -> None:

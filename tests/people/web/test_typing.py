@@ -19,18 +19,6 @@ from tests.support.worlds import embedded_world
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
 
-async def test_a_word_with_a_typing_error_finds_its_shop(site: Site, visitor: Visitor) -> None:
-    page, _ = await visitor.visit(site.base)
-
-    await typed(page, "hrabuor l")
-
-    await suggested(page, "Harbour Lane Books")
-    option = page.locator("#suggestions [data-key]")
-    await expect(option).to_have_attribute("data-kind", "shop")
-    await expect(option).to_have_attribute("data-key", "shop_books")
-    await expect(option).to_contain_text("harbour-lane-books.internal")
-
-
 async def test_categories_and_shops_are_two_groups_with_names(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base)
 

@@ -5,10 +5,10 @@ from typing import Any, Final
 
 import pytest
 
-from tests.processes.cluster.nodes import make_whole
 from tests.support.catalogues import coupon, offer, program, shipping, shop, trust
 from tests.support.real.node_build import NodeBuild
-from tests.support.real.opensearch import OpenSearchCluster
+from tests.support.real.opensearch import OpenSearchCluster, OpenSearchNode
+from tests.support.served import get
 
 SHOPS: Final = 2_000
 
@@ -41,3 +41,18 @@ def some_shops() -> dict[str, list[dict[str, Any]]]:
         "trust": [trust(one, "registrar", "R") for one in ids[::5]],
         "affiliate_programs": [program(one, "network") for one in ids[::50]],
     }
+
+
+def in_turn(cluster: OpenSearchCluster) -> list[OpenSearchNode]:
+    """The nodes in the order in which they are struck: the one that the others have elected as manager first."""
+    ((row),) = get(cluster.nodes[0].url, "/_cat/cluster_manager?format=json").json
+    return sorted(cluster.nodes, key=lambda node: node.allocation.name != row["node"])
+
+
+def make_whole(cluster: OpenSearchCluster) -> None:
+    """Start the nodes that do not run, and wait until each of all sees a green cluster."""
+    for node in cluster.nodes:
+        if not node.process.running:
+            node.launch()
+    for node in cluster.nodes:
+        node.wait_until_green(nodes=len(cluster.nodes))

@@ -4,10 +4,9 @@ What can't be answered is the documented failure, and for less than fifteen seco
 embedded engine for the same catalogue.
 """
 
-import logging
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -16,15 +15,13 @@ import pytest
 
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.opensearch.sink import OpenSearchSink
-from service.app import create_app
-from service.settings.service import Settings
-from tests.processes.cluster.conftest import some_shops
-from tests.processes.cluster.nodes import make_whole, manager, others
-from tests.processes.cluster.readers import Answers, Readers, answers, reading
+from tests.processes.cluster.conftest import in_turn, make_whole, some_shops
+from tests.processes.load.loads import load, loaded
+from tests.processes.load.plan import LoadResult, Plan, Question, Row
+from tests.processes.load.questions import suggestion, tool
 from tests.support.callers import issue
 from tests.support.catalogues import build_into, write_catalogue_directory
 from tests.support.real.opensearch import OpenSearchCluster, OpenSearchNode
-from tests.support.served import served
 from tests.support.service_process import serving
 
 PREFIX: Final = "read"
@@ -34,54 +31,101 @@ _OUTAGE_S: Final = 4.0
 _HANGS_S: Final = 10.0
 # How many nodes hang in turn: the manager in the short form.
 _HANGING: Final = 3 if os.environ.get("SHOP_DIRECTORY_NODE_KILLS") == "all" else 1
-LOG: Final = logging.getLogger(__name__)
+
+# Status and mark of the answer to each question, by its position.
+Answers = dict[int, tuple[int, str]]
 
 pytestmark = pytest.mark.slow
 
 
+def questions_of(token: str) -> tuple[Question, ...]:
+    """Every read tool, over `some_shops`."""
+    return (
+        suggestion("q=lumen+4"),
+        suggestion("q=lmuen"),
+        tool("find_shop", {"query": "lumen 77"}, token),
+        tool("find_shop", {"query": "larhc 12"}, token),
+        tool("find_shop", {"query": "", "category": "light-1", "offset": 300, "limit": 50}, token),
+        tool("find_shop", {"query": "lumen qqxx"}, token),
+        tool("list_categories", {}, token),
+        tool("get_shop", {"shop_domain": "l7.internal"}, token),
+        tool("get_shop", {"shop_domain": "unknown.internal"}, token),
+        tool("list_coupons", {"shop_domain": "l5.internal"}, token),
+        tool("list_coupons", {}, token),
+        tool("get_shipping_policy", {"shop_domain": "l14.internal"}, token),
+        tool("get_trust", {"shop_domain": "l10.internal"}, token),
+        tool("monetize_offer", {"offer_id": "o-s50"}, token),
+        tool("resolve_checkout_url", {"offer_id": "o-s51"}, token),
+        tool("resolve_conflict", {"from_shop_id": "s1", "to_shop_id": "s2"}, token),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Service:
-    """The service over the cluster, a token that counts, and the right answers."""
+    """The service over the cluster, what it is asked, and the right answers."""
 
-    base: str
-    token: str
+    port: int
+    questions: tuple[Question, ...]
     known: Answers
+
+    @property
+    def plan(self) -> Plan:
+        """Readers that ask all the time."""
+        return Plan((self.port,), self.questions, CLIENTS, pause=0.02)
+
+
+def answers(port: int, questions: tuple[Question, ...]) -> Answers:
+    """The answers to all of them while nothing happens, each the same whenever it is asked."""
+    rows: list[Row] = []
+    while len({row.question for row in rows}) < len(questions):
+        rows += loaded(Plan((port,), questions, 1, seconds=2.0)).rows
+    found = {row.question: (row.status, row.mark) for row in rows}
+    assert {(row.question, (row.status, row.mark)) for row in rows} == set(found.items())
+    return found
 
 
 @pytest.fixture
 def service(cluster: OpenSearchCluster, tmp_path: Path) -> Iterator[Service]:
-    """A published catalogue, served; and the same from the embedded engine, asked once."""
+    """A published catalogue, served; and the same from the embedded engine, asked before."""
     catalogue = write_catalogue_directory(tmp_path / "catalogue", **some_shops())
-    tokens = tmp_path / "service" / "tokens.sqlite"
-    tokens.parent.mkdir()
-    token = issue(tokens).text
+    tokens = tmp_path / "tokens.sqlite"
+    questions = questions_of(issue(tokens).text)
     build_into(EmbeddedSink(tmp_path / "index"), catalogue)
-    with served(create_app(Settings(data_dir=tmp_path / "index", token_file=tokens, request_timeout=20.0))) as base:
-        known = answers(base, token)
+    own = {"TOKEN_FILE": str(tokens), "REQUEST_TIMEOUT": "20"}
+    with serving(tmp_path / "embedded", {**own, "DATA_DIR": str(tmp_path / "index")}) as embedded:
+        known = answers(embedded.port, questions)
     sink = OpenSearchSink(cluster.urls, PREFIX)
     build_into(sink, catalogue)
     settings = {"ENGINE": "opensearch", "OPENSEARCH_URLS": ",".join(cluster.urls), "INDEX_PREFIX": PREFIX}
-    with serving(tokens.parent, settings) as running:
-        yield Service(running.base, token, known)
+    with serving(tmp_path / "service", {**settings, "TOKEN_FILE": str(tokens)}) as running:
+        yield Service(running.port, questions, known)
     make_whole(cluster)
     for found in sink.generations():
         sink.drop(found.name)
     sink.close()
 
 
-def assert_answers_go_on(readers: Readers, seconds: float) -> None:
-    """Each client has right answers within this time."""
-    before = readers.right
-    time.sleep(seconds)
-    assert all(later > earlier for earlier, later in zip(before, readers.right, strict=True)), readers.summary()
+def assert_right_or_refused(result: LoadResult, known: Answers, longest: float, outages: Sequence[float]) -> None:
+    """No answer is wrong, each question is refused for less than `longest`, and answers go on during each outage.
 
+    `outages` are the times at which one of `_OUTAGE_S` began.
+    """
 
-def in_turn(cluster: OpenSearchCluster, strike: Callable[[OpenSearchNode], None], most: int = 3) -> None:
-    """Strike nodes, the elected manager first, and each time wait until the cluster is whole again."""
-    first = manager(cluster)
-    for node in [first, *others(cluster, [first])][:most]:
-        strike(node)
-        make_whole(cluster)
+    def is_right(row: Row) -> bool:
+        return (row.status, row.mark) == known[row.question]
+
+    refused_since: dict[int, float] = {}
+    waits = [0.0]
+    for row in sorted(result.rows, key=lambda row: row.at + row.seconds):
+        if is_right(row):
+            waits.append(row.at + row.seconds - refused_since.pop(row.question, row.at + row.seconds))
+        else:
+            assert (row.status, row.code, row.retry) == (503, "backend_unavailable", True), row
+            refused_since.setdefault(row.question, row.at)
+    assert (result.cut, refused_since) == ((), {})
+    assert max(waits) < longest
+    for began in outages:
+        assert sum(is_right(row) for row in result.rows if began < row.at < began + _OUTAGE_S) > CLIENTS
 
 
 @pytest.mark.timeout(600)
@@ -89,18 +133,18 @@ def in_turn(cluster: OpenSearchCluster, strike: Callable[[OpenSearchNode], None]
 def test_no_answer_is_wrong_while_one_node_after_the_other_is_killed(
     service: Service, cluster: OpenSearchCluster
 ) -> None:
-    assert answers(service.base, service.token) == service.known
+    assert answers(service.port, service.questions) == service.known
+    outages: list[float] = []
 
     def kill(node: OpenSearchNode) -> None:
         node.kill()
-        assert_answers_go_on(readers, _OUTAGE_S)
+        outages.append(time.monotonic())
+        time.sleep(_OUTAGE_S)
 
-    with reading(service.base, service.token, service.known, CLIENTS) as readers:
-        in_turn(cluster, kill)
-        assert_answers_go_on(readers, 2.0)
-    LOG.info("killed: %s", readers.summary())
-    assert [record.wrong for record in readers.records] == [[]] * CLIENTS
-    assert all(record.longest < BOUND_S for record in readers.records), readers.summary()
+    with load(service.plan) as making:
+        strike_in_turn(cluster, kill)
+        result = making.stopped()
+    assert_right_or_refused(result, service.known, BOUND_S, outages)
 
 
 @pytest.mark.timeout(600)
@@ -110,11 +154,17 @@ def test_no_answer_is_wrong_while_a_node_hangs(service: Service, cluster: OpenSe
         node.pause()
         time.sleep(_HANGS_S)
         node.resume()
-        LOG.info("hung: %s", readers.summary())
 
-    with reading(service.base, service.token, service.known, CLIENTS) as readers:
-        in_turn(cluster, hang, _HANGING)
-        assert_answers_go_on(readers, 2.0)
-    assert [record.wrong for record in readers.records] == [[]] * CLIENTS
+    with load(service.plan) as making:
+        strike_in_turn(cluster, hang, _HANGING)
+        result = making.stopped()
     # The cluster itself does not miss a node before it has been silent for longer: some of its shards hang with it.
-    assert all(record.longest < _HANGS_S + BOUND_S for record in readers.records), readers.summary()
+    assert_right_or_refused(result, service.known, _HANGS_S + BOUND_S, ())
+
+
+def strike_in_turn(cluster: OpenSearchCluster, strike: Callable[[OpenSearchNode], None], most: int = 3) -> None:
+    """Strike nodes, the elected manager first, each time until the cluster is whole again; and then have quiet."""
+    for node in in_turn(cluster)[:most]:
+        strike(node)
+        make_whole(cluster)
+    time.sleep(2.0)

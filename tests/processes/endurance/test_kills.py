@@ -1,6 +1,6 @@
 """SIGKILL at any point of a build, of a publish and of following: what is live answers whole, the next job succeeds.
 
-Two kills of each kind and engine; SHOP_DIRECTORY_INDEX_KILLS=50 is the long form (a third of it for each kind).
+Two kills of each kind and engine; SHOP_DIRECTORY_INDEX_KILLS=30 is the long form (a third of it for each kind).
 """
 
 import asyncio

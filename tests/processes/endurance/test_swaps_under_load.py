@@ -1,6 +1,6 @@
 """Whole builds published one after the other while clients read everything: each answer is wholly one generation's.
 
-Three swaps and 2,000 answers; SHOP_DIRECTORY_SWAPS=20 SHOP_DIRECTORY_SWAP_ANSWERS=100000 is the long form.
+Three swaps and 2,000 answers; SHOP_DIRECTORY_SWAPS=20 SHOP_DIRECTORY_SWAP_ANSWERS=40000 is the long form.
 """
 
 import os

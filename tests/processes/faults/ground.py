@@ -95,7 +95,7 @@ def ground_in(folder: Path, build: NodeBuild, redis_program: str) -> Iterator[Gr
 def _node(folder: Path, build: NodeBuild) -> OpenSearchNode:
     (allocation,) = allocate_nodes(folder / "opensearch", 1)
     # The shortest time that OpenSearch allows between two looks at its disk.
-    return OpenSearchNode(build, allocation, settings={"cluster.info.update.interval": "10s"}, quick_start=True)
+    return OpenSearchNode(build, allocation, settings={"cluster.info.update.interval": "10s"})
 
 
 def _redis(folder: Path, program: str) -> RedisServer:

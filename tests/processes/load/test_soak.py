@@ -1,6 +1,6 @@
 """Mixed traffic over all transports for a long time, with generations replaced meanwhile: nothing fails, nothing grows.
 
-Twenty seconds; SHOP_DIRECTORY_SOAK_SECONDS=900 is the long form. What grows slowly shows in the long form alone: the
+Twenty seconds; SHOP_DIRECTORY_SOAK_SECONDS=600 is the long form. What grows slowly shows in the long form alone: the
 short one still warms up, and is held to a bound that only something gross passes.
 """
 

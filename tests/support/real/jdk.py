@@ -6,7 +6,6 @@ All the usual locations are read, and the newest JDK of version 21 or later is c
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +19,7 @@ USUAL_ROOTS: Final = (
     "/Library/Java/JavaVirtualMachines/*/Contents/Home",
 )
 
-_RELEASE_VERSION: Final = re.compile(r'^JAVA_VERSION="([^"]+)"', re.MULTILINE)
-_PRINTED_VERSION: Final = re.compile(r'version "([^"]+)"')
-_NUMBERS: Final = re.compile(r"\d+(?:\.\d+)*")
+_VERSION: Final = re.compile(r'^JAVA_VERSION="(\d+(?:\.\d+)*)', re.MULTILINE)
 
 
 class JdkMissingError(Exception):
@@ -53,15 +50,12 @@ def find_jdk(environment: Mapping[str, str] = os.environ, roots: Sequence[str] =
     """Returns the newest JDK of at least `MINIMUM_MAJOR`, from `JAVA_HOME`, `PATH` and the usual folders.
 
     The roots are glob patterns of folders that may be a JDK's home; `~` is the user's home.
-
-    Raises:
-        JdkMissingError: none is there; the message names the older ones.
     """
     homes = {home.resolve() for home in _possible_homes(environment, roots)}
     found = sorted(
         Jdk(version, home)
         for home in homes
-        if (home / "bin" / "javac").is_file() and (version := read_version(home)) is not None
+        if (home / "bin" / "javac").is_file() and (version := _version(home)) is not None
     )
     if found and found[-1].version[0] >= MINIMUM_MAJOR:
         return found[-1]
@@ -72,19 +66,11 @@ def find_jdk(environment: Mapping[str, str] = os.environ, roots: Sequence[str] =
     )
 
 
-def read_version(home: Path) -> tuple[int, ...] | None:
-    """Returns the version of the JDK at `home` as numbers, or None where nothing states it.
-
-    Early names such as `1.8.0_402` count from their second number: they are Java 8.
-    """
+def _version(home: Path) -> tuple[int, ...] | None:
+    """The version of the JDK at `home` as numbers, or None where it does not state it, as each since Java 7 does."""
     release = home / "release"
-    text = release.read_text(encoding="utf-8", errors="replace") if release.is_file() else ""
-    stated = _RELEASE_VERSION.search(text) or _PRINTED_VERSION.search(_printed_version(home / "bin" / "java"))
-    numbers = _NUMBERS.match(stated[1]) if stated else None
-    if numbers is None:
-        return None
-    version = tuple(int(number) for number in numbers[0].split("."))
-    return version[1:] if version[0] == 1 and len(version) > 1 else version
+    stated = _VERSION.search(release.read_text(encoding="utf-8", errors="replace") if release.is_file() else "")
+    return tuple(map(int, stated[1].split("."))) if stated else None
 
 
 def _possible_homes(environment: Mapping[str, str], roots: Sequence[str]) -> Iterator[Path]:
@@ -96,11 +82,3 @@ def _possible_homes(environment: Mapping[str, str], roots: Sequence[str]) -> Ite
     for root in roots:
         pattern = Path(root).expanduser()
         yield from Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor)))
-
-
-def _printed_version(java: Path) -> str:
-    try:
-        answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=20, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return answer.stderr

@@ -55,11 +55,7 @@ def cached_build(jdk: Jdk, environment: Mapping[str, str] = os.environ) -> NodeB
 
 
 def build_node(jdk: Jdk, environment: Mapping[str, str] = os.environ) -> NodeBuild:
-    """Returns the build for this JDK, making it first where it is missing (minutes on a machine's first run).
-
-    Raises:
-        BuildError: Maven is not there, or it or the compiler failed.
-    """
+    """Returns the build for this JDK, making it first where it is missing (minutes on a machine's first run)."""
     if build := cached_build(jdk, environment):
         return build
     folder = _cache_folder(jdk, environment)

@@ -35,7 +35,7 @@ _JVM: Final = (
     "--enable-native-access=ALL-UNNAMED",
     "-Dlog4j2.level=INFO",  # Log4j without a configuration file logs errors only
 )
-# Half the processor time of a start, and slower later: for nodes that live for seconds.
+# Half the processor time of a start and of builds of a few shops, and slower over many: for all but what is measured.
 _QUICK_START: Final = ("-XX:TieredStopAtLevel=1",)
 
 
@@ -70,19 +70,15 @@ class OpenSearchNode(Server):
         cluster: Sequence[NodeAllocation] = (),
         heap: str = "512m",
         settings: Mapping[str, str] | None = None,
-        quick_start: bool = False,
+        quick_start: bool = True,
         archive: Path | None = None,
     ) -> None:
         """Stores what starts it; nothing runs yet.
 
-        Args:
-            build: the JDK and the class path.
-            allocation: its name, folder and ports.
-            cluster: those of all nodes of its cluster, its own too; a cluster of one when empty.
-            heap: the JVM's heap, as `-Xmx` takes it.
-            settings: OpenSearch settings that are added to the usual ones or replace them.
-            quick_start: whether the JVM compiles less, to be there sooner; not for what is measured.
-            archive: where the JVM writes the archive of its classes when it stops; without, it reads the build's.
+        `cluster` are the allocations of all nodes of its cluster, its own too; empty for a cluster of one. `heap` is as
+        `-Xmx` takes it; `settings` are added to the usual ones or replace them. With `quick_start` the JVM compiles
+        less, to be there sooner: not for what is measured. Into `archive` the JVM writes its classes when it stops;
+        without, it reads those of the build.
         """
         self.allocation = allocation
         self.url = f"http://{_LOOPBACK}:{allocation.http_port}"
@@ -102,11 +98,7 @@ class OpenSearchNode(Server):
         )
 
     def launch(self) -> None:
-        """Starts the process and returns without waiting.
-
-        Raises:
-            ProcessError: it runs already.
-        """
+        """Starts the process and returns without waiting."""
         (self.allocation.folder / "config").mkdir(parents=True, exist_ok=True)
         self.process.launch()
 
@@ -118,9 +110,6 @@ class OpenSearchNode(Server):
         """Waits until its cluster is green and has at least that many nodes.
 
         A lone node with an index that wants replicas is never green: give test indices `number_of_replicas: 0`.
-
-        Raises:
-            ProcessError: it died, or `bound_s` seconds passed.
         """
         self.process.wait_for(lambda: self._is_green(nodes), f"green with {nodes} node(s)", bound_s)
 
@@ -149,17 +138,13 @@ class OpenSearchNode(Server):
 
 
 def archive_classes(build: NodeBuild) -> None:
-    """Makes the build's archive of classes, by a node that is started and stopped; does nothing where there is one.
-
-    Raises:
-        ProcessError: the node did not start.
-    """
+    """Makes the build's archive of classes, by a node that is started and stopped; does nothing where there is one."""
     if build.archive.is_file():
         return
     with tempfile.TemporaryDirectory(prefix="classes.", dir=build.archive.parent) as scratch:
         fresh = Path(scratch) / build.archive.name
         (allocation,) = allocate_nodes(Path(scratch), 1)
-        with OpenSearchNode(build, allocation, quick_start=True, archive=fresh) as node, OpenSearch(node.url) as client:
+        with OpenSearchNode(build, allocation, archive=fresh) as node, OpenSearch(node.url) as client:
             _load_classes(client)
         if fresh.is_file():  # a JVM that writes none starts nodes too, in more time
             fresh.replace(build.archive)
@@ -186,8 +171,7 @@ class OpenSearchCluster(Startable):
         """Chooses folders below `folder`; nothing runs yet. `heap` is each node's."""
         allocations = allocate_nodes(folder, size)
         self.nodes = tuple(
-            OpenSearchNode(build, allocation, cluster=allocations, heap=heap, quick_start=True)
-            for allocation in allocations
+            OpenSearchNode(build, allocation, cluster=allocations, heap=heap) for allocation in allocations
         )
 
     @property

@@ -196,7 +196,7 @@ def spare_node_of_session(node_build: NodeBuild, tmp_path_factory: pytest.TempPa
     (allocation,) = allocate_nodes(tmp_path_factory.mktemp("spare"), 1)
     # Its clock for time limits ticks every 200 ms otherwise.
     settings = {"thread_pool.estimated_time_interval": "0"}
-    with OpenSearchNode(node_build, allocation, settings=settings, quick_start=True) as node:
+    with OpenSearchNode(node_build, allocation, settings=settings) as node:
         yield node
 
 
@@ -219,7 +219,7 @@ def opensearch_node(node_build: NodeBuild, tmp_path: Path) -> Iterator[NodeFacto
 
         def make(*, heap: str = "512m", settings: Mapping[str, str] | None = None) -> OpenSearchNode:
             (allocation,) = allocate_nodes(Path(tempfile.mkdtemp(prefix="opensearch-", dir=tmp_path)), 1)
-            node = OpenSearchNode(node_build, allocation, heap=heap, settings=settings, quick_start=True)
+            node = OpenSearchNode(node_build, allocation, heap=heap, settings=settings)
             made.callback(node.stop)
             return node
 

@@ -85,11 +85,7 @@ class PostgresServer(Startable):
 
 
 def make_cluster(programs: Path, data: Path, *options: str) -> None:
-    """Makes an empty cluster with `initdb`, in a folder that its user may write.
-
-    Raises:
-        ProcessError: it could not be made.
-    """
+    """Makes an empty cluster with `initdb`, in a folder that its user may write."""
     usual = ["--auth=trust", "--username=postgres", "--encoding=UTF8", "--no-sync"]
     command = [*as_unprivileged(), str(programs / "initdb"), *usual, *options, "-D", str(data)]
     made = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")

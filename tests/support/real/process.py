@@ -43,11 +43,7 @@ class Startable(ABC):
     """What runs from `start` to `stop`; as a context it runs within, and is stopped at the end."""
 
     def start(self) -> None:
-        """Starts it and waits until it is usable; also after it was stopped or killed, then at its old address.
-
-        Raises:
-            ProcessError: it died, or was not usable within its bound; the message shows its log's end.
-        """
+        """Starts it and waits until it is usable; also after it was stopped or killed, then at its old address."""
         try:
             self._begin()
         except BaseException:
@@ -104,21 +100,13 @@ class ServerProcess:
 
     @property
     def pid(self) -> int:
-        """The process id.
-
-        Raises:
-            ProcessError: it does not run.
-        """
+        """The process id."""
         if self._child is None or not self.running:
             raise ProcessError(self.describe("does not run"))
         return self._child.pid
 
     def launch(self) -> None:
-        """Starts the process without waiting for anything.
-
-        Raises:
-            ProcessError: it runs already.
-        """
+        """Starts the process without waiting for anything."""
         if self.running:
             raise ProcessError(self.describe("runs already"))
         self.log.parent.mkdir(parents=True, exist_ok=True)
@@ -135,11 +123,7 @@ class ServerProcess:
             )
 
     def wait_for(self, ready: Callable[[], bool], what: str, bound_s: float) -> None:
-        """Waits until `ready()`, asked fifty times a second.
-
-        Raises:
-            ProcessError: the process died, or `bound_s` seconds passed; `what` says what was waited for.
-        """
+        """Waits until `ready()`, at most so many seconds; `what` says in a failure what was waited for."""
         end = time.monotonic() + bound_s
         while not ready():
             if not self.running:
@@ -175,11 +159,7 @@ class ServerProcess:
         os.kill(self.pid, signal.SIGCONT)
 
     def close_stdin(self) -> None:
-        """Ends its standard input, as our own death would, and waits for it to follow.
-
-        Raises:
-            ProcessError: it still runs after `STOP_BOUND_S`.
-        """
+        """Ends its standard input, as our own death would, and waits for it to follow."""
         if self._child is not None and self._child.stdin is not None:
             self._child.stdin.close()
             try:
@@ -212,10 +192,6 @@ def ending_with_input(command: Sequence[str], number: signal.Signals = signal.SI
 
     The shell leaves a watcher of the input behind and becomes the server. The watcher must outlive the hang-up that a
     paused server and it get when we die.
-
-    Args:
-        command: of the server.
-        number: the signal that ends it.
     """
     watch = f'trap "" HUP; read -r _ <&3; kill -{number.value} $$ 2>/dev/null'
     return ["sh", "-c", f'exec 3<&0; ({watch}) & exec "$@" 3<&- </dev/null', "sh", *command]

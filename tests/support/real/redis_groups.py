@@ -37,11 +37,7 @@ def redis_cli(port: int, *command: str) -> str:
 
 
 def wait_until(server: RedisServer, command: Sequence[str], sign: str) -> None:
-    """Waits until an answer has a sign in it.
-
-    Raises:
-        ProcessError: it died, or has not answered so within `_AGREED_BOUND_S`.
-    """
+    """Waits until an answer has a sign in it."""
     what = f"answering {sign} when asked {' '.join(command)}"
     server.process.wait_for(lambda: sign in redis_cli(server.port, *command), what, _AGREED_BOUND_S)
 
@@ -51,9 +47,6 @@ def wait_until_replicated(master: RedisServer) -> None:
 
     `WAIT` does not serve: it waits for what its own connection wrote, and one of redis-cli has written nothing. A
     replica that just became one gets nothing until it has first reported its offset, up to a second later.
-
-    Raises:
-        ProcessError: it dies meanwhile, or no replica reports so within `_AGREED_BOUND_S`.
     """
 
     def offsets(kind: re.Pattern[str]) -> list[int]:

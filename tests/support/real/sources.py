@@ -49,12 +49,7 @@ class LocalNodes:
     jdk: Jdk
 
     def build(self) -> NodeBuild:
-        """Returns the build, making it on a machine's first run.
-
-        Raises:
-            BuildError: Maven or the compiler failed.
-            ProcessError: its first node did not start.
-        """
+        """Returns the build, making it on a machine's first run."""
         build = build_node(self.jdk)
         archive_classes(build)
         return build

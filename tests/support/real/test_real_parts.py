@@ -66,14 +66,6 @@ def test_a_java_on_the_path_is_followed_to_its_jdk(tmp_path: Path) -> None:
     assert find_jdk({"PATH": str(tmp_path / "bin")}, []) == Jdk((22, 0, 1), tmp_path / "jdk")
 
 
-def test_a_jdk_without_a_release_file_is_asked(tmp_path: Path) -> None:
-    make_jdk(tmp_path / "jdk", "unread")
-    (tmp_path / "jdk" / "release").unlink()
-    (tmp_path / "jdk" / "bin" / "java").write_text("#!/bin/sh\necho 'openjdk version \"23.0.2\" 2025-01-21' >&2\n")
-
-    assert find_jdk({"JAVA_HOME": str(tmp_path / "jdk")}, []) == Jdk((23, 0, 2), tmp_path / "jdk")
-
-
 def test_older_jdks_and_runtimes_without_a_compiler_do_not_serve(tmp_path: Path) -> None:
     make_jdk(tmp_path / "old", "17.0.15")
     make_jdk(tmp_path / "runtime", "25.0.3", "java")

@@ -6,7 +6,7 @@ import pytest
 
 from bench.built_indices import Shops
 from bench.invented import invented_shops
-from bench.letters import CHARACTERS, Times, WrongTotalError, plain_totals, time_backend
+from bench.letters import CHARACTERS, WrongTotalError, plain_totals, time_backend
 from service.search.embedded.engine import EmbeddedBackend
 from service.search.protocol import FindQuery
 from service.search.reference.backend import ReferenceBackend
@@ -44,12 +44,6 @@ def test_an_index_is_built_once_and_every_total_is_checked(tmp_path: Path) -> No
     totals = shops.totals()
     timed = time_backend(EmbeddedBackend(index), totals, rounds=2)
     found = sum(total > 0 for total in totals.values())
-    assert (len(timed.found.sorted_ms), len(timed.empty.sorted_ms)) == (2 * found, 2 * (len(CHARACTERS) - found))
+    assert (len(timed.found), len(timed.empty)) == (2 * found, 2 * (len(CHARACTERS) - found))
     with pytest.raises(WrongTotalError):
         time_backend(EmbeddedBackend(index), {**totals, "b": totals["b"] + 1}, rounds=1)
-
-
-def test_a_percentile_is_the_time_that_so_many_calls_did_not_exceed() -> None:
-    times = Times(tuple(float(ms) for ms in range(1, 201)))
-    assert [times.percentile(share) for share in (0.5, 0.99, 1.0)] == [100.0, 198.0, 200.0]
-    assert Times((7.0,)).percentile(0.01) == 7.0

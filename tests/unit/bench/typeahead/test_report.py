@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from bench.typeahead.chart import draw
-from bench.typeahead.findings import ahead, findings, main_size
+from bench.typeahead.findings import findings, main_size
 from bench.typeahead.load import Paced
 from bench.typeahead.quality import QualityScores
-from bench.typeahead.report import BEGIN, END, page, put, table
+from bench.typeahead.report import BEGIN, END, page, put
 from bench.typeahead.results import Claim, Report, Result, Round, Size, Unmeasured, read, write
 from bench.typeahead.system import BuildStats, Memory, Role
 from tests.engines.relevance.metrics import Quality
@@ -41,12 +41,6 @@ def size(*results: Result, shops: int = 100_000) -> Size:
 
 def report(*sizes: Size) -> Report:
     return Report("2026-11-21T12:00:00+00:00", "c" * 40, {"cores": "2"}, {"rounds": "2"}, {"corpus": 1}, sizes)
-
-
-def test_each_figure_is_its_best_round() -> None:
-    assert OURS.per_second == 10_000
-    assert OURS.lowest(lambda one: one.p50_us) == 100
-    assert OURS.lowest(lambda one: one.p99_us) == 170
 
 
 def test_a_paced_round_counts_if_its_rate_was_held_and_about_half() -> None:
@@ -109,10 +103,6 @@ def test_sentences_are_about_a_hundred_thousand_shops_if_that_was_measured() -> 
     assert main_size(report(sizes[2])).shops == 1_000_000
 
 
-def test_no_engine_is_ahead_of_the_first() -> None:
-    assert ahead(size(OURS, PEER), OURS) == []
-
-
 def test_the_tables_name_every_system_and_the_absent_ones() -> None:
     whole = replace(
         size(OURS, WARM, PEER, BARE),
@@ -150,10 +140,6 @@ def test_tables_are_put_between_the_markers_again_and_again() -> None:
 def test_a_page_without_its_markers_is_left_alone(document: str) -> None:
     with pytest.raises(ValueError, match="the page needs one line"):
         put(document, "new")
-
-
-def test_a_table_is_markdown() -> None:
-    assert table(("a", "b"), [("1", "2")]) == "| a | b |\n| --- | --- |\n| 1 | 2 |"
 
 
 def test_the_chart_is_a_picture(tmp_path: Path) -> None:
