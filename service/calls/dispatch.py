@@ -1,11 +1,12 @@
 """One call of a tool, the same over each transport: look up the tool, admit the call, read and validate the input, run.
 
-R5 fixes this order of checks, so the arguments are passed unread. Of a fault, the answer has only the request id (E5).
+R5 fixes this order of checks, so the arguments may be passed as unread bytes. Of a fault, the answer has only the
+request id (E5).
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -13,11 +14,13 @@ from typing import Any, Final
 import orjson
 
 from index_mappings.generations import Stamp
+from index_mappings.strict_json import NotStrictJsonError, strict_loads
 from service.calls.admission import Admission, Admitted
 from service.calls.live_data import LiveData, LiveResult
 from service.errors import (
     BackendUnavailableError,
     InternalError,
+    InvalidInputError,
     QuotaExceededError,
     RouteNotFoundError,
     ServiceError,
@@ -31,7 +34,8 @@ from service.search.protocol import Snapshot
 from service.tools.request import validated
 from service.tools.tool import TokenRule, Tool, ToolAnswer, ToolContext
 
-Arguments = Callable[[], Awaitable[object]]
+# The arguments, the JSON that holds them, or the error for those that can't be read.
+Arguments = dict[str, Any] | bytes | ServiceError
 
 _TIMEOUT: Final = 1.8
 _NOT_ADMITTED: Final = "The call could not be admitted in time; try again in 1 second."
@@ -76,15 +80,6 @@ class Outcome:
 AdmissionResult = Admitted | ServiceError
 
 
-def already_read(arguments: object) -> Arguments:
-    """The arguments of a call whose transport has read them before admission."""
-
-    async def read() -> object:
-        return arguments
-
-    return read
-
-
 class Dispatcher:
     """Runs the tools of a registry on live data."""
 
@@ -93,7 +88,7 @@ class Dispatcher:
         registry: Sequence[Tool[Any]],
         live: LiveData,
         admission: Admission,
-        surroundings: CallEnvironment,
+        environment: CallEnvironment,
         *,
         timeout: float = _TIMEOUT,
     ) -> None:
@@ -103,14 +98,14 @@ class Dispatcher:
             registry: the tools.
             live: the live generation.
             admission: admits calls.
-            surroundings: what all calls share.
+            environment: what all calls share.
             timeout: seconds that a call may take if its transport sets no deadline.
         """
         self.tools = tuple(registry)
         self._by_name = {tool.name: tool for tool in registry}
         self._live = live
         self._admission = admission
-        self._surroundings = surroundings
+        self._environment = environment
         self._timeout = timeout
 
     def has_tool(self, name: str) -> bool:
@@ -156,7 +151,7 @@ class Dispatcher:
 
         Args:
             name: the tool's name.
-            arguments: reads the arguments, after admission; raises ServiceError when they can't be read.
+            arguments: read after admission.
             caller: the caller.
             admit: the result of `admit`, if the transport has called it already.
 
@@ -189,7 +184,7 @@ class Dispatcher:
     async def _run(self, tool: Tool[Any], arguments: Arguments, caller: Caller, admitted: Admitted) -> Outcome:
         headers = admitted.headers
         try:
-            request = validated(tool.request, await arguments())
+            request = validated(tool.request, _read(arguments))
             if tool.extra_cost is not None and (units := tool.extra_cost(request)):
                 headers = await self._charge(tool, units, caller, admitted)
             now = datetime.now(UTC)
@@ -223,15 +218,38 @@ class Dispatcher:
             now=now,
             channel=caller.channel.value,
             country=caller.country,
-            most_coupons=self._surroundings.most_coupons.get(caller.channel),
-            reports=self._surroundings.reports,
+            most_coupons=self._environment.most_coupons.get(caller.channel),
+            reports=self._environment.reports,
             source=None if admitted.token is None else admitted.token.id,
         )
+
+
+def decode_object(raw: bytes) -> dict[str, Any]:
+    """Parse the arguments of a call.
+
+    Raises:
+        InvalidInputError: they are empty, not strict JSON, or not an object. The message does not repeat the input.
+    """
+    if not raw.strip():
+        raise InvalidInputError("The body is empty: send a JSON object, {} at least.")
+    try:
+        value = strict_loads(raw)
+    except NotStrictJsonError as error:
+        raise InvalidInputError(f"The body {error}.") from None
+    if not isinstance(value, dict):
+        raise InvalidInputError("The body must be a JSON object.")
+    return value
 
 
 def to_wire(answer: ToolAnswer) -> dict[str, Any]:
     """The object that every transport sends."""
     return answer if isinstance(answer, dict) else answer.model_dump(by_alias=True)
+
+
+def _read(arguments: Arguments) -> dict[str, Any]:
+    if isinstance(arguments, ServiceError):
+        raise arguments
+    return decode_object(arguments) if isinstance(arguments, bytes) else arguments
 
 
 def _bucket(tool: Tool[Any]) -> Bucket:

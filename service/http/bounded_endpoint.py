@@ -14,8 +14,8 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.errors import MAX_BODY_BYTES, OverloadedError, ServiceError
-from service.http.messages import Answer, declares_too_large, problem_answer, request_context_of
+from service.errors import OverloadedError, ServiceError
+from service.http.messages import BODY, Answer, problem_answer, read_body, request_context_of
 from service.runtime.telemetry import NO_METRICS, Metrics
 
 # Requests that wait for stores do no work, but all of them continue together when the stores answer.
@@ -172,8 +172,8 @@ class BoundedEndpoint:
         request = request_context_of(scope)
         try:
             self._gate.check()
-            if scope["method"] == "POST" and not declares_too_large(scope["headers"]):
-                receive = await _receive_body(receive)
+            if scope["method"] == "POST":
+                scope[BODY] = await read_body(scope["headers"], receive)
             slot = GateSlot(self._gate)
         except OverloadedError as error:
             request.outcome = error.code
@@ -193,23 +193,3 @@ class BoundedEndpoint:
             await self.app(scope, receive, send_outside)
         finally:
             slot.leave()
-
-
-async def _receive_body(receive: Receive) -> Receive:
-    """Receive the body, or as much of it as exceeds the limit, and return a callable that replays the messages."""
-    messages: list[Message] = []
-    size = 0
-    while size <= MAX_BODY_BYTES:
-        message = await receive()
-        messages.append(message)
-        if message["type"] != "http.request":
-            break
-        size += len(message.get("body", b""))
-        if not message.get("more_body", False):
-            break
-    messages.reverse()
-
-    async def replay() -> Message:
-        return messages.pop() if messages else await receive()
-
-    return replay

@@ -19,7 +19,7 @@ from mcp.types import (
 from index_mappings.countries import COUNTRY_CODES
 from index_mappings.text import fold, is_blank
 from service.calls.admission import Admitted
-from service.calls.dispatch import Dispatcher, already_read
+from service.calls.dispatch import Dispatcher
 from service.errors import FieldError, ServiceError
 from service.limits.policy import Bucket
 from service.mcp_server.handling import Call, Context, OwnError, RequestRunner, result_meta, set_outcome
@@ -93,7 +93,7 @@ class Completer:
         return CompleteResult(completion=completion, _meta=result_meta(call.caller.request_id, answered.stamp))
 
     async def _categories(self, typed: str, call: Call, admitted: Admitted) -> CompleteResult:
-        outcome = await self._dispatcher.call(LIST_CATEGORIES.name, already_read({}), call.caller, admitted)
+        outcome = await self._dispatcher.call(LIST_CATEGORIES.name, {}, call.caller, admitted)
         if outcome.error is not None:
             raise outcome.error
         prefix = "" if is_blank(typed) else fold(typed)

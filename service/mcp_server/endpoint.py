@@ -23,15 +23,15 @@ from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
-from service.calls.dispatch import Dispatcher, already_read
-from service.errors import BodyTooLargeError, InvalidInputError, ServiceError
+from service.calls.dispatch import Dispatcher
+from service.errors import ServiceError
 from service.http.messages import (
+    BODY,
     Answer,
     Headers,
     http_caller,
     is_json,
     method_not_allowed,
-    read_body,
     request_context_of,
 )
 from service.limits.policy import Bucket
@@ -89,7 +89,7 @@ class McpEndpoint:
         if scope["method"] != "POST":
             await method_not_allowed(("POST",)).send(send)
             return
-        read = self._refusal(scope) or await _read(scope, receive)
+        read = self._refusal(scope) or _read(scope[BODY])
         if isinstance(read, Answer):
             await read.send(send)
             return
@@ -128,7 +128,7 @@ class McpEndpoint:
         if request is not None and (task := asyncio.current_task()) is not None:
             request.on_disconnect.append(task.cancel)
         try:
-            outcome = await self._dispatcher.call(plain.tool, already_read(plain.arguments), call.caller, call.admit)
+            outcome = await self._dispatcher.call(plain.tool, plain.arguments, call.caller, call.admit)
             headers = quota_headers(outcome)
             body = self._fast_path.result(plain, outcome)
         except Exception:  # noqa: BLE001 - an unforeseen fault becomes the protocol's own error (E5)
@@ -154,15 +154,12 @@ class McpEndpoint:
         return None
 
 
-async def _read(scope: Scope, receive: Receive) -> tuple[bytes, dict[str, Any]] | Answer:
+def _read(body: bytes | ServiceError) -> tuple[bytes, dict[str, Any]] | Answer:
     """The body with its message, or the refusal if it can't be read."""
+    if isinstance(body, ServiceError):
+        return _refused(body.status, body.detail)
     try:
-        body = await read_body(scope["headers"], receive)
         return body, check_message(body)
-    except BodyTooLargeError as error:
-        return _refused(413, error.detail)
-    except InvalidInputError as error:
-        return _refused(_BAD_REQUEST, error.detail)
     except RpcError as error:
         return Answer(_BAD_REQUEST, error.body())
 

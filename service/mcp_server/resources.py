@@ -14,7 +14,7 @@ from mcp.types import (
     TextResourceContents,
 )
 
-from service.calls.dispatch import Dispatcher, Outcome, already_read
+from service.calls.dispatch import Dispatcher, Outcome
 from service.mcp_server.handling import Call, Context, OwnError, RequestRunner, result_meta
 from service.mcp_server.messages import failed_method, missing_resource
 from service.runtime.request_context import current
@@ -78,7 +78,7 @@ class Resources:
             tool, arguments = target
             if (request := current()) is not None:
                 request.tool = tool
-            outcome = await self._dispatcher.call(tool, already_read(arguments), call.caller, admitted)
+            outcome = await self._dispatcher.call(tool, arguments, call.caller, admitted)
             return _contents(params.uri, outcome, context.protocol_version)
 
         return await self._runner.run(context, work)

@@ -28,7 +28,7 @@ from mcp.types import (
 from mcp.types import Tool as McpTool
 from pydantic import ValidationError
 
-from service.calls.dispatch import Dispatcher, Outcome, already_read
+from service.calls.dispatch import Dispatcher, Outcome
 from service.errors import ServiceError
 from service.http.messages import request_context_of
 from service.mcp_server.completion import Completer
@@ -148,7 +148,7 @@ def _tool_caller(
             admit = call.admit if call.admit is not None else await dispatcher.admit(params.name, call.caller)
             if isinstance(admit, ServiceError) and admit.status == HTTPStatus.UNAUTHORIZED:
                 raise refusal(admit)
-            outcome = await dispatcher.call(params.name, already_read(params.arguments or {}), call.caller, admit)
+            outcome = await dispatcher.call(params.name, params.arguments or {}, call.caller, admit)
             if context.request is not None:
                 context.request.scope[QUOTA_HEADERS_KEY] = quota_headers(outcome)
             return tool_result(outcome)

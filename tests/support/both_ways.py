@@ -11,7 +11,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Message, Scope
 
 from service.calls.dispatch import Dispatcher
-from service.http.messages import request_context_of
+from service.http.messages import BODY, request_context_of
 from service.http.middleware import HttpMiddleware
 from service.mcp_server.endpoint import McpEndpoint, call_over_http
 from service.mcp_server.fast_path import PlainCall
@@ -108,15 +108,16 @@ async def _asked(endpoint: McpEndpoint, headers: Lines, body: bytes) -> Sent:
 
 async def _sent(endpoint: McpEndpoint, scope: Scope, body: bytes) -> list[Message]:
     """Everything that is sent in answer to one request."""
-    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
     sent: list[Message] = []
 
     async def receive() -> Message:
-        return waiting.pop() if waiting else {"type": "http.disconnect"}
+        return {"type": "http.disconnect"}
 
     async def send(message: Message) -> None:
         sent.append(message)
 
+    # The gate has received the body.
+    scope[BODY] = body
     await HttpMiddleware(endpoint)(scope, receive, send)
     return sent
 
