@@ -36,8 +36,7 @@ from service.operations.state import About, ServiceState, flags_of
 from service.parts import Parts, open_parts
 from service.rest.openapi.document import VERSION, openapi_document, openapi_endpoint
 from service.rest.operations import OpsKey, operations_routes
-from service.rest.probes import SERVICE, health_endpoint, ready_endpoint, version_endpoint
-from service.rest.report_readiness import ReportReadiness
+from service.rest.probes import SERVICE, ReportReadiness, health_endpoint, ready_endpoint, version_endpoint
 from service.rest.tool_endpoint import tool_endpoint
 from service.runtime.caller import Proxies, proxies
 from service.runtime.telemetry import Metrics, safe_metrics
@@ -47,8 +46,7 @@ from service.settings.service import Settings
 from service.suggest.endpoint import suggest_endpoint
 from service.suggest.fast_path import SuggestFastPath
 from service.tools.registry import REGISTRY
-from service.web.docs_page import docs_files
-from service.web.pages import page_files, page_labels, page_routes, site_files
+from service.web.pages import docs_files, page_files, page_labels, page_routes, site_files
 from shop_directory.build_stamp import stamp_of_build
 
 # How long after its deadline the answer to a request over stdio may be written.

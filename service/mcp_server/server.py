@@ -31,7 +31,6 @@ from pydantic import ValidationError
 from service.calls.dispatch import Dispatcher, Outcome
 from service.errors import ServiceError
 from service.http.messages import request_context_of
-from service.mcp_server.completion import Completer
 from service.mcp_server.handling import (
     OWN_ERROR_KEY,
     QUOTA_HEADERS_KEY,
@@ -46,15 +45,14 @@ from service.mcp_server.handling import (
     set_refused,
 )
 from service.mcp_server.messages import UNKNOWN_TOOL, own_error
-from service.mcp_server.prompts import get_prompt, list_prompts
+from service.mcp_server.prompts import Completer, get_prompt, list_prompts
 from service.mcp_server.resources import Resources
 from service.runtime.request_context import current
 from service.runtime.tracing import CallTracer
 from service.suggest.responder import SuggestResponder
 from service.tools.request import NoShopRequest
-from service.tools.schema import Schema, request_schema, response_schema
 from service.tools.shop_view import ShopView
-from service.tools.tool import Tool
+from service.tools.tool import Schema, Tool, request_schema, response_schema
 
 NAME: Final = "shop-directory"
 TITLE: Final = "Shop Directory"

@@ -13,8 +13,7 @@ from starlette.types import Message, Scope
 from service.calls.dispatch import Dispatcher
 from service.http.messages import BODY, request_context_of
 from service.http.middleware import HttpMiddleware
-from service.mcp_server.endpoint import McpEndpoint, call_over_http
-from service.mcp_server.fast_path import PlainCall
+from service.mcp_server.endpoint import McpEndpoint, PlainCall, call_over_http
 from service.mcp_server.server import build_server
 from service.runtime.caller import proxies
 from service.runtime.request_context import RequestContext
