@@ -62,11 +62,8 @@ def create_app(
 ) -> FastAPI:
     """Make the HTTP application. The server starts draining through its `state.draining`.
 
-    Args:
-        settings: all settings.
-        search: a backend instead of the one that the settings name; the application closes it.
-        metrics: counts the calls instead of the metrics of /metrics.
-        spans: receives the spans of calls instead of the exporter that the settings name.
+    The parameters stand in for what the settings name: a backend, which the application closes, the metrics of
+    /metrics, and the exporter of spans.
     """
     files = (*page_files(), *site_files(), *docs_files(settings))
     labels = route_labels(tool.name for tool in REGISTRY) | page_labels(files)

@@ -46,10 +46,7 @@ _LOG: Final = logging.getLogger(__name__)
 class CallEnvironment:
     """What all calls share.
 
-    Attributes:
-        reports: the queue of reports.
-        most_coupons: the bound on coupons in a listing of all shops, by transport; a missing transport has no
-            bound (A6).
+    `most_coupons` bounds the coupons in a listing of all shops by transport; a missing transport has no bound (A6).
     """
 
     reports: ReportQueue
@@ -61,12 +58,10 @@ class Outcome:
     """The outcome of a call.
 
     Attributes:
-        request_id: the id of the request.
         document: the answer, or the problem object.
         body: the encoded document.
-        stamp: the stamp of the data that the answer or the error comes from; None when no data was used (C2).
-        error: the error; None when there is an answer.
-        headers: the headers of the quota, without the headers of an error.
+        stamp: of the data that the answer or the error comes from; None when no data was used (C2).
+        headers: of the quota, without the headers of an error.
     """
 
     request_id: str
@@ -92,15 +87,7 @@ class Dispatcher:
         *,
         timeout: float = _TIMEOUT,
     ) -> None:
-        """Create a dispatcher of the registry's tools.
-
-        Args:
-            registry: the tools.
-            live: the live generation.
-            admission: admits calls.
-            environment: what all calls share.
-            timeout: seconds that a call may take if its transport sets no deadline.
-        """
+        """Create a dispatcher; a call whose transport sets no deadline may take `timeout` seconds."""
         self.tools = tuple(registry)
         self._by_name = {tool.name: tool for tool in registry}
         self._live = live
@@ -113,15 +100,10 @@ class Dispatcher:
         return name in self._by_name
 
     async def admit(self, name: str | None, caller: Caller, *, otherwise: Bucket = Bucket.READS) -> AdmissionResult:
-        """Apply the token rule and the quota of a tool, or those of a request that calls no tool.
+        """Apply the token rule and the quota of a tool.
 
-        Args:
-            name: the tool's name; None or an unknown name for a request that calls no tool.
-            caller: the caller.
-            otherwise: the bucket in which such a request is counted.
-
-        Returns:
-            The admission, or the error that refuses the call; nothing is raised but cancellation.
+        A request that calls no tool (no name, or an unknown one) is counted in the bucket `otherwise`. An error that
+        refuses the call is returned; nothing is raised but cancellation.
         """
         tool = self._by_name.get(name) if name is not None else None
         if tool is not None and (request := current()) is not None:
@@ -147,16 +129,9 @@ class Dispatcher:
     async def call(
         self, name: str, arguments: Arguments, caller: Caller, admit: AdmissionResult | None = None
     ) -> Outcome:
-        """Call a tool.
+        """Call a tool; nothing is raised but cancellation.
 
-        Args:
-            name: the tool's name.
-            arguments: read after admission.
-            caller: the caller.
-            admit: the result of `admit`, if the transport has called it already.
-
-        Returns:
-            The answer or the error; nothing is raised but cancellation.
+        The arguments are read after the admission, which `admit` holds if the transport has asked for it already.
         """
         if current() is not None:
             return await self._admit_and_run(name, arguments, caller, admit)
@@ -225,11 +200,7 @@ class Dispatcher:
 
 
 def decode_object(raw: bytes) -> dict[str, Any]:
-    """Parse the arguments of a call.
-
-    Raises:
-        InvalidInputError: they are empty, not strict JSON, or not an object. The message does not repeat the input.
-    """
+    """Parse the arguments of a call, which must be a JSON object; the error does not repeat the input."""
     if not raw.strip():
         raise InvalidInputError("The body is empty: send a JSON object, {} at least.")
     try:

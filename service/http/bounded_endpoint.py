@@ -23,15 +23,9 @@ _WAITING_PER_SLOT: Final = 4
 
 
 class Gate:
-    """The slots for requests in flight."""
+    """The slots for requests in flight; all are free at first."""
 
     def __init__(self, slots: int, metrics: Metrics = NO_METRICS) -> None:
-        """Start with all slots free.
-
-        Args:
-            slots: how many requests may be in flight.
-            metrics: count the requests in flight.
-        """
         self._slots = slots
         self._metrics = metrics
         self._in_flight = 0
@@ -58,20 +52,12 @@ class Gate:
         self._in_tick = 0
 
     def check(self) -> None:
-        """Check for a free slot, without taking it.
-
-        Raises:
-            OverloadedError: there is none.
-        """
+        """Raise OverloadedError if no slot is free, without taking one."""
         if self._in_flight >= self._slots:
             raise OverloadedError
 
     def enter(self) -> None:
-        """Take a slot, until `leave`.
-
-        Raises:
-            OverloadedError: none is free.
-        """
+        """Take a slot, until `leave`; raises OverloadedError if none is free."""
         self.check()
         self._in_flight += 1
         self._metrics.in_flight(1)
@@ -102,11 +88,7 @@ class GateSlot:
     __slots__ = ("_gate", "_held", "_left")
 
     def __init__(self, gate: Gate) -> None:
-        """Take a slot.
-
-        Raises:
-            OverloadedError: none is free.
-        """
+        """Take a slot; raises OverloadedError if none is free."""
         gate.enter()
         self._gate = gate
         self._held = True
@@ -136,11 +118,7 @@ class GateSlot:
 
 
 class BoundedEndpoint:
-    """An ASGI application in front of an endpoint.
-
-    Attributes:
-        app: the endpoint.
-    """
+    """An ASGI application in front of an endpoint, which is its `app`."""
 
     def __init__(
         self,
@@ -153,13 +131,8 @@ class BoundedEndpoint:
     ) -> None:
         """Put bounds around an endpoint.
 
-        Args:
-            app: the endpoint.
-            gate: bounds the concurrent requests of all endpoints that share it.
-            timeout: seconds that a request may take.
-            refused: makes the answer to a request beyond the bound.
-            interrupted: whether the endpoint is cancelled when its caller disconnects. If not, it must stop its own
-                work by `RequestContext.on_disconnect`.
+        `refused` makes the answer to a request beyond the bound of the gate. An endpoint that is not `interrupted` when
+        its caller disconnects must stop its own work by `RequestContext.on_disconnect`.
         """
         self.app = app
         self._gate = gate

@@ -85,8 +85,6 @@ class Answer:
     """A response.
 
     Attributes:
-        status: the HTTP status.
-        body: the bytes.
         media_type: of the body; None without one.
         headers: all but content-type and content-length.
         outcome: the code of a problem, for the log and the metrics; None derives it from the status.
@@ -144,13 +142,7 @@ def request_context_of(scope: Scope) -> RequestContext:
 
 
 def http_caller(scope: Scope, channel: Channel, trusted: Proxies) -> Caller:
-    """The caller of a request: its token, and the address and country that trusted proxies report (Q3).
-
-    Args:
-        scope: the ASGI scope.
-        channel: the transport of the call.
-        trusted: the configured proxies.
-    """
+    """The caller of a request: its token, and the address and country that trusted proxies report (Q3)."""
     peer = scope.get("client")
     origin = origin_of(peer[0] if peer else None, scope["headers"], trusted)
     token = header(scope["headers"], TOKEN_HEADER)
@@ -195,11 +187,9 @@ def header_lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
 
 
 def security_headers(hsts_seconds: int = 0, *, any_origin: bool = False) -> Headers:
-    """The security headers of an answer.
+    """The security headers of an answer, with Strict-Transport-Security unless `hsts_seconds` is 0.
 
-    Args:
-        hsts_seconds: max-age of Strict-Transport-Security; 0 omits the header.
-        any_origin: whether pages of any origin may load the answer, as they may load /suggest (C3).
+    Pages of any origin may load an answer with `any_origin`, as they may load /suggest (C3).
     """
     resource = (RESOURCE_POLICY, b"cross-origin" if any_origin else b"same-origin")
     transport = ((b"strict-transport-security", b"max-age=%d" % hsts_seconds),) if hsts_seconds else ()

@@ -90,11 +90,7 @@ _LOG: Final = logging.getLogger(__name__)
 class PlainCall(NamedTuple):
     """A call that needs nothing of the SDK.
 
-    Attributes:
-        message_id: of JSON-RPC.
-        tool: the name of an existing tool.
-        arguments: as sent; an empty object if there are none.
-        modern: whether the protocol version is one without a handshake (since 2026-07-28).
+    `modern` means a protocol version without a handshake (since 2026-07-28).
     """
 
     message_id: int | str

@@ -35,10 +35,8 @@ _TIMEOUT: Final = 1.8
 class Call:
     """A call as the transport received it.
 
-    Attributes:
-        caller: who sent it.
-        admit: the dispatcher's admission or refusal; None if the transport has not asked for it.
-        request: the transport's request context; None over stdio, where each call gets one of its own.
+    `admit` is None if the transport has not asked for it; `request` is None over stdio, where each call gets one of its
+    own.
     """
 
     caller: Caller
@@ -133,8 +131,7 @@ class RequestRunner:
     async def run(self, context: Context, work: Callable[[Call], Awaitable[T]], *, tool: str | None = None) -> T:
         """Run the work of a message, which calls the tool named `tool`, if any.
 
-        Raises:
-            OwnError: as the work raised it, or because the caller has left.
+        Raises OwnError as the work raised it, or because the caller has left.
         """
         call = self._make_call(context)
         # The SDK's task outlives the request's, so it must be cancelled when the caller leaves.
@@ -157,11 +154,7 @@ class RequestRunner:
         raise OwnError(code=INTERNAL_ERROR, message=TEXTS[INTERNAL_ERROR])
 
     async def admit(self, call: Call, bucket: Bucket = Bucket.READS) -> Admitted:
-        """The admission of a request that calls no tool: the transport's, or a new one.
-
-        Raises:
-            OwnError: it is refused.
-        """
+        """The admission of a request that calls no tool, the transport's or a new one; OwnError if it is refused."""
         admit = call.admit
         if admit is None:
             admit = await self._dispatcher.admit(None, call.caller, otherwise=bucket)

@@ -137,11 +137,9 @@ class ToolPrompt(Generic[RequestT]):
     """A prompt.
 
     Attributes:
-        name: of the prompt.
         title: a few words by which people choose it.
         description: what its result will be.
-        arguments: its parameters.
-        request: validates them.
+        request: validates the arguments.
         write: makes the text; raises InvalidInputError if the combination of arguments is wrong.
     """
 
@@ -260,11 +258,7 @@ async def list_prompts(_: Context, __: PaginatedRequestParams | None) -> ListPro
 
 
 async def get_prompt(_: Context, params: GetPromptRequestParams) -> GetPromptResult:
-    """A prompt with its arguments filled in.
-
-    Raises:
-        OwnError: there is no such prompt, or its arguments are wrong.
-    """
+    """A prompt with its arguments filled in; raises OwnError if there is no such prompt, or its arguments are wrong."""
     prompt = _BY_NAME.get(params.name)
     if prompt is None:
         raise OwnError(code=INVALID_PARAMS, message=UNKNOWN_PROMPT)
@@ -277,11 +271,7 @@ async def get_prompt(_: Context, params: GetPromptRequestParams) -> GetPromptRes
 
 
 def fill(prompt: ToolPrompt[Any], arguments: dict[str, str]) -> str:
-    """The text of a prompt with its arguments.
-
-    Raises:
-        InvalidInputError: naming every argument that is wrong.
-    """
+    """The text of a prompt with its arguments; raises InvalidInputError naming every argument that is wrong."""
     names = [argument.name for argument in prompt.arguments]
     accepted = {*names, _FORMER_NAME} if _SHOP in prompt.arguments else set(names)
     unknown = f"is not an argument of this prompt; it takes {', '.join(names)}"
@@ -320,11 +310,7 @@ class Completer:
         self._runner = runner
 
     async def complete(self, context: Context, params: CompleteRequestParams) -> CompleteResult:
-        """Complete an argument.
-
-        Raises:
-            OwnError: there is no such argument, or the index can't be searched now.
-        """
+        """Complete an argument; raises OwnError if there is no such argument, or the index can't be searched now."""
         kind = completion_kind(params)
 
         async def work(call: Call) -> CompleteResult:
@@ -386,11 +372,7 @@ def completion_kind(params: CompleteRequestParams) -> CompletionKind | None:
 
 
 def typed_text(value: str) -> str:
-    """The typed text as /suggest accepts it.
-
-    Raises:
-        InvalidInputError: it is too long or holds a control character.
-    """
+    """The typed text as /suggest accepts it; raises InvalidInputError if it is too long or has a control character."""
     typed = spaced(value)
     if len(typed) > MAX_Q:
         raise invalid((FieldError(_TYPED, f"may have at most {MAX_Q} characters"),))

@@ -64,11 +64,7 @@ class Resources:
         return ListResourceTemplatesResult(resource_templates=[SHOP])
 
     async def read(self, context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
-        """Read a resource.
-
-        Raises:
-            OwnError: it does not exist, or can't be read now.
-        """
+        """Read a resource; raises OwnError if it does not exist, or can't be read now."""
         target = tool_call_of(params.uri)
 
         async def work(call: Call) -> ReadResourceResult:

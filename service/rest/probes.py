@@ -41,12 +41,6 @@ class ReportReadiness:
     """Checks the limiter and the queue, both of which a report needs."""
 
     def __init__(self, limiter: Limiter, queue: ReportQueue) -> None:
-        """Prepare the check; nothing is called yet.
-
-        Args:
-            limiter: counts reports.
-            queue: stores reports.
-        """
         self._limiter = limiter
         self._queue = queue
         self._failure: str | None = None
@@ -54,10 +48,7 @@ class ReportReadiness:
         self._lock = asyncio.Lock()
 
     async def failure(self) -> str | None:
-        """The reason why no report can be taken, without secrets; None when one can.
-
-        The result is cached for a second.
-        """
+        """The reason why no report can be taken, without secrets, as of at most a second ago; None when one can."""
         async with self._lock:
             if time.monotonic() >= self._valid_until:
                 self._failure = await self._check()

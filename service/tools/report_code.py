@@ -40,9 +40,7 @@ async def append(
 ) -> ReportResponse:
     """Append a report about a public shop.
 
-    Raises:
-        ShopNotFoundError: there is no such public shop.
-        BackendUnavailableError: it is not certain that the report was stored; sending it again is safe.
+    BackendUnavailableError means that it is not certain that the report was stored; sending it again is safe.
     """
     if context.source is None:
         # The dispatcher has refused such calls; a report without a source must not exist.

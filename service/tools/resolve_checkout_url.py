@@ -49,10 +49,7 @@ class CheckoutUrl(ToolResponse):
 async def resolve(
     offer_id: str, context: ToolContext, *, affiliate: bool
 ) -> tuple[CheckoutUrl, Mapping[str, Any] | None]:
-    """Find the offer and choose its URL.
-
-    Returns:
-        The URL, and the affiliate programme that it goes through; None for the plain URL.
+    """The URL of an offer, and the affiliate programme that it goes through; None for the plain URL.
 
     Raises:
         OfferNotFoundError: no public shop has it.

@@ -46,13 +46,7 @@ DESCRIPTION = (
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One comparison.
-
-    Attributes:
-        kind: what was compared.
-        agrees: whether it indicates one shop.
-        detail: what was found, from public data of the two shops.
-    """
+    """One comparison, and whether it indicates one shop; the detail is made of public data of the two shops."""
 
     kind: Kind
     agrees: bool
@@ -64,7 +58,7 @@ class Comparison:
     """What two shops have in common.
 
     Attributes:
-        pieces: all comparisons, in the order of `Kind`.
+        pieces: in the order of `Kind`.
         same_name: whether their sources state an equal name or alias for both.
         domain_has_others: whether a third shop without a name that both have is on their registrable domain.
         disjoint_markets: whether both state markets, none of them in common and none world-wide.
@@ -82,13 +76,7 @@ class Comparison:
 
 
 def compare(first: Shop, second: Shop, *, domain_has_others: bool = False) -> Comparison:
-    """All comparisons of two shops.
-
-    Args:
-        first: a shop.
-        second: another shop.
-        domain_has_others: as in `Comparison`; it does not affect the number of agreeing pieces.
-    """
+    """All comparisons of two shops; `domain_has_others` does not affect the number of agreeing pieces."""
     parts, others = domain_parts(first.domain), domain_parts(second.domain)
     similarity = fuzz.ratio(fold(first.name), fold(second.name))
     categories = [slug for slug in first.categories if slug in second.categories]

@@ -59,12 +59,7 @@ class TokenRule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """The effects of a call besides its answer.
-
-    Attributes:
-        read_only: a call changes nothing.
-        repeatable: a second equal call changes nothing more.
-    """
+    """The effects of a call besides its answer; of a `repeatable` one, a second equal call changes nothing more."""
 
     read_only: bool
     repeatable: bool
@@ -84,7 +79,6 @@ class ToolContext:
         channel: the transport as display policies name it (A5).
         country: the caller's country as a trusted proxy states it; None otherwise.
         most_coupons: the bound on the coupons of all shops for this transport; None for no bound (A6).
-        reports: the queue of reports.
         source: the id of the caller's token, under which reports are stored; None for an anonymous call (Q5).
     """
 

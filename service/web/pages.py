@@ -59,10 +59,7 @@ class PageFile:
     """One file of the page.
 
     Attributes:
-        path: of its URL.
         label: its route in the log and the metrics.
-        body: its content.
-        media_type: of the content.
         policy: its content security policy; None for files that a page loads, which are under the policy of the page.
         cache: the value of cache-control.
         headers: further headers of its answer.
