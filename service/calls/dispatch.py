@@ -22,7 +22,6 @@ from service.errors import (
     InternalError,
     InvalidInputError,
     QuotaExceededError,
-    RouteNotFoundError,
     ServiceError,
 )
 from service.limits.policy import Bucket, address_group
@@ -70,6 +69,11 @@ class Outcome:
     stamp: Stamp | None
     error: ServiceError | None
     headers: Headers
+
+    @property
+    def quota(self) -> Headers:
+        """The headers of the quota; a refusal by the quota has its own."""
+        return self.headers if self.error is None else (*self.headers, *self.error.headers)
 
 
 AdmissionResult = Admitted | ServiceError
@@ -129,7 +133,7 @@ class Dispatcher:
     async def call(
         self, name: str, arguments: Arguments, caller: Caller, admit: AdmissionResult | None = None
     ) -> Outcome:
-        """Call a tool; nothing is raised but cancellation.
+        """Call a tool of the registry; nothing is raised but cancellation.
 
         The arguments are read after the admission, which `admit` holds if the transport has asked for it already.
         """
@@ -141,9 +145,7 @@ class Dispatcher:
     async def _admit_and_run(
         self, name: str, arguments: Arguments, caller: Caller, admit: AdmissionResult | None
     ) -> Outcome:
-        if name not in self._by_name:
-            admit = RouteNotFoundError()
-        elif admit is None:
+        if admit is None:
             admit = await self.admit(name, caller)
         if (request := current()) is not None:
             request.caller = address_group(caller.address)

@@ -51,7 +51,7 @@ from service.http.messages import (
     request_context_of,
 )
 from service.limits.policy import Bucket
-from service.mcp_server.handling import OWN_ERROR_KEY, QUOTA_HEADERS_KEY, Call, begin_span, quota_headers, result_meta
+from service.mcp_server.handling import OWN_ERROR_KEY, QUOTA_HEADERS_KEY, Call, begin_span, result_meta
 from service.mcp_server.messages import (
     COMPLETION_COMPLETE,
     TEXTS,
@@ -277,7 +277,7 @@ class McpEndpoint:
             request.on_disconnect.append(task.cancel)
         try:
             outcome = await self._dispatcher.call(plain.tool, plain.arguments, call.caller, call.admit)
-            headers = quota_headers(outcome)
+            headers = outcome.quota
             body = self._fast_path.result(plain, outcome)
         except Exception:  # noqa: BLE001 - an unforeseen fault becomes the protocol's own error (E5)
             _LOG.exception("request=%s the method failed", call.caller.request_id)

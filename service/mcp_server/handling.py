@@ -11,10 +11,9 @@ from mcp.types import INTERNAL_ERROR
 
 from index_mappings.generations import Stamp
 from service.calls.admission import Admitted
-from service.calls.dispatch import AdmissionResult, Dispatcher, Outcome
+from service.calls.dispatch import AdmissionResult, Dispatcher
 from service.errors import ServiceError
 from service.limits.policy import Bucket
-from service.limits.protocol import Headers
 from service.mcp_server.messages import METHODS, TEXTS, RpcError, refused_call
 from service.runtime.caller import Caller
 from service.runtime.request_context import LEFT, RequestContext, bind_request, current, new_request_context
@@ -73,11 +72,6 @@ def set_refused(request: RequestContext) -> None:
     """Set the outcome of a request to a refusal, unless it has a more specific one."""
     if request.outcome is None:
         request.outcome = REFUSED
-
-
-def quota_headers(outcome: Outcome) -> Headers:
-    """The quota headers of a call's answer; a refusal by the quota has its own."""
-    return outcome.headers if outcome.error is None else (*outcome.headers, *outcome.error.headers)
 
 
 def result_meta(request_id: str, stamp: Stamp | None) -> dict[str, Any]:

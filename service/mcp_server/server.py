@@ -39,7 +39,6 @@ from service.mcp_server.handling import (
     Context,
     OwnError,
     RequestRunner,
-    quota_headers,
     refusal,
     result_meta,
     set_refused,
@@ -148,7 +147,7 @@ def _tool_caller(
                 raise refusal(admit)
             outcome = await dispatcher.call(params.name, params.arguments or {}, call.caller, admit)
             if context.request is not None:
-                context.request.scope[QUOTA_HEADERS_KEY] = quota_headers(outcome)
+                context.request.scope[QUOTA_HEADERS_KEY] = outcome.quota
             return tool_result(outcome)
 
         return await runner.run(context, work, tool=params.name)
