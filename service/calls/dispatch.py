@@ -36,7 +36,6 @@ from service.tools.tool import TokenRule, Tool, ToolAnswer, ToolContext
 # The arguments, the JSON that holds them, or the error for those that can't be read.
 Arguments = dict[str, Any] | bytes | ServiceError
 
-_TIMEOUT: Final = 1.8
 _NOT_ADMITTED: Final = "The call could not be admitted in time; try again in 1 second."
 _LOG: Final = logging.getLogger(__name__)
 
@@ -89,7 +88,7 @@ class Dispatcher:
         admission: Admission,
         environment: CallEnvironment,
         *,
-        timeout: float = _TIMEOUT,
+        timeout: float,
     ) -> None:
         """Create a dispatcher; a call whose transport sets no deadline may take `timeout` seconds."""
         self.tools = tuple(registry)
@@ -97,7 +96,7 @@ class Dispatcher:
         self._live = live
         self._admission = admission
         self._environment = environment
-        self._timeout = timeout
+        self.timeout = timeout
 
     def has_tool(self, name: str) -> bool:
         """Whether the registry has a tool of this name."""
@@ -120,7 +119,7 @@ class Dispatcher:
                 headers = self._admission.try_admit(caller.address, bucket)
                 if headers is not None:
                     return Admitted(None, headers)
-            async with asyncio.timeout(remaining_seconds(self._timeout)):
+            async with asyncio.timeout(remaining_seconds(self.timeout)):
                 return await self._admission.admit(caller, bucket, token_required=required)
         except TimeoutError:
             return BackendUnavailableError(_NOT_ADMITTED)
@@ -139,7 +138,7 @@ class Dispatcher:
         """
         if current() is not None:
             return await self._admit_and_run(name, arguments, caller, admit)
-        with bind_request(new_request_context(caller.request_id, self._timeout)):
+        with bind_request(new_request_context(caller.request_id, self.timeout)):
             return await self._admit_and_run(name, arguments, caller, admit)
 
     async def _admit_and_run(
@@ -184,7 +183,7 @@ class Dispatcher:
         """Count the units that a call costs beyond the one of its admission."""
         bucket = _bucket(tool)
         try:
-            async with asyncio.timeout(remaining_seconds(self._timeout)):
+            async with asyncio.timeout(remaining_seconds(self.timeout)):
                 return await self._admission.charge(caller, admitted.token, bucket, units)
         except TimeoutError:
             raise BackendUnavailableError(_NOT_ADMITTED) from None

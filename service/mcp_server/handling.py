@@ -27,8 +27,6 @@ OWN_ERROR_KEY: Final = "shop_directory.own_error"
 # In a request's scope: the quota headers of its answer.
 QUOTA_HEADERS_KEY: Final = "shop_directory.quota"
 
-_TIMEOUT: Final = 1.8
-
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -110,16 +108,11 @@ class RequestRunner:
         self,
         dispatcher: Dispatcher,
         make_call: CallFactory,
-        timeout: float = _TIMEOUT,
         traces: CallTracer | None = None,
     ) -> None:
-        """Set up the runner.
-
-        A call whose transport sets no deadline may take `timeout` seconds; `traces` begins its span, None begins none.
-        """
+        """Set up the runner; `traces` begins the span of a call whose transport does not, None begins none."""
         self._dispatcher = dispatcher
         self._make_call = make_call
-        self._timeout = timeout
         self._traces = traces
 
     async def run(self, context: Context, work: Callable[[Call], Awaitable[T]], *, tool: str | None = None) -> T:
@@ -131,7 +124,9 @@ class RequestRunner:
         # The SDK's task outlives the request's, so it must be cancelled when the caller leaves.
         with (
             CancelScope() as scope,
-            bind_request(call.request or new_request_context(call.caller.request_id, self._timeout)) as request,
+            bind_request(
+                call.request or new_request_context(call.caller.request_id, self._dispatcher.timeout)
+            ) as request,
         ):
             request.on_disconnect.append(scope.cancel)
             if call.request is None and self._traces is not None:

@@ -86,18 +86,16 @@ def build_server(
     version: str,
     make_call: CallFactory,
     *,
-    timeout: float = 1.8,
     traces: CallTracer | None = None,
     public_url: str | None = None,
 ) -> Server[Any]:
     """Make the server of one transport.
 
-    `timeout` is the seconds that a call may take if its transport sets no deadline. `public_url` is the URL of the
-    service's page, without a final slash; hosts show it with the icon.
+    `public_url` is the URL of the service's page, without a final slash; hosts show it with the icon.
     """
     tools = [mcp_tool(tool) for tool in dispatcher.tools]
     schemas = {tool.name: tool.input_schema for tool in tools}
-    runner = RequestRunner(dispatcher, make_call, timeout, traces)
+    runner = RequestRunner(dispatcher, make_call, traces)
     resources = Resources(dispatcher, runner)
 
     async def list_tools(_: Context, __: PaginatedRequestParams | None) -> ListToolsResult:

@@ -57,7 +57,7 @@ class Slow(ReferenceBackend):
 def _dispatcher(live: LiveData) -> Dispatcher:
     """Every tool on live data; these calls bring no token and no report, so neither store is ever opened."""
     admission = Admission(TokenVerifier(SqliteTokenStore(Path("no-tokens"))), MemoryLimiter(), QuotaPolicy())
-    return Dispatcher(REGISTRY, live, admission, CallEnvironment(SqliteReports(Path("no-reports")), {}))
+    return Dispatcher(REGISTRY, live, admission, CallEnvironment(SqliteReports(Path("no-reports")), {}), timeout=5.0)
 
 
 @pytest.mark.rule("C2.one_generation", "E3")
