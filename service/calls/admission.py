@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from service.auth.protocol import Token
-from service.auth.verifier import Confirmed, Refused, StoreUnavailable, TokenVerifier
+from service.auth.verifier import Confirmed, StoreUnavailable, TokenRefused, TokenVerifier
 from service.errors import (
     BackendUnavailableError,
     QuotaExceededError,
@@ -135,7 +135,7 @@ class Admission:
                 return token
             case StoreUnavailable() if required:
                 raise BackendUnavailableError("The token could not be checked just now; try again in 1 second.")
-            case Refused() if required:
+            case TokenRefused() if required:
                 # This may exhaust the address's quota for other calls, but the answer stays 401 (R5).
                 await self.count_refused(caller)
                 raise TokenInvalidError
