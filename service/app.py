@@ -2,11 +2,11 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from fastapi import FastAPI
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -34,8 +34,7 @@ from service.operations import About, HealthProbe, ServiceState, flags_of
 from service.parts import Parts, open_parts
 from service.rest.openapi.document import VERSION, openapi_document, openapi_endpoint
 from service.rest.operations import OpsKey, operations_routes
-from service.rest.probes import SERVICE, health_endpoint, ready_endpoint, version_endpoint
-from service.rest.report_readiness import ReportReadiness
+from service.rest.probes import SERVICE, ReportReadiness, health_endpoint, ready_endpoint, version_endpoint
 from service.rest.tool_endpoint import tool_endpoint
 from service.runtime.caller import Proxies, proxies
 from service.runtime.telemetry import Metrics, safe_metrics
@@ -46,8 +45,7 @@ from service.settings.service import Settings
 from service.suggest.endpoint import suggest_endpoint
 from service.suggest.fast_path import SuggestFastPath
 from service.tools.registry import REGISTRY
-from service.web.docs_page import docs_files
-from service.web.pages import page_files, page_labels, page_routes, site_files
+from service.web.pages import docs_files, page_files, page_labels, page_routes, site_files
 from shop_directory.build_stamp import stamp_of_build
 
 # How long after its deadline the answer to a request over stdio may be written.
@@ -63,11 +61,8 @@ def create_app(
 ) -> FastAPI:
     """Make the HTTP application. The server starts draining through its `state.draining`.
 
-    Args:
-        settings: all settings.
-        search: a backend instead of the one that the settings name; the application closes it.
-        metrics: counts the calls instead of the metrics of /metrics.
-        spans: receives the spans of calls instead of the exporter that the settings name.
+    The parameters stand in for what the settings name: a backend, which the application closes, the metrics of
+    /metrics, and the exporter of spans.
     """
     files = (*page_files(), *site_files(), *docs_files(settings))
     labels = route_labels(tool.name for tool in REGISTRY) | page_labels(files)
@@ -125,11 +120,10 @@ async def run_stdio(settings: Settings, *, search: SearchBackend | None = None) 
             parts.responder,
             VERSION,
             call_over_stdio(token or None),
-            timeout=settings.request_timeout,
             traces=traces.transport,
             public_url=settings.public_url,
         )
-        async with _missing_index_logged(parts), _opened_index(parts) as opening:
+        async with _in_background(parts.live.log_missing_index()), _in_background(_open_index(parts)) as opening:
             server.middleware.insert(0, wait_for_index(opening))
             await serve_stdio(server, OPENING_S + settings.request_timeout + _LATE_S)
     finally:
@@ -200,7 +194,7 @@ def _empty_app(
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         try:
             await parts.warm_up()
-            async with _missing_index_logged(parts), sessions.run():
+            async with _in_background(parts.live.log_missing_index()), sessions.run():
                 yield
         finally:
             await parts.close()
@@ -218,31 +212,20 @@ def _empty_app(
     )
 
 
-@asynccontextmanager
-async def _opened_index(parts: Parts) -> AsyncIterator[asyncio.Task[None]]:
-    """Open the index in the background; the task ends when it is open, or can't be opened now."""
-
-    async def open_index() -> None:
-        with suppress(BackendUnavailable):
-            await parts.search.snapshot()
-
-    opening = asyncio.create_task(open_index())
-    try:
-        yield opening
-    finally:
-        opening.cancel()
-        await asyncio.wait((opening,))
+async def _open_index(parts: Parts) -> None:
+    with suppress(BackendUnavailable):
+        await parts.search.snapshot()
 
 
 @asynccontextmanager
-async def _missing_index_logged(parts: Parts) -> AsyncIterator[None]:
-    """Look for the index in the background, so that an engine that hangs does not delay the start."""
-    check = asyncio.create_task(parts.live.log_missing_index())
+async def _in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[asyncio.Task[None]]:
+    """Within, the work runs, so that an engine that hangs does not delay the start."""
+    task = asyncio.create_task(work)
     try:
-        yield
+        yield task
     finally:
-        check.cancel()
-        await asyncio.wait((check,))
+        task.cancel()
+        await asyncio.wait((task,))
 
 
 async def _not_found(scope: Scope, _: Receive, send: Send) -> None:

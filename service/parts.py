@@ -72,10 +72,8 @@ def open_parts(settings: Settings, search: SearchBackend | None = None, metrics:
     admission = Admission(verifier, limiter, QuotaPolicy(settings.quota_anonymous, settings.quota_classes), metrics)
     most = {Channel.REST: settings.most_coupons_rest, Channel.MCP: settings.most_coupons_mcp}
     most[Channel.STDIO] = settings.most_coupons_mcp
-    surroundings = CallEnvironment(
-        reports, {transport: count for transport, count in most.items() if count is not None}
-    )
-    dispatcher = Dispatcher(REGISTRY, live, admission, surroundings, timeout=settings.request_timeout)
+    environment = CallEnvironment(reports, {transport: count for transport, count in most.items() if count is not None})
+    dispatcher = Dispatcher(REGISTRY, live, admission, environment, timeout=settings.request_timeout)
     responder = SuggestResponder(live, admission, settings.suggest_cache_mb, metrics)
     return Parts(backend, live, tokens, verifier, limiter, reports, admission, dispatcher, responder)
 

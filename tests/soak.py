@@ -66,7 +66,7 @@ ROWS: Final = (
         "kills of Redis and of what stores reports",
         "20 of each",
         "no acknowledged report lost or doubled",
-        ("rules/transports/test_reports_survive_kills.py", "rules/reports/test_kill.py"),
+        ("rules/reports/test_kill.py",),
         {"KILLS": "20"},
     ),
     Row(

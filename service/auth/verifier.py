@@ -55,7 +55,7 @@ class Confirmed:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class TokenRefused:
     """The text is not a token, or the token was never issued, has been revoked or has expired."""
 
 
@@ -64,7 +64,7 @@ class StoreUnavailable:
     """The store did not answer: 503 where a token is required; elsewhere the call goes on without a token."""
 
 
-Verdict = Confirmed | Refused | StoreUnavailable
+Verdict = Confirmed | TokenRefused | StoreUnavailable
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class TokenVerifier:
     async def verify(self, text: str) -> Verdict:
         """Verify a token's text; never raises, and neither stores nor logs the text."""
         if not is_token_text(text):
-            return Refused()
+            return TokenRefused()
         secret = hash_of(text)
         answer = self._cached(secret, CACHE_SECONDS)
         self._metrics.cache("tokens", hit=answer is not None)
@@ -115,7 +115,7 @@ class TokenVerifier:
         if answer is None:
             return StoreUnavailable()
         if answer.token is None or self._expired(answer.token):
-            return Refused()
+            return TokenRefused()
         return Confirmed(answer.token)
 
     async def close(self) -> None:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from service.auth.protocol import Token
-from service.auth.verifier import Confirmed, Refused, StoreUnavailable, TokenVerifier
+from service.auth.verifier import Confirmed, StoreUnavailable, TokenRefused, TokenVerifier
 from service.errors import (
     BackendUnavailableError,
     QuotaExceededError,
@@ -25,12 +25,7 @@ _CACHED_ADDRESSES: Final = 16_384
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """An admitted call.
-
-    Attributes:
-        token: the confirmed token; None for an anonymous call.
-        headers: the headers of the quota.
-    """
+    """An admitted call: its token, None for an anonymous one, and the headers of the quota."""
 
     token: Token | None
     headers: Headers
@@ -48,10 +43,9 @@ class AddressQuota:
         self._allowed = 0
 
     def admit(self, address: str) -> Headers | None:
-        """Count an anonymous call.
+        """Count an anonymous call; returns the headers of the quota.
 
-        Returns:
-            The headers of the quota; None where only `Admission.admit` can decide, and nothing has been counted.
+        None means that only `Admission.admit` can decide, and that nothing has been counted.
 
         Raises:
             QuotaExceededError: the quota is used up.
@@ -90,12 +84,7 @@ class Admission:
         self._address_quotas = {bucket: self.address_quota(bucket) for bucket in Bucket}
 
     async def admit(self, caller: Caller, bucket: Bucket, *, token_required: bool = False) -> Admitted:
-        """Admit a call.
-
-        Args:
-            caller: the caller.
-            bucket: the bucket in which the call is counted.
-            token_required: whether the call needs a token.
+        """Verify the token, and count the call.
 
         Raises:
             TokenRequiredError: a required token is missing.
@@ -107,16 +96,7 @@ class Admission:
         return Admitted(token, await self.charge(caller, token, bucket, 1))
 
     async def charge(self, caller: Caller, token: Token | None, bucket: Bucket, units: int) -> Headers:
-        """Count units for a call: all of them or none.
-
-        Args:
-            caller: the caller.
-            token: the confirmed token; None for an anonymous call.
-            bucket: the bucket in which the call is counted.
-            units: at least 1.
-
-        Returns:
-            The headers of the quota.
+        """Count units for a call: all of them or none; returns the headers of the quota.
 
         Raises:
             BackendUnavailableError: a report can't be counted.
@@ -130,11 +110,7 @@ class Admission:
         return headers
 
     def try_admit(self, address: str, bucket: Bucket) -> Headers | None:
-        """Count an anonymous call without waiting, as `AddressQuota.admit` does.
-
-        Raises:
-            QuotaExceededError: the quota is used up.
-        """
+        """Count an anonymous call without waiting, as `AddressQuota.admit` does, and report it."""
         quota = self._address_quotas[bucket]
         headers = quota.admit(address)
         quota.flush_metrics()
@@ -159,7 +135,7 @@ class Admission:
                 return token
             case StoreUnavailable() if required:
                 raise BackendUnavailableError("The token could not be checked just now; try again in 1 second.")
-            case Refused() if required:
+            case TokenRefused() if required:
                 # This may exhaust the address's quota for other calls, but the answer stays 401 (R5).
                 await self.count_refused(caller)
                 raise TokenInvalidError

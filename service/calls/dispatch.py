@@ -1,11 +1,12 @@
 """One call of a tool, the same over each transport: look up the tool, admit the call, read and validate the input, run.
 
-R5 fixes this order of checks, so the arguments are passed unread. Of a fault, the answer has only the request id (E5).
+R5 fixes this order of checks, so the arguments may be passed as unread bytes. Of a fault, the answer has only the
+request id (E5).
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -13,13 +14,14 @@ from typing import Any, Final
 import orjson
 
 from index_mappings.generations import Stamp
+from index_mappings.strict_json import NotStrictJsonError, strict_loads
 from service.calls.admission import Admission, Admitted
 from service.calls.live_data import LiveData, LiveResult
 from service.errors import (
     BackendUnavailableError,
     InternalError,
+    InvalidInputError,
     QuotaExceededError,
-    RouteNotFoundError,
     ServiceError,
 )
 from service.limits.policy import Bucket, address_group
@@ -27,7 +29,6 @@ from service.limits.protocol import Headers
 from service.reports.protocol import ReportQueue
 from service.runtime.caller import Caller, Channel
 from service.runtime.request_context import (
-    REQUEST_SECONDS,
     bind_request,
     current,
     new_request_context,
@@ -37,7 +38,8 @@ from service.search.protocol import Snapshot
 from service.tools.request import validated
 from service.tools.tool import TokenRule, Tool, ToolAnswer, ToolContext
 
-Arguments = Callable[[], Awaitable[object]]
+# The arguments, the JSON that holds them, or the error for those that can't be read.
+Arguments = dict[str, Any] | bytes | ServiceError
 
 _NOT_ADMITTED: Final = "The call could not be admitted in time; try again in 1 second."
 _LOG: Final = logging.getLogger(__name__)
@@ -47,10 +49,7 @@ _LOG: Final = logging.getLogger(__name__)
 class CallEnvironment:
     """What all calls share.
 
-    Attributes:
-        reports: the queue of reports.
-        most_coupons: the bound on coupons in a listing of all shops, by transport; a missing transport has no
-            bound (A6).
+    `most_coupons` bounds the coupons in a listing of all shops by transport; a missing transport has no bound (A6).
     """
 
     reports: ReportQueue
@@ -62,12 +61,10 @@ class Outcome:
     """The outcome of a call.
 
     Attributes:
-        request_id: the id of the request.
         document: the answer, or the problem object.
         body: the encoded document.
-        stamp: the stamp of the data that the answer or the error comes from; None when no data was used (C2).
-        error: the error; None when there is an answer.
-        headers: the headers of the quota, without the headers of an error.
+        stamp: of the data that the answer or the error comes from; None when no data was used (C2).
+        headers: of the quota, without the headers of an error.
     """
 
     request_id: str
@@ -77,17 +74,13 @@ class Outcome:
     error: ServiceError | None
     headers: Headers
 
+    @property
+    def quota(self) -> Headers:
+        """The headers of the quota; a refusal by the quota has its own."""
+        return self.headers if self.error is None else (*self.headers, *self.error.headers)
+
 
 AdmissionResult = Admitted | ServiceError
-
-
-def already_read(arguments: object) -> Arguments:
-    """The arguments of a call whose transport has read them before admission."""
-
-    async def read() -> object:
-        return arguments
-
-    return read
 
 
 class Dispatcher:
@@ -98,40 +91,27 @@ class Dispatcher:
         registry: Sequence[Tool[Any]],
         live: LiveData,
         admission: Admission,
-        surroundings: CallEnvironment,
+        environment: CallEnvironment,
         *,
-        timeout: float = REQUEST_SECONDS,
+        timeout: float,
     ) -> None:
-        """Create a dispatcher of the registry's tools.
-
-        Args:
-            registry: the tools.
-            live: the live generation.
-            admission: admits calls.
-            surroundings: what all calls share.
-            timeout: seconds that a call may take if its transport sets no deadline.
-        """
+        """Create a dispatcher; a call whose transport sets no deadline may take `timeout` seconds."""
         self.tools = tuple(registry)
         self._by_name = {tool.name: tool for tool in registry}
         self._live = live
         self._admission = admission
-        self._surroundings = surroundings
-        self._timeout = timeout
+        self._environment = environment
+        self.timeout = timeout
 
     def has_tool(self, name: str) -> bool:
         """Whether the registry has a tool of this name."""
         return name in self._by_name
 
     async def admit(self, name: str | None, caller: Caller, *, otherwise: Bucket = Bucket.READS) -> AdmissionResult:
-        """Apply the token rule and the quota of a tool, or those of a request that calls no tool.
+        """Apply the token rule and the quota of a tool.
 
-        Args:
-            name: the tool's name; None or an unknown name for a request that calls no tool.
-            caller: the caller.
-            otherwise: the bucket in which such a request is counted.
-
-        Returns:
-            The admission, or the error that refuses the call; nothing is raised but cancellation.
+        A request that calls no tool (no name, or an unknown one) is counted in the bucket `otherwise`. An error that
+        refuses the call is returned; nothing is raised but cancellation.
         """
         tool = self._by_name.get(name) if name is not None else None
         if tool is not None and (request := current()) is not None:
@@ -144,7 +124,7 @@ class Dispatcher:
                 headers = self._admission.try_admit(caller.address, bucket)
                 if headers is not None:
                     return Admitted(None, headers)
-            async with asyncio.timeout(remaining_seconds(self._timeout)):
+            async with asyncio.timeout(remaining_seconds(self.timeout)):
                 return await self._admission.admit(caller, bucket, token_required=required)
         except TimeoutError:
             return BackendUnavailableError(_NOT_ADMITTED)
@@ -157,28 +137,19 @@ class Dispatcher:
     async def call(
         self, name: str, arguments: Arguments, caller: Caller, admit: AdmissionResult | None = None
     ) -> Outcome:
-        """Call a tool.
+        """Call a tool of the registry; nothing is raised but cancellation.
 
-        Args:
-            name: the tool's name.
-            arguments: reads the arguments, after admission; raises ServiceError when they can't be read.
-            caller: the caller.
-            admit: the result of `admit`, if the transport has called it already.
-
-        Returns:
-            The answer or the error; nothing is raised but cancellation.
+        The arguments are read after the admission, which `admit` holds if the transport has asked for it already.
         """
         if current() is not None:
             return await self._admit_and_run(name, arguments, caller, admit)
-        with bind_request(new_request_context(caller.request_id, self._timeout)):
+        with bind_request(new_request_context(caller.request_id, self.timeout)):
             return await self._admit_and_run(name, arguments, caller, admit)
 
     async def _admit_and_run(
         self, name: str, arguments: Arguments, caller: Caller, admit: AdmissionResult | None
     ) -> Outcome:
-        if name not in self._by_name:
-            admit = RouteNotFoundError()
-        elif admit is None:
+        if admit is None:
             admit = await self.admit(name, caller)
         if (request := current()) is not None:
             request.caller = address_group(caller.address)
@@ -194,7 +165,7 @@ class Dispatcher:
     async def _run(self, tool: Tool[Any], arguments: Arguments, caller: Caller, admitted: Admitted) -> Outcome:
         headers = admitted.headers
         try:
-            request = validated(tool.request, await arguments())
+            request = validated(tool.request, _read(arguments))
             if tool.extra_cost is not None and (units := tool.extra_cost(request)):
                 headers = await self._charge(tool, units, caller, admitted)
             now = datetime.now(UTC)
@@ -217,7 +188,7 @@ class Dispatcher:
         """Count the units that a call costs beyond the one of its admission."""
         bucket = _bucket(tool)
         try:
-            async with asyncio.timeout(remaining_seconds(self._timeout)):
+            async with asyncio.timeout(remaining_seconds(self.timeout)):
                 return await self._admission.charge(caller, admitted.token, bucket, units)
         except TimeoutError:
             raise BackendUnavailableError(_NOT_ADMITTED) from None
@@ -228,15 +199,34 @@ class Dispatcher:
             now=now,
             channel=caller.channel.value,
             country=caller.country,
-            most_coupons=self._surroundings.most_coupons.get(caller.channel),
-            reports=self._surroundings.reports,
+            most_coupons=self._environment.most_coupons.get(caller.channel),
+            reports=self._environment.reports,
             source=None if admitted.token is None else admitted.token.id,
         )
+
+
+def decode_object(raw: bytes) -> dict[str, Any]:
+    """Parse the arguments of a call, which must be a JSON object; the error does not repeat the input."""
+    if not raw.strip():
+        raise InvalidInputError("The body is empty: send a JSON object, {} at least.")
+    try:
+        value = strict_loads(raw)
+    except NotStrictJsonError as error:
+        raise InvalidInputError(f"The body {error}.") from None
+    if not isinstance(value, dict):
+        raise InvalidInputError("The body must be a JSON object.")
+    return value
 
 
 def to_wire(answer: ToolAnswer) -> dict[str, Any]:
     """The object that every transport sends."""
     return answer if isinstance(answer, dict) else answer.model_dump(by_alias=True)
+
+
+def _read(arguments: Arguments) -> dict[str, Any]:
+    if isinstance(arguments, ServiceError):
+        raise arguments
+    return decode_object(arguments) if isinstance(arguments, bytes) else arguments
 
 
 def _bucket(tool: Tool[Any]) -> Bucket:

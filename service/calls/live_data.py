@@ -33,12 +33,10 @@ _OTHER_SCHEMA: Final = (
 
 @dataclass(frozen=True, slots=True)
 class LiveResult(Generic[T]):
-    """The result of work on the live generation.
+    """The result of work on the live generation, or the error for the caller.
 
-    Attributes:
-        stamp: the stamp of the generation that the result comes from, also for errors such as "no such shop"; None when
-            no generation was available.
-        result: the result, or the error for the caller.
+    The stamp is that of the generation which the result comes from, also for errors such as "no such shop"; None when
+    no generation was available.
     """
 
     stamp: Stamp | None
@@ -49,11 +47,9 @@ class LiveData:
     """The live generation of a backend, under a deadline."""
 
     def __init__(self, search: SearchBackend, timeout: float) -> None:
-        """Wrap a backend.
+        """Wrap a backend, which the caller closes.
 
-        Args:
-            search: the backend, which the caller closes.
-            timeout: seconds that one answer may take; less if the deadline of its request comes first.
+        An answer may take `timeout` seconds; less if the deadline of its request comes first.
         """
         self._search = search
         self._timeout = timeout
@@ -65,11 +61,8 @@ class LiveData:
     async def run(self, work: Work[T], request_id: str, *, generation_gone: bool = False) -> LiveResult[T]:
         """Run work on the live generation, and again on the next one if the first is removed meanwhile.
 
-        Args:
-            work: the work.
-            request_id: for the log.
-            generation_gone: whether the generation that was confirmed last is known to be removed, so that only the
-                second attempt is left.
+        With `generation_gone` the generation that was confirmed last is known to be removed: only the second attempt is
+        left.
         """
         try:
             async with asyncio.timeout(remaining_seconds(self._timeout)):
@@ -87,12 +80,7 @@ class LiveData:
         return self._search.typeahead_state()
 
     async def stamp(self) -> Stamp:
-        """The live stamp, within the timeout.
-
-        Raises:
-            BackendUnavailable: as the backend raises it.
-            TimeoutError: the deadline passed.
-        """
+        """The live stamp; raises TimeoutError after the timeout, or BackendUnavailable as the backend does."""
         async with asyncio.timeout(self._timeout):
             return (await self._search.snapshot()).stamp
 

@@ -6,8 +6,7 @@ Lists and arguments come from the registries, so that the page lists exactly wha
 import sys
 from typing import Final
 
-from service.mcp_server.completion import MAX_VALUES
-from service.mcp_server.prompts import PROMPTS, CompletionKind
+from service.mcp_server.prompts import MAX_VALUES, PROMPTS, CompletionKind
 from service.mcp_server.resources import CATEGORIES, SHOP
 from service.mcp_server.server import CACHED_LISTS, CACHED_SECONDS
 from service.suggest.query import MAX_Q, MAX_SUGGESTIONS

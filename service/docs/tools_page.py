@@ -10,13 +10,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from service.errors import ServiceError
-from service.tools.merge_evidence import SIMILAR, Kind
-from service.tools.own_errors import COMMON, CREDENTIALS, own_errors
 from service.tools.registry import REGISTRY
-from service.tools.resolve_conflict import RESOLVE_CONFLICT
-from service.tools.schema import request_schema, response_schema
+from service.tools.resolve_conflict import RESOLVE_CONFLICT, SIMILAR, Kind
 from service.tools.shop_view import ShopView
-from service.tools.tool import TokenRule, Tool
+from service.tools.tool import COMMON, CREDENTIALS, TokenRule, Tool, own_errors, request_schema, response_schema
 
 Schema = dict[str, Any]
 

@@ -14,8 +14,8 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.errors import MAX_BODY_BYTES, OverloadedError, ServiceError
-from service.http.messages import Answer, declares_too_large, problem_answer, request_context_of
+from service.errors import OverloadedError, ServiceError
+from service.http.messages import BODY, Answer, problem_answer, read_body, request_context_of
 from service.runtime.telemetry import NO_METRICS, Metrics
 
 # Requests that wait for stores do no work, but all of them continue together when the stores answer.
@@ -23,15 +23,9 @@ _WAITING_PER_SLOT: Final = 4
 
 
 class Gate:
-    """The slots for requests in flight."""
+    """The slots for requests in flight; all are free at first."""
 
     def __init__(self, slots: int, metrics: Metrics = NO_METRICS) -> None:
-        """Start with all slots free.
-
-        Args:
-            slots: how many requests may be in flight.
-            metrics: count the requests in flight.
-        """
         self._slots = slots
         self._metrics = metrics
         self._in_flight = 0
@@ -58,20 +52,12 @@ class Gate:
         self._in_tick = 0
 
     def check(self) -> None:
-        """Check for a free slot, without taking it.
-
-        Raises:
-            OverloadedError: there is none.
-        """
+        """Raise OverloadedError if no slot is free, without taking one."""
         if self._in_flight >= self._slots:
             raise OverloadedError
 
     def enter(self) -> None:
-        """Take a slot, until `leave`.
-
-        Raises:
-            OverloadedError: none is free.
-        """
+        """Take a slot, until `leave`; raises OverloadedError if none is free."""
         self.check()
         self._in_flight += 1
         self._metrics.in_flight(1)
@@ -102,11 +88,7 @@ class GateSlot:
     __slots__ = ("_gate", "_held", "_left")
 
     def __init__(self, gate: Gate) -> None:
-        """Take a slot.
-
-        Raises:
-            OverloadedError: none is free.
-        """
+        """Take a slot; raises OverloadedError if none is free."""
         gate.enter()
         self._gate = gate
         self._held = True
@@ -136,11 +118,7 @@ class GateSlot:
 
 
 class BoundedEndpoint:
-    """An ASGI application in front of an endpoint.
-
-    Attributes:
-        app: the endpoint.
-    """
+    """An ASGI application in front of an endpoint, which is its `app`."""
 
     def __init__(
         self,
@@ -153,13 +131,8 @@ class BoundedEndpoint:
     ) -> None:
         """Put bounds around an endpoint.
 
-        Args:
-            app: the endpoint.
-            gate: bounds the concurrent requests of all endpoints that share it.
-            timeout: seconds that a request may take.
-            refused: makes the answer to a request beyond the bound.
-            interrupted: whether the endpoint is cancelled when its caller disconnects. If not, it must stop its own
-                work by `RequestContext.on_disconnect`.
+        `refused` makes the answer to a request beyond the bound of the gate. An endpoint that is not `interrupted` when
+        its caller disconnects must stop its own work by `RequestContext.on_disconnect`.
         """
         self.app = app
         self._gate = gate
@@ -172,8 +145,8 @@ class BoundedEndpoint:
         request = request_context_of(scope)
         try:
             self._gate.check()
-            if scope["method"] == "POST" and not declares_too_large(scope["headers"]):
-                receive = await _receive_body(receive)
+            if scope["method"] == "POST":
+                scope[BODY] = await read_body(scope["headers"], receive)
             slot = GateSlot(self._gate)
         except OverloadedError as error:
             request.outcome = error.code
@@ -193,23 +166,3 @@ class BoundedEndpoint:
             await self.app(scope, receive, send_outside)
         finally:
             slot.leave()
-
-
-async def _receive_body(receive: Receive) -> Receive:
-    """Receive the body, or as much of it as exceeds the limit, and return a callable that replays the messages."""
-    messages: list[Message] = []
-    size = 0
-    while size <= MAX_BODY_BYTES:
-        message = await receive()
-        messages.append(message)
-        if message["type"] != "http.request":
-            break
-        size += len(message.get("body", b""))
-        if not message.get("more_body", False):
-            break
-    messages.reverse()
-
-    async def replay() -> Message:
-        return messages.pop() if messages else await receive()
-
-    return replay

@@ -34,12 +34,7 @@ class Compression:
     """Middleware that compresses answers."""
 
     def __init__(self, app: ASGIApp, untouched: Iterable[str] = ()) -> None:
-        """Wrap an application.
-
-        Args:
-            app: the application.
-            untouched: paths whose answers are never compressed.
-        """
+        """Wrap an application; answers of `untouched` paths are never compressed."""
         self._app = app
         self._untouched = frozenset(untouched)
 

@@ -16,7 +16,6 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from index_mappings.generations import Stamp
-from index_mappings.strict_json import NotStrictJsonError, strict_loads
 from service.errors import MAX_BODY_BYTES, BodyTooLargeError, InvalidInputError, MethodNotAllowedError, ServiceError
 from service.runtime.caller import Caller, Channel, Proxies, origin_of
 from service.runtime.request_context import RequestContext, current, new_request_context, new_request_id
@@ -30,6 +29,8 @@ OPS_KEY_HEADER: Final = b"x-ops-key"
 NO_STORE: Final = (b"cache-control", b"no-store")
 # The key of a request's context in its scope.
 REQUEST_CONTEXT: Final = "shop_directory.request_context"
+# The key of a request's body in its scope, or of the error for a body that can't be read.
+BODY: Final = "shop_directory.body"
 CONTENT_SECURITY_POLICY: Final = b"content-security-policy"
 RESOURCE_POLICY: Final = b"cross-origin-resource-policy"
 
@@ -39,23 +40,6 @@ _ALWAYS: Final[Headers] = (
     (b"referrer-policy", b"no-referrer"),
     (CONTENT_SECURITY_POLICY, b"default-src 'none'; frame-ancestors 'none'"),
 )
-
-
-def decode_object(raw: bytes) -> dict[str, Any]:
-    """Parse a request body.
-
-    Raises:
-        InvalidInputError: it is empty, not strict JSON, or not an object. The message does not repeat the input.
-    """
-    if not raw.strip():
-        raise InvalidInputError("The body is empty: send a JSON object, {} at least.")
-    try:
-        value = strict_loads(raw)
-    except NotStrictJsonError as error:
-        raise InvalidInputError(f"The body {error}.") from None
-    if not isinstance(value, dict):
-        raise InvalidInputError("The body must be a JSON object.")
-    return value
 
 
 def header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> str | None:
@@ -75,29 +59,23 @@ def is_json(content_type: str | None) -> bool:
     return content_type is not None and content_type.partition(";")[0].strip().lower() == "application/json"
 
 
-def declares_too_large(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Whether Content-Length is over the limit of a body, so that the body need not be received."""
-    declared = header(headers, b"content-length")
-    return declared is not None and declared.isdecimal() and int(declared[:20]) > MAX_BODY_BYTES
-
-
-async def read_body(headers: Iterable[tuple[bytes, bytes]], receive: Receive) -> bytes:
+async def read_body(headers: Iterable[tuple[bytes, bytes]], receive: Receive) -> bytes | ServiceError:
     """Read a request body of at most 64 KiB, whatever its declared length.
 
-    Raises:
-        BodyTooLargeError: it is longer; the rest is not read.
-        InvalidInputError: the client disconnected before its end.
+    The result is an error if the body is longer, of which no more is read than shows it, or if the client disconnected
+    before its end. It is not raised, as the checks before that of the body come first (R5).
     """
-    if declares_too_large(headers):
-        raise BodyTooLargeError
+    declared = header(headers, b"content-length")
+    if declared is not None and declared.isdecimal() and int(declared[:20]) > MAX_BODY_BYTES:
+        return BodyTooLargeError()
     body = bytearray()
     while True:
         message = await receive()
         if message["type"] != "http.request":
-            raise InvalidInputError("The body ended early.")
+            return InvalidInputError("The body ended early.")
         body += message.get("body", b"")
         if len(body) > MAX_BODY_BYTES:
-            raise BodyTooLargeError
+            return BodyTooLargeError()
         if not message.get("more_body", False):
             return bytes(body)
 
@@ -107,8 +85,6 @@ class Answer:
     """A response.
 
     Attributes:
-        status: the HTTP status.
-        body: the bytes.
         media_type: of the body; None without one.
         headers: all but content-type and content-length.
         outcome: the code of a problem, for the log and the metrics; None derives it from the status.
@@ -166,13 +142,7 @@ def request_context_of(scope: Scope) -> RequestContext:
 
 
 def http_caller(scope: Scope, channel: Channel, trusted: Proxies) -> Caller:
-    """The caller of a request: its token, and the address and country that trusted proxies report (Q3).
-
-    Args:
-        scope: the ASGI scope.
-        channel: the transport of the call.
-        trusted: the configured proxies.
-    """
+    """The caller of a request: its token, and the address and country that trusted proxies report (Q3)."""
     peer = scope.get("client")
     origin = origin_of(peer[0] if peer else None, scope["headers"], trusted)
     token = header(scope["headers"], TOKEN_HEADER)
@@ -217,11 +187,9 @@ def header_lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
 
 
 def security_headers(hsts_seconds: int = 0, *, any_origin: bool = False) -> Headers:
-    """The security headers of an answer.
+    """The security headers of an answer, with Strict-Transport-Security unless `hsts_seconds` is 0.
 
-    Args:
-        hsts_seconds: max-age of Strict-Transport-Security; 0 omits the header.
-        any_origin: whether pages of any origin may load the answer, as they may load /suggest (C3).
+    Pages of any origin may load an answer with `any_origin`, as they may load /suggest (C3).
     """
     resource = (RESOURCE_POLICY, b"cross-origin" if any_origin else b"same-origin")
     transport = ((b"strict-transport-security", b"max-age=%d" % hsts_seconds),) if hsts_seconds else ()

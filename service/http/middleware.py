@@ -136,11 +136,7 @@ class HttpMiddleware:
 
 
 def uncaught_exception_handler(hsts_seconds: int) -> Callable[[Request, Exception], Coroutine[Any, Any, Response]]:
-    """The framework's handler of exceptions of the middleware itself: an internal error as a problem document.
-
-    Args:
-        hsts_seconds: as for `HttpMiddleware`.
-    """
+    """The framework's handler of exceptions of the middleware itself: an internal error as a problem document."""
     headers = [*security_headers(hsts_seconds), NO_STORE, (b"content-type", PROBLEM_JSON)]
 
     async def handle(_: Request, fault: Exception) -> Response:
@@ -205,14 +201,10 @@ class AccessLog:
     def __init__(
         self, app: ASGIApp, routes: Mapping[str, str], metrics: Metrics, traces: CallTracer | None = None
     ) -> None:
-        """Wrap an application.
+        """Wrap an application, which stores what it learns of a request in the request's context.
 
-        Args:
-            app: the application; it stores what it learns of a request in the request's context.
-            routes: the label of each path; other paths have none, so that no caller can create labels.
-            metrics: count the calls.
-            traces: start a span for each call of a tool and of /suggest, where /mcp starts its own with more
-                attributes; None starts none.
+        Paths without a label in `routes` have none in the log, so that no caller can create labels. `traces` starts a
+        span for each call of a tool and of /suggest; /mcp starts its own with more attributes.
         """
         self._app = app
         self._routes = routes

@@ -1,44 +1,60 @@
 """POST /mcp: checks of the transport, whose refusals are JSON-RPC errors with our texts, then the message (R5, E1).
 
-A plain call of a tool is answered here; every other message goes to the SDK, whose error answers are replaced by ours
-(E5).
+A call of a tool that is plain in every header and every field is answered here, without the SDK's session, streams and
+tasks; every other message goes to the SDK, whose error answers are replaced by ours (E5). The `_meta` of a plain call
+is validated by the SDK's models, once for each distinct value: a client sends the same one every time. A test compares
+the answers with those of the SDK in every protocol version.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+import orjson
 from mcp.server.streamable_http import check_accept_headers
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.inbound import (
+    MCP_METHOD_HEADER,
+    MCP_NAME_HEADER,
     MCP_PROTOCOL_VERSION_HEADER,
     InboundLadderRejection,
     classify_inbound_request,
     find_duplicated_routing_header,
 )
-from mcp.types import INVALID_REQUEST
-from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from mcp.types import (
+    DEFAULT_NEGOTIATED_VERSION,
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    PROTOCOL_VERSION_META_KEY,
+    SERVER_INFO_META_KEY,
+    CallToolRequestParams,
+)
+from mcp.types.methods import validate_client_request
+from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
-from service.calls.dispatch import Dispatcher, already_read
-from service.errors import BodyTooLargeError, InvalidInputError, ServiceError
+from service.calls.dispatch import Dispatcher, Outcome
+from service.errors import ServiceError
 from service.http.messages import (
+    BODY,
+    JSON,
     Answer,
     Headers,
     http_caller,
     is_json,
     method_not_allowed,
-    read_body,
     request_context_of,
 )
 from service.limits.policy import Bucket
-from service.mcp_server.fast_path import PlainCall, ToolCallFastPath
-from service.mcp_server.handling import OWN_ERROR_KEY, QUOTA_HEADERS_KEY, Call, begin_span, quota_headers
+from service.mcp_server.handling import OWN_ERROR_KEY, QUOTA_HEADERS_KEY, Call, begin_span, result_meta
 from service.mcp_server.messages import (
     COMPLETION_COMPLETE,
+    TEXTS,
     TOOLS_CALL,
     MessageId,
     RpcError,
@@ -50,12 +66,144 @@ from service.mcp_server.messages import (
 from service.runtime.caller import Channel, Proxies
 from service.runtime.tracing import CallTracer
 
+_VERSION: Final = MCP_PROTOCOL_VERSION_HEADER.encode()
+_METHOD: Final = MCP_METHOD_HEADER.encode()
+_NAME: Final = MCP_NAME_HEADER.encode()
+# The SDK judges any header of the protocol that is not one of the three above.
+_PROTOCOL_PREFIX: Final = b"mcp-"
+_MODERN_HEADERS: Final = 3
+_MEMBERS: Final = frozenset({"jsonrpc", "id", "method", "params"})
+_PARAMS: Final = frozenset({"name", "arguments", "_meta"})
+_LARGEST_ID: Final = 2**53
+# They differ with each request.
+_PER_REQUEST: Final = frozenset({"progressToken", "traceparent", "tracestate"})
+_MAX_CACHED: Final = 256
+_MAX_BYTES: Final = 2_048
 _BAD_REQUEST: Final = 400
 _ANY_PORT: Final = ":*"
 _ADMIT_KEY: Final = "shop_directory.admit"
 # The usual values of Accept, which need no parsing.
 _USUAL_ACCEPT: Final = frozenset({b"application/json", b"application/json, text/event-stream", b"*/*"})
 _LOG: Final = logging.getLogger(__name__)
+
+
+class PlainCall(NamedTuple):
+    """A call that needs nothing of the SDK.
+
+    `modern` means a protocol version without a handshake (since 2026-07-28).
+    """
+
+    message_id: int | str
+    tool: str
+    arguments: dict[str, Any]
+    modern: bool
+
+
+class ToolCallFastPath:
+    """Reads plain calls and writes their answers."""
+
+    def __init__(self, has_tool: Callable[[str], bool], server_info: Mapping[str, Any]) -> None:
+        """Set up the fast path; `server_info` is in each result of the modern versions."""
+        self._has_tool = has_tool
+        self._server_info = dict(server_info)
+
+    def read(self, headers: list[tuple[bytes, bytes]], message: dict[str, Any]) -> PlainCall | None:
+        """Read a message, as `check_message` returned it, as a plain call; None if the SDK must handle it."""
+        params = message.get("params")
+        if message["method"] != TOOLS_CALL or message.keys() != _MEMBERS or not isinstance(params, dict):
+            return None
+        tool, arguments, meta = params.get("name"), params.get("arguments"), params.get("_meta")
+        if not (params.keys() <= _PARAMS and isinstance(tool, str) and self._has_tool(tool)):
+            return None
+        if not isinstance(arguments, dict | None) or not _is_plain_id(message["id"]):
+            return None
+        version = _plain_version(dict(headers), len(headers), tool)
+        if version is None:
+            return None
+        modern = version in MODERN_PROTOCOL_VERSIONS
+        if modern and (not isinstance(meta, dict) or meta.get(PROTOCOL_VERSION_META_KEY) != version):
+            return None
+        if meta is not None and not (isinstance(meta, dict) and accepts(version, meta)):
+            return None
+        return PlainCall(message["id"], tool, arguments or {}, modern)
+
+    def result(self, call: PlainCall, outcome: Outcome) -> bytes:
+        """The JSON-RPC answer to a call: the text is REST's body; an error has no structured content (E2)."""
+        failed = outcome.error is not None
+        meta = result_meta(outcome.request_id, outcome.stamp)
+        result: dict[str, Any] = {
+            "_meta": meta | {SERVER_INFO_META_KEY: self._server_info} if call.modern else meta,
+            "content": [{"text": outcome.body.decode(), "type": "text"}],
+            "isError": failed,
+        }
+        if call.modern:
+            result["resultType"] = "complete"
+        if not failed:
+            result["structuredContent"] = orjson.Fragment(outcome.body)
+        return orjson.dumps({"jsonrpc": "2.0", "id": call.message_id, "result": result})
+
+    def failure(self, call: PlainCall) -> bytes:
+        """The answer to a call that failed unexpectedly; only the log has the cause (E5)."""
+        error = {"code": INTERNAL_ERROR, "message": TEXTS[INTERNAL_ERROR]}
+        return orjson.dumps({"jsonrpc": "2.0", "id": call.message_id, "error": error})
+
+
+def _plain_version(lines: dict[bytes, bytes], received: int, tool: str) -> str | None:
+    """The protocol's version by the headers; None if one of them is repeated or not plain."""
+    if len(lines) != received:
+        return None
+    media_type = lines.get(b"content-type", b"")
+    if media_type != JSON and not media_type.startswith(JSON + b";"):
+        return None
+    protocol = [name for name in lines if name.startswith(_PROTOCOL_PREFIX)]
+    if not protocol:
+        return DEFAULT_NEGOTIATED_VERSION
+    version = lines.get(_VERSION, b"").decode("latin-1")
+    if version in HANDSHAKE_PROTOCOL_VERSIONS:
+        return version if len(protocol) == 1 else None
+    if version not in MODERN_PROTOCOL_VERSIONS or len(protocol) != _MODERN_HEADERS:
+        return None
+    return version if lines.get(_METHOD) == TOOLS_CALL.encode() and lines.get(_NAME) == tool.encode() else None
+
+
+def _is_plain_id(value: object) -> bool:
+    if isinstance(value, str):
+        return True
+    return isinstance(value, int) and -_LARGEST_ID <= value <= _LARGEST_ID
+
+
+def accepts(version: str, meta: Mapping[str, Any]) -> bool:
+    """Whether the SDK certainly accepts a call with this `_meta` in a version of the protocol.
+
+    False also for values that are too long to cache.
+    """
+    constant = meta
+    if not _PER_REQUEST.isdisjoint(meta):
+        if not all(_is_plain(meta.get(name, "")) for name in _PER_REQUEST):
+            return False
+        constant = {name: value for name, value in meta.items() if name not in _PER_REQUEST}
+    try:
+        key = orjson.dumps(constant)
+    except orjson.JSONEncodeError:
+        return False
+    return len(key) <= _MAX_BYTES and is_valid(version, key)
+
+
+def _is_plain(value: object) -> bool:
+    """Whether the models accept the value as a progress token, and ignore it in a trace."""
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+@lru_cache(_MAX_CACHED)
+def is_valid(version: str, meta: bytes) -> bool:
+    """Whether the SDK's models accept the JSON of a `_meta`, cached in bounded memory."""
+    params = {"name": "any", "_meta": orjson.loads(meta)}
+    try:
+        validate_client_request(TOOLS_CALL, version, params)
+        CallToolRequestParams.model_validate(params, by_name=False)
+    except ValidationError:
+        return False
+    return True
 
 
 class McpEndpoint:
@@ -89,7 +237,7 @@ class McpEndpoint:
         if scope["method"] != "POST":
             await method_not_allowed(("POST",)).send(send)
             return
-        read = self._refusal(scope) or await _read(scope, receive)
+        read = self._refusal(scope) or _read(scope[BODY])
         if isinstance(read, Answer):
             await read.send(send)
             return
@@ -128,8 +276,8 @@ class McpEndpoint:
         if request is not None and (task := asyncio.current_task()) is not None:
             request.on_disconnect.append(task.cancel)
         try:
-            outcome = await self._dispatcher.call(plain.tool, already_read(plain.arguments), call.caller, call.admit)
-            headers = quota_headers(outcome)
+            outcome = await self._dispatcher.call(plain.tool, plain.arguments, call.caller, call.admit)
+            headers = outcome.quota
             body = self._fast_path.result(plain, outcome)
         except Exception:  # noqa: BLE001 - an unforeseen fault becomes the protocol's own error (E5)
             _LOG.exception("request=%s the method failed", call.caller.request_id)
@@ -154,15 +302,12 @@ class McpEndpoint:
         return None
 
 
-async def _read(scope: Scope, receive: Receive) -> tuple[bytes, dict[str, Any]] | Answer:
+def _read(body: bytes | ServiceError) -> tuple[bytes, dict[str, Any]] | Answer:
     """The body with its message, or the refusal if it can't be read."""
+    if isinstance(body, ServiceError):
+        return _refused(body.status, body.detail)
     try:
-        body = await read_body(scope["headers"], receive)
         return body, check_message(body)
-    except BodyTooLargeError as error:
-        return _refused(413, error.detail)
-    except InvalidInputError as error:
-        return _refused(_BAD_REQUEST, error.detail)
     except RpcError as error:
         return Answer(_BAD_REQUEST, error.body())
 

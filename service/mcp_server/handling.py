@@ -11,15 +11,13 @@ from mcp.types import INTERNAL_ERROR
 
 from index_mappings.generations import Stamp
 from service.calls.admission import Admitted
-from service.calls.dispatch import AdmissionResult, Dispatcher, Outcome
+from service.calls.dispatch import AdmissionResult, Dispatcher
 from service.errors import ServiceError
 from service.limits.policy import Bucket
-from service.limits.protocol import Headers
 from service.mcp_server.messages import METHODS, TEXTS, RpcError, refused_call
 from service.runtime.caller import Caller
 from service.runtime.request_context import (
     LEFT,
-    REQUEST_SECONDS,
     RequestContext,
     bind_request,
     current,
@@ -40,10 +38,8 @@ QUOTA_HEADERS_KEY: Final = "shop_directory.quota"
 class Call:
     """A call as the transport received it.
 
-    Attributes:
-        caller: who sent it.
-        admit: the dispatcher's admission or refusal; None if the transport has not asked for it.
-        request: the transport's request context; None over stdio, where each call gets one of its own.
+    `admit` is None if the transport has not asked for it; `request` is None over stdio, where each call gets one of its
+    own.
     """
 
     caller: Caller
@@ -82,11 +78,6 @@ def set_refused(request: RequestContext) -> None:
         request.outcome = REFUSED
 
 
-def quota_headers(outcome: Outcome) -> Headers:
-    """The quota headers of a call's answer; a refusal by the quota has its own."""
-    return outcome.headers if outcome.error is None else (*outcome.headers, *outcome.error.headers)
-
-
 def result_meta(request_id: str, stamp: Stamp | None) -> dict[str, Any]:
     """A result's `_meta`: the request's id, and which data the answer comes from (C2)."""
     meta = {"x-request-id": request_id}
@@ -123,29 +114,25 @@ class RequestRunner:
         self,
         dispatcher: Dispatcher,
         make_call: CallFactory,
-        timeout: float = REQUEST_SECONDS,
         traces: CallTracer | None = None,
     ) -> None:
-        """Set up the runner.
-
-        A call whose transport sets no deadline may take `timeout` seconds; `traces` begins its span, None begins none.
-        """
+        """Set up the runner; `traces` begins the span of a call whose transport does not, None begins none."""
         self._dispatcher = dispatcher
         self._make_call = make_call
-        self._timeout = timeout
         self._traces = traces
 
     async def run(self, context: Context, work: Callable[[Call], Awaitable[T]], *, tool: str | None = None) -> T:
         """Run the work of a message, which calls the tool named `tool`, if any.
 
-        Raises:
-            OwnError: as the work raised it, or because the caller has left.
+        Raises OwnError as the work raised it, or because the caller has left.
         """
         call = self._make_call(context)
         # The SDK's task outlives the request's, so it must be cancelled when the caller leaves.
         with (
             CancelScope() as scope,
-            bind_request(call.request or new_request_context(call.caller.request_id, self._timeout)) as request,
+            bind_request(
+                call.request or new_request_context(call.caller.request_id, self._dispatcher.timeout)
+            ) as request,
         ):
             request.on_disconnect.append(scope.cancel)
             if call.request is None and self._traces is not None:
@@ -162,11 +149,7 @@ class RequestRunner:
         raise OwnError(code=INTERNAL_ERROR, message=TEXTS[INTERNAL_ERROR])
 
     async def admit(self, call: Call, bucket: Bucket = Bucket.READS) -> Admitted:
-        """The admission of a request that calls no tool: the transport's, or a new one.
-
-        Raises:
-            OwnError: it is refused.
-        """
+        """The admission of a request that calls no tool, the transport's or a new one; OwnError if it is refused."""
         admit = call.admit
         if admit is None:
             admit = await self._dispatcher.admit(None, call.caller, otherwise=bucket)

@@ -80,13 +80,9 @@ MessageId = int | str | None
 
 
 class RpcError(Exception):
-    """A message that is refused.
+    """A message that is refused, with a code of JSON-RPC and our text.
 
-    Attributes:
-        code: of JSON-RPC.
-        message: our text.
-        id: of the request; None if it could not be read.
-        data: the error's `data`; None if there is none.
+    `id` is None if it could not be read, `data` if there is none.
     """
 
     def __init__(self, code: int, message: str, message_id: MessageId = None, data: Any = None) -> None:  # noqa: ANN401 - any JSON value
@@ -105,11 +101,7 @@ class RpcError(Exception):
 
 
 def check_message(raw: bytes) -> dict[str, Any]:
-    """Read the bytes as one JSON-RPC request or notification.
-
-    Raises:
-        RpcError: they are none; the text says why.
-    """
+    """Read the bytes as one JSON-RPC request or notification; RpcError says why they are none."""
     try:
         message = strict_loads(raw)
     except NotStrictJsonError as error:

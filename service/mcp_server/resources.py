@@ -14,7 +14,7 @@ from mcp.types import (
     TextResourceContents,
 )
 
-from service.calls.dispatch import Dispatcher, Outcome, already_read
+from service.calls.dispatch import Dispatcher, Outcome
 from service.mcp_server.handling import Call, Context, OwnError, RequestRunner, result_meta
 from service.mcp_server.messages import failed_method, missing_resource
 from service.runtime.request_context import current
@@ -64,11 +64,7 @@ class Resources:
         return ListResourceTemplatesResult(resource_templates=[SHOP])
 
     async def read(self, context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
-        """Read a resource.
-
-        Raises:
-            OwnError: it does not exist, or can't be read now.
-        """
+        """Read a resource; raises OwnError if it does not exist, or can't be read now."""
         target = tool_call_of(params.uri)
 
         async def work(call: Call) -> ReadResourceResult:
@@ -78,7 +74,7 @@ class Resources:
             tool, arguments = target
             if (request := current()) is not None:
                 request.tool = tool
-            outcome = await self._dispatcher.call(tool, already_read(arguments), call.caller, admitted)
+            outcome = await self._dispatcher.call(tool, arguments, call.caller, admitted)
             return _contents(params.uri, outcome, context.protocol_version)
 
         return await self._runner.run(context, work)

@@ -28,10 +28,9 @@ from mcp.types import (
 from mcp.types import Tool as McpTool
 from pydantic import ValidationError
 
-from service.calls.dispatch import Dispatcher, Outcome, already_read
+from service.calls.dispatch import Dispatcher, Outcome
 from service.errors import ServiceError
 from service.http.messages import request_context_of
-from service.mcp_server.completion import Completer
 from service.mcp_server.handling import (
     OWN_ERROR_KEY,
     QUOTA_HEADERS_KEY,
@@ -40,21 +39,19 @@ from service.mcp_server.handling import (
     Context,
     OwnError,
     RequestRunner,
-    quota_headers,
     refusal,
     result_meta,
     set_refused,
 )
 from service.mcp_server.messages import UNKNOWN_TOOL, own_error
-from service.mcp_server.prompts import get_prompt, list_prompts
+from service.mcp_server.prompts import Completer, get_prompt, list_prompts
 from service.mcp_server.resources import Resources
-from service.runtime.request_context import REQUEST_SECONDS, current
+from service.runtime.request_context import current
 from service.runtime.tracing import CallTracer
 from service.suggest.responder import SuggestResponder
 from service.tools.request import NoShopRequest
-from service.tools.schema import Schema, request_schema, response_schema
 from service.tools.shop_view import ShopView
-from service.tools.tool import Tool
+from service.tools.tool import Schema, Tool, request_schema, response_schema
 
 NAME: Final = "shop-directory"
 TITLE: Final = "Shop Directory"
@@ -89,18 +86,16 @@ def build_server(
     version: str,
     make_call: CallFactory,
     *,
-    timeout: float = REQUEST_SECONDS,
     traces: CallTracer | None = None,
     public_url: str | None = None,
 ) -> Server[Any]:
     """Make the server of one transport.
 
-    `timeout` is the seconds that a call may take if its transport sets no deadline. `public_url` is the URL of the
-    service's page, without a final slash; hosts show it with the icon.
+    `public_url` is the URL of the service's page, without a final slash; hosts show it with the icon.
     """
     tools = [mcp_tool(tool) for tool in dispatcher.tools]
     schemas = {tool.name: tool.input_schema for tool in tools}
-    runner = RequestRunner(dispatcher, make_call, timeout, traces)
+    runner = RequestRunner(dispatcher, make_call, traces)
     resources = Resources(dispatcher, runner)
 
     async def list_tools(_: Context, __: PaginatedRequestParams | None) -> ListToolsResult:
@@ -148,9 +143,9 @@ def _tool_caller(
             admit = call.admit if call.admit is not None else await dispatcher.admit(params.name, call.caller)
             if isinstance(admit, ServiceError) and admit.status == HTTPStatus.UNAUTHORIZED:
                 raise refusal(admit)
-            outcome = await dispatcher.call(params.name, already_read(params.arguments or {}), call.caller, admit)
+            outcome = await dispatcher.call(params.name, params.arguments or {}, call.caller, admit)
             if context.request is not None:
-                context.request.scope[QUOTA_HEADERS_KEY] = quota_headers(outcome)
+                context.request.scope[QUOTA_HEADERS_KEY] = outcome.quota
             return tool_result(outcome)
 
         return await runner.run(context, work, tool=params.name)

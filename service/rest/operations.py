@@ -50,17 +50,12 @@ _NO_ACCOUNTS: Final = "The accounts can't be read from the search engine just no
 
 
 class OpsKey:
-    """The check of the operations key."""
+    """The check of the operations key; None leaves the endpoints open.
+
+    Then a request may name any host only with `any_host`.
+    """
 
     def __init__(self, key: SecretStr | None, admission: Admission, trusted: Proxies, *, any_host: bool) -> None:
-        """Configure the key.
-
-        Args:
-            key: the key; None leaves the endpoints open.
-            admission: counts the requests.
-            trusted: the trusted proxies.
-            any_host: whether, without a key, a request may name any host.
-        """
         # Hashes have one length, so a comparison does not disclose the length of the key.
         self._key = None if key is None else sha256(key.get_secret_value().strip().encode()).digest()
         self._admission = admission
@@ -68,10 +63,7 @@ class OpsKey:
         self._any_host = any_host
 
     async def check(self, request: Request) -> Headers:
-        """Check the key of a request, or count the request where no key is configured.
-
-        Returns:
-            The headers of the quota.
+        """Check the key of a request, or count the request where no key is configured; returns its quota headers.
 
         Raises:
             MisdirectedRequestError: no key is configured, and Host does not name this machine.

@@ -1,6 +1,7 @@
 """The probes /health, /ready and /version (O1)."""
 
-from asyncio import Event
+import asyncio
+import time
 from typing import Final, Literal
 
 from pydantic import Field
@@ -10,13 +11,18 @@ from starlette.requests import Request
 from service.calls.live_data import LiveData
 from service.errors import NotReadyError, VersionUnknownError
 from service.http.messages import Answer, Endpoint, json_answer, problem_answer, stamp_headers
-from service.rest.report_readiness import ReportReadiness
+from service.limits.policy import READINESS_KEY, READINESS_QUOTA
+from service.limits.protocol import Limiter, LimiterUnavailable
+from service.reports.protocol import Reason, ReportQueue, ReportsUnavailable
 from service.search.failures import BackendUnavailable, GenerationDamaged, NothingPublished, OtherSchema
 from service.tools.tool import ToolResponse, is_none
 from shop_directory.build_stamp import BuildStamp
 
 SERVICE: Final = "shop-directory"
 
+_TIMEOUT_SECONDS: Final = 0.5
+_CACHE_SECONDS: Final = 1.0
+_NOT_COUNTED: Final = "The quotas of reports can't be counted."
 _READS: Final = ("GET", "HEAD")
 _NOTHING_PUBLISHED: Final = (
     "search: nothing is published yet. Build the index with shop-directory index build; the log of this process says "
@@ -29,6 +35,38 @@ _OTHER_SCHEMA: Final = (
 _MEND: Final = "Build again, or roll back to the previous generation."
 _DRAINING: Final = "service: this process is being stopped. Send requests to another one."
 _UNAVAILABLE: Final = "search: the search engine does not answer."
+
+
+class ReportReadiness:
+    """Checks the limiter and the queue, both of which a report needs."""
+
+    def __init__(self, limiter: Limiter, queue: ReportQueue) -> None:
+        self._limiter = limiter
+        self._queue = queue
+        self._failure: str | None = None
+        self._valid_until = float("-inf")
+        self._lock = asyncio.Lock()
+
+    async def failure(self) -> str | None:
+        """The reason why no report can be taken, without secrets, as of at most a second ago; None when one can."""
+        async with self._lock:
+            if time.monotonic() >= self._valid_until:
+                self._failure = await self._check()
+                self._valid_until = time.monotonic() + _CACHE_SECONDS
+            return self._failure
+
+    async def _check(self) -> str | None:
+        try:
+            async with asyncio.timeout(_TIMEOUT_SECONDS):
+                await self._limiter.hit(READINESS_KEY, READINESS_QUOTA)
+                await self._queue.check()
+        except ReportsUnavailable as error:
+            return error.reason
+        except LimiterUnavailable:
+            return _NOT_COUNTED
+        except TimeoutError:
+            return Reason.NO_ANSWER
+        return _NOT_COUNTED if self._limiter.degraded else None
 
 
 class Health(ToolResponse):
@@ -67,7 +105,7 @@ def health_endpoint() -> Endpoint:
     return _constant(json_answer(Health(status="ok").model_dump()))
 
 
-def ready_endpoint(live: LiveData, reports: ReportReadiness, draining: Event) -> Endpoint:
+def ready_endpoint(live: LiveData, reports: ReportReadiness, draining: asyncio.Event) -> Endpoint:
     """Whether the live generation can be read and its typeahead is open, and why not (G4).
 
     The service is degraded while no report can be taken (O1). A process that is being stopped is not ready.

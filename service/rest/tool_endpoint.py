@@ -1,21 +1,21 @@
-"""POST /tool/<name>: reads the arguments and the caller, and leaves the call to the dispatcher (R5)."""
+"""POST /tool/<name>: takes the body and the caller, and leaves the call to the dispatcher (R5)."""
 
-from functools import partial
 from urllib.parse import parse_qsl
 
 from starlette.requests import Request
+from starlette.types import Scope
 
 from service.calls.dispatch import Dispatcher
-from service.errors import FieldError, InvalidInputError, UnsupportedMediaTypeError
+from service.errors import FieldError, InvalidInputError, ServiceError, UnsupportedMediaTypeError
 from service.http.messages import (
+    BODY,
     JSON,
     Answer,
     Endpoint,
-    decode_object,
+    header,
     http_caller,
     is_json,
     problem_answer,
-    read_body,
     stamp_headers,
 )
 from service.runtime.caller import Channel, Proxies
@@ -26,8 +26,8 @@ def tool_endpoint(dispatcher: Dispatcher, name: str, trusted: Proxies) -> Endpoi
     """The endpoint of one tool; the caller's address is read from headers of `trusted` proxies."""
 
     async def answer(request: Request) -> Answer:
-        caller = http_caller(request.scope, Channel.REST, trusted)
-        outcome = await dispatcher.call(name, partial(_arguments, request), caller)
+        scope = request.scope
+        outcome = await dispatcher.call(name, _body(scope), http_caller(scope, Channel.REST, trusted))
         headers = (*stamp_headers(outcome.stamp), *outcome.headers)
         if outcome.error is not None:
             return problem_answer(outcome.error, headers, outcome.body)
@@ -36,13 +36,13 @@ def tool_endpoint(dispatcher: Dispatcher, name: str, trusted: Proxies) -> Endpoi
     return Endpoint(("POST",), answer)
 
 
-async def _arguments(request: Request) -> object:
-    if not is_json(request.headers.get("content-type")):
-        raise UnsupportedMediaTypeError
-    body = await read_body(request.headers.raw, request.receive)
-    if query_string := request.scope["query_string"]:
-        raise _query_string_error(query_string)
-    return decode_object(body)
+def _body(scope: Scope) -> bytes | ServiceError:
+    if not is_json(header(scope["headers"], b"content-type")):
+        return UnsupportedMediaTypeError()
+    body: bytes | ServiceError = scope[BODY]
+    if isinstance(body, bytes) and (query_string := scope["query_string"]):
+        return _query_string_error(query_string)
+    return body
 
 
 def _query_string_error(query_string: bytes) -> InvalidInputError:

@@ -1,6 +1,7 @@
 """list_coupons: the codes that may work now, and the numbers of those that are withheld (A4 to A6)."""
 
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal
 
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -64,6 +65,14 @@ class Coupon(ToolResponse):
     source: str | None = Field(description="Where the code was found; null when not stated.")
 
 
+_FIELDS: Final = tuple(map(to_camel, Coupon.model_fields))
+_PARTS: Final[dict[str, Iterable[str]]] = {
+    "discount": Discount.model_fields,
+    "minOrder": Money.model_fields,
+    "shop": NamedShop.model_fields,
+}
+
+
 class Withheld(ToolResponse):
     """How many codes are not shown, each counted once for its first reason."""
 
@@ -82,7 +91,7 @@ class ListCouponsResponse(ToolResponse):
     note: str = Field(description="The same balance in one sentence.")
 
 
-async def run(request: ListCouponsRequest, context: ToolContext) -> ListCouponsResponse:
+async def run(request: ListCouponsRequest, context: ToolContext) -> dict[str, Any]:
     """List and count the coupons at the time of the call."""
     lookup = None if request.reference is None else reduce_reference(request.reference)
     if lookup is None and request.reference is not None:
@@ -100,17 +109,26 @@ async def run(request: ListCouponsRequest, context: ToolContext) -> ListCouponsR
     if found.views is None:
         raise TooManyCouponsError
     total = found.usable + found.expired + found.rejected + found.reserved + found.policy
-    return ListCouponsResponse(
-        results=tuple(Coupon.model_validate(view) for view in found.views),
-        total_count=total,
-        withheld=Withheld(
-            expired=found.expired,
-            verified_rejected=found.rejected,
-            reserved_test_domain=found.reserved,
-            policy=found.policy,
-        ),
-        note=_note(total, found),
-    )
+    return {
+        "results": [coupon_wire(view) for view in found.views],
+        "total_count": total,
+        "withheld": {
+            "expired": found.expired,
+            "verified_rejected": found.rejected,
+            "reserved_test_domain": found.reserved,
+            "policy": found.policy,
+        },
+        "note": _note(total, found),
+    }
+
+
+def coupon_wire(view: Mapping[str, Any]) -> dict[str, Any]:
+    """A coupon as the indexer wrote it, whose members an engine may return in any order, in the order of `Coupon`."""
+    return {name: _ordered(view[name], _PARTS.get(name)) for name in _FIELDS}
+
+
+def _ordered(value: Any, names: Iterable[str] | None) -> Any:  # noqa: ANN401 - any JSON value
+    return value if names is None or value is None else {name: value[name] for name in names}
 
 
 def _note(total: int, found: Coupons) -> str:

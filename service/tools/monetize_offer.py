@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from service.tools.checkout import CheckoutUrl, OfferRequest, resolve
 from service.tools.fields import Switch
+from service.tools.resolve_checkout_url import CheckoutUrl, OfferRequest, resolve
 from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse
 
 DESCRIPTION = (

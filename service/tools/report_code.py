@@ -1,14 +1,21 @@
-"""report_code: a report that a coupon code did not work as stated (A9)."""
+"""report_code: a report that a coupon code did not work as stated (A9).
 
-from typing import Annotated, Final
+report_issue shares the appending: a public shop, one durable row, and always the same status (Q5).
+"""
+
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, PlainValidator, WithJsonSchema
 
+from service.errors import BackendUnavailableError, ShopNotFoundError, TokenRequiredError
+from service.reports.protocol import Report, ReportKind, ReportsUnavailable
 from service.tools.fields import CodeText, choice
-from service.tools.report import APPENDS, ReportResponse, append
 from service.tools.request import ShopRequest
-from service.tools.tool import Example, TokenRule, Tool, ToolContext
+from service.tools.tool import Effects, Example, TokenRule, Tool, ToolContext, ToolResponse
 
+# A repeated report appends nothing more.
+APPENDS: Final = Effects(read_only=False, repeatable=True)
+RECEIPT: Final = "wird gemeldet, Pruefung laeuft"
 DESCRIPTION = (
     "Report that a coupon code did not work as stated, after a person tried it: invalid (refused), mismatch (another "
     "discount than stated), item_restricted (not for what was in the cart) or min_order_missing (an order minimum that"
@@ -18,6 +25,37 @@ DESCRIPTION = (
 REASONS: Final = ("invalid", "mismatch", "item_restricted", "min_order_missing")
 
 Reason = Annotated[str, PlainValidator(choice(REASONS)), WithJsonSchema({"type": "string", "enum": list(REASONS)})]
+
+
+class ReportResponse(ToolResponse):
+    """The receipt of a report; no verdict."""
+
+    status: Literal["wird gemeldet, Pruefung laeuft"] = Field(
+        description="German for: is being reported, the check is under way. Always this, never a verdict."
+    )
+
+
+async def append(
+    request: ShopRequest, kind: ReportKind, reason: str, context: ToolContext, code: str | None = None
+) -> ReportResponse:
+    """Append a report about a public shop.
+
+    BackendUnavailableError means that it is not certain that the report was stored; sending it again is safe.
+    """
+    if context.source is None:
+        # The dispatcher has refused such calls; a report without a source must not exist.
+        raise TokenRequiredError
+    lookup = request.lookup
+    shop = None if lookup is None else await context.search.shop(lookup)
+    if shop is None:
+        raise ShopNotFoundError(request.reference)
+    try:
+        await context.reports.append(Report(context.source, kind, shop.id, code, reason, context.now))
+    except ReportsUnavailable as error:
+        raise BackendUnavailableError(
+            "Reports can't be taken just now; try again in 1 second. Sending the same report twice is safe."
+        ) from error
+    return ReportResponse(status=RECEIPT)
 
 
 class ReportCodeRequest(ShopRequest):

@@ -29,8 +29,7 @@ _SHOWN_ERRORS: Final = 20
 def reduce_reference(text: str) -> str | None:
     """Reduce a pasted reference to a shop (R1): text without a dot is an id and stays unchanged; other text is a host.
 
-    Returns:
-        An id or a reduced domain; None for a text that can be neither, and so names no shop.
+    None is for a text that can be neither an id nor a domain, and so names no shop.
     """
     trimmed = text.strip(WHITE_SPACE)
     if not has_dot(trimmed):
@@ -133,11 +132,7 @@ RequestT = TypeVar("RequestT", bound=ToolRequest)
 
 
 def validated(model: type[RequestT], arguments: object) -> RequestT:
-    """Check the arguments of a call.
-
-    Raises:
-        InvalidInputError: naming every field that is wrong.
-    """
+    """Check the arguments of a call; raises InvalidInputError, which names every field that is wrong."""
     if not isinstance(arguments, dict):
         raise InvalidInputError("The arguments must be a JSON object.")
     errors = {error.field: error for error in _control_characters(arguments)}

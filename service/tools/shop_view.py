@@ -74,12 +74,7 @@ def shop_view(shop: Shop) -> ShopView:
 
 
 def shop_wire(shop: Shop, most_aliases: int | None = MOST_ALIASES) -> dict[str, Any]:
-    """The wire form of the view of a shop, made without the view.
-
-    Args:
-        shop: as the engine returned it.
-        most_aliases: the maximum number of aliases in it; None for all.
-    """
+    """The wire form of the view of a shop, made without the view; `most_aliases` of None is for all."""
     return {
         "id": shop.id,
         "name": shop.name,

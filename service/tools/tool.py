@@ -1,16 +1,53 @@
-"""The definition of a tool: one frozen record, from which transports, schemas and tests are made."""
+"""The definition of a tool, from which transports, pages and tests are made: its record, its schemas and its errors.
 
+Schemas are JSON Schema (draft 2020-12), flat: no references, no unions, nullable types as a list. Hosts refuse tools
+whose schema has anyOf, oneOf or allOf at its root (R2).
+"""
+
+import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final, Generic
+from functools import cache
+from typing import Any, Final, Generic, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from service.errors import (
+    BackendUnavailableError,
+    BodyTooLargeError,
+    InternalError,
+    InvalidInputError,
+    MethodNotAllowedError,
+    NotReadyError,
+    OverloadedError,
+    QuotaExceededError,
+    ServiceError,
+    TokenInvalidError,
+    TokenRequiredError,
+    UnsupportedMediaTypeError,
+)
 from service.reports.protocol import ReportQueue
 from service.search.protocol import Snapshot
-from service.tools.request import RequestT
+from service.tools.request import RequestT, ToolRequest
+
+Schema = dict[str, Any]
+
+COMMON: Final[tuple[type[ServiceError], ...]] = (
+    InvalidInputError,
+    MethodNotAllowedError,
+    BodyTooLargeError,
+    UnsupportedMediaTypeError,
+    QuotaExceededError,
+    InternalError,
+    BackendUnavailableError,
+    NotReadyError,
+    OverloadedError,
+)
+CREDENTIALS: Final[tuple[type[ServiceError], ...]] = (TokenRequiredError, TokenInvalidError)
+_KEYWORDS: Final = ("type", "properties", "required", "additionalProperties")
+_TOOLS: Final = "service.tools."
 
 
 class TokenRule(StrEnum):
@@ -22,12 +59,7 @@ class TokenRule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """The effects of a call besides its answer.
-
-    Attributes:
-        read_only: a call changes nothing.
-        repeatable: a second equal call changes nothing more.
-    """
+    """The effects of a call besides its answer; of a `repeatable` one, a second equal call changes nothing more."""
 
     read_only: bool
     repeatable: bool
@@ -47,7 +79,6 @@ class ToolContext:
         channel: the transport as display policies name it (A5).
         country: the caller's country as a trusted proxy states it; None otherwise.
         most_coupons: the bound on the coupons of all shops for this transport; None for no bound (A6).
-        reports: the queue of reports.
         source: the id of the caller's token, under which reports are stored; None for an anonymous call (Q5).
     """
 
@@ -112,3 +143,68 @@ class Tool(Generic[RequestT]):
     effects: Effects = READS
     extra_cost: Callable[[RequestT], int] | None = None
     note: str = ""
+
+
+def request_schema(model: type[ToolRequest]) -> Schema:
+    """The schema of a tool's arguments."""
+    schema = _flat(model, "validation")
+    return {**schema, "properties": {name: schema["properties"][name] for name in model.field_names()}}
+
+
+def response_schema(model: type[BaseModel]) -> Schema:
+    """The schema of a tool's answer."""
+    return _flat(model, "serialization")
+
+
+def _flat(model: type[BaseModel], mode: Literal["validation", "serialization"]) -> Schema:
+    schema = _generated(model, mode)
+    flat = _flattened({key: schema[key] for key in _KEYWORDS if key in schema}, schema.get("$defs", {}))
+    return {key: flat[key] for key in _KEYWORDS if key in flat}
+
+
+# OpenAPI and MCP describe the same models, which takes a tenth of a second each time.
+@cache
+def _generated(model: type[BaseModel], mode: Literal["validation", "serialization"]) -> Schema:
+    return model.model_json_schema(mode=mode)
+
+
+def _flattened(schema: Schema, definitions: dict[str, Schema]) -> Schema:
+    """The schema without references, titles, defaults of null, and unions with null."""
+    if "$ref" in schema:
+        target = definitions[schema["$ref"].rpartition("/")[2]]
+        siblings = {key: value for key, value in schema.items() if key != "$ref"}
+        return _flattened({**target, **siblings}, definitions)
+    if "anyOf" in schema:
+        siblings = {key: value for key, value in schema.items() if key != "anyOf"}
+        options = [_flattened(option, definitions) for option in schema["anyOf"]]
+        # The options have different types, so their keywords can be merged.
+        merged = {key: value for option in options for key, value in option.items()}
+        if "enum" in merged and {"type": "null"} in options:
+            merged["enum"] = [*merged["enum"], None]
+        return _flattened({**merged, "type": [option["type"] for option in options], **siblings}, definitions)
+    return {
+        key: _part(key, value, definitions)
+        for key, value in schema.items()
+        if key != "title" and not (key == "default" and value is None)
+    }
+
+
+def _part(key: str, value: Any, definitions: dict[str, Schema]) -> Any:  # noqa: ANN401 - any part of a schema
+    if key == "properties":
+        return {name: _flattened(part, definitions) for name, part in value.items()}
+    if key == "items" and isinstance(value, dict):
+        return _flattened(value, definitions)
+    return value
+
+
+def own_errors(tool: Tool[Any]) -> tuple[type[ServiceError], ...]:
+    """The specific errors of a tool: those that its module, or a tools module that it calls from, imports."""
+    module = tool.run.__module__
+    called = {getattr(thing, "__module__", "") for thing in vars(sys.modules[module]).values() if callable(thing)}
+    modules = {module, *(name for name in called if str(name).startswith(_TOOLS))}
+    found = {thing for name in modules for thing in vars(sys.modules[name]).values() if _is_error(thing)}
+    return tuple(sorted(found - {*COMMON, *CREDENTIALS, ServiceError}, key=lambda error: error.code))
+
+
+def _is_error(thing: object) -> bool:
+    return isinstance(thing, type) and issubclass(thing, ServiceError)

@@ -24,10 +24,7 @@ _WORD_OR_SIGN: Final = (re.compile(r"[\w$]"), re.compile(r"[+-]"))
 def bundled(entry: str, modules: Mapping[str, str]) -> str:
     """One script of a module, such as `main.js`, and all modules that it imports.
 
-    Names of modules are unique, whatever folder an import names.
-
-    Raises:
-        KeyError: an import names no module.
+    Names of modules are unique, whatever folder an import names; KeyError: an import names no module.
     """
     names = modules_of(entry, modules)
     return compact_script("".join(_EXPORT.sub("", _IMPORT.sub("", modules[name])) for name in names))

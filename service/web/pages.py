@@ -1,7 +1,7 @@
-"""The page at / with its files under /assets, the widget, and the files for crawlers, all read once.
+"""All files for people and agents, read once: the page at /, the widget, the documentation, and files for crawlers.
 
-Browsers cache each file and revalidate it each time. The page loads nothing from other hosts, and no text becomes
-markup.
+Browsers cache each file and revalidate it each time. Pages load nothing from other hosts, Swagger UI included, whose
+files come from a package; no text becomes markup.
 """
 
 from dataclasses import dataclass
@@ -9,19 +9,28 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Final
 
+import fastapi_offline
 from starlette.requests import Request
 from starlette.routing import Route
 
 from index_mappings.countries import COUNTRY_CODES
+from service.docs.llms import llms_page
+from service.docs.tools_page import tools_page
 from service.http.compression import VARY, accepts_gzip, compressed
 from service.http.messages import CONTENT_SECURITY_POLICY, RESOURCE_POLICY, Answer, Endpoint, Headers, entity_tags
 from service.mcp_server.server import ICON_PATH
+from service.settings.service import Settings
 from service.web.bundling import bundled, compact_lines, compact_style
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; "
     # In browsers that support trusted types, no text can become markup or code.
     "form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
+# Swagger UI has its icons as data: URLs in its stylesheet.
+DOCS_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
 _METHODS: Final = ("GET", "HEAD")
@@ -36,6 +45,13 @@ _HTML: Final = b"text/html; charset=utf-8"
 _SCRIPT: Final = b"text/javascript; charset=utf-8"
 _STYLE: Final = b"text/css; charset=utf-8"
 _TEXT: Final = b"text/plain; charset=utf-8"
+DOCS_PATH: Final = "/docs"
+TOOLS_PATH: Final = "/tools.md"
+LLMS_PATH: Final = "/llms.txt"
+
+_MARKDOWN: Final = b"text/markdown; charset=utf-8"
+# By convention llms.txt is plain text, although its content is Markdown.
+_PLAIN: Final = b"text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +59,7 @@ class PageFile:
     """One file of the page.
 
     Attributes:
-        path: of its URL.
         label: its route in the log and the metrics.
-        body: its content.
-        media_type: of the content.
         policy: its content security policy; None for files that a page loads, which are under the policy of the page.
         cache: the value of cache-control.
         headers: further headers of its answer.
@@ -140,3 +153,24 @@ def _scripts(folder: str) -> dict[str, str]:
 def _country_codes() -> str:
     """A module with the country codes of the interface (R4), so that the page needs no copy of them."""
     return f'export const COUNTRY_CODES = "{" ".join(sorted(COUNTRY_CODES))}".split(" ");\n'
+
+
+def docs_files(settings: Settings) -> tuple[PageFile, ...]:
+    """All files of the documentation, read from the packages; llms.txt states the quotas of the settings."""
+    return (
+        PageFile(DOCS_PATH, "docs", _bytes("reference/docs.html"), _HTML, DOCS_POLICY.encode()),
+        _asset("docs.js", _bytes("reference/docs.js"), _SCRIPT),
+        _asset("docs.css", _bytes("reference/docs.css"), _STYLE),
+        _asset("swagger-ui-bundle.js", _packaged("swagger-ui-bundle.js"), _SCRIPT),
+        _asset("swagger-ui.css", _packaged("swagger-ui.css"), _STYLE),
+        PageFile(TOOLS_PATH, "tools_page", tools_page().encode(), _MARKDOWN),
+        PageFile(LLMS_PATH, "llms", llms_page(settings).encode(), _PLAIN),
+    )
+
+
+def _asset(name: str, body: bytes, media_type: bytes) -> PageFile:
+    return PageFile(f"{DOCS_PATH}/assets/{name}", "docs_asset", body, media_type)
+
+
+def _packaged(name: str) -> bytes:
+    return files(fastapi_offline).joinpath("static", name).read_bytes()

@@ -11,10 +11,9 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Message, Scope
 
 from service.calls.dispatch import Dispatcher
-from service.http.messages import request_context_of
+from service.http.messages import BODY, request_context_of
 from service.http.middleware import HttpMiddleware
-from service.mcp_server.endpoint import McpEndpoint, call_over_http
-from service.mcp_server.fast_path import PlainCall
+from service.mcp_server.endpoint import McpEndpoint, PlainCall, call_over_http
 from service.mcp_server.server import build_server
 from service.runtime.caller import proxies
 from service.runtime.request_context import RequestContext
@@ -108,15 +107,16 @@ async def _asked(endpoint: McpEndpoint, headers: Lines, body: bytes) -> Sent:
 
 async def _sent(endpoint: McpEndpoint, scope: Scope, body: bytes) -> list[Message]:
     """Everything that is sent in answer to one request."""
-    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
     sent: list[Message] = []
 
     async def receive() -> Message:
-        return waiting.pop() if waiting else {"type": "http.disconnect"}
+        return {"type": "http.disconnect"}
 
     async def send(message: Message) -> None:
         sent.append(message)
 
+    # The gate has received the body.
+    scope[BODY] = body
     await HttpMiddleware(endpoint)(scope, receive, send)
     return sent
 

@@ -76,7 +76,7 @@ def dispatcher(folder: Path, *tools: Tool[Any], quota: QuotaClass = MANY, timeou
     verifier = TokenVerifier(SqliteTokenStore(folder / "tokens"))
     admission = Admission(verifier, MemoryLimiter(), QuotaPolicy(quota))
     live = LiveData(reference_world(folder), timeout)
-    return Dispatcher(tools, live, admission, CallEnvironment(SqliteReports(folder / "reports"), {}))
+    return Dispatcher(tools, live, admission, CallEnvironment(SqliteReports(folder / "reports"), {}), timeout=timeout)
 
 
 def answered(over: Dispatcher, *asked: Asked) -> tuple[list[tuple[Sent, Sent]], int]:

@@ -39,9 +39,7 @@ from service.rest.openapi.schemas import (
     input_schema,
 )
 from service.rest.probes import Health, Ready, Version
-from service.tools.own_errors import COMMON, CREDENTIALS, own_errors
-from service.tools.schema import Schema, response_schema
-from service.tools.tool import TokenRule, Tool, ToolResponse
+from service.tools.tool import COMMON, CREDENTIALS, Schema, TokenRule, Tool, ToolResponse, own_errors, response_schema
 
 VERSION: Final = "0.1.1"
 EXAMPLES_FILE: Final = "examples.json"

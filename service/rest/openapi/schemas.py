@@ -9,8 +9,7 @@ from service.errors import ServiceError, problem_type
 from service.suggest.query import DEFAULT_SUGGESTIONS, MAX_Q, MAX_SUGGESTIONS
 from service.tools.list_categories import CategoryView
 from service.tools.request import REFERENCES, WHITE_SPACE, ShopRequest
-from service.tools.schema import Schema, request_schema, response_schema
-from service.tools.tool import Tool, ToolResponse, is_none
+from service.tools.tool import Schema, Tool, ToolResponse, is_none, request_schema, response_schema
 
 _NO_CONTROL: Final = r"^[^\u0000-\u001f\u007f-\u009f]*$"
 # For texts in which a tab or a line break counts as a space (E6).

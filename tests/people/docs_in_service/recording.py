@@ -15,8 +15,8 @@ from urllib.parse import urlencode
 import service.rest.openapi
 from service.limits.policy import ANONYMOUS, DEFAULT_CLASS, WITH_TOKEN
 from service.rest.openapi.document import EXAMPLES_FILE, openapi_document
-from service.tools.own_errors import own_errors
 from service.tools.registry import REGISTRY
+from service.tools.tool import own_errors
 from tests.rules.transports.conftest import BUILT_AT, COMMIT
 from tests.support.sample import SampleService, sample_service
 from tests.support.served import ask

@@ -10,8 +10,8 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator, validate
 
 from service.rest.openapi.document import openapi_document
-from service.tools.own_errors import own_errors
 from service.tools.registry import REGISTRY
+from service.tools.tool import own_errors
 from tests.people.docs_in_service.recording import FILE, record, written
 from tests.support.sample import SAMPLE, records
 

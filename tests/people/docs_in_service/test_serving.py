@@ -11,7 +11,7 @@ from service.limits.policy import DEFAULT_CLASS, QuotaClass
 from service.settings.service import Settings
 from service.tools.registry import REGISTRY
 from service.tools.tool import TokenRule
-from service.web.docs_page import docs_files
+from service.web.pages import docs_files
 from tests.support.real.sources import REPOSITORY
 from tests.support.served import ask, get, post, served
 from tests.support.worlds import reference_world

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from service.tools.report import RECEIPT
+from service.tools.report_code import RECEIPT
 from tests.processes.faults.asking import QUESTIONS, Answer, Asker, Question
 from tests.processes.faults.ground import ReportKey
 

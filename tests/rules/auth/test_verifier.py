@@ -9,7 +9,7 @@ import pytest
 from service.auth.protocol import Token
 from service.auth.secrets import hash_of, new_token_text
 from service.auth.sqlite import SqliteTokenStore
-from service.auth.verifier import Confirmed, Refused
+from service.auth.verifier import Confirmed, TokenRefused
 from tests.rules.auth.watched import WIDGET, World
 
 
@@ -19,7 +19,14 @@ async def test_an_issued_token_counts_and_any_other_text_does_not(world: World) 
     verdicts = [
         await world.verifier.verify(asked) for asked in (text, new_token_text(), "", text + "x", "sd_ü", "\ud800")
     ]
-    assert verdicts == [Confirmed(WIDGET), Refused(), Refused(), Refused(), Refused(), Refused()]
+    assert verdicts == [
+        Confirmed(WIDGET),
+        TokenRefused(),
+        TokenRefused(),
+        TokenRefused(),
+        TokenRefused(),
+        TokenRefused(),
+    ]
 
 
 @pytest.mark.rule("Q1")
@@ -31,13 +38,13 @@ async def test_a_revoked_token_counts_no_longer_than_two_seconds(world: World) -
     for _ in range(4):
         verdicts.append(await world.verifier.verify(text))
         world.pass_seconds(0.5)
-    assert verdicts == [Confirmed(WIDGET), Confirmed(WIDGET), Confirmed(WIDGET), Refused()]
+    assert verdicts == [Confirmed(WIDGET), Confirmed(WIDGET), Confirmed(WIDGET), TokenRefused()]
 
 
 @pytest.mark.rule("Q1")
 async def test_a_token_issued_after_it_was_refused_counts_within_two_seconds(world: World) -> None:
     text = new_token_text()
-    assert await world.verifier.verify(text) == Refused()
+    assert await world.verifier.verify(text) == TokenRefused()
     await world.store.issue(WIDGET, hash_of(text))
     world.pass_seconds(2)
     assert await world.verifier.verify(text) == Confirmed(WIDGET)
@@ -51,7 +58,10 @@ async def test_an_expired_token_is_refused_from_its_second_on_whatever_was_remem
     before = await world.verifier.verify(text)
     world.pass_seconds(0.001)
     asked = world.store.asked
-    assert (before, await world.verifier.verify(text)) == (Confirmed(Token("a1", "widget", "default", ends)), Refused())
+    assert (before, await world.verifier.verify(text)) == (
+        Confirmed(Token("a1", "widget", "default", ends)),
+        TokenRefused(),
+    )
     assert world.store.asked == asked
 
 
@@ -66,7 +76,7 @@ async def test_the_store_is_asked_once_for_what_it_said_just_now(world: World) -
 
 async def test_a_text_that_can_be_no_token_is_refused_without_asking(world: World) -> None:
     world.store.away = True
-    assert await world.verifier.verify("sd_" + "0" * 49) == Refused()
+    assert await world.verifier.verify("sd_" + "0" * 49) == TokenRefused()
     assert world.store.asked == 0
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from service.auth.protocol import Token
 from service.auth.secrets import new_token_text
-from service.auth.verifier import Confirmed, Refused, StoreUnavailable
+from service.auth.verifier import Confirmed, StoreUnavailable, TokenRefused
 from tests.rules.auth.watched import WIDGET, World
 
 
@@ -35,7 +35,7 @@ async def test_a_token_that_was_seen_revoked_does_not_count_when_the_store_goes_
     await world.verifier.verify(text)
     await world.store.revoke("a1")
     world.pass_seconds(2)
-    assert await world.verifier.verify(text) == Refused()
+    assert await world.verifier.verify(text) == TokenRefused()
     world.store.away = True
     world.pass_seconds(2)
     assert await world.verifier.verify(text) == StoreUnavailable()
@@ -49,7 +49,7 @@ async def test_a_token_that_expires_while_the_store_is_away_is_refused(world: Wo
     world.pass_seconds(59)
     assert await world.verifier.verify(text) == Confirmed(Token("a1", "widget", "default", int(world.wall()) + 1))
     world.pass_seconds(1)
-    assert await world.verifier.verify(text) == Refused()
+    assert await world.verifier.verify(text) == TokenRefused()
 
 
 @pytest.mark.rule("Q1")
@@ -66,7 +66,7 @@ async def test_a_store_that_hangs_is_away_and_is_not_waited_for_by_every_caller(
     world.store.gate.set()
     world.pass_seconds(1)
     after = await world.verifier.verify(texts[0])
-    assert (set(verdicts), world.store.asked, after) == ({StoreUnavailable()}, 2, Refused())
+    assert (set(verdicts), world.store.asked, after) == ({StoreUnavailable()}, 2, TokenRefused())
     assert took < 2
     assert "the token store is unavailable: timed out" in caplog.messages
 
@@ -96,7 +96,7 @@ async def test_a_confirmed_token_waits_for_a_hanging_store_once_and_is_looked_up
     assert world.store.asked - asked == 2
     await world.store.revoke("a")
     world.pass_seconds(1)
-    assert [await world.verifier.verify(text) for text in texts[:1]] == [Refused()]
+    assert [await world.verifier.verify(text) for text in texts[:1]] == [TokenRefused()]
 
 
 @pytest.mark.rule("Q1")
@@ -109,4 +109,4 @@ async def test_a_revocation_made_while_the_store_was_away_counts_within_two_seco
     await world.store.revoke("a1")
     world.store.away = False
     world.pass_seconds(2)
-    assert (away, await world.verifier.verify(text)) == (Confirmed(WIDGET), Refused())
+    assert (away, await world.verifier.verify(text)) == (Confirmed(WIDGET), TokenRefused())

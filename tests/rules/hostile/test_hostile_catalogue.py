@@ -16,7 +16,7 @@ from indexer.__main__ import index
 from service.app import create_app
 from service.settings.service import Settings
 from service.tools.registry import REGISTRY
-from service.tools.schema import response_schema
+from service.tools.tool import response_schema
 from tests.rules.hostile import records
 from tests.rules.hostile.records import ALIASES, FAMILY, JOINERS, MARKUP, ORDER, REFUSED, SHOP, STACKED, TAKEN, Bad
 from tests.support.callers import issue

@@ -14,7 +14,7 @@ from mcp.types import TextContent
 from service import errors
 from service.mcp_server.prompts import PROMPTS, fill
 from service.tools.registry import REGISTRY
-from service.tools.schema import request_schema, response_schema
+from service.tools.tool import request_schema, response_schema
 from tests.rules.mcp.asking import error, prompt, status_of
 from tests.support.problems import invalid_input
 from tests.support.rpc import Era

@@ -158,7 +158,7 @@ def fused(fuse: Fuse) -> Iterator[None]:
         patched.setattr(service.parts, "open_search", lambda *given: _ThrowingSearch(real(*given), fuse))
         # What a store said of a token is forgotten immediately, so that it is asked again each time.
         patched.setattr("service.auth.verifier.CACHE_SECONDS", -1.0)
-        patched.setattr("service.rest.report_readiness._CACHE_SECONDS", -1.0)
+        patched.setattr("service.rest.probes._CACHE_SECONDS", -1.0)
         for target, layer in _FUNCTIONS.items():
             module, _, name = target.rpartition(".")
             function = getattr(__import__(module, fromlist=[name]), name)
@@ -179,7 +179,7 @@ _FUNCTIONS: Final = {
     "service.mcp_server.endpoint.check_message": Layer.MESSAGE,
     "service.mcp_server.stdio.check_message": Layer.MESSAGE,
     "service.mcp_server.server.tool_result": Layer.RESULT,
-    "service.mcp_server.fast_path.result_meta": Layer.RESULT,
+    "service.mcp_server.endpoint.result_meta": Layer.RESULT,
     "service.mcp_server.server.ListToolsResult": Layer.SDK,
     "service.http.bounded_endpoint.request_context_of": Layer.GATE,
     "service.http.middleware.with_defaults": Layer.DEFAULTS,

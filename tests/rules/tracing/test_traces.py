@@ -115,13 +115,12 @@ def test_a_trace_that_a_message_carries_comes_before_one_of_its_headers(traced: 
 
 
 async def test_a_call_over_stdio_is_one_server_span(tmp_path: Path) -> None:
-    settings = Settings(data_dir=embedded_world(tmp_path), token_file=tmp_path / "t", reports_file=tmp_path / "r")
+    index, token, reports = embedded_world(tmp_path), tmp_path / "t", tmp_path / "r"
+    settings = Settings(data_dir=index, token_file=token, reports_file=reports, request_timeout=5.0)
     exporter = InMemorySpanExporter()
     traces = open_traces("shop-directory", "1", SimpleSpanProcessor(exporter))
     parts = open_parts(settings)
-    server = build_server(
-        parts.dispatcher, parts.responder, "1", call_over_stdio(None), timeout=5.0, traces=traces.transport
-    )
+    server = build_server(parts.dispatcher, parts.responder, "1", call_over_stdio(None), traces=traces.transport)
     try:
         async with Client(server) as client:
             await client.call_tool("get_shop", {"shop_domain": "shop_books"})

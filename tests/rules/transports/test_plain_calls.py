@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from service.mcp_server.fast_path import accepts, is_valid
+from service.mcp_server.endpoint import accepts, is_valid
 from tests.support.both_ways import ABOUT, MODERN, OLDER, plain_headers, plain_message, raw
 from tests.support.echoing import ECHO, Asked, answered, changed, dispatcher, plain
 

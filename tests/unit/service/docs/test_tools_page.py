@@ -6,10 +6,9 @@ from typing import Any, Final, get_args
 import pytest
 
 from service.docs.tools_page import tools_page
-from service.tools.merge_evidence import Kind, Verdict
-from service.tools.own_errors import own_errors
 from service.tools.registry import REGISTRY
-from service.tools.tool import TokenRule
+from service.tools.resolve_conflict import Kind, Verdict
+from service.tools.tool import TokenRule, own_errors
 
 PAGE: Final = Path(__file__).parents[4] / "docs" / "tools.md"
 OWN: Final = {

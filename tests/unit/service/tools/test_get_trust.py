@@ -3,7 +3,7 @@
 import pytest
 
 from service.tools.get_trust import GET_TRUST
-from service.tools.schema import response_schema
+from service.tools.tool import response_schema
 
 
 @pytest.mark.rule("I35")

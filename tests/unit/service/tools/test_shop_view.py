@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from index_mappings.documents import Shop
 from service.search.protocol import Found, WordCount
 from service.tools.find_shop import FindShopResponse, page_wire
+from service.tools.list_coupons import Coupon, coupon_wire
 from service.tools.shop_view import shop_view, shop_wire
 
 TEXT: Final = st.text(st.characters(codec="utf-8"), max_size=8)
@@ -37,6 +38,33 @@ SHOPS: Final = st.builds(
     offers=st.lists(OFFERS, max_size=2).map(tuple),
     offers_total=st.integers(0, 9),
 )
+
+
+MONEY: Final = st.fixed_dictionaries({"currency": TEXT, "amount": TEXT})
+COUPONS: Final = st.fixed_dictionaries(
+    {
+        "source": st.none() | TEXT,
+        "shop": st.fixed_dictionaries({"name": TEXT, "domain": TEXT, "id": TEXT}),
+        "lastVerifiedAt": st.none() | TEXT,
+        "verificationStatus": st.sampled_from(["verified_applied", "unverified"]),
+        "validUntil": st.none() | TEXT,
+        "validFrom": st.none() | TEXT,
+        "countries": st.none() | st.lists(TEXT, max_size=3),
+        "minOrder": st.none() | MONEY,
+        "discount": st.none()
+        | st.fixed_dictionaries(
+            {"currency": st.none() | TEXT, "value": st.none() | TEXT, "kind": st.sampled_from(["percent", "other"])}
+        ),
+        "title": st.none() | TEXT,
+        "code": TEXT,
+    }
+)
+
+
+@pytest.mark.rule("A4")
+@given(COUPONS)
+def test_a_coupon_comes_out_as_its_model_does(view: dict[str, Any]) -> None:
+    assert orjson.dumps(coupon_wire(view)) == orjson.dumps(Coupon.model_validate(view).model_dump(by_alias=True))
 
 
 @pytest.mark.rule("A1", "A2", "I9", "I11")

@@ -7,8 +7,7 @@ import pytest
 from pydantic import Field
 
 from service.tools.registry import REGISTRY
-from service.tools.schema import response_schema
-from service.tools.tool import ToolResponse
+from service.tools.tool import ToolResponse, response_schema
 
 UNIONS = {"anyOf", "oneOf", "allOf", "$ref", "$defs"}
 

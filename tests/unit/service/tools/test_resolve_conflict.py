@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from index_mappings.documents import Shop
-from service.tools.merge_evidence import Evidence, compare, verdict
+from service.tools.resolve_conflict import Evidence, compare, verdict
 
 
 def _shop(name: str, domain: str, **fields: Any) -> Shop:  # noqa: ANN401 - any field
