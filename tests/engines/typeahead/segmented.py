@@ -12,11 +12,11 @@ from index_mappings.rank import rank_key
 from index_mappings.typeahead.manifest import MAX_SEGMENTS, TypeaheadManifest, bitmap_of
 from service.search.categories import CategoryTable
 from service.search.protocol import SuggestedShop, SuggestQuery
-from service.search.reference.tiers import suggested_shops
 from service.search.typeahead.segments import SegmentPool
 from service.search.typeahead.typeahead import Typeahead, open_typeahead
 from tests.engines.typeahead.followed import projected, written
 from tests.support.catalogues import shop as line_of
+from tests.support.reference.tiers import suggested_shops
 
 Answer = list[tuple[int, str]]
 # How many shops have a stale copy in each other segment, and how popular that is: more than any other.

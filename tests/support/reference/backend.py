@@ -37,8 +37,8 @@ from service.search.protocol import (
     WordCount,
 )
 from service.search.query_words import FindForms, QueryWord, find_forms
-from service.search.reference.shop_details import ReferenceShopDetails
-from service.search.reference.tiers import (
+from tests.support.reference.shop_details import ReferenceShopDetails
+from tests.support.reference.tiers import (
     find_tier,
     has_label,
     is_for_shops,
