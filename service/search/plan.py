@@ -1,7 +1,7 @@
 """Plans: engine-independent searches, as tiers of clauses over the stored terms of documents (X4).
 
-Both engines run the same plans, so the rules of matching are here for production; the reference backend implements them
-again, independently.
+Both engines run the same plans, so the rules of matching are here for production; the tests' reference backend
+implements them again, independently.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -247,7 +247,7 @@ def _several_words(words: Sequence[Word]) -> Tiers:
     begun = _begun(words)
     own = tuple(any_of(_word_evidence(word)) for word in words if word.text not in begun)
     tiers: list[tuple[int, Clause]] = [(FindTier.WORDS, AllOf(own))]
-    if any(isinstance(clause, AnyOf) for clause in named):
+    if any(isinstance(clause, Infix) for evidence in map(_name_evidence, words) for clause in evidence):
         parts = (
             [clause for word, clause in zip(words, named, strict=True) if word.text not in begun] if begun else named
         )
@@ -366,16 +366,21 @@ def _begins(field: str, texts: Sequence[str]) -> Clause:
 
 def _word_evidence(word: Word) -> tuple[Clause, ...]:
     """(a) and (b) of M3."""
-    hosts = (Exact("full", word.hosts),) if word.hosts else ()
     if word.is_suffix:
-        return hosts
+        return _hosts(word)
     # A word that equals a shop's word is also a prefix of it: (b) includes (a).
     own = Exact("words", (word.text,)) if word.is_inner_letter else Prefix("words", word.text)
-    return (own, *hosts)
+    return (own, *_hosts(word))
+
+
+def _hosts(word: Word) -> tuple[Clause, ...]:
+    return (Exact("full", word.hosts),) if word.hosts else ()
 
 
 def _name_evidence(word: Word) -> tuple[Clause, ...]:
     """(a), (b) and (d) of M3."""
     if word.is_suffix or not is_part_evidence(word.text):
         return _word_evidence(word)
-    return (*_word_evidence(word), Infix("infixes", word.text))
+    # The words of a shop are parts of its infixes: (d) includes (a) and (b). One clause in place of two lets the engine
+    # skip the shops that lack another word.
+    return (Infix("infixes", word.text), *_hosts(word))

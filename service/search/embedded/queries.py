@@ -11,7 +11,7 @@ import tantivy
 from tantivy import Occur, Query
 
 from index_mappings.embedded import RUN_STEP
-from index_mappings.ngrams import SHORT_MAX, covering_runs, runs_field, short_field
+from index_mappings.ngrams import covering_runs, prefix_lookup, runs_field, short_field
 from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix
 
 _BASIC: Final = "basic"
@@ -106,14 +106,15 @@ def _exact(index: OpenIndex, clause: Exact) -> Query | None:
 
 
 def _prefix(index: OpenIndex, clause: Prefix) -> Query | None:
-    if len(clause.text) <= SHORT_MAX:
-        return _term(index, short_field(clause.field), clause.text)
+    column, equal = prefix_lookup(clause.field, clause.text)
+    if equal:
+        return _term(index, column, clause.text)
     if len(clause.text) > _LONG_PREFIX and not _has_term(index, clause):
         return None
     if len(clause.text) > _MAX_FUZZY_PREFIX:
         return _expression(index, clause)
     # With distance 0 this is a plain walk through the terms with this prefix.
-    return Query.fuzzy_term_query(index.schema, clause.field, clause.text, distance=0, prefix=True)
+    return Query.fuzzy_term_query(index.schema, column, clause.text, distance=0, prefix=True)
 
 
 def _expression(index: OpenIndex, clause: Prefix) -> Query:

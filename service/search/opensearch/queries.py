@@ -13,7 +13,7 @@ from urllib.parse import quote
 import orjson
 
 from index_mappings.documents import sort_field
-from index_mappings.ngrams import SHORT_MAX, short_field, suffixes_field
+from index_mappings.ngrams import prefix_lookup, short_field, suffixes_field
 from index_mappings.tiers import INFIX_MIN
 from service.search.engine import SearchRequest
 from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Plan, Prefix, exclusive
@@ -90,10 +90,9 @@ def _field_query(clause: Exact | Prefix | Infix | Below) -> dict[str, Any]:
             return {"term": {field: text}}
         case Exact(field, texts):
             return {"terms": {field: list(texts)}}
-        case Prefix(field, text) if len(text) <= SHORT_MAX:
-            return {"term": {short_field(field): text}}
         case Prefix(field, text):
-            return {"prefix": {field: text}}
+            looked_up, equal = prefix_lookup(field, text)
+            return {"term" if equal else "prefix": {looked_up: text}}
         case Infix(field, text) if len(text) < INFIX_MIN:
             return {"term": {short_field(field): text}}
         case Infix(field, text):
