@@ -13,7 +13,7 @@ from index_mappings.tiers import ASKED_ALONE_MIN, COUNTRY_RUN, SUGGEST_CUT, Find
 from service.search.categories import CategoryTable
 from service.search.engine import Engine, Page, SearchRequest
 from service.search.optional_words import OPTIONAL_WORDS
-from service.search.plan import MATCH_ALL, Clause, Filters, Plan, Slugs, Word, find_plan, word_evidence
+from service.search.plan import MATCH_ALL, NOTHING, Clause, Filters, Plan, Slugs, Word, find_plan, word_evidence
 from service.search.protocol import FindQuery, Found, SuggestedShop, WordCount
 from service.search.query_words import FindForms, QueryWord, find_forms, runs
 
@@ -122,7 +122,9 @@ class ShopSearch:
         """Count the shops of the query, and those of each word, with and without filters, in one round trip."""
         several, clauses = len(search.forms.words) > 1, filters.clauses()
         evidence = [word_evidence(word, label=several) for word in search.words]
-        requests = [_count(search.plan.matching), _count(MATCH_ALL, clauses), *map(_count, evidence)]
+        # Without filters the query itself was counted already.
+        unfiltered = _count(search.plan.matching) if clauses else _count(NOTHING)
+        requests = [unfiltered, _count(MATCH_ALL, clauses), *map(_count, evidence)]
         if clauses and several:
             requests += [_count(clause, clauses) for clause in evidence]
         wide = search.wide

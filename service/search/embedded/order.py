@@ -19,6 +19,8 @@ from service.search.embedded.queries import OpenIndex
 # A document's segment and its position in the segment, as one number.
 Address = int
 RankedHit = tuple[Address, dict[str, Any]]
+# Pairs of band and address, ordered by band.
+BandedHits = Sequence[tuple[int, tantivy.DocAddress]]
 # The maximum number of cached documents of an index, some 5 MB: a full garbage collection, which blocks all requests,
 # visits each of their objects.
 _CACHED: Final = 2_048
@@ -95,13 +97,23 @@ class RankedReader:
                 return found
         return self._by_rank(query, limit, offset, seen)
 
-    def count(self, query: Query) -> int:
-        """The number of hits of a query."""
-        # Ordering by a column keeps the engine from computing scores.
-        found = self._searcher.search(query, limit=1, count=True, order_by_field=BAND_COLUMN, order=Order.Asc)
-        return cast("_SearchResult", found).count or 0
+    def count(self, query: Query, limit: int = 1) -> tuple[int, BandedHits]:
+        """The number of hits of a query, and some of them.
 
-    def _by_band(self, query: Query, limit: int, start: int) -> Sequence[tuple[int, tantivy.DocAddress]]:
+        Args:
+            query: what to find.
+            limit: the maximum number of hits that are returned; at least 1.
+        """
+        # Ordering by a column keeps the engine from computing scores.
+        found = self._searcher.search(query, limit=limit, count=True, order_by_field=BAND_COLUMN, order=Order.Asc)
+        result = cast("_SearchResult", found)
+        return result.count or 0, result.hits
+
+    def in_order(self, hits: BandedHits, seen: Collection[Address]) -> list[RankedHit]:
+        """All hits of a query in order, without those seen."""
+        return _window(self._documents, hits, True, 0, 0, len(hits), seen) or []
+
+    def _by_band(self, query: Query, limit: int, start: int) -> BandedHits:
         found = self._searcher.search(
             query, limit=limit, offset=start, count=False, order_by_field=BAND_COLUMN, order=Order.Asc
         )
@@ -117,8 +129,8 @@ class RankedReader:
 
 def _window(  # noqa: PLR0917 - a window of hits, and what to return of it
     documents: DocumentCache,
-    hits: Sequence[tuple[int, tantivy.DocAddress]],
-    complete: bool,  # noqa: FBT001 - private, and called once
+    hits: BandedHits,
+    complete: bool,  # noqa: FBT001 - private
     start: int,
     offset: int,
     limit: int,
@@ -157,9 +169,7 @@ def _window(  # noqa: PLR0917 - a window of hits, and what to return of it
     return found[:limit]
 
 
-def _sorted_band(
-    documents: DocumentCache, hits: Sequence[tuple[int, tantivy.DocAddress]], seen: Collection[Address]
-) -> list[RankedHit]:
+def _sorted_band(documents: DocumentCache, hits: BandedHits, seen: Collection[Address]) -> list[RankedHit]:
     keyed = ((_key(address), address) for _, address in hits)
     band = [(documents.read(key, address), key) for key, address in keyed if key not in seen]
     # Ranks are distinct.

@@ -158,20 +158,25 @@ def _below(index: OpenIndex, clause: Below) -> Query | None:
 
 
 def _none_of(index: OpenIndex, clause: NoneOf) -> Query | None:
-    queries = [(Occur.MustNot, query) for query in _possible(index, clause.clauses)]
-    return Query.boolean_query([(Occur.Must, Query.all_query()), *queries]) if queries else Query.all_query()
+    return _all_of(index, AllOf((clause,)))
 
 
 def _all_of(index: OpenIndex, clause: AllOf) -> Query | None:
     required: list[Query] = []
+    excluded: list[Query] = []
     for part in clause.clauses:
+        if isinstance(part, NoneOf):
+            excluded += _possible(index, part.clauses)
+            continue
         query = query_of(index, part)
         if query is None:
             return None
         required.append(query)
-    if not required:
-        return Query.all_query()
-    return required[0] if len(required) == 1 else Query.boolean_query([(Occur.Must, query) for query in required])
+    required = required or [Query.all_query()]
+    if len(required) == 1 and not excluded:
+        return required[0]
+    parts = [(Occur.Must, query) for query in required]
+    return Query.boolean_query([*parts, *((Occur.MustNot, query) for query in excluded)])
 
 
 def _any_of(index: OpenIndex, clause: AnyOf) -> Query | None:

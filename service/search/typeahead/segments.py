@@ -3,6 +3,7 @@
 import mmap
 import os
 from bisect import bisect_left, bisect_right
+from codecs import utf_32_le_decode
 from collections.abc import Iterator, Sequence
 from functools import partial
 from hashlib import sha256
@@ -160,10 +161,14 @@ class Segment:
 
     def _evidence(self, number: int) -> dict[str, tuple[str, ...]]:
         """The values by which clauses match a shop, by the fields of its document."""
-        heads = self._parts["own_heads"]
+        heads, letters, offsets = self._parts["own_heads"], self._parts["letters"], self._parts["offsets"]
+        own = self._parts["own"][heads[number] : heads[number + 1]]
+        texts = own >> POSTING_BITS
         marked = [
-            (self._text(own >> POSTING_BITS), own)
-            for own in self._parts["own"][heads[number] : heads[number + 1]].tolist()
+            (utf_32_le_decode(letters[begin:end].data)[0], marks)
+            for begin, end, marks in zip(
+                offsets[texts].tolist(), offsets[texts + 1].tolist(), own.tolist(), strict=True
+            )
         ]
         keys, words, names, full = (
             tuple(text for text, marks in marked if marks & mark) for mark in (KEY, WORD, NAME, FULL)
@@ -191,7 +196,7 @@ class Segment:
     def _text(self, number: int) -> str:
         """A text by its number."""
         begin, end = self._parts["offsets"][number : number + 2]
-        return self._parts["letters"][begin:end].tobytes().decode("utf-32-le")
+        return utf_32_le_decode(self._parts["letters"][begin:end].data)[0]
 
     def category(self, slug: str) -> int | None:
         """The number of a category; None if no shop of this segment carries it."""
