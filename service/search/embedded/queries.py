@@ -22,8 +22,8 @@ _LONG_PREFIX: Final = 24
 # Longer prefixes are searched for by a regular expression: its automaton grows with the number of characters, the other
 # one with the square.
 _MAX_FUZZY_PREFIX: Final = 64
-# A plan has at most one for each field and form of a query.
-_MAX_EXPRESSIONS: Final = 32
+# More than the plans of one search have.
+_MAX_CACHED: Final = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +35,32 @@ class OpenIndex:
         rank: the name of the field that orders them.
         schema: of the index.
         searcher: reads the index.
-        expressions: the regular expressions of the last searches, by field and prefix.
+        cached: the queries of single fields of the last searches, by clause: a plan has each several times.
     """
 
     kind: str
     rank: str
     schema: tantivy.Schema
     searcher: tantivy.Searcher
-    expressions: dict[tuple[str, str], Query] = field(default_factory=dict, compare=False)
+    cached: dict[Clause, Query | None] = field(default_factory=dict, compare=False)
 
 
 def query_of(index: OpenIndex, clause: Clause) -> Query | None:
     """The query of a clause; None if no document can meet it."""
-    return _COMPILERS[type(clause)](index, clause)
+    if isinstance(clause, AllOf):
+        return _all_of(index, clause)
+    if isinstance(clause, AnyOf):
+        return _any([query_of(index, part) for part in clause.clauses])
+    if isinstance(clause, NoneOf):
+        return _all_of(index, AllOf((clause,)))
+    cached = index.cached
+    try:
+        return cached[clause]
+    except KeyError:
+        if len(cached) >= _MAX_CACHED:
+            cached.clear()
+        query = cached[clause] = _COMPILERS[type(clause)](index, clause)
+        return query
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,16 +131,8 @@ def _prefix(index: OpenIndex, clause: Prefix) -> Query | None:
 
 
 def _expression(index: OpenIndex, clause: Prefix) -> Query:
-    """The regular expression of a prefix; building one takes half a millisecond, and a plan has each several times."""
-    key = clause.field, clause.text
-    query = index.expressions.get(key)
-    if query is None:
-        letters = "".join(f"\\x{{{ord(letter):x}}}" for letter in clause.text)
-        query = Query.regex_query(index.schema, clause.field, f"{letters}.*")
-        if len(index.expressions) >= _MAX_EXPRESSIONS:
-            index.expressions.clear()
-        index.expressions[key] = query
-    return query
+    letters = "".join(f"\\x{{{ord(letter):x}}}" for letter in clause.text)
+    return Query.regex_query(index.schema, clause.field, f"{letters}.*")
 
 
 def _has_term(index: OpenIndex, clause: Prefix) -> bool:
@@ -157,10 +162,6 @@ def _below(index: OpenIndex, clause: Below) -> Query | None:
     return Query.range_query(index.schema, clause.field, integer, upper_bound=clause.bound, include_upper=False)
 
 
-def _none_of(index: OpenIndex, clause: NoneOf) -> Query | None:
-    return _all_of(index, AllOf((clause,)))
-
-
 def _all_of(index: OpenIndex, clause: AllOf) -> Query | None:
     required: list[Query] = []
     excluded: list[Query] = []
@@ -177,10 +178,6 @@ def _all_of(index: OpenIndex, clause: AllOf) -> Query | None:
         return required[0]
     parts = [(Occur.Must, query) for query in required]
     return Query.boolean_query([*parts, *((Occur.MustNot, query) for query in excluded)])
-
-
-def _any_of(index: OpenIndex, clause: AnyOf) -> Query | None:
-    return _any([query_of(index, part) for part in clause.clauses])
 
 
 def _possible(index: OpenIndex, clauses: Sequence[Clause]) -> list[Query]:
@@ -200,7 +197,4 @@ _COMPILERS: Final[dict[type, Callable[[OpenIndex, Any], Query | None]]] = {
     Prefix: _prefix,
     Infix: _infix,
     Below: _below,
-    AllOf: _all_of,
-    AnyOf: _any_of,
-    NoneOf: _none_of,
 }
