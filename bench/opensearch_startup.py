@@ -28,8 +28,8 @@ from bench.typeahead.paced import percentile
 from bench.typeahead.process_usage import memory
 from bench.typeahead.system import RunningServer
 from service.parts import open_search
+from service.search.opensearch.typeahead import TypeaheadFetcher
 from service.search.protocol import FindQuery, SearchBackend
-from service.search.typeahead.fetching import TypeaheadFetcher
 from service.settings.service import Settings
 from tests.support.real.process import free_ports
 

@@ -18,9 +18,9 @@ from service.search.embedded.engine import TantivyEngine
 from service.search.engine import Engine
 from service.search.failures import BackendUnavailable
 from service.search.opensearch.engine import OpenSearchEngine
+from service.search.opensearch.folder import DEFAULT_FOLDER, FolderLocation
 from service.search.planned_backend import PlannedSnapshot, snapshot_of
 from service.search.protocol import FindQuery, Snapshot, SuggestedShop, SuggestQuery
-from service.search.typeahead.folder import DEFAULT_FOLDER, FolderLocation
 from service.tools.fields import spaced
 from shop_directory.acceptance import (
     FIRST_PAGE,

@@ -37,6 +37,15 @@ MAX_AGE_SECONDS: Final = 2.0
 # A stamp is confirmed twice within its maximum age, and a few more times by `reload`.
 _MAX_CONFIRMATIONS: Final = 8
 
+RETRY_SECONDS: Final = 1.0
+READY: Final = TypeaheadState("ready")
+OPENING: Final = TypeaheadState("opening", "the files of the live generation are being opened")
+NOT_STARTED: Final = TypeaheadState("opening")
+FAILED: Final = TypeaheadState("failed", "the files of the live generation are missing or damaged; this is tried again")
+# The texts of these errors are written for operators.
+_EXPLAINED: Final = (TypeaheadUnavailable, GenerationDamaged)
+_LOG: Final = logging.getLogger(__name__)
+
 
 def seconds() -> float:
     """Seconds of a monotonic clock, including the machine's sleep if the system counts that: stamps age meanwhile."""
@@ -149,16 +158,6 @@ class LiveStamp:
     @property
     def _is_loading(self) -> bool:
         return self._lookup is not None and not self._lookup.done()
-
-
-RETRY_SECONDS: Final = 1.0
-READY: Final = TypeaheadState("ready")
-OPENING: Final = TypeaheadState("opening", "the files of the live generation are being opened")
-NOT_STARTED: Final = TypeaheadState("opening")
-FAILED: Final = TypeaheadState("failed", "the files of the live generation are missing or damaged; this is tried again")
-# The texts of these errors are written for operators.
-_EXPLAINED: Final = (TypeaheadUnavailable, GenerationDamaged)
-_LOG: Final = logging.getLogger(__name__)
 
 
 class TypeaheadOpener:

@@ -12,10 +12,9 @@ from index_mappings.text import is_ideographic
 from index_mappings.tiers import ASKED_ALONE_MIN, COUNTRY_RUN, SUGGEST_CUT, FindTier
 from service.search.categories import CategoryTable
 from service.search.engine import Engine, Page, SearchRequest
-from service.search.optional_words import OPTIONAL_WORDS
 from service.search.plan import MATCH_ALL, NOTHING, Clause, Filters, Plan, Slugs, Word, find_plan, word_evidence
 from service.search.protocol import FindQuery, Found, SuggestedShop, WordCount
-from service.search.query_words import FindForms, QueryWord, find_forms, runs
+from service.search.query_words import OPTIONAL_WORDS, FindForms, QueryWord, find_forms, runs
 
 if TYPE_CHECKING:
     from service.search.typeahead.typeahead import Typeahead

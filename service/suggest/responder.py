@@ -21,9 +21,8 @@ from service.runtime.request_context import RequestContext, bind_request
 from service.runtime.telemetry import NO_METRICS, Metrics
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.protocol import Snapshot, SuggestQuery, SuggestResult
-from service.suggest.cache import CachedResponse, ResponseCache
-from service.suggest.encoding import encode_query, encode_results, entity_tag
 from service.suggest.query import ParsedQuery, parse
+from service.suggest.responses import CachedResponse, ResponseCache, encode_query, encode_results, entity_tag
 
 _MEBIBYTE: Final = 1024 * 1024
 

@@ -17,10 +17,9 @@ from index_mappings.generations import Stamp
 from service.runtime.request_context import current
 from service.runtime.telemetry import NO_METRICS, Metrics
 from service.search.embedded.checks import FileChecks
-from service.search.embedded.indices import OpenIndices, Readers, translate_errors
+from service.search.embedded.indices import OpenIndices, Readers, read_generations, read_live, translate_errors
 from service.search.embedded.order import Address, BandedHits, RankedReader
 from service.search.embedded.queries import Filters, compile_filters, query_of
-from service.search.embedded.stamps import read_generations, read_live
 from service.search.embedded.threads import SearchThreads
 from service.search.embedded.typeahead import LocalTypeaheads, typeahead_scope
 from service.search.engine import Hit, Page, SearchRequest

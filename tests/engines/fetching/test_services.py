@@ -24,9 +24,9 @@ from indexer.state.states import States
 from service.app import create_app
 from service.search.failures import BackendUnavailable
 from service.search.opensearch.engine import OpenSearchBackend
+from service.search.opensearch.folder import FolderLocation
+from service.search.opensearch.typeahead import DAMAGED, MISSING
 from service.search.protocol import SuggestQuery, TypeaheadState
-from service.search.typeahead.fetch_failures import DAMAGED, MISSING
-from service.search.typeahead.folder import FolderLocation
 from service.settings.service import Settings
 from tests.engines.conftest import OpenSearchLocation
 from tests.support.catalogues import shop, write_catalogue_directory

@@ -24,7 +24,6 @@ from index_mappings.generations import Stamp
 from index_mappings.ngrams import is_part_evidence
 from index_mappings.tiers import ASKED_ALONE_MIN, CATEGORY_PREFIX_MIN, CATEGORY_TYPO_MIN, SUGGEST_CUT, SuggestTier
 from service.search.categories import CategoryTable, ResolvedWords
-from service.search.optional_words import JOINING_WORDS
 from service.search.protocol import (
     FindQuery,
     Found,
@@ -36,7 +35,7 @@ from service.search.protocol import (
     TypeaheadState,
     WordCount,
 )
-from service.search.query_words import FindForms, QueryWord, find_forms
+from service.search.query_words import JOINING_WORDS, FindForms, QueryWord, find_forms
 from tests.support.reference.shop_details import ReferenceShopDetails
 from tests.support.reference.tiers import (
     find_tier,
