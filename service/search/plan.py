@@ -81,11 +81,7 @@ def any_of(clauses: Sequence[Clause]) -> Clause:
 
 
 def meets(texts: Mapping[str, Sequence[str]], clause: Clause) -> bool:
-    """Whether a document meets a clause.
-
-    Args:
-        texts: of the document, by field.
-        clause: without `Below`.
+    """Whether a document with these texts by field meets a clause.
 
     Raises:
         KeyError: the clause has a field that is not among the texts.
@@ -199,10 +195,7 @@ class Word:
 def find_plan(texts: Sequence[str], words: Sequence[Word], filters: Filters = NO_FILTERS) -> Plan:
     """The plan of find_shop (M3, M4); tiers whose documents all have a better tier are omitted.
 
-    Args:
-        texts: the forms of the query without the ignored words; without any, it browses.
-        words: the distinct words of the query.
-        filters: country and category.
+    `texts` are the forms of the query without the ignored words; without any, it browses.
     """
     clauses, preferred = filters.clauses(), filters.preferred()
     if not texts:
@@ -314,9 +307,7 @@ def _widest(tiers: Tiers) -> Iterator[Clause]:
 def word_evidence(word: Word, *, label: bool = False) -> Clause:
     """The clause that a shop meets if it has any evidence of a word: (a) to (d) of M3.
 
-    Args:
-        word: the word.
-        label: whether (e) counts too, whatever evidence the other words have.
+    With `label` (e) counts too, whatever evidence the other words have.
     """
     return AnyOf((*_name_evidence(word), *_category(word, "categories"), *(_labels(word) if label else ())))
 
@@ -336,14 +327,8 @@ def _with_labels(
 ) -> tuple[Clause, ...]:
     """The clauses that every word has evidence or is a label or a country, and that evidence is there (M3 e).
 
-    What must not be is stated instead of what must: it needs labels, which the index rarely contains.
-
-    Args:
-        words: distinct.
-        evidence: the clauses of which one holds if a word has evidence.
-        required: clauses of which at least one holds, so that labels never count alone: the evidence of all words, or
-            more.
-        begun: as `_begun` returns it.
+    What must not be is stated instead of what must: it needs labels, which the index rarely contains. At least one of
+    `required` holds, so that labels never count alone: it has the evidence of all words, or more.
     """
     either = {word.text: (*evidence[word.text], *_labels(word)) for word in words}
     labels_alone = AllOf((*(any_of(_labels(word)) for word in words), NoneOf(required)))

@@ -124,11 +124,7 @@ class FindForms:
                 yield " ".join(word.text for word in words)
 
     def spelt(self, missing: Collection[str]) -> tuple["SpeltWord", ...]:
-        """The distinct words; a host of which `without` leaves nothing is one word.
-
-        Args:
-            missing: as of `without`.
-        """
+        """The distinct words; a host of which `without` leaves nothing is one word."""
         kept = {word.token for word in self.words if word.text not in missing and not word.is_suffix}
         found: dict[str, SpeltWord] = {}
         for word in self.words:

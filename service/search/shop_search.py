@@ -75,14 +75,6 @@ class ShopSearch:
     """Searches the shops of one generation."""
 
     def __init__(self, engine: Engine, stamp: Stamp, typeahead: "Typeahead", category_cap: int) -> None:
-        """Search a generation.
-
-        Args:
-            engine: runs the searches.
-            stamp: of the generation.
-            typeahead: of the stamp; it has the categories and finds misspelt names.
-            category_cap: the maximum number of categories that a word resolves to (M5).
-        """
         self._engine = engine
         self._stamp = stamp
         self._typeahead = typeahead
@@ -148,14 +140,7 @@ class ShopSearch:
 
 
 def planned(forms: FindForms, categories: CategoryTable, cap: int, filters: Filters) -> PlannedSearch:
-    """The searches for a query.
-
-    Args:
-        forms: the query, or what is left of it.
-        categories: of the generation.
-        cap: the maximum number of categories that a word resolves to (M5).
-        filters: country and category.
-    """
+    """The searches for a query, or for what is left of it."""
     resolved = categories.resolve(forms.words, cap, filters.category)
     words = _plan_words(forms, resolved.slugs)
     return PlannedSearch(
@@ -177,13 +162,8 @@ def did_you_mean(  # noqa: PLR0917 - the parts of one answer
 ) -> tuple[SuggestedShop, ...]:
     """Up to three shops of which the query, or an ignored word alone, is a misspelt name or has one in it (M6).
 
-    Args:
-        typeahead: of the generation.
-        query: with its filters.
-        whole: the whole query.
-        missing: the words of it that are ignored.
-        kept: what is left of it.
-        plan: the search for `kept`, whose matches are left out; None if it has none.
+    `missing` are the ignored words of the whole query, `kept` is what is left of it, and `plan` the search for that,
+    whose matches are left out; None if it has none.
     """
     matched, prefixes = (None, ()) if plan is None else (plan.matching, kept.forms.texts)
     found: dict[str, SuggestedShop] = {}

@@ -57,22 +57,14 @@ class BatchedWriter(Generic[T]):
     """A queue of responses that are written at the end of the tick, in the order of `send`."""
 
     def __init__(self, log: Callable[[Sequence[T]], None]) -> None:
-        """Start empty.
-
-        Args:
-            log: called with the records of written responses.
-        """
+        """Start empty; `log` is called with the records of written responses."""
         self._log = log
         self._waiting: list[tuple[Transport, bytes, T]] = []
 
     def send(self, loop: AbstractEventLoop, transport: Transport, wire: bytes, record: T) -> None:
         """Write a response at the end of this tick, before any task that starts later runs.
 
-        Args:
-            loop: the event loop.
-            transport: the transport of the connection.
-            wire: the bytes of the response.
-            record: passed to `log` afterwards.
+        Its record is logged then.
         """
         waiting = self._waiting
         if not waiting:
@@ -120,14 +112,8 @@ class SuggestFastPath:
     ) -> None:
         """Use the application's parts.
 
-        Args:
-            responder: responds to the requests.
-            trusted: the trusted proxies.
-            gate: bounds the searches.
-            draining: once set, the application answers, which then closes the connection.
-            metrics: count the calls.
-            common: headers of all responses of /suggest.
-            timeout: seconds that a request may take.
+        Once `draining` is set the application answers, which then closes the connection. `common` are headers of all
+        responses of /suggest. A request may take `timeout` seconds.
         """
         self._responder = responder
         self._trusted = trusted
@@ -154,17 +140,10 @@ class SuggestFastPath:
         default_headers: DefaultHeaders,
         scope: MutableMapping[str, Any],
     ) -> RawResponse | None:
-        """Respond without waiting.
+        """Respond without waiting; None where the application must respond.
 
-        Args:
-            target: the request target, which starts with TARGET.
-            headers: the headers as received, with names in lower case.
-            peer: the address at the other end of the connection.
-            default_headers: headers that the server adds to all responses.
-            scope: the request's ASGI scope, in which the finished steps are stored for the application.
-
-        Returns:
-            The response; None where the application must respond.
+        The target starts with TARGET, the headers have names in lower case, and `default_headers` are those that the
+        server adds to all responses. Finished steps are stored in the ASGI scope for the application.
         """
         if self._draining.is_set():
             return None

@@ -44,11 +44,7 @@ class ParsedQuery:
 
 
 def parse(query_string: bytes) -> ParsedQuery:
-    """Parse a raw query string.
-
-    Raises:
-        InvalidInputError: it names every invalid parameter, never a value.
-    """
+    """Parse a raw query string; InvalidInputError names every invalid parameter, never a value."""
     if common := _COMMON.fullmatch(query_string):
         q, given_limit, given_country = common.groups()
         text = q.replace(b"+", b" ").replace(b"%20", b" ").decode("ascii")

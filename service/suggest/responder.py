@@ -91,14 +91,7 @@ class SuggestResponder:
     """Responds to suggest requests."""
 
     def __init__(self, live: LiveData, admission: Admission, cache_mb: int, metrics: Metrics = NO_METRICS) -> None:
-        """Start with an empty cache.
-
-        Args:
-            live: the live generation.
-            admission: verifies tokens and counts requests.
-            cache_mb: the bound on cached responses in mebibytes; 0 caches nothing.
-            metrics: count look-ups of the caches.
-        """
+        """Start with an empty cache of so many mebibytes; 0 caches nothing."""
         self._live = live
         self._admission = admission
         self._quota = admission.address_quota(Bucket.SUGGEST)
@@ -113,15 +106,10 @@ class SuggestResponder:
     def respond_now(
         self, request: SuggestRequest, snapshot: Snapshot, admits: Callable[[], bool] | None = None
     ) -> Suggestions | Refused | None:
-        """Respond without I/O.
+        """Respond without I/O; None where `respond` has to wait for something.
 
-        Args:
-            request: the request; the results of steps are stored in it.
-            snapshot: what `current` returned in this event-loop tick.
-            admits: whether a request that is not cached may cause work; None where the request has a slot already.
-
-        Returns:
-            None where `respond` has to wait for something.
+        The results of steps are stored in the request. The snapshot is what `current` returned in this event-loop tick.
+        `admits` says whether a request that is not cached may cause work; None where the request has a slot already.
         """
         cached = self._cache.response(snapshot.stamp.key, request.raw)
         # A cached response costs no more than a refusal, so it is sent at a full gate too.
@@ -187,12 +175,7 @@ class SuggestResponder:
     def _suggestions(
         self, snapshot: Snapshot, request: SuggestRequest, quota: Headers, cached: CachedResponse | None
     ) -> Suggestions:
-        """The suggestions of a snapshot for a counted request.
-
-        Raises:
-            InvalidInputError: the query is invalid.
-            BackendUnavailable, GenerationGone: as the snapshot does.
-        """
+        """The suggestions of a snapshot for a counted request. Raises as `parse` and the snapshot do."""
         if cached is not None:
             request.context.generation = snapshot.stamp.generation
             if self._has_tag(request.tags, cached.tag):

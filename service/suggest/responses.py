@@ -95,11 +95,7 @@ class ResponseCache:
     """The responses and results of the newest stamp."""
 
     def __init__(self, max_bytes: int) -> None:
-        """Start empty.
-
-        Args:
-            max_bytes: the bound on all of it; 0 caches nothing.
-        """
+        """Start empty, with a bound on all of it in bytes; 0 caches nothing."""
         self._responses = BoundedCache[CachedResponse](int(max_bytes * _RESPONSE_SHARE))
         self._results = BoundedCache[bytes](max_bytes - int(max_bytes * _RESPONSE_SHARE))
         self._stamp: tuple[str, int] | None = None

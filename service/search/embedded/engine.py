@@ -52,12 +52,7 @@ class TantivyEngine:
     """
 
     def __init__(self, root: Path, checks: FileChecks | None = None) -> None:
-        """Open nothing yet.
-
-        Args:
-            root: the index directory.
-            checks: verify its files; the engine closes them.
-        """
+        """Open nothing yet; the engine closes the checks of its files."""
         self._root = root
         self._checks = FileChecks() if checks is None else checks
         self._indices = OpenIndices(root, self._checks)
@@ -81,8 +76,7 @@ class TantivyEngine:
     async def search(self, stamp: Stamp, requests: Sequence[SearchRequest]) -> tuple[Page, ...]:
         """Run searches, all in the event loop or all in one thread.
 
-        Raises:
-            OverloadedError: no thread is free for them, nor soon.
+        OverloadedError if no thread is free for them, nor soon.
         """
         readers = self._indices.opened(stamp) or await self._indices.open(stamp)
         if all(map(_is_short, requests)):

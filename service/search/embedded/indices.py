@@ -45,9 +45,7 @@ Readers = dict[str, RankedReader]
 def read_live(root: Path) -> Stamp:
     """The live generation's stamp.
 
-    Raises:
-        NothingPublished: there is no live generation yet.
-        BackendUnavailable: a file cannot be read, or is damaged.
+    Raises NothingPublished, or BackendUnavailable if a file is unreadable or damaged.
     """
     live, _ = _pointer(root)
     return read_stamp(root, live)
@@ -78,11 +76,7 @@ def _pointer(root: Path) -> tuple[str, str | None]:
 
 
 def read_stamp(root: Path, generation: str) -> Stamp:
-    """The stamp of a generation.
-
-    Raises:
-        BackendUnavailable: it cannot be read, or is damaged.
-    """
+    """The stamp of a generation. Raises BackendUnavailable if it cannot be read, or is damaged."""
     try:
         stamp = from_stamp_json(stamp_path(root, generation).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -129,31 +123,21 @@ class OpenIndices:
     """The open readers of the newest stamps: a generation stays readable while it is being replaced."""
 
     def __init__(self, root: Path, checks: FileChecks) -> None:
-        """Open nothing yet.
-
-        Args:
-            root: the index directory.
-            checks: verify its files; the caller closes them.
-        """
+        """Open nothing yet; the caller closes the checks."""
         self._root = root
         self._checks = checks
         self._readers: dict[tuple[str, int], Readers] = {}
         self._attempts: dict[tuple[str, int], asyncio.Task[Readers]] = {}
 
     def opened(self, stamp: Stamp) -> Readers | None:
-        """The readers of a stamp by kind; None if they are not open.
-
-        Raises:
-            GenerationDamaged: a file of its generation is known to be damaged.
-        """
+        """The readers of a stamp by kind; None if they are not open. Raises as `refuse_damaged`."""
         self.refuse_damaged(stamp.generation)
         return self._readers.get(stamp.key)
 
     def refuse_damaged(self, generation: str) -> None:
-        """Raise if a file of a generation is known to be damaged, and close its readers: it may be replaced by a copy.
+        """Raise GenerationDamaged if a file of a generation is known to be damaged.
 
-        Raises:
-            GenerationDamaged: naming the file.
+        Its readers are closed, because it may be replaced by a copy.
         """
         try:
             self._checks.refuse_damaged(generation)

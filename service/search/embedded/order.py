@@ -39,12 +39,7 @@ class DocumentCache:
     """Reads the stored parts of an index's documents, and caches those read recently."""
 
     def __init__(self, index: OpenIndex, size: int = _CACHED) -> None:
-        """Read nothing yet.
-
-        Args:
-            index: of the documents.
-            size: the maximum number of cached documents.
-        """
+        """Read nothing yet; at most `size` documents are cached."""
         self._searcher = index.searcher
         self._rank = index.rank
         self._size = size
@@ -79,14 +74,7 @@ class RankedReader:
         self._documents = DocumentCache(index)
 
     def top(self, query: Query, limit: int, offset: int = 0, seen: Collection[Address] = ()) -> list[RankedHit]:
-        """The hits of a query in order.
-
-        Args:
-            query: what to find.
-            limit: the maximum number of hits.
-            offset: the number of hits to skip; 0 if `seen` is given.
-            seen: hits to leave out.
-        """
+        """At most `limit` hits of a query in order, without those seen; with `offset`, `seen` is empty."""
         for margin in _MARGINS:
             start = max(0, offset - margin)
             fetched = offset - start + limit + len(seen) + margin
@@ -98,12 +86,7 @@ class RankedReader:
         return self._by_rank(query, limit, offset, seen)
 
     def count(self, query: Query, limit: int = 1) -> tuple[int, BandedHits]:
-        """The number of hits of a query, and some of them.
-
-        Args:
-            query: what to find.
-            limit: the maximum number of hits that are returned; at least 1.
-        """
+        """The number of hits of a query, and at most `limit` of them, which is at least 1."""
         # Ordering by a column keeps the engine from computing scores.
         found = self._searcher.search(query, limit=limit, count=True, order_by_field=BAND_COLUMN, order=Order.Asc)
         result = cast("_SearchResult", found)
@@ -138,14 +121,7 @@ def _window(  # noqa: PLR0917 - a window of hits, and what to return of it
 ) -> list[RankedHit] | None:
     """The requested part of hits that are ordered by band; None if the band at an end may be incomplete.
 
-    Args:
-        documents: of the index.
-        hits: pairs of band and address, ordered by band, from the position `start` of all hits on.
-        complete: whether `hits` includes the last hit.
-        start: the position of the first one.
-        offset: as in `top`.
-        limit: as in `top`.
-        seen: as in `top`.
+    `hits` are all hits from the position `start` on, to the last one if `complete`; the others are arguments of `top`.
     """
     found: list[RankedHit] = []
     index, count = 0, len(hits)

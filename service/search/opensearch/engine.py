@@ -52,17 +52,7 @@ class OpenSearchBackend(PlannedBackend):
         access: ClusterAccess = OPEN_ACCESS,
         location: FolderLocation = DEFAULT_FOLDER,
     ) -> None:
-        """Connect lazily.
-
-        Args:
-            urls: of the cluster's nodes.
-            prefix: of all index names.
-            category_cap: the maximum number of categories that a word means (M5).
-            timeout: seconds that one request may take.
-            metrics: count and time every request.
-            access: credentials and trusted certificates.
-            location: of the folder of typeahead files, and their maximum size.
-        """
+        """Connect lazily; `timeout` is the seconds that one request may take, `prefix` that of all index names."""
         engine = OpenSearchEngine(urls, prefix, timeout, access, location=location, metrics=metrics)
         super().__init__(GuardedEngine(engine, "opensearch", metrics), category_cap, metrics)
 
@@ -249,12 +239,7 @@ def live_body(prefix: str) -> dict[str, Any]:
 
 
 def parse_live(response: Mapping[str, Any], prefix: str) -> tuple[Stamp, Announcement | None]:
-    """The live stamp and the announcement in the response to `live_body`.
-
-    Raises:
-        NothingPublished: there is no live generation.
-        BackendUnavailable: its stamp could not be read.
-    """
+    """The live stamp and the announcement in the response to `live_body`. Raises as `Engine.live`."""
     live, announced = response["docs"]
     stamp = _stamp(live)
     if stamp is None:
@@ -275,12 +260,7 @@ def generations_body(prefix: str) -> dict[str, Any]:
 
 
 def parse_generations(response: Mapping[str, Any], prefix: str) -> Generations:
-    """The generations in the response to `generations_body`.
-
-    Raises:
-        NothingPublished: there is no live generation.
-        BackendUnavailable: a stamp could not be read.
-    """
+    """The generations in the response to `generations_body`. Raises as `Engine.live`."""
     live, previous, operations = response["docs"]
     stamp = _stamp(live)
     if stamp is None:

@@ -20,13 +20,9 @@ from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneO
 
 
 def search_body(request: SearchRequest, *, timeout_ms: int) -> dict[str, Any]:
-    """The body of a search.
+    """The body of a search whose shards may take `timeout_ms`; one that exceeds it counts as failed.
 
     It has no list of fields to return: the index stores no others, and filtering them takes an eighth of a page's time.
-
-    Args:
-        request: the search.
-        timeout_ms: the time limit of a shard; a search that exceeds it counts as failed.
     """
     plan = request.plan
     rank = _rank(plan.kind)
@@ -119,11 +115,9 @@ def whole_query(plan: Plan) -> dict[str, Any]:
 
 
 def search_target(index: str, milliseconds: int) -> str:
-    """The request target of one search.
+    """The request target of one search, which the cluster cancels after so many milliseconds.
 
-    Args:
-        index: concrete; empty if the body names a point in time instead.
-        milliseconds: after which the cluster cancels the search.
+    The index is concrete, or empty if the body names a point in time instead.
     """
     path = f"/{quote(index)}" if index else ""
     return f"{path}/_search?allow_partial_search_results=false&cancel_after_time_interval={milliseconds}ms"

@@ -94,12 +94,8 @@ class TypeaheadFetcher:
     ) -> None:
         """Prepare; nothing is requested yet.
 
-        Args:
-            client: a client of the cluster; the caller closes it.
-            prefix: the prefix of all index names.
-            folder: the folder for the files, private to this user; processes may share it.
-            most_bytes: the maximum size of all files of one typeahead.
-            metrics: counts fetched files.
+        The caller closes the client. The folder is private to this user; processes may share it. `most_bytes` bounds
+        all files of one typeahead.
         """
         self._client = client
         self._prefix = prefix
@@ -118,10 +114,6 @@ class TypeaheadFetcher:
 
     async def fetch(self, generation: str, name: str) -> TypeaheadManifest:
         """Fetch the missing files of one covering, and in the background those of the preferred one.
-
-        Args:
-            generation: the generation of the typeahead.
-            name: the name of its manifest.
 
         Raises:
             GenerationGone: the generation does not exist (any more).
@@ -146,11 +138,7 @@ class TypeaheadFetcher:
             self._start(announcement.typeahead, self._fetch_ahead(announcement))
 
     async def remove_damaged(self, manifest: TypeaheadManifest) -> None:
-        """Remove files of a typeahead whose hash differs from their name, so that they are fetched again.
-
-        Raises:
-            TypeaheadUnavailable: a file can't be removed, or read.
-        """
+        """Remove files of a typeahead whose hash differs from their name, so that they are fetched again."""
         with translate_failures():
             await asyncio.to_thread(self._folder.remove_damaged, manifest.files(), SEGMENT)
 
@@ -293,23 +281,12 @@ class FetchedTypeaheads:
     """Opens the typeaheads of stamps."""
 
     def __init__(self, fetcher: TypeaheadFetcher, metrics: Metrics = NO_METRICS) -> None:
-        """Open nothing yet.
-
-        Args:
-            fetcher: fetches the files.
-            metrics: report the number and size of open files.
-        """
         self._fetcher = fetcher
         self._metrics = metrics
         self._pool: SegmentPool | None = None
 
     async def open(self, stamp: Stamp) -> "Typeahead":
-        """Fetch the files of a stamp's typeahead, and open it.
-
-        Raises:
-            GenerationGone: the stamp's generation does not exist (any more).
-            TypeaheadUnavailable: the files cannot be fetched, or cannot be used.
-        """
+        """Fetch the files of a stamp's typeahead, and open it. Raises as `fetch`."""
         manifest = await self._fetcher.fetch(stamp.generation, stamp.typeahead)
         try:
             return await self._opened(manifest)
@@ -354,11 +331,9 @@ def _is_transient(error: BaseException) -> bool:
 
 @contextmanager
 def translate_failures() -> Iterator[None]:
-    """Translate errors of the disk, the cluster and the checks.
+    """Translate errors of the disk, the cluster and the checks to TypeaheadUnavailable.
 
-    Raises:
-        GenerationGone: the index does not exist.
-        TypeaheadUnavailable: any other failure, with its message.
+    GenerationGone without an index.
     """
     try:
         yield

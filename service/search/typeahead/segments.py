@@ -65,9 +65,7 @@ class Segment:
     def __init__(self, path: Path) -> None:
         """Read or map a segment, and check its hash and the bounds of its arrays.
 
-        Raises:
-            OSError: the file cannot be read.
-            ValueError: the file is damaged, or not a segment.
+        Raises OSError if the file cannot be read, ValueError if it is damaged, or not a segment.
         """
         data = _read(path)
         if sha256(data).hexdigest() != path.stem:
@@ -128,10 +126,7 @@ class Segment:
     def passing(self, country: str | None, category: str | None, prefixes: Sequence[str] = ()) -> Array:
         """Bitmap of the shops that pass filters, in int32 words; empty without a filter.
 
-        Args:
-            country: the country whose filter they pass; None for any.
-            category: the slug of a category that they carry; None for any.
-            prefixes: texts that are prefixes of none of their keys.
+        The shops carry the category, and have no key that begins with one of the prefixes.
         """
         words = -(-self.shops // 32)
         if country is None and category is None and not prefixes:
@@ -247,12 +242,7 @@ class SegmentPool:
         self._lock = Lock()
 
     def open(self, directory: Path, name: str) -> Segment:
-        """The segment of a name. Thread-safe.
-
-        Raises:
-            OSError: the file cannot be read.
-            DamagedSegmentError: the file is damaged, or not a segment.
-        """
+        """The segment of a name. Thread-safe. Raises as `Segment`; DamagedSegmentError is a ValueError."""
         with self._lock:
             segment = self._open.get(name)
             if segment is None or segment.is_cut():
@@ -297,15 +287,7 @@ def _extent(header: Header, name: str) -> tuple[int, int]:
 
 
 def check_bounds(header: Header, parts: Parts) -> None:
-    """Check all arrays of a segment.
-
-    Args:
-        header: the segment's header.
-        parts: its arrays by name.
-
-    Raises:
-        ValueError: the header or an array, which the message names, is damaged.
-    """
+    """Check all arrays of a segment; ValueError, naming it, if the header or an array is damaged."""
     shops, texts = header.shops, len(parts["firsts"])
     categories, countries = len(header.categories), len(header.countries)
     postings, letters = len(parts["postings"]), len(parts["letters"])

@@ -32,11 +32,9 @@ class Typeahead:
     """
 
     def __init__(self, segments: Sequence[tuple[Segment, Array]], categories: CategoryTable) -> None:
-        """Combine segments and categories.
+        """Combine segments, each with the bitmap of its removed shops, as int32 words.
 
-        Args:
-            segments: each with the bitmap of its removed shops, as int32 words; each shop is current in one of them.
-            categories: all categories of the stamp.
+        Each shop is current in one of them.
         """
         self._segments = tuple(segments)
         self.categories = categories
@@ -59,14 +57,9 @@ class Typeahead:
     ) -> tuple[SuggestedShop, ...]:
         """The best shops of which a query is a misspelt name, or a name with other words (M6).
 
-        Args:
-            forms: of the query, cut.
-            country: a filter, or None.
-            category: a filter, or None.
-            limit: the maximum number of shops.
-            matched: the clause of the shops that a search finds, which are left out here; None if it finds none: then
-                two typing errors count too, where there is none with one.
-            prefixes: texts; each shop of which a key begins with one meets `matched`.
+        Shops that meet the clause `matched` are left out: a search finds them; so does each shop of which a key begins
+        with one of the prefixes. Where a search finds none, two typing errors count too, unless there is a shop with
+        one.
         """
         if not forms.words:
             return ()
@@ -152,12 +145,7 @@ class Typeahead:
 
 
 def open_typeahead(directory: Path, manifest: TypeaheadManifest, pool: SegmentPool) -> Typeahead:
-    """Open the first covering of a manifest of which no file is missing.
-
-    Args:
-        directory: the folder of the files.
-        manifest: the stamp's manifest.
-        pool: segments that are shared with other stamps.
+    """Open the first covering of a manifest of which no file is missing; the pool shares segments with other stamps.
 
     Raises:
         OSError: a file cannot be read.
