@@ -128,7 +128,7 @@ async def _page(snapshot: Snapshot, query: AcceptanceQuery) -> tuple[Sequence[Sh
     if query.tool is AcceptanceTool.FIND_SHOP:
         found = await snapshot.find(FindQuery(text, query.country, query.category, offset=0, limit=limit))
         return found.shops, found.total
-    suggested = snapshot.suggest(SuggestQuery(text, query.country, limit))
+    suggested = snapshot.suggest(SuggestQuery.of(text, query.country, limit))
     return tuple(suggestion.shop for suggestion in suggested.shops), len(suggested.shops)
 
 

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol
 
 from index_mappings.documents import Category, Shop
+from index_mappings.forms import QueryForms, query_forms
 from index_mappings.generations import Stamp
 from index_mappings.operations import Operations
+from index_mappings.tiers import SUGGEST_CUT
 
 # A shop's newest offers up to this position can be read: engines return hits up to it (M8).
 OFFER_WINDOW: Final = 100_000
@@ -129,14 +131,19 @@ class SuggestQuery:
     """A typeahead query.
 
     Attributes:
-        text: the typed text.
+        forms: of the typed text, cut.
         country: an upper-case ISO code, or None.
         limit: the maximum number of shops, and of categories.
     """
 
-    text: str
+    forms: QueryForms
     country: str | None
     limit: int
+
+    @classmethod
+    def of(cls, text: str, country: str | None, limit: int) -> "SuggestQuery":
+        """The query for a typed text."""
+        return cls(query_forms(text, cut=SUGGEST_CUT), country, limit)
 
 
 @dataclass(slots=True)

@@ -4,13 +4,11 @@ The steps have the order of R5: the quota, the query, the search. The result of 
 that no step is repeated when the endpoint continues a request of the fast path.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from index_mappings.forms import query_forms
 from index_mappings.generations import Stamp
-from index_mappings.tiers import SUGGEST_CUT
 from service.calls.admission import Admission
 from service.calls.live_data import LiveData, LiveResult, unavailable
 from service.errors import OverloadedError, ServiceError
@@ -200,20 +198,16 @@ class SuggestResponder:
 
     def _search(self, snapshot: Snapshot, request: SuggestRequest, parsed: ParsedQuery, tag: bytes) -> CachedResponse:
         cache, stamp = self._cache, snapshot.stamp.key
-        key = _results_key(parsed.query) if cache.enabled else None
+        query = parsed.query
+        # What the results depend on.
+        key = (query.forms.texts, query.forms.dotted, query.country, query.limit) if cache.enabled else None
         results = cache.results(stamp, key)
         if cache.enabled:
             self._metrics.cache("suggest", hit=results is not None)
         if results is None:
             with bind_request(request.context):
-                results = encode_results(snapshot.suggest(parsed.query))
+                results = encode_results(snapshot.suggest(query))
             cache.put_results(stamp, key, results)
         response = CachedResponse.of(tag, encode_query(parsed), results)
         cache.put_response(stamp, request.raw, response)
         return response
-
-
-def _results_key(query: SuggestQuery) -> Hashable:
-    """The parts of a query that its results depend on."""
-    forms = query_forms(query.text, cut=SUGGEST_CUT)
-    return forms.texts, forms.dotted, query.country, query.limit

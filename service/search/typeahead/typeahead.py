@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from index_mappings.forms import QueryForms, query_forms
-from index_mappings.tiers import ONE_SHOP_MAX, SUGGEST_CUT, TWO_TYPOS_MIN, SuggestTier
+from index_mappings.forms import QueryForms
+from index_mappings.tiers import ONE_SHOP_MAX, TWO_TYPOS_MIN, SuggestTier
 from index_mappings.typeahead.manifest import Covering, SegmentUse, TypeaheadManifest
 from index_mappings.typeahead.segment import segment_path
 from service.search.categories import CategoryTable
@@ -43,8 +43,7 @@ class Typeahead:
 
     def suggest(self, query: SuggestQuery) -> SuggestResult:
         """Suggest shops and categories."""
-        forms = query_forms(query.text, cut=SUGGEST_CUT)
-        return SuggestResult(self.categories.suggested(forms, query.limit), tuple(self._best(forms, query)))
+        return SuggestResult(self.categories.suggested(query.forms, query.limit), tuple(self._best(query)))
 
     def near(  # noqa: PLR0917 - a query, its filters, and what is left out
         self,
@@ -87,7 +86,8 @@ class Typeahead:
             found = near(flags | TWO_ERRORS)
         return tuple(suggestion.shop for suggestion in found[:limit])
 
-    def _best(self, forms: QueryForms, query: SuggestQuery) -> list[Suggestion]:
+    def _best(self, query: SuggestQuery) -> list[Suggestion]:
+        forms = query.forms
         packed = _pack_query(forms)
         meant = self._meant(forms.words) if len(forms.words) > 1 else None
         short = len(forms.spaced) <= ONE_SHOP_MAX

@@ -62,7 +62,7 @@ class World:
 
     async def names(self, text: str) -> list[str]:
         """The names of the suggested shops."""
-        suggested = (await self.backend.snapshot()).suggest(SuggestQuery(text, None, 20))
+        suggested = (await self.backend.snapshot()).suggest(SuggestQuery.of(text, None, 20))
         return [suggestion.shop.name for suggestion in suggested.shops]
 
     async def becomes(self, state: TypeaheadState) -> None:
@@ -157,7 +157,7 @@ async def test_damaged_files_end_suggestions_only_until_they_are_repaired(
     await world.becomes(TypeaheadState("failed", text))
     snapshot = await world.backend.snapshot()
     with pytest.raises(BackendUnavailable):
-        snapshot.suggest(SuggestQuery("ha", None, 20))
+        snapshot.suggest(SuggestQuery.of("ha", None, 20))
     found = await snapshot.shop("harbour")
     assert found is not None
     assert found.name == "Harbour"
@@ -208,7 +208,7 @@ async def test_a_local_file_that_changed_is_fetched_again_at_the_next_start(worl
     (path,) = world.folder.glob("*.segment")
     path.write_bytes(bytes(path.stat().st_size))
     backend = OpenSearchBackend([opensearch_url], world.prefix, timeout=10.0, location=FolderLocation(world.folder))
-    suggested = (await backend.snapshot()).suggest(SuggestQuery("ha", None, 20))
+    suggested = (await backend.snapshot()).suggest(SuggestQuery.of("ha", None, 20))
     assert [suggestion.shop.name for suggestion in suggested.shops] == ["Harbour"]
     await backend.close()
 

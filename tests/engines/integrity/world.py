@@ -27,7 +27,7 @@ Question = Callable[[Snapshot], Awaitable[object]]
 
 
 async def _suggested(directory: Snapshot) -> object:
-    return directory.suggest(SuggestQuery("l", None, 8)), directory.suggest(SuggestQuery("kestrle", "DE", 8))
+    return directory.suggest(SuggestQuery.of("l", None, 8)), directory.suggest(SuggestQuery.of("kestrle", "DE", 8))
 
 
 QUESTIONS: Final[Mapping[str, Question]] = {

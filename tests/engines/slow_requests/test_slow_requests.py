@@ -83,7 +83,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
         def suggest(request: Request) -> float:
             start = process_time_ns()
-            snapshot.suggest(SuggestQuery(*request))
+            snapshot.suggest(SuggestQuery.of(*request))
             return (process_time_ns() - start) / 1e6
 
         worst = tuple(Request(text, country) for text in WORST for country in (None, "SE"))

@@ -144,7 +144,7 @@ def assert_answers(
     right = segmented.expected(forms, country)
     for limit in limits:
         context = (forms, country, limit)
-        found = typeahead._best(forms, SuggestQuery("", country, limit))
+        found = typeahead._best(SuggestQuery(forms, country, limit))
         assert [(int(one.tier), one.shop.id) for one in found] == right[:limit], context
         for one in found:
             shop = segmented.shops[one.shop.id]

@@ -178,7 +178,7 @@ class ReferenceBackend(ReferenceShopDetails):
 
     def suggest(self, query: SuggestQuery) -> SuggestResult:
         """Suggest shops and categories (M9, M10)."""
-        forms = query_forms(query.text, cut=SUGGEST_CUT)
+        forms = query.forms
         slugs = {word: frozenset(self._table.slugs_of(word)) for word in forms.words}
         ranked = suggested_shops(self._shops, forms, slugs, query.country)
         return SuggestResult(
