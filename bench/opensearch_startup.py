@@ -25,8 +25,8 @@ from bench.built_indices import BuiltIndex, Shops
 from bench.typeahead.paced import percentile
 from bench.typeahead.system import RunningServer, memory
 from service.parts import open_search
+from service.search.opensearch.typeahead import TypeaheadFetcher
 from service.search.protocol import FindQuery, SearchBackend
-from service.search.typeahead.fetching import TypeaheadFetcher
 from service.settings.service import Settings
 from tests.support.service_process import serving
 

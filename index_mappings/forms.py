@@ -49,7 +49,7 @@ class ShopForms:
         keys: the texts that a query may be a prefix of: each name from each of its words on, the domain, and each of
             its labels.
         words: single words of the names and of the main label.
-        infixes: names without spaces, and the domain without its public suffix.
+        infixes: names without spaces, and the domain without its public suffix; they have all words as parts.
         labels: what matches next to another word (M3 e): the labels of the domain but the main label, each one word,
             and the code of the country of its top-level domain.
         dotted: full forms and keys that come only from a domain with labels left of its main label: in the typeahead,
@@ -162,10 +162,11 @@ def infixes_of(names: Iterable[str], domain: str) -> tuple[str, ...]:
 
 
 def _infixes(names: Iterable[str], domains: set[str], main_forms: set[str], parts: DomainParts) -> tuple[str, ...]:
+    """The unspaced names and the domain without its public suffix: each word of a shop is a part of one of these."""
     own = joined(fold(unicode_host(parts.without_suffix)))
     # Not names: spellings of the domain have its public suffix, and main labels may be A-labels or not folded.
     spellings = domains | {form for form in main_forms if joined(form) not in own}
-    unspaced = (joined(name) for name in names if name not in spellings and has_word_character(name))
+    unspaced = (name for name in names if " " not in name and name not in spellings and has_word_character(name))
     return _unique(unspaced, [own])
 
 

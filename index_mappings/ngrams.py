@@ -1,9 +1,10 @@
 """The terms by which both engines find a text by a prefix or by a part of it (M3).
 
-Short prefixes and short parts are terms of their own: one letter is a prefix of more than a tenth of all values, and a
-prefix query visits each of these. Longer prefixes are looked up in the dictionary of whole values. A part of three
-characters or more (M3 d) is a phrase of runs in the embedded engine, and a prefix of a suffix in OpenSearch. A shorter
-part counts only if it has a Han, kana or Hangul character.
+Prefixes of a few lengths are terms of their own: one letter is a prefix of more than a tenth of all values, and a
+prefix query visits each value. A prefix of a length between two of these is looked up among the terms of the greater
+one, and a longer prefix than all of them in the dictionary of whole values. A part of three characters or more (M3 d)
+is a phrase of runs in the embedded engine, and a prefix of a suffix in OpenSearch. A shorter part counts only if it has
+a Han, kana or Hangul character.
 
 Runs are the substrings of some fixed lengths. A part is covered by runs of the greatest of these lengths that it has,
 side by side, so even a part of 200 characters is a phrase of five runs: the time of a phrase grows with the number of
@@ -17,10 +18,9 @@ from index_mappings.documents import EngineField, Role, fields_with
 from index_mappings.text import is_ideographic
 from index_mappings.tiers import INFIX_MIN
 
-# The maximum length of prefixes that are terms of their own. The dictionary of whole values has few enough values for a
-# prefix of four characters that a prefix query takes a millisecond or two.
-SHORT_MAX: Final = 3
-_SHORT_LENGTHS: Final = tuple(range(1, SHORT_MAX + 1))
+# The lengths of prefixes that are terms of their own: a query for one of five to seven characters visits only its terms
+# of eight, of which there are few, and not the values: 50,000 begin with `store` in some catalogues.
+_PREFIX_LENGTHS: Final = (1, 2, 3, 4, 8)
 # The lengths of runs: short enough for most parts, and each four times the one before, so that a part has at most five.
 RUN_LENGTHS: Final = (INFIX_MIN, 4 * INFIX_MIN, 16 * INFIX_MIN)
 # Separates the runs of two texts, as many times as a run is long, which is the greatest distance of two runs that cover
@@ -87,8 +87,20 @@ def is_part_evidence(word: str) -> bool:
 
 
 def short_prefixes(texts: Iterable[str]) -> list[str]:
-    """The distinct prefixes of texts of up to SHORT_MAX characters, in no order."""
-    return list({text[:length] for text in texts for length in _SHORT_LENGTHS})
+    """The distinct prefixes of texts of the lengths that are terms, and shorter whole texts, in no order."""
+    return list({text[:length] for text in texts for length in _PREFIX_LENGTHS})
+
+
+def prefix_lookup(name: str, prefix: str) -> tuple[str, bool]:
+    """How the texts of a PREFIX field that begin with a prefix are looked up.
+
+    Returns:
+        The field to look in, and whether its terms equal the prefix; else they begin with it.
+    """
+    length = len(prefix)
+    if length > _PREFIX_LENGTHS[-1]:
+        return name, False
+    return short_field(name), length in _PREFIX_LENGTHS
 
 
 def covering_runs(text: str) -> list[tuple[int, str]]:

@@ -98,7 +98,7 @@ def open_search(settings: Settings, metrics: Metrics = NO_METRICS) -> SearchBack
 
         return EmbeddedBackend(settings.data_dir, settings.category_cap, metrics)
     from service.search.opensearch.engine import OpenSearchBackend
-    from service.search.typeahead.folder import FolderLocation
+    from service.search.opensearch.folder import FolderLocation
 
     return OpenSearchBackend(
         settings.opensearch_urls,

@@ -45,9 +45,9 @@ from service.search.embedded.engine import TantivyEngine
 from service.search.engine import Engine
 from service.search.failures import BackendUnavailable
 from service.search.opensearch.engine import OpenSearchEngine
+from service.search.opensearch.folder import DEFAULT_FOLDER, FolderLocation
 from service.search.planned_backend import PlannedSnapshot, snapshot_of
 from service.search.protocol import FindQuery, Snapshot, SuggestedShop, SuggestQuery
-from service.search.typeahead.folder import DEFAULT_FOLDER, FolderLocation
 from service.suggest.query import DEFAULT_SUGGESTIONS, MAX_Q, MAX_SUGGESTIONS
 from service.tools.fields import MAX_LIMIT, MAX_QUERY, MAX_QUERY_WORDS, spaced
 from service.tools.find_shop import FindShopRequest
@@ -343,7 +343,7 @@ async def _page(snapshot: Snapshot, query: AcceptanceQuery) -> tuple[Sequence[Sh
     if query.tool == "find_shop":
         found = await snapshot.find(FindQuery(text, query.country, query.category, offset=0, limit=limit))
         return found.shops, found.total
-    suggested = snapshot.suggest(SuggestQuery(text, query.country, limit))
+    suggested = snapshot.suggest(SuggestQuery.of(text, query.country, limit))
     return tuple(suggestion.shop for suggestion in suggested.shops), len(suggested.shops)
 
 

@@ -30,7 +30,7 @@ def surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         environment.setenv("SHOP_DIRECTORY_REPORTS_FILE", str(folder / "reports.sqlite"))
         # Of services that are processes, and of backends that tests open without settings.
         environment.setenv("SHOP_DIRECTORY_TYPEAHEAD_DIR", str(folder / "typeahead"))
-        environment.setattr("service.search.typeahead.folder.gettempdir", lambda: str(folder))
+        environment.setattr("service.search.opensearch.folder.gettempdir", lambda: str(folder))
         environment.setenv("SHOP_DIRECTORY_QUOTA_ANONYMOUS", json.dumps(_PLENTY))
         environment.setenv("SHOP_DIRECTORY_QUOTA_CLASSES", json.dumps({"default": _PLENTY}))
         yield

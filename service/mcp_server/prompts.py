@@ -342,7 +342,9 @@ class Completer:
 
     async def _shops(self, typed: str, call: Call) -> CompleteResult:
         # One more than is shown, to see whether there are more; as on /suggest, they are not counted.
-        answered = await self._responder.suggest(SuggestQuery(typed, None, MAX_SUGGESTIONS + 1), call.caller.request_id)
+        answered = await self._responder.suggest(
+            SuggestQuery.of(typed, None, MAX_SUGGESTIONS + 1), call.caller.request_id
+        )
         if isinstance(answered.result, ServiceError):
             raise answered.result
         domains = [suggestion.shop.domain for suggestion in answered.result.shops]

@@ -1,1 +1,1 @@
-"""Search backends behind one protocol: embedded, OpenSearch, and the plain reference that is the oracle."""
+"""Search backends behind one protocol: embedded and OpenSearch."""

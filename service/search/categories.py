@@ -13,8 +13,7 @@ from index_mappings.documents import Category, CategoryEntry, in_category_order
 from index_mappings.forms import QueryForms
 from index_mappings.ngrams import is_part_evidence
 from index_mappings.tiers import CATEGORY_PREFIX_MIN, CATEGORY_RUN, CATEGORY_TYPO_MIN
-from service.search.optional_words import JOINING_WORDS
-from service.search.query_words import QueryWord, find_forms, runs
+from service.search.query_words import JOINING_WORDS, QueryWord, find_forms, runs
 
 # How much of a text is compared with slugs, in characters, and the lowest similarity that counts, of 100: the share of
 # the characters of both that are not inserted or deleted.
@@ -87,13 +86,10 @@ class CategoryTable:
         return slugs
 
     def resolve(self, words: Sequence[QueryWord], cap: int, category: str | None = None) -> ResolvedWords:
-        """The categories that each word of a query resolves to (M5).
+        """The categories that each word of a query resolves to (M5), at most `cap` for each word.
 
-        Args:
-            words: of the query, in order.
-            cap: the maximum number of categories of a word.
-            category: the slug that the search filters by, or None: the cap never drops it, and dropping others does
-                not count as truncation, as they cannot change the result.
+        `category` is the slug that the search filters by, or None: the cap never drops it, and dropping others does not
+        count as truncation, as they cannot change the result.
         """
         if not words:
             return _NOTHING
@@ -159,12 +155,7 @@ class CategoryTable:
         return tuple([self.entries[index].slug for index in sorted(positions)]) if positions else ()
 
     def closest(self, text: str, limit: int) -> tuple[str, ...]:
-        """The slugs of the categories that a text may mean (E4): by its words (M5), most first; then by spelling.
-
-        Args:
-            text: instead of a slug; compared up to a length.
-            limit: the maximum number of slugs.
-        """
+        """The slugs of the categories that a text may mean (E4): by its words (M5), most first; then by spelling."""
         words = find_forms(text[:_COMPARED]).words[:_WORDS]
         means = Counter(slug for slugs in self.resolve(words, len(self.entries)).slugs.values() for slug in slugs)
         slugs = [entry.slug for entry in self.entries]

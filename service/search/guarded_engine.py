@@ -31,13 +31,7 @@ class GuardedEngine:
     """An engine that is not called while its circuit is open."""
 
     def __init__(self, engine: Engine, system: str, metrics: Metrics = NO_METRICS) -> None:
-        """Guard an engine, and close it with this one.
-
-        Args:
-            engine: the guarded engine.
-            system: its name in traces.
-            metrics: count and time every call.
-        """
+        """Guard an engine, and close it with this one; `system` is its name in traces."""
         self._engine = engine
         self._system = system
         self._metrics = metrics

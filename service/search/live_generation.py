@@ -37,6 +37,15 @@ MAX_AGE_SECONDS: Final = 2.0
 # A stamp is confirmed twice within its maximum age, and a few more times by `reload`.
 _MAX_CONFIRMATIONS: Final = 8
 
+RETRY_SECONDS: Final = 1.0
+READY: Final = TypeaheadState("ready")
+OPENING: Final = TypeaheadState("opening", "the files of the live generation are being opened")
+NOT_STARTED: Final = TypeaheadState("opening")
+FAILED: Final = TypeaheadState("failed", "the files of the live generation are missing or damaged; this is tried again")
+# The texts of these errors are written for operators.
+_EXPLAINED: Final = (TypeaheadUnavailable, GenerationDamaged)
+_LOG: Final = logging.getLogger(__name__)
+
 
 def seconds() -> float:
     """Seconds of a monotonic clock, including the machine's sleep if the system counts that: stamps age meanwhile."""
@@ -52,13 +61,7 @@ class LiveStamp:
         clock: Callable[[], float] = seconds,
         metrics: Metrics = NO_METRICS,
     ) -> None:
-        """Read nothing yet.
-
-        Args:
-            load: reads the stamp from the engine; raises BackendUnavailable when it gives no answer.
-            clock: seconds, monotonic.
-            metrics: count the hits and misses of the cached stamp.
-        """
+        """Read nothing yet; `load` reads the stamp from the engine, `clock` gives monotonic seconds."""
         self._metrics = metrics
         self._load = load
         self._clock = clock
@@ -151,26 +154,10 @@ class LiveStamp:
         return self._lookup is not None and not self._lookup.done()
 
 
-RETRY_SECONDS: Final = 1.0
-READY: Final = TypeaheadState("ready")
-OPENING: Final = TypeaheadState("opening", "the files of the live generation are being opened")
-NOT_STARTED: Final = TypeaheadState("opening")
-FAILED: Final = TypeaheadState("failed", "the files of the live generation are missing or damaged; this is tried again")
-# The texts of these errors are written for operators.
-_EXPLAINED: Final = (TypeaheadUnavailable, GenerationDamaged)
-_LOG: Final = logging.getLogger(__name__)
-
-
 class TypeaheadOpener:
     """Holds the typeahead opened last, and the running attempt to open the next one."""
 
     def __init__(self, engine: Engine, clock: Callable[[], float] = seconds) -> None:
-        """Open nothing yet.
-
-        Args:
-            engine: opens the typeaheads.
-            clock: seconds, monotonic.
-        """
         self._engine = engine
         self._clock = clock
         self._opened: tuple[Stamp, Typeahead] | None = None
@@ -204,10 +191,9 @@ class TypeaheadOpener:
             self._attempt = asyncio.create_task(self._open(stamp))
 
     async def wait(self, limit: float | None) -> None:
-        """Wait for the running attempt, if there is one.
+        """Wait for the running attempt, if there is one, until `limit` seconds after its start.
 
-        Args:
-            limit: seconds since the attempt started after which waiting ends; None waits until it is finished.
+        None waits for its end.
         """
         if (attempt := self._attempt) is not None:
             timeout = None if limit is None else max(0.0, self._started + limit - self._clock())

@@ -1,10 +1,10 @@
 """Plans: engine-independent searches, as tiers of clauses over the stored terms of documents (X4).
 
-Both engines run the same plans, so the rules of matching are here for production; the reference backend implements them
-again, independently.
+Both engines run the same plans, so the rules of matching are here for production; the tests' reference backend
+implements them again, independently.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from operator import attrgetter
@@ -72,6 +72,7 @@ class AnyOf:
 
 Clause = Exact | Prefix | Infix | Below | AllOf | AnyOf | NoneOf
 MATCH_ALL = AllOf(())
+NOTHING = AnyOf(())
 
 
 def any_of(clauses: Sequence[Clause]) -> Clause:
@@ -80,11 +81,7 @@ def any_of(clauses: Sequence[Clause]) -> Clause:
 
 
 def meets(texts: Mapping[str, Sequence[str]], clause: Clause) -> bool:
-    """Whether a document meets a clause.
-
-    Args:
-        texts: of the document, by field.
-        clause: without `Below`.
+    """Whether a document with these texts by field meets a clause.
 
     Raises:
         KeyError: the clause has a field that is not among the texts.
@@ -198,10 +195,7 @@ class Word:
 def find_plan(texts: Sequence[str], words: Sequence[Word], filters: Filters = NO_FILTERS) -> Plan:
     """The plan of find_shop (M3, M4); tiers whose documents all have a better tier are omitted.
 
-    Args:
-        texts: the forms of the query without the ignored words; without any, it browses.
-        words: the distinct words of the query.
-        filters: country and category.
+    `texts` are the forms of the query without the ignored words; without any, it browses.
     """
     clauses, preferred = filters.clauses(), filters.preferred()
     if not texts:
@@ -243,32 +237,32 @@ def _one_word(word: Word) -> Tiers:
 
 
 def _several_words(words: Sequence[Word]) -> Tiers:
-    named: tuple[Clause, ...] = tuple(any_of(_name_evidence(word)) for word in words)
     begun = _begun(words)
-    own = tuple(any_of(_word_evidence(word)) for word in words if word.text not in begun)
-    tiers: list[tuple[int, Clause]] = [(FindTier.WORDS, AllOf(own))]
-    if any(isinstance(clause, AnyOf) for clause in named):
-        parts = (
-            [clause for word, clause in zip(words, named, strict=True) if word.text not in begun] if begun else named
-        )
-        tiers.append((FindTier.INFIX, AllOf(tuple(parts))))
+    stated = [word for word in words if word.text not in begun]
+    named = {word.text: _name_evidence(word) for word in words}
+    tiers: list[tuple[int, Clause]] = [(FindTier.WORDS, _each_of(map(_word_evidence, stated)))]
+    if any(isinstance(clause, Infix) for evidence in named.values() for clause in evidence):
+        tiers.append((FindTier.INFIX, _each_of(named[word.text] for word in stated)))
     if len(words) > 1:  # one word that is a label and has the required evidence is in a better tier
-        tiers.append((FindTier.LABELS, _with_labels(words, named, (*named, *_two_categories(words)))))
+        labels = any_of([label for word in words for label in _labels(word)])
+        required = (*chain.from_iterable(named.values()), *_two_categories(words))
+        # The labels come first: if the index contains none of them, the engine evaluates nothing else.
+        tiers.append((FindTier.LABELS, AllOf((labels, *_with_labels(words, named, required, begun)))))
     if any(word.slugs or word.optional for word in words):
         tiers.append((FindTier.FIRST_CATEGORY, _by_categories(words, "primary", begun)))
         tiers.append((FindTier.ANY_CATEGORY, _by_categories(words, "categories", begun)))
     return tuple(tiers)
 
 
-def _begun(words: Sequence[Word]) -> set[str]:
-    """The words that a longer word begins with, if any evidence of the longer one is evidence of them too.
+def _begun(words: Sequence[Word]) -> dict[str, Word]:
+    """By word that a longer one begins with, the longer one, if any evidence of that is evidence of the shorter too.
 
-    Where every word needs evidence they need not be searched for, so no term is read for many beginnings of it.
+    Where every word needs evidence the shorter need not be searched for, so no term is read for many beginnings of it.
     """
     # In this order a word that others begin with is followed by one of them.
     longer = sorted(words, key=attrgetter("text"))
     return {
-        word.text
+        word.text: other
         for word, other in pairwise(longer)
         if other.text.startswith(word.text)
         and is_part_evidence(word.text)
@@ -278,23 +272,22 @@ def _begun(words: Sequence[Word]) -> set[str]:
     }
 
 
-def _by_categories(words: Sequence[Word], field: str, begun: Collection[str]) -> Clause:
+def _by_categories(words: Sequence[Word], field: str, begun: Mapping[str, Word]) -> Clause:
     """The clause that every word has evidence, of categories only by those in a field.
 
     Evidence of one word at least is required. For a label next to another word, any category is evidence of that one.
     """
-    evidence = tuple(any_of((*_name_evidence(word), *_category(word, field))) for word in words)
-    needed = tuple((word, clause) for word, clause in zip(words, evidence, strict=True) if not word.optional)
+    evidence = {word.text: (*_name_evidence(word), *_category(word, field)) for word in words}
+    needed = [word for word in words if not word.optional]
     if not needed:
         return AnyOf(tuple(word_evidence(word) for word in words))
-    required: tuple[Clause, ...] = evidence
+    if len(words) == 1:
+        return _each_of(evidence.values())
+    required: tuple[Clause, ...] = tuple(chain.from_iterable(evidence.values()))
     if field != "categories":
         others = (clause for word in words if word.optional for clause in _category(word, "categories"))
-        required = (*evidence, *others, *_two_categories(words))
-    known = AllOf(tuple(clause for word, clause in needed if word.text not in begun))
-    if len(words) == 1:
-        return known
-    return AnyOf((known, _with_labels([word for word, _ in needed], [clause for _, clause in needed], required)))
+        required = (*required, *others, *_two_categories(words))
+    return AllOf(_with_labels(needed, evidence, required, begun))
 
 
 def _widest(tiers: Tiers) -> Iterator[Clause]:
@@ -314,9 +307,7 @@ def _widest(tiers: Tiers) -> Iterator[Clause]:
 def word_evidence(word: Word, *, label: bool = False) -> Clause:
     """The clause that a shop meets if it has any evidence of a word: (a) to (d) of M3.
 
-    Args:
-        word: the word.
-        label: whether (e) counts too, whatever evidence the other words have.
+    With `label` (e) counts too, whatever evidence the other words have.
     """
     return AnyOf((*_name_evidence(word), *_category(word, "categories"), *(_labels(word) if label else ())))
 
@@ -328,18 +319,29 @@ def exclusive(buckets: Sequence[Clause]) -> tuple[Clause, ...]:
     )
 
 
-def _with_labels(words: Sequence[Word], evidence: Sequence[Clause], required: tuple[Clause, ...]) -> Clause:
-    """The clause that every word has evidence or is a label or a country, and at least one is (M3 e).
+def _with_labels(
+    words: Sequence[Word],
+    evidence: Mapping[str, tuple[Clause, ...]],
+    required: tuple[Clause, ...],
+    begun: Mapping[str, Word],
+) -> tuple[Clause, ...]:
+    """The clauses that every word has evidence or is a label or a country, and that evidence is there (M3 e).
 
-    Args:
-        words: distinct.
-        evidence: the evidence clause of each word.
-        required: clauses of which at least one must hold, so that a label never counts alone.
+    What must not be is stated instead of what must: it needs labels, which the index rarely contains. At least one of
+    `required` holds, so that labels never count alone: it has the evidence of all words, or more.
     """
-    labels = tuple(any_of(_labels(word)) for word in words)
-    either = (AnyOf((clause, label)) for label, clause in zip(labels, evidence, strict=True))
-    # The labels come first: if the index contains none of them, the engine evaluates nothing else.
-    return AllOf((any_of(labels), *either, AnyOf(required)))
+    either = {word.text: (*evidence[word.text], *_labels(word)) for word in words}
+    labels_alone = AllOf((*(any_of(_labels(word)) for word in words), NoneOf(required)))
+    # A longer word that is only a label is no evidence of its beginning.
+    without = (
+        AllOf((any_of(_labels(begun[word.text])), NoneOf(either[word.text]))) for word in words if word.text in begun
+    )
+    stated = (AnyOf(either[word.text]) for word in words if word.text not in begun)
+    return (*stated, NoneOf((labels_alone, *without)))
+
+
+def _each_of(evidence: Iterable[Sequence[Clause]]) -> Clause:
+    return AllOf(tuple(map(any_of, evidence)))
 
 
 def _two_categories(words: Sequence[Word]) -> Iterator[Clause]:
@@ -366,16 +368,21 @@ def _begins(field: str, texts: Sequence[str]) -> Clause:
 
 def _word_evidence(word: Word) -> tuple[Clause, ...]:
     """(a) and (b) of M3."""
-    hosts = (Exact("full", word.hosts),) if word.hosts else ()
     if word.is_suffix:
-        return hosts
+        return _hosts(word)
     # A word that equals a shop's word is also a prefix of it: (b) includes (a).
     own = Exact("words", (word.text,)) if word.is_inner_letter else Prefix("words", word.text)
-    return (own, *hosts)
+    return (own, *_hosts(word))
+
+
+def _hosts(word: Word) -> tuple[Clause, ...]:
+    return (Exact("full", word.hosts),) if word.hosts else ()
 
 
 def _name_evidence(word: Word) -> tuple[Clause, ...]:
     """(a), (b) and (d) of M3."""
     if word.is_suffix or not is_part_evidence(word.text):
         return _word_evidence(word)
-    return (*_word_evidence(word), Infix("infixes", word.text))
+    # The words of a shop are parts of its infixes: (d) includes (a) and (b). One clause in place of two lets the engine
+    # skip the shops that lack another word.
+    return (Infix("infixes", word.text), *_hosts(word))

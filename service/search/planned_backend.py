@@ -43,14 +43,7 @@ class PlannedBackend:
         metrics: Metrics = NO_METRICS,
         clock: Callable[[], float] = seconds,
     ) -> None:
-        """Read nothing yet.
-
-        Args:
-            engine: runs the searches; the backend closes it.
-            category_cap: the maximum number of categories that a word means (M5).
-            metrics: count the hits and misses of the cached stamp.
-            clock: seconds, monotonic.
-        """
+        """Read nothing yet; the backend closes the engine. `clock` gives monotonic seconds."""
         self._engine = engine
         self._cap = category_cap
         self._live = LiveStamp(engine.live, clock, metrics)
@@ -130,14 +123,7 @@ class PlannedSnapshot(ShopDetails):
     """One generation of an engine, as of one stamp."""
 
     def __init__(self, engine: Engine, stamp: Stamp, typeahead: "Typeahead | None", category_cap: int) -> None:
-        """Combine the parts of a snapshot.
-
-        Args:
-            engine: runs the searches.
-            stamp: of the generation.
-            typeahead: of the stamp; None makes searches and suggestions unavailable.
-            category_cap: the maximum number of categories that a word means (M5).
-        """
+        """Combine the parts of a snapshot; without a typeahead, searches and suggestions are unavailable."""
         super().__init__(engine, stamp)
         self._typeahead = typeahead
         self._shop_search = None if typeahead is None else ShopSearch(engine, stamp, typeahead, category_cap)

@@ -11,8 +11,7 @@ from index_mappings.hosts import domain_parts
 from service.search.engine import Engine, Hit, SearchRequest
 from service.search.failures import BackendUnavailable
 from service.search.plan import MATCH_ALL, AnyOf, Below, Clause, Exact, Plan
-from service.search.protocol import OFFER_WINDOW
-from service.search.related_records import CouponQuery, Coupons, Facts, MergeEffects, Offer
+from service.search.protocol import OFFER_WINDOW, CouponQuery, Coupons, Facts, MergeEffects, Offer
 
 # More than the usable coupons of nearly any one shop; longer lists are read by a scan.
 _FIRST_COUPONS: Final = 1_000

@@ -12,10 +12,9 @@ from index_mappings.text import is_ideographic
 from index_mappings.tiers import ASKED_ALONE_MIN, COUNTRY_RUN, SUGGEST_CUT, FindTier
 from service.search.categories import CategoryTable
 from service.search.engine import Engine, Page, SearchRequest
-from service.search.optional_words import OPTIONAL_WORDS
-from service.search.plan import MATCH_ALL, Clause, Filters, Plan, Slugs, Word, find_plan, word_evidence
+from service.search.plan import MATCH_ALL, NOTHING, Clause, Filters, Plan, Slugs, Word, find_plan, word_evidence
 from service.search.protocol import FindQuery, Found, SuggestedShop, WordCount
-from service.search.query_words import FindForms, QueryWord, find_forms, runs
+from service.search.query_words import OPTIONAL_WORDS, FindForms, QueryWord, find_forms, runs
 
 if TYPE_CHECKING:
     from service.search.typeahead.typeahead import Typeahead
@@ -76,14 +75,6 @@ class ShopSearch:
     """Searches the shops of one generation."""
 
     def __init__(self, engine: Engine, stamp: Stamp, typeahead: "Typeahead", category_cap: int) -> None:
-        """Search a generation.
-
-        Args:
-            engine: runs the searches.
-            stamp: of the generation.
-            typeahead: of the stamp; it has the categories and finds misspelt names.
-            category_cap: the maximum number of categories that a word resolves to (M5).
-        """
         self._engine = engine
         self._stamp = stamp
         self._typeahead = typeahead
@@ -122,7 +113,9 @@ class ShopSearch:
         """Count the shops of the query, and those of each word, with and without filters, in one round trip."""
         several, clauses = len(search.forms.words) > 1, filters.clauses()
         evidence = [word_evidence(word, label=several) for word in search.words]
-        requests = [_count(search.plan.matching), _count(MATCH_ALL, clauses), *map(_count, evidence)]
+        # Without filters the query itself was counted already.
+        unfiltered = _count(search.plan.matching) if clauses else _count(NOTHING)
+        requests = [unfiltered, _count(MATCH_ALL, clauses), *map(_count, evidence)]
         if clauses and several:
             requests += [_count(clause, clauses) for clause in evidence]
         wide = search.wide
@@ -147,14 +140,7 @@ class ShopSearch:
 
 
 def planned(forms: FindForms, categories: CategoryTable, cap: int, filters: Filters) -> PlannedSearch:
-    """The searches for a query.
-
-    Args:
-        forms: the query, or what is left of it.
-        categories: of the generation.
-        cap: the maximum number of categories that a word resolves to (M5).
-        filters: country and category.
-    """
+    """The searches for a query, or for what is left of it."""
     resolved = categories.resolve(forms.words, cap, filters.category)
     words = _plan_words(forms, resolved.slugs)
     return PlannedSearch(
@@ -176,13 +162,8 @@ def did_you_mean(  # noqa: PLR0917 - the parts of one answer
 ) -> tuple[SuggestedShop, ...]:
     """Up to three shops of which the query, or an ignored word alone, is a misspelt name or has one in it (M6).
 
-    Args:
-        typeahead: of the generation.
-        query: with its filters.
-        whole: the whole query.
-        missing: the words of it that are ignored.
-        kept: what is left of it.
-        plan: the search for `kept`, whose matches are left out; None if it has none.
+    `missing` are the ignored words of the whole query, `kept` is what is left of it, and `plan` the search for that,
+    whose matches are left out; None if it has none.
     """
     matched, prefixes = (None, ()) if plan is None else (plan.matching, kept.forms.texts)
     found: dict[str, SuggestedShop] = {}

@@ -44,18 +44,14 @@ class ParsedQuery:
 
 
 def parse(query_string: bytes) -> ParsedQuery:
-    """Parse a raw query string.
-
-    Raises:
-        InvalidInputError: it names every invalid parameter, never a value.
-    """
+    """Parse a raw query string; InvalidInputError names every invalid parameter, never a value."""
     if common := _COMMON.fullmatch(query_string):
         q, given_limit, given_country = common.groups()
         text = q.replace(b"+", b" ").replace(b"%20", b" ").decode("ascii")
         limit = DEFAULT_SUGGESTIONS if given_limit is None else int(given_limit)
         country = None if given_country is None else given_country.decode("ascii").upper()
         if (country is None or country in COUNTRY_CODES) and 1 <= limit <= MAX_SUGGESTIONS:
-            return ParsedQuery(text, SuggestQuery(text, country, limit))
+            return ParsedQuery(text, SuggestQuery.of(text, country, limit))
     if len(query_string) > MAX_QUERY_STRING:
         raise InvalidInputError(f"The query string may hold at most {MAX_QUERY_STRING:,} bytes.")
     given: dict[str, str] = {}
@@ -103,7 +99,7 @@ def _validate(given: dict[str, str], errors: dict[str, FieldError]) -> ParsedQue
             add_error("country", error.message())
     if errors:
         raise invalid(tuple(errors.values()))
-    return ParsedQuery(echo=echo or "", query=SuggestQuery(text=text, country=country, limit=limit))
+    return ParsedQuery(echo=echo or "", query=SuggestQuery.of(text, country, limit))
 
 
 def _decode(part: bytes) -> str | None:

@@ -4,13 +4,11 @@ The steps have the order of R5: the quota, the query, the search. The result of 
 that no step is repeated when the endpoint continues a request of the fast path.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from index_mappings.forms import query_forms
 from index_mappings.generations import Stamp
-from index_mappings.tiers import SUGGEST_CUT
 from service.calls.admission import Admission
 from service.calls.live_data import LiveData, LiveResult, unavailable
 from service.errors import OverloadedError, ServiceError
@@ -21,9 +19,8 @@ from service.runtime.request_context import RequestContext, bind_request
 from service.runtime.telemetry import NO_METRICS, Metrics
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.protocol import Snapshot, SuggestQuery, SuggestResult
-from service.suggest.cache import CachedResponse, ResponseCache
-from service.suggest.encoding import encode_query, encode_results, entity_tag
 from service.suggest.query import ParsedQuery, parse
+from service.suggest.responses import CachedResponse, ResponseCache, encode_query, encode_results, entity_tag
 
 _MEBIBYTE: Final = 1024 * 1024
 
@@ -92,14 +89,7 @@ class SuggestResponder:
     """Responds to suggest requests."""
 
     def __init__(self, live: LiveData, admission: Admission, cache_mb: int, metrics: Metrics = NO_METRICS) -> None:
-        """Start with an empty cache.
-
-        Args:
-            live: the live generation.
-            admission: verifies tokens and counts requests.
-            cache_mb: the bound on cached responses in mebibytes; 0 caches nothing.
-            metrics: count look-ups of the caches.
-        """
+        """Start with an empty cache of so many mebibytes; 0 caches nothing."""
         self._live = live
         self._admission = admission
         self._quota = admission.address_quota(Bucket.SUGGEST)
@@ -114,15 +104,10 @@ class SuggestResponder:
     def respond_now(
         self, request: SuggestRequest, snapshot: Snapshot, admits: Callable[[], bool] | None = None
     ) -> Suggestions | Refused | None:
-        """Respond without I/O.
+        """Respond without I/O; None where `respond` has to wait for something.
 
-        Args:
-            request: the request; the results of steps are stored in it.
-            snapshot: what `current` returned in this event-loop tick.
-            admits: whether a request that is not cached may cause work; None where the request has a slot already.
-
-        Returns:
-            None where `respond` has to wait for something.
+        The results of steps are stored in the request. The snapshot is what `current` returned in this event-loop tick.
+        `admits` says whether a request that is not cached may cause work; None where the request has a slot already.
         """
         cached = self._cache.response(snapshot.stamp.key, request.raw)
         # A cached response costs no more than a refusal, so it is sent at a full gate too.
@@ -188,12 +173,7 @@ class SuggestResponder:
     def _suggestions(
         self, snapshot: Snapshot, request: SuggestRequest, quota: Headers, cached: CachedResponse | None
     ) -> Suggestions:
-        """The suggestions of a snapshot for a counted request.
-
-        Raises:
-            InvalidInputError: the query is invalid.
-            BackendUnavailable, GenerationGone: as the snapshot does.
-        """
+        """The suggestions of a snapshot for a counted request. Raises as `parse` and the snapshot do."""
         if cached is not None:
             request.context.generation = snapshot.stamp.generation
             if self._has_tag(request.tags, cached.tag):
@@ -218,20 +198,16 @@ class SuggestResponder:
 
     def _search(self, snapshot: Snapshot, request: SuggestRequest, parsed: ParsedQuery, tag: bytes) -> CachedResponse:
         cache, stamp = self._cache, snapshot.stamp.key
-        key = _results_key(parsed.query) if cache.enabled else None
+        query = parsed.query
+        # What the results depend on.
+        key = (query.forms.texts, query.forms.dotted, query.country, query.limit) if cache.enabled else None
         results = cache.results(stamp, key)
         if cache.enabled:
             self._metrics.cache("suggest", hit=results is not None)
         if results is None:
             with bind_request(request.context):
-                results = encode_results(snapshot.suggest(parsed.query))
+                results = encode_results(snapshot.suggest(query))
             cache.put_results(stamp, key, results)
         response = CachedResponse.of(tag, encode_query(parsed), results)
         cache.put_response(stamp, request.raw, response)
         return response
-
-
-def _results_key(query: SuggestQuery) -> Hashable:
-    """The parts of a query that its results depend on."""
-    forms = query_forms(query.text, cut=SUGGEST_CUT)
-    return forms.texts, forms.dotted, query.country, query.limit

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from index_mappings.documents import TRUST_KINDS
-from service.search.related_records import Facts
+from service.search.protocol import Facts
 from service.tools.request import ShopRequest
 from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse
 

@@ -8,7 +8,7 @@ from pydantic.alias_generators import to_camel
 
 from index_mappings.values import microseconds
 from service.errors import ShopNotFoundError, TooManyCouponsError
-from service.search.related_records import CouponQuery, Coupons
+from service.search.protocol import CouponQuery, Coupons
 from service.tools.fields import ReferenceText
 from service.tools.request import EitherShopRequest, reduce_reference
 from service.tools.shop_view import Money, NamedShop

@@ -14,9 +14,9 @@ from indexer.sinks.protocol import Sink
 from service.search.embedded.engine import TantivyEngine
 from service.search.engine import Engine as PlannedEngine
 from service.search.opensearch.engine import OpenSearchEngine
+from service.search.opensearch.folder import FolderLocation
 from service.search.planned_backend import PlannedBackend
 from service.search.protocol import SearchBackend
-from service.search.typeahead.folder import FolderLocation
 from service.settings.service import Settings
 from tests.support.emptying import delete_indices
 

@@ -9,7 +9,7 @@ from index_mappings.forms import query_forms
 from service.search.engine import SearchRequest
 from service.search.opensearch.queries import scan_body, search_body
 from service.search.plan import MATCH_ALL, Filters, Plan, Word, find_plan, word_evidence
-from service.search.related_records import CouponQuery
+from service.search.protocol import CouponQuery
 from service.search.shop_details import coupon_plan, withheld_reasons
 from tests.golden.golden import assert_golden
 

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from indexer.sinks.embedded.sink import EmbeddedSink
-from service.search.reference.backend import ReferenceBackend
 from tests.support.catalogues import Lines, build_into, shop, write_catalogue_directory
 from tests.support.memory_sink import MemorySink
+from tests.support.reference.backend import ReferenceBackend
 
 BOOKS: Final = shop(
     "Harbour Lane Books",

@@ -99,10 +99,7 @@ class FileChecks:
     def __init__(self, metrics: Metrics = NO_METRICS, rate: float = RATE, pause: float = PAUSE_SECONDS) -> None:
         """Check nothing yet.
 
-        Args:
-            metrics: count the bytes read and the damaged files.
-            rate: the maximum number of bytes per second that the background thread reads.
-            pause: seconds between two rounds of the background thread.
+        A background thread reads at most `rate` bytes per second, and pauses for seconds between rounds.
         """
         self._metrics = metrics
         self._rate = rate
@@ -126,20 +123,12 @@ class FileChecks:
         return self._rounds
 
     def refuse_damaged(self, scope: str) -> None:
-        """Raise if a file of a scope is known to be damaged.
-
-        Raises:
-            GenerationDamaged: naming the file.
-        """
+        """Raise GenerationDamaged, naming the file, if a file of a scope is known to be damaged."""
         if (file := self._damaged.get(scope)) is not None:
             raise GenerationDamaged(f"the file {file.name} is damaged")
 
     def refuse_cut(self, scope: str, files: Collection[SizedFile]) -> None:
-        """Raise if a file has lost its end; call it between reading from the files and answering.
-
-        Raises:
-            GenerationDamaged: naming the file.
-        """
+        """Raise GenerationDamaged if a file has lost its end; call it between reading from the files and answering."""
         # A third of the time of `os.fstat`. No reader uses the offset of a descriptor.
         if cut := [file for descriptor, size, file in files if lseek(descriptor, 0, SEEK_END) != size]:
             self._mark_damaged(scope, cut[0].checked)
@@ -148,9 +137,7 @@ class FileChecks:
     def check(self, scope: str, files: Collection[CheckedFile]) -> None:
         """Verify the files of a scope, except those already verified; this blocks, so it must be called in a thread.
 
-        Args:
-            scope: of the files.
-            files: their sizes are compared first, before any file is read.
+        Sizes are compared first, before any file is read.
 
         Raises:
             GenerationDamaged: a file differs from what was written.

@@ -17,10 +17,9 @@ from index_mappings.generations import Stamp
 from service.runtime.request_context import current
 from service.runtime.telemetry import NO_METRICS, Metrics
 from service.search.embedded.checks import FileChecks
-from service.search.embedded.indices import OpenIndices, Readers, translate_errors
-from service.search.embedded.order import Address, RankedReader
+from service.search.embedded.indices import OpenIndices, Readers, read_generations, read_live, translate_errors
+from service.search.embedded.order import Address, BandedHits, RankedReader
 from service.search.embedded.queries import Filters, compile_filters, query_of
-from service.search.embedded.stamps import read_generations, read_live
 from service.search.embedded.threads import SearchThreads
 from service.search.embedded.typeahead import LocalTypeaheads, typeahead_scope
 from service.search.engine import Hit, Page, SearchRequest
@@ -53,12 +52,7 @@ class TantivyEngine:
     """
 
     def __init__(self, root: Path, checks: FileChecks | None = None) -> None:
-        """Open nothing yet.
-
-        Args:
-            root: the index directory.
-            checks: verify its files; the engine closes them.
-        """
+        """Open nothing yet; the engine closes the checks of its files."""
         self._root = root
         self._checks = FileChecks() if checks is None else checks
         self._indices = OpenIndices(root, self._checks)
@@ -82,8 +76,7 @@ class TantivyEngine:
     async def search(self, stamp: Stamp, requests: Sequence[SearchRequest]) -> tuple[Page, ...]:
         """Run searches, all in the event loop or all in one thread.
 
-        Raises:
-            OverloadedError: no thread is free for them, nor soon.
+        OverloadedError if no thread is free for them, nor soon.
         """
         readers = self._indices.opened(stamp) or await self._indices.open(stamp)
         if all(map(_is_short, requests)):
@@ -131,7 +124,7 @@ def _all_hits(reader: RankedReader, plan: Plan) -> tuple[Hit, ...]:
     searcher = reader.index.searcher
     found = searcher.search(
         filtered,
-        limit=max(1, reader.count(filtered)),
+        limit=max(1, reader.count(filtered)[0]),
         count=False,
         order_by_field=reader.index.rank,
         order=Order.Asc,
@@ -155,33 +148,40 @@ def _page(reader: RankedReader, request: SearchRequest) -> Page:
     counts: tuple[int, ...] = ()
     if request.buckets:
         unbucketed = compile_filters(index, plan.filters, plan.excluded)
-        counts = tuple(_count(reader, unbucketed, clause) for clause in exclusive(request.buckets))
+        counts = tuple(_count(reader, unbucketed, clause)[0] for clause in exclusive(request.buckets))
     filters = compile_filters(index, plan.filters, (*plan.excluded, *request.buckets))
     total: int | None = None
+    every: BandedHits = ()
     limit = request.limit
     if request.total:
         # Counting is cheap and ordering is not: with the count of all tiers together, the search can end at the last
         # tier whose hits are on the page.
-        total = _count(reader, filters, plan.matching)
+        total, every = _count(reader, filters, plan.matching, max(1, limit))
         limit = min(request.limit, max(0, total - request.offset))
     if filters.empty or not limit:
         return Page((), total, counts)
     if request.offset:
         return Page(_later_hits(reader, plan, filters, request.offset, limit), total, counts)
-    return Page(_first_hits(reader, plan, filters, limit), total, counts)
+    return Page(_first_hits(reader, plan, filters, limit, every if len(every) == total else ()), total, counts)
 
 
-def _first_hits(reader: RankedReader, plan: Plan, filters: Filters, limit: int) -> tuple[Hit, ...]:
-    """The first hits, tier by tier."""
+def _first_hits(
+    reader: RankedReader, plan: Plan, filters: Filters, limit: int, every: BandedHits = ()
+) -> tuple[Hit, ...]:
+    """The first hits, tier by tier; `every` has all hits of the plan, or none if they are not known."""
     hits: list[Hit] = []
     seen: set[Address] = set()
-    for tier, clause in plan.steps:
+    *_, last = steps = plan.steps
+    for step in steps:
+        tier, clause = step
         if hits:
             _raise_if_abandoned()
-        query = query_of(reader.index, clause)
-        if query is None:
+        if every and step is last:  # it has whatever no better tier has
+            found = reader.in_order(every, seen)
+        elif (query := query_of(reader.index, clause)) is not None:
+            found = reader.top(filters.apply(query), limit - len(hits), seen=seen)
+        else:
             continue
-        found = reader.top(filters.apply(query), limit - len(hits), seen=seen)
         hits += [Hit(tier, stored) for _, stored in found]
         if len(hits) >= limit:
             break
@@ -205,7 +205,7 @@ def _later_hits(reader: RankedReader, plan: Plan, filters: Filters, offset: int,
         filtered = filters.excluding(reader.index, better).apply(query)
         better.append(clause)
         remaining = max(0, offset - skipped)
-        if remaining and (count := reader.count(filtered)) <= remaining:
+        if remaining and (count := reader.count(filtered)[0]) <= remaining:
             skipped += count
             continue
         found = reader.top(filtered, limit - len(hits), remaining)
@@ -214,13 +214,14 @@ def _later_hits(reader: RankedReader, plan: Plan, filters: Filters, offset: int,
     return tuple(hits)
 
 
-def _count(reader: RankedReader, filters: Filters, clause: Clause) -> int:
+def _count(reader: RankedReader, filters: Filters, clause: Clause, limit: int = 1) -> tuple[int, BandedHits]:
+    """As `RankedReader.count`; no hits are returned of all documents."""
     if filters.empty:
-        return 0
+        return 0, ()
     if clause == MATCH_ALL and not filters.required and not filters.excluded:
-        return int(reader.index.searcher.num_docs)
+        return int(reader.index.searcher.num_docs), ()
     query = query_of(reader.index, clause)
-    return 0 if query is None else reader.count(filters.apply(query))
+    return (0, ()) if query is None else reader.count(filters.apply(query), limit)
 
 
 def _stored(document: tantivy.Document) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""Opens the indices that a stamp names, and checks all of their files (C1, E3)."""
+"""Reads the small files of an index directory, opens the indices that a stamp names, and checks their files (C1, E3).
+
+Only the pointer file determines the live generation; a stamp must name the generation in whose directory it is.
+"""
 
 import asyncio
 import logging
@@ -10,15 +13,22 @@ from typing import Final, ParamSpec, TypeVar
 import tantivy
 
 from index_mappings.documents import sort_field
-from index_mappings.embedded import generation_directory
-from index_mappings.generations import Stamp
-from index_mappings.integrity import META_FILE, FilesManifest, committed_directory, files_manifest_path
+from index_mappings.embedded import generation_directory, operations_path, pointed_to, pointer_path, stamp_path
+from index_mappings.generations import Operations, Stamp
+from index_mappings.integrity import (
+    META_FILE,
+    FilesManifest,
+    committed_directory,
+    files_manifest_path,
+    from_checked_json,
+    from_stamp_json,
+)
 from service.runtime.request_context import detached_from_request
 from service.search.embedded.checks import CheckedFile, FileChecks
 from service.search.embedded.order import RankedReader
 from service.search.embedded.queries import OpenIndex
-from service.search.embedded.stamps import read_stamp
-from service.search.failures import BackendUnavailable, GenerationDamaged, GenerationGone
+from service.search.failures import BackendUnavailable, GenerationDamaged, GenerationGone, NothingPublished
+from service.search.protocol import Generations
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -29,6 +39,62 @@ _PANICS: Final = "pyo3_runtime"
 _LOG: Final = logging.getLogger(__name__)
 
 Readers = dict[str, RankedReader]
+
+
+def read_live(root: Path) -> Stamp:
+    """The live generation's stamp.
+
+    Raises NothingPublished, or BackendUnavailable if a file is unreadable or damaged.
+    """
+    live, _ = _pointer(root)
+    return read_stamp(root, live)
+
+
+def read_generations(root: Path) -> Generations:
+    """Both stamps, and the operations document of the live generation. Errors as in `read_live`."""
+    live, previous = _pointer(root)
+    return Generations(
+        live=read_stamp(root, live),
+        previous=None if previous is None else _stamp_if_present(root, previous),
+        operations=_operations(root, live),
+    )
+
+
+def _pointer(root: Path) -> tuple[str, str | None]:
+    pointer = pointer_path(root)
+    try:
+        return pointed_to(pointer.read_text(encoding="ascii"))
+    except FileNotFoundError as error:
+        raise NothingPublished(
+            f"nothing is published in {root.resolve()}, the directory of --data-dir or SHOP_DIRECTORY_DATA_DIR"
+        ) from error
+    except OSError as error:
+        raise BackendUnavailable(f"cannot read {pointer}") from error
+    except ValueError as error:
+        raise BackendUnavailable(f"{pointer} names no generation") from error
+
+
+def read_stamp(root: Path, generation: str) -> Stamp:
+    """The stamp of a generation. Raises BackendUnavailable if it cannot be read, or is damaged."""
+    try:
+        stamp = from_stamp_json(stamp_path(root, generation).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BackendUnavailable(f"cannot read the stamp of generation {generation}") from error
+    if stamp.generation != generation:
+        raise BackendUnavailable(f"the stamp in the directory of generation {generation} names another generation")
+    return stamp
+
+
+def _stamp_if_present(root: Path, generation: str) -> Stamp | None:
+    # The pointer file may still name a previous generation that was removed.
+    return read_stamp(root, generation) if stamp_path(root, generation).exists() else None
+
+
+def _operations(root: Path, generation: str) -> Operations | None:
+    try:
+        return Operations.from_wire(from_checked_json(operations_path(root, generation).read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return None
 
 
 def translate_errors(work: Callable[P, T]) -> Callable[P, T]:
@@ -56,31 +122,21 @@ class OpenIndices:
     """The open readers of the newest stamps: a generation stays readable while it is being replaced."""
 
     def __init__(self, root: Path, checks: FileChecks) -> None:
-        """Open nothing yet.
-
-        Args:
-            root: the index directory.
-            checks: verify its files; the caller closes them.
-        """
+        """Open nothing yet; the caller closes the checks."""
         self._root = root
         self._checks = checks
         self._readers: dict[tuple[str, int], Readers] = {}
         self._attempts: dict[tuple[str, int], asyncio.Task[Readers]] = {}
 
     def opened(self, stamp: Stamp) -> Readers | None:
-        """The readers of a stamp by kind; None if they are not open.
-
-        Raises:
-            GenerationDamaged: a file of its generation is known to be damaged.
-        """
+        """The readers of a stamp by kind; None if they are not open. Raises as `refuse_damaged`."""
         self.refuse_damaged(stamp.generation)
         return self._readers.get(stamp.key)
 
     def refuse_damaged(self, generation: str) -> None:
-        """Raise if a file of a generation is known to be damaged, and close its readers: it may be replaced by a copy.
+        """Raise GenerationDamaged if a file of a generation is known to be damaged.
 
-        Raises:
-            GenerationDamaged: naming the file.
+        Its readers are closed, because it may be replaced by a copy.
         """
         try:
             self._checks.refuse_damaged(generation)

@@ -19,6 +19,8 @@ from service.search.embedded.queries import OpenIndex
 # A document's segment and its position in the segment, as one number.
 Address = int
 RankedHit = tuple[Address, dict[str, Any]]
+# Pairs of band and address, ordered by band.
+BandedHits = Sequence[tuple[int, tantivy.DocAddress]]
 # The maximum number of cached documents of an index, some 5 MB: a full garbage collection, which blocks all requests,
 # visits each of their objects.
 _CACHED: Final = 2_048
@@ -37,12 +39,7 @@ class DocumentCache:
     """Reads the stored parts of an index's documents, and caches those read recently."""
 
     def __init__(self, index: OpenIndex, size: int = _CACHED) -> None:
-        """Read nothing yet.
-
-        Args:
-            index: of the documents.
-            size: the maximum number of cached documents.
-        """
+        """Read nothing yet; at most `size` documents are cached."""
         self._searcher = index.searcher
         self._rank = index.rank
         self._size = size
@@ -77,14 +74,7 @@ class RankedReader:
         self._documents = DocumentCache(index)
 
     def top(self, query: Query, limit: int, offset: int = 0, seen: Collection[Address] = ()) -> list[RankedHit]:
-        """The hits of a query in order.
-
-        Args:
-            query: what to find.
-            limit: the maximum number of hits.
-            offset: the number of hits to skip; 0 if `seen` is given.
-            seen: hits to leave out.
-        """
+        """At most `limit` hits of a query in order, without those seen; with `offset`, `seen` is empty."""
         for margin in _MARGINS:
             start = max(0, offset - margin)
             fetched = offset - start + limit + len(seen) + margin
@@ -95,13 +85,18 @@ class RankedReader:
                 return found
         return self._by_rank(query, limit, offset, seen)
 
-    def count(self, query: Query) -> int:
-        """The number of hits of a query."""
+    def count(self, query: Query, limit: int = 1) -> tuple[int, BandedHits]:
+        """The number of hits of a query, and at most `limit` of them, which is at least 1."""
         # Ordering by a column keeps the engine from computing scores.
-        found = self._searcher.search(query, limit=1, count=True, order_by_field=BAND_COLUMN, order=Order.Asc)
-        return cast("_SearchResult", found).count or 0
+        found = self._searcher.search(query, limit=limit, count=True, order_by_field=BAND_COLUMN, order=Order.Asc)
+        result = cast("_SearchResult", found)
+        return result.count or 0, result.hits
 
-    def _by_band(self, query: Query, limit: int, start: int) -> Sequence[tuple[int, tantivy.DocAddress]]:
+    def in_order(self, hits: BandedHits, seen: Collection[Address]) -> list[RankedHit]:
+        """All hits of a query in order, without those seen."""
+        return _window(self._documents, hits, True, 0, 0, len(hits), seen) or []
+
+    def _by_band(self, query: Query, limit: int, start: int) -> BandedHits:
         found = self._searcher.search(
             query, limit=limit, offset=start, count=False, order_by_field=BAND_COLUMN, order=Order.Asc
         )
@@ -117,8 +112,8 @@ class RankedReader:
 
 def _window(  # noqa: PLR0917 - a window of hits, and what to return of it
     documents: DocumentCache,
-    hits: Sequence[tuple[int, tantivy.DocAddress]],
-    complete: bool,  # noqa: FBT001 - private, and called once
+    hits: BandedHits,
+    complete: bool,  # noqa: FBT001 - private
     start: int,
     offset: int,
     limit: int,
@@ -126,14 +121,7 @@ def _window(  # noqa: PLR0917 - a window of hits, and what to return of it
 ) -> list[RankedHit] | None:
     """The requested part of hits that are ordered by band; None if the band at an end may be incomplete.
 
-    Args:
-        documents: of the index.
-        hits: pairs of band and address, ordered by band, from the position `start` of all hits on.
-        complete: whether `hits` includes the last hit.
-        start: the position of the first one.
-        offset: as in `top`.
-        limit: as in `top`.
-        seen: as in `top`.
+    `hits` are all hits from the position `start` on, to the last one if `complete`; the others are arguments of `top`.
     """
     found: list[RankedHit] = []
     index, count = 0, len(hits)
@@ -157,9 +145,7 @@ def _window(  # noqa: PLR0917 - a window of hits, and what to return of it
     return found[:limit]
 
 
-def _sorted_band(
-    documents: DocumentCache, hits: Sequence[tuple[int, tantivy.DocAddress]], seen: Collection[Address]
-) -> list[RankedHit]:
+def _sorted_band(documents: DocumentCache, hits: BandedHits, seen: Collection[Address]) -> list[RankedHit]:
     keyed = ((_key(address), address) for _, address in hits)
     band = [(documents.read(key, address), key) for key, address in keyed if key not in seen]
     # Ranks are distinct.

@@ -11,7 +11,7 @@ import tantivy
 from tantivy import Occur, Query
 
 from index_mappings.embedded import RUN_STEP
-from index_mappings.ngrams import SHORT_MAX, covering_runs, runs_field, short_field
+from index_mappings.ngrams import covering_runs, prefix_lookup, runs_field, short_field
 from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix
 
 _BASIC: Final = "basic"
@@ -22,8 +22,8 @@ _LONG_PREFIX: Final = 24
 # Longer prefixes are searched for by a regular expression: its automaton grows with the number of characters, the other
 # one with the square.
 _MAX_FUZZY_PREFIX: Final = 64
-# A plan has at most one for each field and form of a query.
-_MAX_EXPRESSIONS: Final = 32
+# More than the plans of one search have.
+_MAX_CACHED: Final = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +35,32 @@ class OpenIndex:
         rank: the name of the field that orders them.
         schema: of the index.
         searcher: reads the index.
-        expressions: the regular expressions of the last searches, by field and prefix.
+        cached: the queries of single fields of the last searches, by clause: a plan has each several times.
     """
 
     kind: str
     rank: str
     schema: tantivy.Schema
     searcher: tantivy.Searcher
-    expressions: dict[tuple[str, str], Query] = field(default_factory=dict, compare=False)
+    cached: dict[Clause, Query | None] = field(default_factory=dict, compare=False)
 
 
 def query_of(index: OpenIndex, clause: Clause) -> Query | None:
     """The query of a clause; None if no document can meet it."""
-    return _COMPILERS[type(clause)](index, clause)
+    if isinstance(clause, AllOf):
+        return _all_of(index, clause)
+    if isinstance(clause, AnyOf):
+        return _any([query_of(index, part) for part in clause.clauses])
+    if isinstance(clause, NoneOf):
+        return _all_of(index, AllOf((clause,)))
+    cached = index.cached
+    try:
+        return cached[clause]
+    except KeyError:
+        if len(cached) >= _MAX_CACHED:
+            cached.clear()
+        query = cached[clause] = _COMPILERS[type(clause)](index, clause)
+        return query
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,27 +119,20 @@ def _exact(index: OpenIndex, clause: Exact) -> Query | None:
 
 
 def _prefix(index: OpenIndex, clause: Prefix) -> Query | None:
-    if len(clause.text) <= SHORT_MAX:
-        return _term(index, short_field(clause.field), clause.text)
+    column, equal = prefix_lookup(clause.field, clause.text)
+    if equal:
+        return _term(index, column, clause.text)
     if len(clause.text) > _LONG_PREFIX and not _has_term(index, clause):
         return None
     if len(clause.text) > _MAX_FUZZY_PREFIX:
         return _expression(index, clause)
     # With distance 0 this is a plain walk through the terms with this prefix.
-    return Query.fuzzy_term_query(index.schema, clause.field, clause.text, distance=0, prefix=True)
+    return Query.fuzzy_term_query(index.schema, column, clause.text, distance=0, prefix=True)
 
 
 def _expression(index: OpenIndex, clause: Prefix) -> Query:
-    """The regular expression of a prefix; building one takes half a millisecond, and a plan has each several times."""
-    key = clause.field, clause.text
-    query = index.expressions.get(key)
-    if query is None:
-        letters = "".join(f"\\x{{{ord(letter):x}}}" for letter in clause.text)
-        query = Query.regex_query(index.schema, clause.field, f"{letters}.*")
-        if len(index.expressions) >= _MAX_EXPRESSIONS:
-            index.expressions.clear()
-        index.expressions[key] = query
-    return query
+    letters = "".join(f"\\x{{{ord(letter):x}}}" for letter in clause.text)
+    return Query.regex_query(index.schema, clause.field, f"{letters}.*")
 
 
 def _has_term(index: OpenIndex, clause: Prefix) -> bool:
@@ -156,25 +162,22 @@ def _below(index: OpenIndex, clause: Below) -> Query | None:
     return Query.range_query(index.schema, clause.field, integer, upper_bound=clause.bound, include_upper=False)
 
 
-def _none_of(index: OpenIndex, clause: NoneOf) -> Query | None:
-    queries = [(Occur.MustNot, query) for query in _possible(index, clause.clauses)]
-    return Query.boolean_query([(Occur.Must, Query.all_query()), *queries]) if queries else Query.all_query()
-
-
 def _all_of(index: OpenIndex, clause: AllOf) -> Query | None:
     required: list[Query] = []
+    excluded: list[Query] = []
     for part in clause.clauses:
+        if isinstance(part, NoneOf):
+            excluded += _possible(index, part.clauses)
+            continue
         query = query_of(index, part)
         if query is None:
             return None
         required.append(query)
-    if not required:
-        return Query.all_query()
-    return required[0] if len(required) == 1 else Query.boolean_query([(Occur.Must, query) for query in required])
-
-
-def _any_of(index: OpenIndex, clause: AnyOf) -> Query | None:
-    return _any([query_of(index, part) for part in clause.clauses])
+    required = required or [Query.all_query()]
+    if len(required) == 1 and not excluded:
+        return required[0]
+    parts = [(Occur.Must, query) for query in required]
+    return Query.boolean_query([*parts, *((Occur.MustNot, query) for query in excluded)])
 
 
 def _possible(index: OpenIndex, clauses: Sequence[Clause]) -> list[Query]:
@@ -194,7 +197,4 @@ _COMPILERS: Final[dict[type, Callable[[OpenIndex, Any], Query | None]]] = {
     Prefix: _prefix,
     Infix: _infix,
     Below: _below,
-    AllOf: _all_of,
-    AnyOf: _any_of,
-    NoneOf: _none_of,
 }

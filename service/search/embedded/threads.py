@@ -42,12 +42,7 @@ class SearchThreads:
     """Runs searches in threads."""
 
     def __init__(self, threads: int = _THREADS, places: int = PLACES) -> None:
-        """Start no thread yet.
-
-        Args:
-            threads: the maximum number of searches that run at the same time; at least 2.
-            places: the maximum number of searches that run or wait for a thread.
-        """
+        """Start no thread yet; `places` bounds the searches that run or wait. There are at least two threads."""
         self._threads = threads
         self._places = places
         self._taken = 0
@@ -58,8 +53,7 @@ class SearchThreads:
     async def run(self, search: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a search in a thread, as soon as one is free.
 
-        Raises:
-            OverloadedError: all places are taken, or all of the caller's share.
+        OverloadedError if all places, or the caller's share, are taken.
         """
         caller = "" if (request := current()) is None else request.caller
         share = self._shares.get(caller) or _Share(asyncio.Semaphore(self._threads // 2 if caller else self._threads))

@@ -23,12 +23,7 @@ class LocalTypeaheads:
     """Opens the typeaheads of an index directory."""
 
     def __init__(self, root: Path, checks: FileChecks) -> None:
-        """Read nothing yet.
-
-        Args:
-            root: the index directory.
-            checks: verify the files of open typeaheads repeatedly.
-        """
+        """Read nothing yet; `checks` verify the files of open typeaheads repeatedly."""
         self._root = root
         self._checks = checks
         self._pool: SegmentPool | None = None
@@ -37,9 +32,7 @@ class LocalTypeaheads:
     async def open(self, stamp: Stamp) -> "Typeahead":
         """Open the typeahead of a stamp in a thread; all of its files are read and checked.
 
-        Raises:
-            BackendUnavailable: a file is missing or damaged.
-            GenerationGone: the generation was removed meanwhile.
+        Raises as `Engine.typeahead`.
         """
         return await asyncio.to_thread(self._open, stamp)
 

@@ -3,7 +3,7 @@
 A timed-out search, a failed shard and an inexact total have status 200, and are errors nevertheless (E3).
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
@@ -12,21 +12,29 @@ import orjson
 from opensearchpy.exceptions import ConnectionTimeout, OpenSearchException, TransportError
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
-from index_mappings.generations import Stamp, index_name
+from index_mappings.generations import (
+    OPERATIONS_ID,
+    STAMP,
+    STAMP_ID,
+    Operations,
+    Stamp,
+    alias_name,
+    index_name,
+    previous_alias,
+)
+from index_mappings.typeahead.manifest import ANNOUNCED_ID, Announcement
 from service.runtime.request_context import remaining_seconds
 from service.runtime.telemetry import NO_METRICS, Metrics
 from service.search.engine import Hit, Page, SearchRequest
-from service.search.failures import BackendUnavailable, GenerationGone
+from service.search.failures import BackendUnavailable, GenerationGone, NothingPublished
 from service.search.guarded_engine import GuardedEngine
-from service.search.opensearch.generations import generations_body, live_body, parse_generations, parse_live
+from service.search.opensearch.folder import DEFAULT_FOLDER, FolderLocation
 from service.search.opensearch.nodes import connect
 from service.search.opensearch.queries import scan_body, search_body, search_target, searches_body, tier_of
-from service.search.opensearch.typeahead import FetchedTypeaheads
+from service.search.opensearch.typeahead import FetchedTypeaheads, TypeaheadFetcher
 from service.search.plan import Plan
 from service.search.planned_backend import PlannedBackend
 from service.search.protocol import Generations
-from service.search.typeahead.fetching import TypeaheadFetcher
-from service.search.typeahead.folder import DEFAULT_FOLDER, FolderLocation
 from shop_directory.settings.locations import OPEN_ACCESS, ClusterAccess
 
 if TYPE_CHECKING:
@@ -35,6 +43,7 @@ if TYPE_CHECKING:
 _SCAN_BATCH: Final = 5_000
 # The shares of the timeout of the attempts to read the stamp: the last one is for nodes that are slow, but answer.
 _STAMP_ATTEMPTS: Final = (0.2, 0.2, 0.6)
+_NO_INDEX: Final = "index_not_found_exception"
 
 
 class OpenSearchBackend(PlannedBackend):
@@ -51,17 +60,7 @@ class OpenSearchBackend(PlannedBackend):
         access: ClusterAccess = OPEN_ACCESS,
         location: FolderLocation = DEFAULT_FOLDER,
     ) -> None:
-        """Connect lazily.
-
-        Args:
-            urls: of the cluster's nodes.
-            prefix: of all index names.
-            category_cap: the maximum number of categories that a word means (M5).
-            timeout: seconds that one request may take.
-            metrics: count and time every request.
-            access: credentials and trusted certificates.
-            location: of the folder of typeahead files, and their maximum size.
-        """
+        """Connect lazily; `timeout` is the seconds that one request may take, `prefix` that of all index names."""
         engine = OpenSearchEngine(urls, prefix, timeout, access, location=location, metrics=metrics)
         super().__init__(GuardedEngine(engine, "opensearch", metrics), category_cap, metrics)
 
@@ -239,3 +238,64 @@ def _page(request: SearchRequest, response: dict[str, Any]) -> Page:
     if total["relation"] != "eq":
         raise BackendUnavailable("the number of hits is not exact")
     return Page(hits, total["value"], counts)
+
+
+def live_body(prefix: str) -> dict[str, Any]:
+    """The body of a request for the live stamp and the announcement."""
+    live = alias_name(prefix, STAMP)
+    return {"docs": [{"_index": live, "_id": STAMP_ID}, {"_index": live, "_id": ANNOUNCED_ID}]}
+
+
+def parse_live(response: Mapping[str, Any], prefix: str) -> tuple[Stamp, Announcement | None]:
+    """The live stamp and the announcement in the response to `live_body`. Raises as `Engine.live`."""
+    live, announced = response["docs"]
+    stamp = _stamp(live)
+    if stamp is None:
+        raise _nothing_published(prefix)
+    return stamp, Announcement.from_wire(announced.get("_source", {}))
+
+
+def generations_body(prefix: str) -> dict[str, Any]:
+    """The body of a request for both stamps and the operations document."""
+    live = alias_name(prefix, STAMP)
+    return {
+        "docs": [
+            {"_index": live, "_id": STAMP_ID},
+            {"_index": previous_alias(prefix), "_id": STAMP_ID},
+            {"_index": live, "_id": OPERATIONS_ID},
+        ]
+    }
+
+
+def parse_generations(response: Mapping[str, Any], prefix: str) -> Generations:
+    """The generations in the response to `generations_body`. Raises as `Engine.live`."""
+    live, previous, operations = response["docs"]
+    stamp = _stamp(live)
+    if stamp is None:
+        raise _nothing_published(prefix)
+    return Generations(live=stamp, previous=_stamp(previous), operations=_operations(operations))
+
+
+def _nothing_published(prefix: str) -> NothingPublished:
+    return NothingPublished(
+        f"nothing is published under the alias {alias_name(prefix, STAMP)} of the cluster of "
+        "SHOP_DIRECTORY_OPENSEARCH_URLS; SHOP_DIRECTORY_INDEX_PREFIX is the prefix of the alias"
+    )
+
+
+def _stamp(found: Mapping[str, Any]) -> Stamp | None:
+    if "error" in found and found["error"]["type"] != _NO_INDEX:
+        raise BackendUnavailable("a stamp could not be read")
+    if not found.get("found"):
+        return None
+    try:
+        return Stamp.from_wire(found["_source"]["stamp"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise BackendUnavailable("a stamp's document is damaged") from error
+
+
+def _operations(found: Mapping[str, Any]) -> Operations | None:
+    try:
+        return Operations.from_wire(found["_source"]["stamp"]["operations"])
+    except (KeyError, TypeError, ValueError):
+        return None

@@ -25,10 +25,7 @@ _MAX_CONNECTIONS: Final = 100
 def connect(urls: Sequence[str], timeout: float, access: ClusterAccess = OPEN_ACCESS) -> AsyncOpenSearch:
     """A client that sends a request to each node at most once, and to another node only if a connection failed.
 
-    Args:
-        urls: of the nodes.
-        timeout: seconds that one attempt may take.
-        access: credentials and trusted certificates.
+    One attempt may take `timeout` seconds.
     """
     return AsyncOpenSearch(
         list(urls),
@@ -72,11 +69,7 @@ class OrjsonSerializer(JSONSerializer):
     """Parses response bodies with orjson."""
 
     def loads(self, s: Any) -> Any:  # noqa: ANN401 - as in the base class
-        """Parse a response body.
-
-        Raises:
-            SerializationError: it is not JSON.
-        """
+        """Parse a response body; SerializationError if it is not JSON."""
         try:
             return orjson.loads(s)
         except orjson.JSONDecodeError as error:

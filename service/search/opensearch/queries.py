@@ -13,20 +13,16 @@ from urllib.parse import quote
 import orjson
 
 from index_mappings.documents import sort_field
-from index_mappings.ngrams import SHORT_MAX, short_field, suffixes_field
+from index_mappings.ngrams import prefix_lookup, short_field, suffixes_field
 from index_mappings.tiers import INFIX_MIN
 from service.search.engine import SearchRequest
 from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Plan, Prefix, exclusive
 
 
 def search_body(request: SearchRequest, *, timeout_ms: int) -> dict[str, Any]:
-    """The body of a search.
+    """The body of a search whose shards may take `timeout_ms`; one that exceeds it counts as failed.
 
     It has no list of fields to return: the index stores no others, and filtering them takes an eighth of a page's time.
-
-    Args:
-        request: the search.
-        timeout_ms: the time limit of a shard; a search that exceeds it counts as failed.
     """
     plan = request.plan
     rank = _rank(plan.kind)
@@ -90,10 +86,9 @@ def _field_query(clause: Exact | Prefix | Infix | Below) -> dict[str, Any]:
             return {"term": {field: text}}
         case Exact(field, texts):
             return {"terms": {field: list(texts)}}
-        case Prefix(field, text) if len(text) <= SHORT_MAX:
-            return {"term": {short_field(field): text}}
         case Prefix(field, text):
-            return {"prefix": {field: text}}
+            looked_up, equal = prefix_lookup(field, text)
+            return {"term" if equal else "prefix": {looked_up: text}}
         case Infix(field, text) if len(text) < INFIX_MIN:
             return {"term": {short_field(field): text}}
         case Infix(field, text):
@@ -120,11 +115,9 @@ def whole_query(plan: Plan) -> dict[str, Any]:
 
 
 def search_target(index: str, milliseconds: int) -> str:
-    """The request target of one search.
+    """The request target of one search, which the cluster cancels after so many milliseconds.
 
-    Args:
-        index: concrete; empty if the body names a point in time instead.
-        milliseconds: after which the cluster cancels the search.
+    The index is concrete, or empty if the body names a point in time instead.
     """
     path = f"/{quote(index)}" if index else ""
     return f"{path}/_search?allow_partial_search_results=false&cancel_after_time_interval={milliseconds}ms"

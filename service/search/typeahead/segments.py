@@ -1,9 +1,13 @@
-"""Opens segments: maps them into memory, checks them, and shares them between the stamps that name them."""
+"""Opens segments: maps them into memory, checks them, and shares them between the stamps that name them.
+
+No array of a segment may point outside another one, because the kernel checks no bounds (E3).
+"""
 
 import mmap
 import os
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from codecs import utf_32_le_decode
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -18,8 +22,10 @@ from index_mappings.documents import CategoryEntry
 from index_mappings.forms import infixes_of, labels_of
 from index_mappings.typeahead.segment import (
     ARRAYS,
+    BLOCK,
     FULL,
     KEY,
+    LACKING,
     NAME,
     POSTING_BITS,
     WORD,
@@ -31,7 +37,6 @@ from service.search.categories import CategoryTable
 from service.search.failures import GenerationDamaged
 from service.search.plan import Clause, meets
 from service.search.protocol import SuggestedShop, Suggestion
-from service.search.typeahead.checks import check_bounds
 from service.search.typeahead.kernel import arrays
 from service.search.typeahead.kernel.arrays import NOTHING, Array, read_only
 from service.search.typeahead.kernel.lookup import SAMPLED
@@ -42,6 +47,10 @@ _CACHED: Final = 49_152
 # Smaller files are read, because truncating a mapped file kills the process that reads it.
 _MAPPED_BYTES: Final = 16 * 1024**2
 _TIER: Final = (1 << TIER_BITS) - 1
+_LAST_LETTER: Final = 0x10FFFF
+_WORD: Final = 32
+
+Parts = Mapping[str, np.ndarray[Any, Any]]
 
 
 class Segment:
@@ -56,9 +65,7 @@ class Segment:
     def __init__(self, path: Path) -> None:
         """Read or map a segment, and check its hash and the bounds of its arrays.
 
-        Raises:
-            OSError: the file cannot be read.
-            ValueError: the file is damaged, or not a segment.
+        Raises OSError if the file cannot be read, ValueError if it is damaged, or not a segment.
         """
         data = _read(path)
         if sha256(data).hexdigest() != path.stem:
@@ -119,10 +126,7 @@ class Segment:
     def passing(self, country: str | None, category: str | None, prefixes: Sequence[str] = ()) -> Array:
         """Bitmap of the shops that pass filters, in int32 words; empty without a filter.
 
-        Args:
-            country: the country whose filter they pass; None for any.
-            category: the slug of a category that they carry; None for any.
-            prefixes: texts that are prefixes of none of their keys.
+        The shops carry the category, and have no key that begins with one of the prefixes.
         """
         words = -(-self.shops // 32)
         if country is None and category is None and not prefixes:
@@ -160,10 +164,14 @@ class Segment:
 
     def _evidence(self, number: int) -> dict[str, tuple[str, ...]]:
         """The values by which clauses match a shop, by the fields of its document."""
-        heads = self._parts["own_heads"]
+        heads, letters, offsets = self._parts["own_heads"], self._parts["letters"], self._parts["offsets"]
+        own = self._parts["own"][heads[number] : heads[number + 1]]
+        texts = own >> POSTING_BITS
         marked = [
-            (self._text(own >> POSTING_BITS), own)
-            for own in self._parts["own"][heads[number] : heads[number + 1]].tolist()
+            (utf_32_le_decode(letters[begin:end].data)[0], marks)
+            for begin, end, marks in zip(
+                offsets[texts].tolist(), offsets[texts + 1].tolist(), own.tolist(), strict=True
+            )
         ]
         keys, words, names, full = (
             tuple(text for text, marks in marked if marks & mark) for mark in (KEY, WORD, NAME, FULL)
@@ -191,7 +199,7 @@ class Segment:
     def _text(self, number: int) -> str:
         """A text by its number."""
         begin, end = self._parts["offsets"][number : number + 2]
-        return self._parts["letters"][begin:end].tobytes().decode("utf-32-le")
+        return utf_32_le_decode(self._parts["letters"][begin:end].data)[0]
 
     def category(self, slug: str) -> int | None:
         """The number of a category; None if no shop of this segment carries it."""
@@ -234,12 +242,7 @@ class SegmentPool:
         self._lock = Lock()
 
     def open(self, directory: Path, name: str) -> Segment:
-        """The segment of a name. Thread-safe.
-
-        Raises:
-            OSError: the file cannot be read.
-            DamagedSegmentError: the file is damaged, or not a segment.
-        """
+        """The segment of a name. Thread-safe. Raises as `Segment`; DamagedSegmentError is a ValueError."""
         with self._lock:
             segment = self._open.get(name)
             if segment is None or segment.is_cut():
@@ -281,3 +284,63 @@ def _extent(header: Header, name: str) -> tuple[int, int]:
     """The positions at which an array begins and ends, in items of its own size."""
     part, size = header.parts[name], np.dtype(ARRAYS[name]).itemsize
     return part.start // size, part.start // size + part.size
+
+
+def check_bounds(header: Header, parts: Parts) -> None:
+    """Check all arrays of a segment; ValueError, naming it, if the header or an array is damaged."""
+    shops, texts = header.shops, len(parts["firsts"])
+    categories, countries = len(header.categories), len(header.countries)
+    postings, letters = len(parts["postings"]), len(parts["letters"])
+    if header.shops < 0 or not countries or header.countries[0] or len(set(header.countries)) < countries:
+        raise ValueError("the header of a segment is damaged")
+    for name, lists, items in (
+        ("offsets", texts, letters),
+        ("heads", texts, postings),
+        ("own_heads", shops, postings),
+        ("category_heads", categories, len(parts["category_shops"])),
+        ("own_category_heads", shops, len(parts["own_categories"])),
+        ("shown_ends", shops, len(parts["shown"])),
+        ("id_ends", shops, len(parts["ids"])),
+    ):
+        _check_heads(name, parts[name], lists, items)
+    marks = 1 << POSTING_BITS
+    for name, least, end in (
+        ("letters", 1, _LAST_LETTER + 1),
+        ("postings", 0, shops * marks),
+        ("own", 0, texts * marks),
+        ("category_shops", 0, shops),
+        ("own_categories", 0, categories),
+        ("by_id", 0, shops),
+        *((f"rests_{lacking}", 0, texts) for lacking in LACKING),
+    ):
+        _check_values(name, parts[name], least, end)
+    bitmap = -(-shops // _WORD) * countries
+    for name, size in (
+        ("own", postings),
+        ("best_leading", 2 * (texts // BLOCK)),
+        ("best_key", 2 * (texts // BLOCK)),
+        *((f"firsts_{lacking}", len(parts[f"rests_{lacking}"])) for lacking in LACKING),
+        *((f"best_{lacking}", 2 * (len(parts[f"rests_{lacking}"]) // BLOCK)) for lacking in LACKING),
+        ("markets", bitmap),
+        ("known", bitmap),
+        ("popularities", shops),
+        ("by_id", shops),
+    ):
+        if len(parts[name]) != size:
+            raise _damaged(name)
+
+
+def _check_heads(name: str, heads: np.ndarray[Any, Any], lists: int, items: int) -> None:
+    """Check that the heads ascend from 0 to the number of items, one for each list and one for the end."""
+    if len(heads) != lists + 1 or heads[0] != 0 or heads[-1] != items or bool((heads[1:] < heads[:-1]).any()):
+        raise _damaged(name)
+
+
+def _check_values(name: str, values: np.ndarray[Any, Any], least: int, end: int) -> None:
+    """Check that all values are at least `least` and less than `end`."""
+    if len(values) and (int(values.min()) < least or int(values.max()) >= end):
+        raise _damaged(name)
+
+
+def _damaged(name: str) -> ValueError:
+    return ValueError(f"the array {name} of a segment is damaged")

@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from index_mappings.forms import QueryForms, query_forms
-from index_mappings.tiers import ONE_SHOP_MAX, SUGGEST_CUT, TWO_TYPOS_MIN, SuggestTier
+from index_mappings.forms import QueryForms
+from index_mappings.tiers import ONE_SHOP_MAX, TWO_TYPOS_MIN, SuggestTier
 from index_mappings.typeahead.manifest import Covering, SegmentUse, TypeaheadManifest
 from index_mappings.typeahead.segment import segment_path
 from service.search.categories import CategoryTable
@@ -32,11 +32,9 @@ class Typeahead:
     """
 
     def __init__(self, segments: Sequence[tuple[Segment, Array]], categories: CategoryTable) -> None:
-        """Combine segments and categories.
+        """Combine segments, each with the bitmap of its removed shops, as int32 words.
 
-        Args:
-            segments: each with the bitmap of its removed shops, as int32 words; each shop is current in one of them.
-            categories: all categories of the stamp.
+        Each shop is current in one of them.
         """
         self._segments = tuple(segments)
         self.categories = categories
@@ -45,8 +43,7 @@ class Typeahead:
 
     def suggest(self, query: SuggestQuery) -> SuggestResult:
         """Suggest shops and categories."""
-        forms = query_forms(query.text, cut=SUGGEST_CUT)
-        return SuggestResult(self.categories.suggested(forms, query.limit), tuple(self._best(forms, query)))
+        return SuggestResult(self.categories.suggested(query.forms, query.limit), tuple(self._best(query)))
 
     def near(  # noqa: PLR0917 - a query, its filters, and what is left out
         self,
@@ -59,14 +56,9 @@ class Typeahead:
     ) -> tuple[SuggestedShop, ...]:
         """The best shops of which a query is a misspelt name, or a name with other words (M6).
 
-        Args:
-            forms: of the query, cut.
-            country: a filter, or None.
-            category: a filter, or None.
-            limit: the maximum number of shops.
-            matched: the clause of the shops that a search finds, which are left out here; None if it finds none: then
-                two typing errors count too, where there is none with one.
-            prefixes: texts; each shop of which a key begins with one meets `matched`.
+        Shops that meet the clause `matched` are left out: a search finds them; so does each shop of which a key begins
+        with one of the prefixes. Where a search finds none, two typing errors count too, unless there is a shop with
+        one.
         """
         if not forms.words:
             return ()
@@ -94,7 +86,8 @@ class Typeahead:
             found = near(flags | TWO_ERRORS)
         return tuple(suggestion.shop for suggestion in found[:limit])
 
-    def _best(self, forms: QueryForms, query: SuggestQuery) -> list[Suggestion]:
+    def _best(self, query: SuggestQuery) -> list[Suggestion]:
+        forms = query.forms
         packed = _pack_query(forms)
         meant = self._meant(forms.words) if len(forms.words) > 1 else None
         short = len(forms.spaced) <= ONE_SHOP_MAX
@@ -152,12 +145,7 @@ class Typeahead:
 
 
 def open_typeahead(directory: Path, manifest: TypeaheadManifest, pool: SegmentPool) -> Typeahead:
-    """Open the first covering of a manifest of which no file is missing.
-
-    Args:
-        directory: the folder of the files.
-        manifest: the stamp's manifest.
-        pool: segments that are shared with other stamps.
+    """Open the first covering of a manifest of which no file is missing; the pool shares segments with other stamps.
 
     Raises:
         OSError: a file cannot be read.

@@ -19,7 +19,7 @@ from index_mappings.typeahead.segment import segment_path
 from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead
 from service.runtime.telemetry import NO_METRICS, Metrics
 from service.search.opensearch.nodes import connect
-from service.search.typeahead.fetching import TypeaheadFetcher
+from service.search.opensearch.typeahead import TypeaheadFetcher
 from tests.support.emptying import delete_indices
 
 GENERATION = "20250101t000000000000-abcdef"

@@ -19,15 +19,15 @@ from index_mappings.typeahead.manifest import Announcement, SegmentUse, manifest
 from index_mappings.typeahead.segment import segment_path
 from service.runtime.telemetry import Metrics
 from service.search.failures import GenerationGone, TypeaheadUnavailable
-from service.search.typeahead.fetch_failures import (
+from service.search.opensearch.typeahead import (
     DAMAGED,
     ENGINE_UNAVAILABLE,
     FULL,
     MISSING,
     READ_ONLY,
     TOO_MANY_OPEN,
+    TypeaheadFetcher,
 )
-from service.search.typeahead.fetching import TypeaheadFetcher
 from tests.engines.fetching.files import GENERATION, Files, written_to
 from tests.support.real.opensearch import OpenSearchNode
 
@@ -41,7 +41,7 @@ FETCHING: Final = """
 import asyncio, sys
 from pathlib import Path
 from service.search.opensearch.nodes import connect
-from service.search.typeahead.fetching import TypeaheadFetcher
+from service.search.opensearch.typeahead import TypeaheadFetcher
 
 async def main(url, prefix, folder, generation, name):
     client = connect([url], timeout=10.0)
@@ -55,7 +55,7 @@ asyncio.run(main(*sys.argv[1:]))
 LOCKING: Final = """
 import sys
 from pathlib import Path
-from service.search.typeahead.folder import TypeaheadFolder
+from service.search.opensearch.folder import TypeaheadFolder
 assert TypeaheadFolder(Path(sys.argv[1])).try_lock(sys.argv[2]) is not None
 print("locked", flush=True)
 sys.stdin.read()
@@ -291,7 +291,7 @@ async def test_a_folder_that_others_can_write_is_not_used(files: Files, tmp_path
 async def test_a_cluster_that_stops_while_files_are_fetched_is_an_error_until_it_is_back(
     spare_node: OpenSearchNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.search.typeahead.fetching._RETRY_SECONDS", 1.0)
+    monkeypatch.setattr("service.search.opensearch.typeahead._RETRY_SECONDS", 1.0)
     with written_to(spare_node.url, tmp_path / "written") as files:
         name = files.manifest((files.segment(LARGE),))
         async with files.fetcher(tmp_path / "folder") as fetcher:

@@ -24,9 +24,9 @@ from indexer.state.state import States
 from service.app import create_app
 from service.search.failures import BackendUnavailable
 from service.search.opensearch.engine import OpenSearchBackend
+from service.search.opensearch.folder import FolderLocation
+from service.search.opensearch.typeahead import DAMAGED, MISSING
 from service.search.protocol import SuggestQuery, TypeaheadState
-from service.search.typeahead.fetch_failures import DAMAGED, MISSING
-from service.search.typeahead.folder import FolderLocation
 from service.settings.service import Settings
 from tests.engines.conftest import OpenSearchLocation
 from tests.support.catalogues import shop, write_catalogue_directory
@@ -62,7 +62,7 @@ class World:
 
     async def names(self, text: str) -> list[str]:
         """The names of the suggested shops."""
-        suggested = (await self.backend.snapshot()).suggest(SuggestQuery(text, None, 20))
+        suggested = (await self.backend.snapshot()).suggest(SuggestQuery.of(text, None, 20))
         return [suggestion.shop.name for suggestion in suggested.shops]
 
     async def becomes(self, state: TypeaheadState) -> None:
@@ -157,7 +157,7 @@ async def test_damaged_files_end_suggestions_only_until_they_are_repaired(
     await world.becomes(TypeaheadState("failed", text))
     snapshot = await world.backend.snapshot()
     with pytest.raises(BackendUnavailable):
-        snapshot.suggest(SuggestQuery("ha", None, 20))
+        snapshot.suggest(SuggestQuery.of("ha", None, 20))
     found = await snapshot.shop("harbour")
     assert found is not None
     assert found.name == "Harbour"
@@ -208,7 +208,7 @@ async def test_a_local_file_that_changed_is_fetched_again_at_the_next_start(worl
     (path,) = world.folder.glob("*.segment")
     path.write_bytes(bytes(path.stat().st_size))
     backend = OpenSearchBackend([opensearch_url], world.prefix, timeout=10.0, location=FolderLocation(world.folder))
-    suggested = (await backend.snapshot()).suggest(SuggestQuery("ha", None, 20))
+    suggested = (await backend.snapshot()).suggest(SuggestQuery.of("ha", None, 20))
     assert [suggestion.shop.name for suggestion in suggested.shops] == ["Harbour"]
     await backend.close()
 

@@ -66,7 +66,7 @@ async def test_readers_find_the_new_names_after_one_micro_batch(engine: Engine, 
             while (snapshot := await backend.refresh()).stamp.sequence < followed.live.sequence:
                 await asyncio.sleep(0.05)
         found = await snapshot.find(FindQuery("leuchten", None, None, 0, 5))
-        suggested = snapshot.suggest(SuggestQuery("leuct", None, 5))
+        suggested = snapshot.suggest(SuggestQuery.of("leuct", None, 5))
         assert ([one.id for one in found.shops], [one.name for one in suggested.categories]) == (["lamp"], ["Lamps"])
     finally:
         await backend.close()

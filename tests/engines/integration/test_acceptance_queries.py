@@ -225,7 +225,7 @@ def test_an_unavailable_cluster_is_an_error(
     embedded_engine: Engine, documents: Documents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Each attempt is itself made of attempts.
-    monkeypatch.setattr("service.search.typeahead.fetching._RETRY_SECONDS", 0.5)
+    monkeypatch.setattr("service.search.opensearch.typeahead._RETRY_SECONDS", 0.5)
     stamp = _built(embedded_engine, documents).stamp
     unavailable = LocationSettings(engine="opensearch", opensearch_urls=("http://127.0.0.1:9",), index_prefix="nobody")
     queries = _read(tmp_path, _find(HIDDEN, absent=["quillomere"]))

@@ -13,6 +13,7 @@ from typing import Any, Final
 import pytest
 import tantivy
 
+from index_mappings.ngrams import covering_runs
 from service.search.embedded import queries
 from service.search.embedded.engine import EmbeddedBackend
 from service.search.protocol import FindQuery, Snapshot
@@ -92,3 +93,12 @@ async def test_no_long_text_is_searched_for_by_distance(
     assert recorded.made.count("term_query") <= len(text)
     # One for each of two fields or words, however many searches of the plan have it.
     assert recorded.made.count("regex_query") <= 2
+
+
+@pytest.mark.rule("M8")
+@pytest.mark.parametrize(("length", "runs"), [(3, 1), (4, 2), (11, 4), (12, 1), (47, 4), (48, 1), (200, 5)])
+def test_a_part_of_any_length_is_a_phrase_of_five_runs_at_most(length: int, runs: int) -> None:
+    covering = covering_runs(UNKNOWN[:length])
+    assert len(covering) == runs
+    assert {UNKNOWN[start : start + len(run)] for start, run in covering} == {run for _, run in covering}
+    assert {place for start, run in covering for place in range(start, start + len(run))} == {*range(length)}

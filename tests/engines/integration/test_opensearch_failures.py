@@ -18,11 +18,10 @@ from service.search.engine import SearchRequest
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.guarded_engine import GuardedEngine
 from service.search.opensearch.engine import OpenSearchBackend, OpenSearchEngine
+from service.search.opensearch.folder import FolderLocation
 from service.search.plan import MATCH_ALL, Plan
 from service.search.planned_backend import snapshot_of
-from service.search.protocol import SearchBackend, Snapshot
-from service.search.related_records import CouponQuery
-from service.search.typeahead.folder import FolderLocation
+from service.search.protocol import CouponQuery, SearchBackend, Snapshot
 from tests.engines.conftest import Engine, OpenSearchLocation
 from tests.engines.integration.generations import Documents, projected, publish
 from tests.processes.load.relay import counting_relay

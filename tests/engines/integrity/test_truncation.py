@@ -83,11 +83,11 @@ async def test_no_suggestion_comes_from_a_mapped_segment_that_was_cut_short(
     (path,) = (path for path in world.files() if path.suffix == ".segment")
     backend = world.backend(FileChecks(pause=60.0))
     snapshot = await backend.refresh()
-    assert snapshot.suggest(SuggestQuery("lumen", None, 8)).shops
+    assert snapshot.suggest(SuggestQuery.of("lumen", None, 8)).shops
     _in_last_page(path).do()
     for text in ("lumen", "nothing like it"):
         with pytest.raises(GenerationDamaged, match=f"^the file {path.name} of the typeahead is damaged$"):
-            snapshot.suggest(SuggestQuery(text, None, 8))
+            snapshot.suggest(SuggestQuery.of(text, None, 8))
     await backend.close()
 
 

@@ -18,8 +18,7 @@ from service.search.embedded.checks import FileChecks
 from service.search.embedded.engine import TantivyEngine
 from service.search.failures import BackendUnavailable
 from service.search.planned_backend import PlannedBackend
-from service.search.protocol import FindQuery, Snapshot, SuggestQuery
-from service.search.related_records import CouponQuery
+from service.search.protocol import CouponQuery, FindQuery, Snapshot, SuggestQuery
 from tests.support.catalogues import coupon, offer, shipping, shop, trust, write_catalogue_directory
 
 UNAVAILABLE: Final = "unavailable"
@@ -28,7 +27,7 @@ Question = Callable[[Snapshot], Awaitable[object]]
 
 
 async def _suggested(directory: Snapshot) -> object:
-    return directory.suggest(SuggestQuery("l", None, 8)), directory.suggest(SuggestQuery("kestrle", "DE", 8))
+    return directory.suggest(SuggestQuery.of("l", None, 8)), directory.suggest(SuggestQuery.of("kestrle", "DE", 8))
 
 
 QUESTIONS: Final[Mapping[str, Question]] = {

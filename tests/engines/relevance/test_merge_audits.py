@@ -12,9 +12,9 @@ from index_mappings.generations import first_stamp
 from indexer.projection import project_shop
 from indexer.records.shop import ShopRecord
 from service.search.embedded.engine import EmbeddedBackend
-from service.search.reference.backend import ReferenceBackend
 from service.tools.resolve_conflict import RESOLVE_CONFLICT
 from tests.rules.backends.asking import NOW, call
+from tests.support.reference.backend import ReferenceBackend
 from tests.support.worlds import embedded_world
 
 pytestmark = [pytest.mark.dev_data, pytest.mark.rule("A12")]

@@ -55,7 +55,7 @@ async def test_among_20_000_others_the_sought_shop_is_among_eight_in_the_share_t
     snapshot = await backend.snapshot()
 
     async def ask(q: str, country: str | None, limit: int) -> list[str]:
-        return [found.shop.id for found in snapshot.suggest(SuggestQuery(q, country, limit)).shops]
+        return [found.shop.id for found in snapshot.suggest(SuggestQuery.of(q, country, limit)).shops]
 
     judged = await judged_later(ask, dev_data)
     await backend.close()

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from service.search.reference.backend import ReferenceBackend
 from tests.engines.relevance.development import embedded_engine, opensearch_engine
 from tests.rules.backends.test_matching_cases import wishes, wrong_answers
 from tests.support.catalogues import build_into
 from tests.support.memory_sink import MemorySink
+from tests.support.reference.backend import ReferenceBackend
 
 pytestmark = pytest.mark.rule("I5", "M3.wishes", "M5.stems")
 

@@ -35,9 +35,6 @@ _HOSTILE_EVERY: Final = 200 if _FUZZED else 120
 _SEARCHED: Final = _FUZZED or 100
 _CASES: Final = Path(__file__).parent / "cases.json"
 _PRINTED: Final = 20
-# Held to a bound of its own, as it does not keep that of its kind yet: 10 to 14 ms.
-_TEN_CATEGORIES: Final = "books shoes garden toys tools music food sports beauty travel"
-_TEN_CATEGORIES_MS: Final = 20.0
 
 
 @dataclass(frozen=True)
@@ -86,7 +83,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
         def suggest(request: Request) -> float:
             start = process_time_ns()
-            snapshot.suggest(SuggestQuery(*request))
+            snapshot.suggest(SuggestQuery.of(*request))
             return (process_time_ns() - start) / 1e6
 
         worst = tuple(Request(text, country) for text in WORST for country in (None, "SE"))
@@ -113,5 +110,4 @@ def test_the_slowest_requests_among_hostile_shops_take_a_few_milliseconds_of_a_p
         print(*found[:_PRINTED], sep="\n")  # noqa: T201 - figures
         cases[kind] = [list(one.request) for one in found[:_PRINTED]]
         _CASES.write_text(json.dumps(cases, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    bounds = {_TEN_CATEGORIES: _TEN_CATEGORIES_MS}
-    assert [one for one in found if one.ms >= bounds.get(one.request.text, timed.bound)] == []
+    assert [one for one in found if one.ms >= timed.bound] == []

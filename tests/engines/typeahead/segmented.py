@@ -12,11 +12,11 @@ from index_mappings.tiers import rank_key
 from index_mappings.typeahead.manifest import MAX_SEGMENTS, TypeaheadManifest, bitmap_of
 from service.search.categories import CategoryTable
 from service.search.protocol import SuggestedShop, SuggestQuery
-from service.search.reference.tiers import suggested_shops
 from service.search.typeahead.segments import SegmentPool
 from service.search.typeahead.typeahead import Typeahead, open_typeahead
 from tests.engines.typeahead.followed import projected, written
 from tests.support.catalogues import shop as line_of
+from tests.support.reference.tiers import suggested_shops
 
 Answer = list[tuple[int, str]]
 # How many shops have a stale copy in each other segment, and how popular that is: more than any other.
@@ -144,7 +144,7 @@ def assert_answers(
     right = segmented.expected(forms, country)
     for limit in limits:
         context = (forms, country, limit)
-        found = typeahead._best(forms, SuggestQuery("", country, limit))
+        found = typeahead._best(SuggestQuery(forms, country, limit))
         assert [(int(one.tier), one.shop.id) for one in found] == right[:limit], context
         for one in found:
             shop = segmented.shops[one.shop.id]

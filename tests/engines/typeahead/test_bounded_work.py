@@ -48,7 +48,7 @@ def test_the_walk_with_two_errors_does_not_grow_with_the_characters_of_a_script(
         return fill_row(*arguments)
 
     monkeypatch.setattr(walk, "_fill_row", counted)
-    typeahead.suggest(SuggestQuery(f"{COMPANY}abcdefgh", None, 20))
+    typeahead.suggest(SuggestQuery.of(f"{COMPANY}abcdefgh", None, 20))
     assert 0 < steps < 30
 
 

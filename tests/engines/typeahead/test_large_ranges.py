@@ -183,7 +183,7 @@ def test_this_is_how_they_are_found(
     )
     typeahead = segmented.opened()
     ranked.number = nodes.number = looked.number = 0
-    found = typeahead._best(_forms(texts), SuggestQuery("", None, 20))
+    found = typeahead._best(SuggestQuery(_forms(texts), None, 20))
     assert [(int(one.tier), one.shop.id) for one in found] == segmented.expected(_forms(texts))[:20]
     assert (ranked.number > 0, nodes.number > 0, looked.number) == (by_rank, stacked, looks)
 

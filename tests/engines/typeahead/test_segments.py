@@ -126,7 +126,7 @@ def test_a_segment_is_mapped_once_and_unmapped_with_its_last_user(tmp_path: Path
 def test_the_first_covering_of_which_all_files_are_there_is_used(tmp_path: Path, use: SegmentUse) -> None:
     small = written(tmp_path, [document("other", "Kestrel Other")])
     manifest = TypeaheadManifest(((small,), (use,)))
-    query = SuggestQuery("kestrel other", None, 3)
+    query = SuggestQuery.of("kestrel other", None, 3)
 
     def found() -> list[str]:
         return [one.shop.id for one in open_typeahead(tmp_path, manifest, SegmentPool()).suggest(query).shops]
@@ -151,7 +151,7 @@ def test_segments_without_shops_have_no_answers(tmp_path: Path) -> None:
     typeahead = open_typeahead(tmp_path, TypeaheadManifest(((empty, empty),)), SegmentPool())
     for text in ("", "a", "kestrel", "red kestrel bird", "???", "shop.internal"):
         for country in (None, "DE"):
-            answer = typeahead.suggest(SuggestQuery(text, country, 20))
+            answer = typeahead.suggest(SuggestQuery.of(text, country, 20))
             assert (answer.shops, answer.categories) == ((), ()), text
             assert typeahead.near(query_forms(text), country, "birds", 3) == ()
 
@@ -166,7 +166,7 @@ def test_no_request_has_the_machine_code_compiled_once_more(tmp_path: Path) -> N
     for typeahead in (whole, segmented.opened()):
         for text in ("", "kestrel", "kestrel birds", "kestral birx", "???", "s01.internal"):
             for country in (None, "DE"):
-                typeahead.suggest(SuggestQuery(text, country, 8))
+                typeahead.suggest(SuggestQuery.of(text, country, 8))
                 for category in (None, "birds"):
                     forms = query_forms(text)
                     typeahead.near(forms, country, category, 3)

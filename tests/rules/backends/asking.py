@@ -60,7 +60,7 @@ async def find(
 
 async def suggest(directory: Snapshot, text: str, *, country: str | None = None, limit: int = 20) -> SuggestResult:
     """Ask for suggestions."""
-    return directory.suggest(SuggestQuery(text, country, limit))
+    return directory.suggest(SuggestQuery.of(text, country, limit))
 
 
 async def found_names(directory: Snapshot, text: str, *, country: str | None = None) -> list[str]:

@@ -15,12 +15,12 @@ from service.search.opensearch.engine import OpenSearchBackend
 from service.search.plan import Filters
 from service.search.protocol import FindQuery, SearchBackend, SuggestedShop, SuggestQuery, SuggestResult
 from service.search.query_words import FindForms
-from service.search.reference.backend import ReferenceBackend
 from service.search.shop_search import did_you_mean, planned
 from tests.engines.typeahead.segmented import cut_at_random
 from tests.support.catalogues import Lines, build_into, write_catalogue_directory
 from tests.support.emptying import delete_indices
 from tests.support.memory_sink import MemorySink
+from tests.support.reference.backend import ReferenceBackend
 from tests.support.worlds import embedded_world
 
 Opened = AbstractAsyncContextManager[SearchBackend]

@@ -142,6 +142,6 @@ def queries(draw: st.DrawFn, catalogue: Sequence[dict[str, Any]]) -> FindQuery |
     text = draw(_typed(known))
     country = draw(st.sampled_from((None, None, *COUNTRIES)))
     if draw(st.booleans()):
-        return SuggestQuery(text, country, draw(st.sampled_from((1, 3, 8, 20))))
+        return SuggestQuery.of(text, country, draw(st.sampled_from((1, 3, 8, 20))))
     category = draw(st.sampled_from((None, None, *SLUGS)))
     return FindQuery(text, country, category, draw(st.sampled_from((0, 0, 1, 5))), draw(st.sampled_from((1, 3, 50))))

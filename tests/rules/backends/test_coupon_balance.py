@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from index_mappings.values import microseconds
-from service.search.related_records import CouponQuery
+from service.search.protocol import CouponQuery
 from tests.rules.backends.agreement import MANY, OPENSEARCH, QUESTIONS
 from tests.rules.backends.backends import Opener, reference
 from tests.support.catalogues import shop

@@ -4,7 +4,6 @@ import pytest
 
 from index_mappings.documents import Category, Shop
 from service.runtime.request_context import bind_request, new_request_context
-from service.search.reference.backend import ReferenceBackend
 from service.tools.find_shop import FIND_SHOP
 from service.tools.get_shop import GET_SHOP
 from service.tools.get_shops import GET_SHOPS
@@ -12,6 +11,7 @@ from service.tools.resolve_conflict import RESOLVE_CONFLICT
 from tests.rules.backends.asking import call, find, names, suggest
 from tests.rules.backends.conftest import Directory
 from tests.support.catalogues import offer, shop
+from tests.support.reference.backend import ReferenceBackend
 
 
 @pytest.mark.rule("I10", "V1", "V2", "I6", "I55")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.search.optional_words import OPTIONAL_WORDS
+from service.search.query_words import OPTIONAL_WORDS
 from tests.rules.backends.agreement import MANY, OPENSEARCH
 from tests.rules.backends.asking import find, names, suggest
 from tests.rules.backends.backends import Opener

@@ -14,10 +14,10 @@ from service.search.failures import (
     TypeaheadNotOpen,
 )
 from service.search.protocol import Generations, TypeaheadState
-from service.search.reference.backend import ReferenceBackend
 from service.settings.service import Settings
 from tests.rules.transports.conftest import BUILT_AT, COMMIT
 from tests.support.problems import problem
+from tests.support.reference.backend import ReferenceBackend
 from tests.support.rpc import Era, call
 from tests.support.served import Reply, ask, get, post, served
 from tests.support.worlds import reference_world

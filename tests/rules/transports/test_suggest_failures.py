@@ -12,10 +12,10 @@ from service.app import create_app
 from service.limits.policy import QuotaClass
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.protocol import SuggestQuery, SuggestResult
-from service.search.reference.backend import ReferenceBackend
 from service.settings.service import Settings
 from service.suggest.query import ParsedQuery, parse
 from tests.rules.operations.expositions import samples_of
+from tests.support.reference.backend import ReferenceBackend
 from tests.support.served import Reply, get, served
 from tests.support.worlds import SHOPS, embedded_world, reference_world
 

@@ -9,9 +9,9 @@ from bench.invented import invented_shops
 from bench.letters import CHARACTERS, WrongTotalError, plain_totals, time_backend
 from service.search.embedded.engine import EmbeddedBackend
 from service.search.protocol import FindQuery
-from service.search.reference.backend import ReferenceBackend
 from tests.support.catalogues import build_into, shop, write_catalogue_directory
 from tests.support.memory_sink import MemorySink
+from tests.support.reference.backend import ReferenceBackend
 
 SHOPS = [
     *invented_shops(200),

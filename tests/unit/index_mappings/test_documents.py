@@ -65,8 +65,8 @@ TERMS: Final[dict[str, Any]] = {
     "keys": ["ab", "abcd"],
     "words": ["ab"],
     "labels": ["internal"],
-    "full_short": ["a", "ab", "ab."],
-    "keys_short": ["a", "ab", "abc"],
+    "full_short": ["a", "ab", "ab.", "ab.i", "ab.inter"],
+    "keys_short": ["a", "ab", "abc", "abcd"],
     "words_short": ["a", "ab"],
     # Of fewer than three characters, only a part with a Han, kana or Hangul character counts.
     "infixes_short": ["緑", "緑b"],

@@ -166,6 +166,19 @@ def test_the_infixes_are_the_same_evidence_when_they_are_made_of_whole_names(
     assert [word for word in words if _is_within(word, forms.infixes) != _is_within(word, again)] == []
 
 
+@pytest.mark.rule("M3")
+@given(names, st.lists(names, max_size=2), domains)
+def test_every_word_that_may_be_a_part_is_one_of_an_infix(name: str, aliases: list[str], domain: str) -> None:
+    forms = shop_forms(name, aliases, domain)
+    assert [word for word in forms.words if not _is_within(word, forms.infixes)] == []
+
+
+@pytest.mark.rule("M3")
+def test_a_name_that_is_spelt_like_the_domain_is_an_infix_and_the_domain_is_only_without_its_suffix() -> None:
+    assert shop_forms("Kestrel.internal", (), "kestrel.internal").infixes == ("kestrel", "kestrelinternal")
+    assert shop_forms("Kestrel", (), "kestrel.internal").infixes == ("kestrel",)
+
+
 def _is_within(word: str, texts: Iterable[str]) -> bool:
     return any(word in text for text in texts)
 

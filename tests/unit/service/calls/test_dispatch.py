@@ -19,8 +19,8 @@ from service.runtime.caller import Caller, Channel
 from service.runtime.request_context import bind_request, new_request_context, new_request_id
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.protocol import FindQuery, Found
-from service.search.reference.backend import ReferenceBackend
 from service.tools.registry import REGISTRY
+from tests.support.reference.backend import ReferenceBackend
 from tests.support.worlds import SHOPS, reference_world
 
 CALLER = Caller(Channel.REST, new_request_id())

@@ -9,7 +9,7 @@ from index_mappings.documents import CategoryEntry
 from index_mappings.forms import query_forms
 from service.search.categories import CategoryTable
 from service.search.query_words import find_forms
-from service.search.reference.backend import ReferenceCategories
+from tests.support.reference.backend import ReferenceCategories
 
 _TEXTS = st.sampled_from(("book", "books", "bo", "24h", "garden tools", "garden", "gardena", "Gärten", "緑 茶", "x"))
 # Words that are near to each other, of few characters, so that errors and swaps meet often.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.rule("C1")
 
-_QUERY = SuggestQuery("kestrel", None, 3)
+_QUERY = SuggestQuery.of("kestrel", None, 3)
 _OPENING = TypeaheadState("opening", "the files of the live generation are being opened")
 _FAILED = TypeaheadState("failed", "the files of the live generation are missing or damaged; this is tried again")
 _READY = TypeaheadState("ready")

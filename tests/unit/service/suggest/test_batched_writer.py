@@ -2,7 +2,7 @@
 
 import asyncio
 
-from service.suggest.batched_writer import BatchedWriter
+from service.suggest.fast_path import BatchedWriter
 
 
 class Wire(asyncio.Transport):

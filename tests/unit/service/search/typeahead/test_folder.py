@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest
-from service.search.typeahead.fetch_failures import READ_ONLY
-from service.search.typeahead.folder import FolderLocation, NeededManifests, TypeaheadFolder
+from service.search.opensearch.folder import FolderLocation, NeededManifests, TypeaheadFolder
+from service.search.opensearch.typeahead import READ_ONLY
 
 _SUFFIX = ".segment"
 _REPOSITORY = Path(__file__).parents[5]
@@ -21,9 +21,9 @@ _UNPRIVILEGED = """
 import os, sys
 from pathlib import Path
 from service.search.failures import TypeaheadUnavailable
-from service.search.typeahead.fetch_failures import translate_failures
-from service.search.typeahead.fetch_failures import READ_ONLY
-from service.search.typeahead.folder import TypeaheadFolder
+from service.search.opensearch.typeahead import translate_failures
+from service.search.opensearch.typeahead import READ_ONLY
+from service.search.opensearch.folder import TypeaheadFolder
 
 if os.getuid() == 0:
     os.setgroups([])
@@ -127,7 +127,7 @@ def test_tidying_takes_no_file_from_a_process_that_writes_it(tmp_path: Path) -> 
 
 
 def test_the_folder_below_the_systems_one_names_user_and_prefix(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.search.typeahead.folder.gettempdir", lambda: "/temporary")
+    monkeypatch.setattr("service.search.opensearch.folder.gettempdir", lambda: "/temporary")
     folder = FolderLocation().folder("shops")
     assert folder == Path(f"/temporary/shop-directory-typeahead-{os.geteuid()}-shops")
     assert FolderLocation(Path("/cache/shops")).folder("shops") == Path("/cache/shops")

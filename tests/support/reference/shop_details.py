@@ -15,8 +15,7 @@ from index_mappings.documents import (
 )
 from index_mappings.forms import stated_names, whole_names
 from index_mappings.hosts import domain_parts
-from service.search.protocol import OFFER_WINDOW
-from service.search.related_records import CouponQuery, Coupons, Facts, MergeEffects, Offer
+from service.search.protocol import OFFER_WINDOW, CouponQuery, Coupons, Facts, MergeEffects, Offer
 
 
 class ReferenceShopDetails:

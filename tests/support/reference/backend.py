@@ -24,7 +24,6 @@ from index_mappings.generations import Stamp
 from index_mappings.ngrams import is_part_evidence
 from index_mappings.tiers import ASKED_ALONE_MIN, CATEGORY_PREFIX_MIN, CATEGORY_TYPO_MIN, SUGGEST_CUT, SuggestTier
 from service.search.categories import CategoryTable, ResolvedWords
-from service.search.optional_words import JOINING_WORDS
 from service.search.protocol import (
     FindQuery,
     Found,
@@ -36,9 +35,9 @@ from service.search.protocol import (
     TypeaheadState,
     WordCount,
 )
-from service.search.query_words import FindForms, QueryWord, find_forms
-from service.search.reference.shop_details import ReferenceShopDetails
-from service.search.reference.tiers import (
+from service.search.query_words import JOINING_WORDS, FindForms, QueryWord, find_forms
+from tests.support.reference.shop_details import ReferenceShopDetails
+from tests.support.reference.tiers import (
     find_tier,
     has_label,
     is_for_shops,
@@ -179,7 +178,7 @@ class ReferenceBackend(ReferenceShopDetails):
 
     def suggest(self, query: SuggestQuery) -> SuggestResult:
         """Suggest shops and categories (M9, M10)."""
-        forms = query_forms(query.text, cut=SUGGEST_CUT)
+        forms = query.forms
         slugs = {word: frozenset(self._table.slugs_of(word)) for word in forms.words}
         ranked = suggested_shops(self._shops, forms, slugs, query.country)
         return SuggestResult(

@@ -20,8 +20,7 @@ from index_mappings.tiers import (
     FindTier,
     SuggestTier,
 )
-from service.search.optional_words import OPTIONAL_WORDS
-from service.search.query_words import FindForms
+from service.search.query_words import OPTIONAL_WORDS, FindForms
 
 # By word, the slugs of the categories that it means.
 Slugs = dict[str, frozenset[str]]
@@ -109,7 +108,7 @@ def _begins_by_half(name: str, text: str) -> bool:
 
 
 def _word_order_tier(shop: ShopDocument, words: tuple[str, ...], slugs: Slugs) -> int | None:
-    if len(words) < 2:  # noqa: PLR2004 - two or more words
+    if len(words) < 2:
         return None
     own = [word in shop.words for word in words[:-1]]
     own.append(any(known.startswith(words[-1]) for known in shop.words))

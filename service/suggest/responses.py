@@ -1,4 +1,6 @@
-"""A cache of encoded /suggest responses of one stamp, bounded in bytes, with least-recently-used eviction (C1).
+"""The encoded responses of /suggest and their entity tags, made without models, and the cache of those of one stamp.
+
+The cache is bounded in bytes; what was used least recently leaves it first (C1).
 
 Results depend on the folded text, the country and the limit; a response also on how the query was typed. So results are
 cached by the former, and whole responses by the raw query string.
@@ -7,7 +9,15 @@ cached by the former, and whole responses by the raw query string.
 from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Final, Generic, TypeVar
+
+from orjson import dumps
+
+from index_mappings.generations import Stamp
+from index_mappings.tiers import suggestion_score
+from service.search.protocol import Suggestion, SuggestResult
+from service.suggest.query import ParsedQuery
 
 V = TypeVar("V")
 
@@ -85,11 +95,7 @@ class ResponseCache:
     """The responses and results of the newest stamp."""
 
     def __init__(self, max_bytes: int) -> None:
-        """Start empty.
-
-        Args:
-            max_bytes: the bound on all of it; 0 caches nothing.
-        """
+        """Start empty, with a bound on all of it in bytes; 0 caches nothing."""
         self._responses = BoundedCache[CachedResponse](int(max_bytes * _RESPONSE_SHARE))
         self._results = BoundedCache[bytes](max_bytes - int(max_bytes * _RESPONSE_SHARE))
         self._stamp: tuple[str, int] | None = None
@@ -127,3 +133,36 @@ class ResponseCache:
             self._responses.clear()
             self._results.clear()
             self._stamp = stamp
+
+
+def encode_query(parsed: ParsedQuery) -> bytes:
+    """Encode the first part of a body, the query; `encode_results` completes the JSON object."""
+    return b'{"query":' + dumps(parsed.echo)
+
+
+def encode_results(suggested: SuggestResult) -> bytes:
+    """Encode the second part of a body: the categories and the shops."""
+    categories = b",".join(
+        [
+            dumps({"category": category.name, "slug": category.slug, "count": category.count})
+            for category in suggested.categories
+        ]
+    )
+    shops = b",".join([found.encoded or _encode_shop(found) for found in suggested.shops])
+    return b',"categories":[%b],"shops":[%b]}' % (categories, shops)
+
+
+def entity_tag(stamp: Stamp, parsed: ParsedQuery) -> bytes:
+    """The strong entity tag of a response, with quotes: the same tag means the same bytes (C1)."""
+    query = parsed.query
+    identity = f"{stamp.generation}\n{stamp.sequence}\n{query.limit}\n{query.country}\n{parsed.echo}"
+    return b'"%b"' % blake2b(identity.encode(), digest_size=16).hexdigest().encode()
+
+
+def _encode_shop(found: Suggestion) -> bytes:
+    """Encode a suggested shop, and store the bytes in the suggestion, which the typeahead caches."""
+    shop, score = found.shop, suggestion_score(found.tier, found.shop.popularity)
+    wire = {"id": shop.id, "name": shop.name, "domain": shop.domain, "category": shop.category, "score": score}
+    # A copy, because it may be cached for long: the encoder's own result occupies about four kilobytes.
+    found.encoded = b"%b" % dumps(wire)
+    return found.encoded

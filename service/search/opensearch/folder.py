@@ -64,13 +64,7 @@ class TypeaheadFolder:
         self.path = path
 
     def has(self, name: str, suffix: str, size: int | None = None) -> bool:
-        """Whether the folder has a file.
-
-        Args:
-            name: SHA-256 of its bytes, in hexadecimal.
-            suffix: the suffix of the file's name.
-            size: in bytes, if it is known; a file of another size does not count.
-        """
+        """Whether the folder has a file, named by the SHA-256 of its bytes; one of another size does not count."""
         try:
             found = (self.path / f"{name}{suffix}").stat()
         except OSError:
@@ -105,11 +99,7 @@ class TypeaheadFolder:
         os.close(descriptor)
 
     def begin(self, name: str, suffix: str, size: int) -> "PartialFile":
-        """Start writing a file; its lock must be held.
-
-        Raises:
-            OSError: for example ENOSPC if the disk has no space for it.
-        """
+        """Start writing a file; its lock must be held. OSError, ENOSPC for example, if the disk has no space for it."""
         disk = os.statvfs(self.path)
         if disk.f_bavail * disk.f_frsize < size:
             raise OSError(ENOSPC, os.strerror(ENOSPC))
@@ -123,12 +113,7 @@ class TypeaheadFolder:
                 path.unlink(missing_ok=True)
 
     def tidy(self, needed: Collection[str], grace: float = GRACE_SECONDS) -> None:
-        """Remove files that are no longer needed.
-
-        Args:
-            needed: names of the files to retain.
-            grace: other files are retained for so many seconds after they were written or last needed.
-        """
+        """Remove files that are no longer needed, and were not for `grace` seconds."""
         now = time.time()
         with suppress(OSError):
             for path in list(self.path.iterdir()):
@@ -194,11 +179,7 @@ class PartialFile:
                 data, offset = data[written:], offset + written
 
     def finish(self) -> None:
-        """Rename the file to its final name.
-
-        Raises:
-            ValueError: its size or hash is another one.
-        """
+        """Rename the file to its final name; ValueError if its size or hash is another one."""
         if self._part.stat().st_size != self._size or _hash(self._part) != self._path.stem:
             raise ValueError("a file of the typeahead is not what its name says")
         self._part.replace(self._path)
