@@ -16,11 +16,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.errors import MAX_BODY_BYTES, RouteNotFoundError
 from service.http.bounded_endpoint import BoundedEndpoint, Gate
-from service.http.compression import Compression
 from service.http.messages import problem_answer
 from service.http.middleware import (
     SUGGEST_PATH,
     AccessLog,
+    Compression,
     HttpMiddleware,
     route_labels,
     suggest_headers,

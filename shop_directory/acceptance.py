@@ -49,8 +49,8 @@ from service.search.opensearch.folder import DEFAULT_FOLDER, FolderLocation
 from service.search.planned_backend import PlannedSnapshot, snapshot_of
 from service.search.protocol import FindQuery, Snapshot, SuggestedShop, SuggestQuery
 from service.suggest.query import DEFAULT_SUGGESTIONS, MAX_Q, MAX_SUGGESTIONS
-from service.tools.fields import MAX_LIMIT, MAX_QUERY, MAX_QUERY_WORDS, spaced
 from service.tools.find_shop import FindShopRequest
+from service.tools.request import MAX_LIMIT, MAX_QUERY, MAX_QUERY_WORDS, spaced
 from shop_directory.settings.locations import LocationSettings
 
 MAX_QUERIES: Final = 10_000

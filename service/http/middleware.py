@@ -1,18 +1,26 @@
-"""Middleware around the whole application: the access log, and what all HTTP responses share.
+"""Middleware around the whole application: the access log, compression, and what all HTTP responses share.
 
 The access log is the outermost one: one log line and one count for each request, early refusals included, with the
-status that the client received. The other one adds the request id, no-store, CORS and security headers, and turns
+status that the client received. The innermost one adds the request id, no-store, CORS and security headers, and turns
 exceptions into problem documents, which have the request id and nothing of the exception (E5).
+
+Answers of a kilobyte or more are compressed for callers who accept gzip, by Starlette's responder: HEAD is answered as
+GET, equal answers stay equal bytes, and constant answers are compressed once. Answers hold no secrets and browsers
+attach no credentials by themselves, so the length of a compressed answer discloses nothing (BREACH).
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from functools import partial
+from dataclasses import replace
+from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import Any, Final
+from zlib import DEFLATED, MAX_WBITS, compressobj
 
 import orjson
+from starlette.datastructures import MutableHeaders
+from starlette.middleware.gzip import GZipResponder
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -241,3 +249,74 @@ class AccessLog:
             path, method = "unknown", "HTTP"
         attributes = {"http.request.method": method, "http.route": path}
         traces.begin(request, f"{method} {path}", partial(header_texts, scope["headers"]), attributes)
+
+
+VARY: Final = (b"vary", b"Accept-Encoding")
+MIN_BYTES: Final = 1_024
+
+_GZIP: Final = (b"content-encoding", b"gzip")
+# A higher level makes a page of 50 shops 2% smaller and takes 20% more time.
+_LEVEL: Final = 5
+_LEVEL_OF_CONSTANTS: Final = 9
+_GZIP_FORMAT: Final = 16 + MAX_WBITS
+# Events are sent without delay.
+_STREAMED: Final = ("text/event-stream",)
+_REFUSED: Final = frozenset({"q=0", "q=0.0", "q=0.00", "q=0.000"})
+
+
+class Compression:
+    """Middleware that compresses answers."""
+
+    def __init__(self, app: ASGIApp, untouched: Iterable[str] = ()) -> None:
+        """Wrap an application; answers of `untouched` paths are never compressed."""
+        self._app = app
+        self._untouched = frozenset(untouched)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http" or scope["path"] in self._untouched or not accepts_gzip(scope["headers"]):
+            # No Vary is needed: cacheable answers that have a compressed variant set it themselves.
+            await self._app(scope, receive, send)
+        elif scope["method"] == "HEAD":
+
+            async def send_head(message: Message) -> None:
+                await send(_head_of_get(message))
+
+            await self._app(scope, receive, send_head)
+        else:
+            await GZipResponder(self._app, MIN_BYTES, _LEVEL, exclude_content_types=_STREAMED)(scope, receive, send)
+
+
+def accepts_gzip(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Whether a request's Accept-Encoding allows gzip."""
+    for part in (header(headers, b"accept-encoding") or "").lower().split(","):
+        coding, _, weight = part.partition(";")
+        if coding.strip() == "gzip":
+            return weight.replace(" ", "") not in _REFUSED
+    return False
+
+
+def compressed(answer: Answer) -> Answer | None:
+    """A constant answer, compressed; None where it is too short."""
+    if len(answer.body) < MIN_BYTES:
+        return None
+    return replace(answer, body=_gzip(answer.body), headers=(*answer.headers, _GZIP, VARY))
+
+
+@lru_cache(maxsize=64)
+def _gzip(body: bytes) -> bytes:
+    compressor = compressobj(_LEVEL_OF_CONSTANTS, DEFLATED, _GZIP_FORMAT)
+    return compressor.compress(body) + compressor.flush()
+
+
+def _head_of_get(message: Message) -> Message:
+    """The head of an answer to HEAD as it would be for GET, without content-length where GET is compressed."""
+    if message["type"] != "http.response.start":
+        return message
+    headers = MutableHeaders(raw=list(message["headers"]))
+    length = headers.get("content-length", "")
+    if "content-encoding" not in headers and length.isdecimal() and int(length) >= MIN_BYTES:
+        headers.add_vary_header("Accept-Encoding")
+        headers["content-encoding"] = "gzip"
+        del headers["content-length"]
+    return {**message, "headers": headers.raw}

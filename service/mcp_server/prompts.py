@@ -44,9 +44,21 @@ from service.mcp_server.resources import DOMAIN, SHOP
 from service.search.protocol import SuggestQuery
 from service.suggest.query import MAX_Q, MAX_SUGGESTIONS
 from service.suggest.responder import SuggestResponder
-from service.tools.fields import MAX_QUERY, CountryCode, QueryText, fault, spaced, text
 from service.tools.list_categories import LIST_CATEGORIES
-from service.tools.request import RequestT, ShopRequest, ToolRequest, invalid, shown_name, validated
+from service.tools.request import (
+    MAX_QUERY,
+    CountryCode,
+    QueryText,
+    RequestT,
+    ShopRequest,
+    ToolRequest,
+    fault,
+    invalid,
+    shown_name,
+    spaced,
+    text,
+    validated,
+)
 
 _FORMER_NAME: Final = "shop_id_or_domain"
 CHECK_SHOP: Final = """\

@@ -1,18 +1,31 @@
-"""The search backend over any engine.
+"""The search backend over any engine, and the live generation from which it answers.
 
-A snapshot is one generation as of one stamp, with the typeahead and the categories of that stamp (C1, C2, M5).
+A snapshot is one generation as of one stamp, with the typeahead and the categories of that stamp (C1, C2, M5). The
+stamp is read at most once a second, and used for at most two seconds. While a new stamp's typeahead is fetched and
+checked, requests use the former one. Typeaheads are opened one after the other, as consecutive ones share most files.
+After a failure there is at most one attempt a second.
 """
 
-from collections.abc import Callable
+import asyncio
+import logging
+import math
+import time
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
-from index_mappings.documents import Category
+from index_mappings.documents import SCHEMA_VERSION, Category
 from index_mappings.generations import Stamp
-from service.runtime.request_context import current
+from service.runtime.request_context import current, detached_from_request
 from service.runtime.telemetry import NO_METRICS, Metrics
 from service.search.engine import Engine
-from service.search.failures import TypeaheadNotOpen
-from service.search.live_generation import MAX_AGE_SECONDS, OPENING, READY, LiveStamp, TypeaheadOpener, seconds
+from service.search.failures import (
+    BackendUnavailable,
+    GenerationDamaged,
+    NotReadable,
+    OtherSchema,
+    TypeaheadNotOpen,
+    TypeaheadUnavailable,
+)
 from service.search.protocol import (
     FindQuery,
     Found,
@@ -26,6 +39,206 @@ from service.search.shop_search import ShopSearch
 
 if TYPE_CHECKING:
     from service.search.typeahead.typeahead import Typeahead
+
+# The engine answers that the live generation is unusable, so the stamp confirmed before must not be used either.
+_UNUSABLE: Final = (GenerationDamaged, NotReadable)
+_CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+FRESH_SECONDS: Final = 1.0
+MAX_AGE_SECONDS: Final = 2.0
+# A stamp is confirmed twice within its maximum age, and a few more times by `reload`.
+_MAX_CONFIRMATIONS: Final = 8
+
+RETRY_SECONDS: Final = 1.0
+READY: Final = TypeaheadState("ready")
+OPENING: Final = TypeaheadState("opening", "the files of the live generation are being opened")
+NOT_STARTED: Final = TypeaheadState("opening")
+FAILED: Final = TypeaheadState("failed", "the files of the live generation are missing or damaged; this is tried again")
+# The texts of these errors are written for operators.
+_EXPLAINED: Final = (TypeaheadUnavailable, GenerationDamaged)
+_LOG: Final = logging.getLogger(__name__)
+
+
+def seconds() -> float:
+    """Seconds of a monotonic clock, including the machine's sleep if the system counts that: stamps age meanwhile."""
+    return time.clock_gettime(_CLOCK)
+
+
+class LiveStamp:
+    """The stamp of the live generation, shared by all requests of a process."""
+
+    def __init__(
+        self,
+        load: Callable[[], Awaitable[Stamp]],
+        clock: Callable[[], float] = seconds,
+        metrics: Metrics = NO_METRICS,
+    ) -> None:
+        """Read nothing yet; `load` reads the stamp from the engine, `clock` gives monotonic seconds."""
+        self._metrics = metrics
+        self._load = load
+        self._clock = clock
+        self._confirmed: Stamp | None = None
+        # By stamp, when it was last confirmed to be live.
+        self._confirmations: dict[tuple[str, int], float] = {}
+        self._lookup: asyncio.Task[Stamp] | None = None
+        self._failed = False
+
+    async def current(self) -> Stamp:
+        """The live stamp, confirmed at most two seconds ago.
+
+        Raises:
+            BackendUnavailable: it could not be confirmed.
+            GenerationDamaged: a file of it is damaged.
+            NotReadable: nothing is published, or in another schema version (G4).
+        """
+        if (stamp := self.cached()) is not None:
+            return stamp
+        self._metrics.cache("stamp", hit=False)
+        try:
+            return await self.reload()
+        except _UNUSABLE:
+            raise
+        except BackendUnavailable:
+            if self._confirmed is not None and self.age_of(self._confirmed) < MAX_AGE_SECONDS:
+                return self._confirmed
+            raise
+
+    def cached(self) -> Stamp | None:
+        """The live stamp if it is available without I/O; else None.
+
+        Once a second one request reads the stamp and waits for it. Requests that arrive meanwhile use the stamp that
+        was confirmed before, so that they need not wait.
+        """
+        confirmed = self._confirmed
+        if confirmed is None:
+            return None
+        age = self.age_of(confirmed)
+        if age >= FRESH_SECONDS and (age >= MAX_AGE_SECONDS or not self._is_loading):
+            return None
+        self._metrics.cache("stamp", hit=True)
+        return confirmed
+
+    async def reload(self) -> Stamp:
+        """Read the stamp from the engine now; concurrent requests share one look-up.
+
+        While a look-up follows a failed one, further requests fail immediately instead of waiting for its timeout.
+        """
+        if not self._is_loading or self._lookup is None:
+            with detached_from_request():
+                self._lookup = asyncio.create_task(self._load_stamp())
+        elif self._failed:
+            raise BackendUnavailable("the stamp could not be read, and a retry is running")
+        # The cancellation of one caller must not cancel the look-up of the others.
+        return await asyncio.shield(self._lookup)
+
+    async def _load_stamp(self) -> Stamp:
+        started = self._clock()
+        try:
+            stamp = await self._load()
+        except _UNUSABLE:
+            raise
+        except BackendUnavailable:
+            self._failed = True
+            raise
+        self._failed = False
+        if not stamp.readable:
+            raise OtherSchema(
+                f"the live generation has schema version {stamp.schema_version}, this service reads {SCHEMA_VERSION}"
+            )
+        self._confirmed = stamp
+        self._confirmations.pop(stamp.key, None)
+        self._confirmations[stamp.key] = started
+        while len(self._confirmations) > _MAX_CONFIRMATIONS:
+            del self._confirmations[next(iter(self._confirmations))]
+        return stamp
+
+    @property
+    def latest(self) -> Stamp | None:
+        """The stamp that was read last, however long ago; None before the first."""
+        return self._confirmed
+
+    def age_of(self, stamp: Stamp) -> float:
+        """Seconds since a stamp was last confirmed to be live; infinite if it never was, or long ago."""
+        return self._clock() - self._confirmations.get(stamp.key, -math.inf)
+
+    @property
+    def _is_loading(self) -> bool:
+        return self._lookup is not None and not self._lookup.done()
+
+
+class TypeaheadOpener:
+    """Holds the typeahead opened last, and the running attempt to open the next one."""
+
+    def __init__(self, engine: Engine, clock: Callable[[], float] = seconds) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._opened: tuple[Stamp, Typeahead] | None = None
+        self._attempt: asyncio.Task[None] | None = None
+        self._started = 0.0
+        self._failed_at: float | None = None
+        self._failure = FAILED
+
+    @property
+    def opened(self) -> "tuple[Stamp, Typeahead] | None":
+        """The typeahead that was opened last, with its stamp."""
+        return self._opened
+
+    @property
+    def state(self) -> TypeaheadState:
+        """The outcome of the last attempt, which may have been for another stamp than the live one."""
+        if self._failed_at is not None:
+            return self._failure
+        if self._attempt is not None:
+            return OPENING
+        return NOT_STARTED if self._opened is None else READY
+
+    def request(self, stamp: Stamp) -> None:
+        """Start to open a stamp's typeahead, unless an attempt is running or failed less than a second ago."""
+        if self._attempt is not None:
+            return
+        if self._failed_at is not None and self._clock() - self._failed_at < RETRY_SECONDS:
+            return
+        self._started = self._clock()
+        with detached_from_request():
+            self._attempt = asyncio.create_task(self._open(stamp))
+
+    async def wait(self, limit: float | None) -> None:
+        """Wait for the running attempt, if there is one, until `limit` seconds after its start.
+
+        None waits for its end.
+        """
+        if (attempt := self._attempt) is not None:
+            timeout = None if limit is None else max(0.0, self._started + limit - self._clock())
+            # `asyncio.wait` does not cancel the attempt when the waiting request is cancelled.
+            await asyncio.wait((attempt,), timeout=timeout)
+
+    def discard(self) -> None:
+        """Drop the open typeahead, whose generation is gone."""
+        self._opened = None
+
+    async def close(self) -> None:
+        """Cancel the attempt and drop the open typeahead."""
+        self._opened = None
+        if (attempt := self._attempt) is not None:
+            attempt.cancel()
+            await asyncio.wait((attempt,))
+
+    async def _open(self, stamp: Stamp) -> None:
+        try:
+            typeahead = await self._engine.typeahead(stamp)
+        except BackendUnavailable as error:
+            self._failed_at = self._clock()
+            self._failure = TypeaheadState("failed", str(error)) if isinstance(error, _EXPLAINED) else FAILED
+            cause = type(error.__cause__ or error).__name__
+            _LOG.warning("the typeahead of sequence %d could not be opened: %s (%s)", stamp.sequence, error, cause)
+        except Exception:  # noqa: BLE001 - after any error the former typeahead answers, and a retry follows
+            self._failed_at, self._failure = self._clock(), FAILED
+            _LOG.exception("opening the typeahead of sequence %d failed", stamp.sequence)
+        else:
+            self._failed_at = None
+            self._opened = stamp, typeahead
+        finally:
+            self._attempt = None
+
 
 # The default of the maximum number of categories that a word means (M5).
 CATEGORY_CAP: Final = 50

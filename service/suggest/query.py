@@ -10,8 +10,7 @@ from pydantic_core import PydanticCustomError
 from index_mappings.countries import COUNTRY_CODES
 from service.errors import FieldError, InvalidInputError
 from service.search.protocol import SuggestQuery
-from service.tools.fields import country_code, spaced
-from service.tools.request import invalid, shown_name
+from service.tools.request import country_code, invalid, shown_name, spaced
 
 MAX_Q: Final = 256
 MAX_SUGGESTIONS: Final = 20

@@ -6,8 +6,7 @@ from pydantic import Field
 
 from service.errors import FieldError, PageTooDeepError, UnknownCategoryError
 from service.search.protocol import FindQuery, Found
-from service.tools.fields import CountryCode, PageLimit, PageOffset, QueryText, Text
-from service.tools.request import NoShopRequest
+from service.tools.request import CountryCode, NoShopRequest, PageLimit, PageOffset, QueryText, Text
 from service.tools.shop_view import ShopView, shop_wire
 from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse, is_none
 

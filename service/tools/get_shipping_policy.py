@@ -7,8 +7,7 @@ from pydantic import Field
 
 from index_mappings.countries import TERRITORIES, groups_of
 from service.errors import ShopNotFoundError
-from service.tools.fields import CountryCode
-from service.tools.request import ShopRequest
+from service.tools.request import CountryCode, ShopRequest
 from service.tools.shop_view import Money, ShopKey
 from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse, is_none
 

@@ -5,8 +5,7 @@ from typing import Any, Final
 from pydantic import Field
 
 from service.errors import ShopNotFoundError
-from service.tools.fields import OffersOffset
-from service.tools.request import ShopRequest
+from service.tools.request import OffersOffset, ShopRequest
 from service.tools.shop_view import ShopView, shop_wire
 from service.tools.tool import Example, TokenRule, Tool, ToolContext
 

@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from service.tools.fields import ReferenceList
-from service.tools.request import NoShopRequest, reduce_reference
+from service.tools.request import NoShopRequest, ReferenceList, reduce_reference
 from service.tools.shop_view import ShopView, shop_wire
 from service.tools.tool import BEYOND_THE_INTERFACE, Example, TokenRule, Tool, ToolContext, ToolResponse
 

@@ -9,8 +9,7 @@ from pydantic.alias_generators import to_camel
 from index_mappings.values import microseconds
 from service.errors import ShopNotFoundError, TooManyCouponsError
 from service.search.protocol import CouponQuery, Coupons
-from service.tools.fields import ReferenceText
-from service.tools.request import EitherShopRequest, reduce_reference
+from service.tools.request import EitherShopRequest, ReferenceText, reduce_reference
 from service.tools.shop_view import Money, NamedShop
 from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse
 

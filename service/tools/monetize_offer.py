@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from service.tools.fields import Switch
+from service.tools.request import Switch
 from service.tools.resolve_checkout_url import CheckoutUrl, OfferRequest, resolve
 from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse
 

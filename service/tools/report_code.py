@@ -9,8 +9,7 @@ from pydantic import Field, PlainValidator, WithJsonSchema
 
 from service.errors import BackendUnavailableError, ShopNotFoundError, TokenRequiredError
 from service.reports.protocol import Report, ReportKind, ReportsUnavailable
-from service.tools.fields import CodeText, choice
-from service.tools.request import ShopRequest
+from service.tools.request import CodeText, ShopRequest, choice
 from service.tools.tool import Effects, Example, TokenRule, Tool, ToolContext, ToolResponse
 
 # A repeated report appends nothing more.

@@ -5,9 +5,8 @@ from typing import Annotated, Any, Final
 from pydantic import Field, PlainValidator, WithJsonSchema
 
 from service.errors import FieldError
-from service.tools.fields import choice
 from service.tools.report_code import APPENDS, ReportResponse, append
-from service.tools.request import ShopRequest, invalid
+from service.tools.request import ShopRequest, choice, invalid
 from service.tools.tool import Example, TokenRule, Tool, ToolContext
 
 REASONS: Final = {

@@ -10,8 +10,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from service.errors import NoValidCheckoutUrlError, OfferNotFoundError
-from service.tools.fields import OfferId, Switch
-from service.tools.request import NoShopRequest
+from service.tools.request import NoShopRequest, OfferId, Switch
 from service.tools.shop_view import ShopKey
 from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse
 

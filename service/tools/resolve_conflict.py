@@ -17,8 +17,7 @@ from index_mappings.forms import shared_names, stated_names, whole_names
 from index_mappings.hosts import domain_parts
 from index_mappings.text import fold
 from service.errors import FieldError, InvalidInputError, ShopNotFoundError
-from service.tools.fields import ReferenceText, RequiredReferenceText
-from service.tools.request import NoShopRequest, reduce_reference
+from service.tools.request import NoShopRequest, ReferenceText, RequiredReferenceText, reduce_reference
 from service.tools.shop_view import ShopView, shop_view
 from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse, is_none
 

@@ -16,8 +16,8 @@ from starlette.routing import Route
 from index_mappings.countries import COUNTRY_CODES
 from service.docs.llms import llms_page
 from service.docs.tools_page import tools_page
-from service.http.compression import VARY, accepts_gzip, compressed
 from service.http.messages import CONTENT_SECURITY_POLICY, RESOURCE_POLICY, Answer, Endpoint, Headers, entity_tags
+from service.http.middleware import VARY, accepts_gzip, compressed
 from service.mcp_server.server import ICON_PATH
 from service.settings.service import Settings
 from service.web.bundling import bundled, compact_lines, compact_style

@@ -17,8 +17,7 @@ from service.errors import FieldError, InvalidInputError
 from service.limits.memory import MemoryLimiter
 from service.limits.policy import QuotaClass, QuotaPolicy
 from service.reports.sqlite import SqliteReports
-from service.tools.fields import Text
-from service.tools.request import ToolRequest
+from service.tools.request import Text, ToolRequest
 from service.tools.tool import READS, TokenRule, Tool, ToolContext, ToolResponse
 from tests.support.both_ways import MODERN, OLDER, BothWays, Lines, Sent, plain_headers, plain_message, raw
 from tests.support.worlds import reference_world

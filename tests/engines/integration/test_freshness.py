@@ -15,7 +15,7 @@ from index_mappings.embedded import pointer_path, stamp_path
 from index_mappings.generations import STAMP, STAMP_ID, Stamp, alias_name, first_stamp, index_name
 from index_mappings.integrity import to_checked_json
 from service.search.failures import BackendUnavailable, NotReadable
-from service.search.live_generation import LiveStamp
+from service.search.planned_backend import LiveStamp
 from tests.engines.conftest import Engine, OpenSearchLocation
 from tests.engines.integration.generations import projected, publish
 from tests.rules.backends.asking import find, names

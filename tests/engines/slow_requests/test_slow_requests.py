@@ -23,7 +23,7 @@ from indexer.sinks.embedded.sink import EmbeddedSink
 from service.search.embedded.engine import EmbeddedBackend
 from service.search.protocol import FindQuery, SuggestQuery
 from service.search.typeahead.compiled import compile_kernel
-from service.tools.fields import MAX_QUERY, MAX_QUERY_WORDS
+from service.tools.request import MAX_QUERY, MAX_QUERY_WORDS
 from tests.engines.slow_requests.slowest import Request, least, slowest
 from tests.engines.typeahead.crowded import crowded
 from tests.engines.typeahead.test_bounded_work import WORST

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from service.http.compression import Compression
+from service.http.middleware import Compression
 from tests.support.rpc import Era, call
 from tests.support.sample import SampleService
 from tests.support.served import Reply, ask, get, post

@@ -9,7 +9,7 @@ import pytest
 
 from indexer.records.problems import LISTED, CatalogueError
 from service.suggest.query import MAX_Q
-from service.tools.fields import MAX_QUERY, MAX_QUERY_WORDS
+from service.tools.request import MAX_QUERY, MAX_QUERY_WORDS
 from shop_directory.acceptance import (
     MAX_BYTES,
     MAX_QUERIES,

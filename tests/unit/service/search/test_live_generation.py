@@ -12,8 +12,7 @@ import pytest
 
 from index_mappings.generations import Stamp, first_stamp, new_generation
 from service.search.failures import BackendUnavailable, TypeaheadNotOpen
-from service.search.live_generation import seconds
-from service.search.planned_backend import PlannedBackend, PlannedSnapshot
+from service.search.planned_backend import PlannedBackend, PlannedSnapshot, seconds
 from service.search.protocol import FindQuery, SuggestQuery, TypeaheadState
 from service.search.typeahead.typeahead import Typeahead
 from tests.engines.typeahead.segmented import Segmented, document

@@ -11,7 +11,7 @@ from index_mappings.forms import query_forms, shop_forms
 from index_mappings.tiers import FindTier
 from service.search.plan import AllOf, AnyOf, Below, Clause, Filters, Infix, NoneOf, Prefix, Word, find_plan, meets
 from service.search.planned_backend import CATEGORY_CAP
-from service.tools.fields import query_text
+from service.tools.request import query_text
 from tests.engines.typeahead.crowded import HAN, HANGUL
 from tests.rules.backends.strategies import COUNTRIES, SLUGS, domains, names
 

@@ -4,7 +4,7 @@ import pytest
 from pydantic_core import PydanticCustomError
 
 from index_mappings.countries import COUNTRY_CODES
-from service.tools.fields import country_code, page_limit, page_offset, query_text
+from service.tools.request import country_code, page_limit, page_offset, query_text
 
 
 @pytest.mark.rule("M8")
