@@ -1,6 +1,7 @@
 """Files of a typeahead, written to a real OpenSearch and fetched from it: whole, once for a machine, or not at all."""
 
 import asyncio
+import gc
 import os
 import resource
 import signal
@@ -338,6 +339,7 @@ async def _failure(fetcher: TypeaheadFetcher, name: str) -> str:
 @contextmanager
 def _descriptors_left(count: int) -> Iterator[None]:
     """This process can open so many more files."""
+    gc.collect()  # what other tests left would be closed meanwhile
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(int(path.name) for path in Path("/dev/fd").iterdir()) + 8, hard))
     held: list[int] = []

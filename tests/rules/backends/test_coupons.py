@@ -84,13 +84,13 @@ async def test_a_coupon_is_shown_with_all_that_is_stated_and_null_for_the_rest(d
     )
     nord = {"id": "s1", "domain": "nord.internal", "name": "Nord"}
     assert await _list(world, shop_domain="nord.internal") == {
-        "results": (
+        "results": [
             {
                 "code": "SAVE5",
                 "title": "Five off",
                 "discount": {"kind": "amount", "value": "5.00", "currency": "EUR"},
                 "minOrder": {"amount": "20", "currency": "EUR"},
-                "countries": ("DE",),
+                "countries": ["DE"],
                 "shop": nord,
                 "validFrom": "2031-05-06T11:59:59Z",
                 "validUntil": "2031-05-06T23:59:59Z",
@@ -107,7 +107,7 @@ async def test_a_coupon_is_shown_with_all_that_is_stated_and_null_for_the_rest(d
                     ("title", "minOrder", "countries", "validFrom", "validUntil", "lastVerifiedAt", "source")
                 ),
             },
-        ),
+        ],
         "total_count": 2,
         "withheld": {"expired": 0, "verified_rejected": 0, "reserved_test_domain": 0, "policy": 0},
         "note": "2 codes found: 2 usable, 0 expired, 0 rejected in a real checkout, 0 on reserved test domains, "
