@@ -100,7 +100,7 @@ def settings_of(engine: str | None, data_dir: Path | None, state_dir: Path | Non
 def opened(settings: "IndexerSettings", *, make_states: bool = True) -> Iterator[Workspace]:
     """Open the sink and the states, and close the sink at the end.
 
-    `make_states` tells whether to make the directory of the states where it is missing.
+    `make_states` says whether to make the directory of the states where it is missing.
     """
     from indexer.state.state import States
 

@@ -85,7 +85,7 @@ class StatusWriter:
     ) -> None:
         """Write the status after a micro-batch, unless it is too soon; the changes of the state are committed.
 
-        `check` raises when the lease is lost. `busy` tells whether the micro-batch changed something, `behind` whether
+        `check` raises when the lease is lost. `busy` says whether the micro-batch changed something, `behind` whether
         more changes are available already.
         """
         generation = editor.stamp.generation

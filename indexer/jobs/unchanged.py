@@ -36,7 +36,7 @@ def source_digest(source: Source, *, skip_invalid: bool) -> str | None:
 def record_source(state: State, digest: str, stamp: Stamp, *, alone: bool) -> None:
     """Record in a generation's state the digest of its source; a later sequence means that changes were applied.
 
-    `alone` tells whether no former state was used. With one, building again from the same source has the same result,
+    `alone` says whether no former state was used. With one, building again from the same source has the same result,
     as the generation's own state holds what was kept, except with `--fresh-state`.
     """
     state.set(_DIGEST_KEY, _recorded(digest, stamp, alone=alone))
@@ -49,7 +49,7 @@ def _recorded(digest: str, stamp: Stamp, *, alone: bool) -> str:
 def find_unchanged(sink: Sink, states: States, digest: str, *, alone: bool) -> Stamp | None:
     """The live stamp, if the live generation is complete, readable and what this build would make; else None.
 
-    `alone` tells whether the build uses no former state.
+    `alone` says whether the build uses no former state.
     """
     try:
         stamp = sink.live()

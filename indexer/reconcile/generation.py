@@ -234,7 +234,7 @@ KINDS: Final = (*(kind for kind in DOCUMENTS if kind != "categories"), "categori
 class Comparison:
     """One generation and its state; nothing else may change them during a step.
 
-    `check` raises when the lease is lost. `is_checked` tells whether all files and the state's derived tables were
+    `check` raises when the lease is lost. `is_checked` says whether all files and the state's derived tables were
     checked already, and are correct.
     """
 

@@ -105,8 +105,8 @@ def test_a_line_beyond_a_mebibyte_is_refused_and_the_next_one_is_read(pipe: Pipe
 
 
 def test_a_producer_waits_while_no_reader_reads_and_loses_nothing(pipe: Pipe) -> None:
-    line = _delete("a")[:-1].ljust(8_191) + b"\n"
-    count = 2_000
+    line = _delete("a")[:-1].ljust(1_023) + b"\n"
+    count = 16_000
     written = list[int]()
 
     def produce() -> None:
@@ -116,11 +116,11 @@ def test_a_producer_waits_while_no_reader_reads_and_loses_nothing(pipe: Pipe) ->
 
     writer = threading.Thread(target=produce)
     writer.start()
-    held = _steady(lambda: len(written), least=65)
+    held = _steady(lambda: len(written), least=101)
     changes, refused = pipe.until(lambda: pipe.source.ended)
     writer.join()
-    # The queue holds 64 blocks of 64 KiB at most, or of one line where the reader is quick, and the pipe a little.
-    assert 64 < held < 700
+    # The queue holds 4 MiB in 64 blocks, which have one line each where the reader is quick, and the pipe 64 KiB.
+    assert 100 < held < 5_600
     assert (len(changes), refused, changes[-1].location) == (count, [], f"stdin:{count}")
 
 
