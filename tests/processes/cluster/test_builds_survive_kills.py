@@ -25,8 +25,7 @@ from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.opensearch.writing import OpenSearchEditor, OpenSearchWriter
 from tests.engines.following.followed import FollowedIndex
 from tests.processes.cluster.conftest import in_turn, make_whole, some_shops
-from tests.support.catalogues import shop
-from tests.support.changes import upsert
+from tests.support.catalogues import shop, upsert
 from tests.support.real.opensearch import OpenSearchCluster, OpenSearchNode
 from tests.support.served import get
 

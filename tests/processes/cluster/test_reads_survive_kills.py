@@ -8,7 +8,6 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -84,9 +83,11 @@ def answers(port: int, questions: tuple[Question, ...]) -> Answers:
     return found
 
 
-@pytest.fixture
-def service(cluster: OpenSearchCluster, tmp_path: Path) -> Iterator[Service]:
-    """A published catalogue, served; and the same from the embedded engine, asked before."""
+@pytest.fixture(scope="module")
+def service(nodes: OpenSearchCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A published catalogue, served to all tests; and the same from the embedded engine, asked before."""
+    make_whole(nodes)
+    tmp_path = tmp_path_factory.mktemp("reads")
     catalogue = write_catalogue_directory(tmp_path / "catalogue", **some_shops())
     tokens = tmp_path / "tokens.sqlite"
     questions = questions_of(issue(tokens).text)
@@ -94,12 +95,12 @@ def service(cluster: OpenSearchCluster, tmp_path: Path) -> Iterator[Service]:
     own = {"TOKEN_FILE": str(tokens), "REQUEST_TIMEOUT": "20"}
     with serving(tmp_path / "embedded", {**own, "DATA_DIR": str(tmp_path / "index")}) as embedded:
         known = answers(embedded.port, questions)
-    sink = OpenSearchSink(cluster.urls, PREFIX)
+    sink = OpenSearchSink(nodes.urls, PREFIX)
     build_into(sink, catalogue)
-    settings = {"ENGINE": "opensearch", "OPENSEARCH_URLS": ",".join(cluster.urls), "INDEX_PREFIX": PREFIX}
+    settings = {"ENGINE": "opensearch", "OPENSEARCH_URLS": ",".join(nodes.urls), "INDEX_PREFIX": PREFIX}
     with serving(tmp_path / "service", {**settings, "TOKEN_FILE": str(tokens)}) as running:
         yield Service(running.port, questions, known)
-    make_whole(cluster)
+    make_whole(nodes)
     for found in sink.generations():
         sink.drop(found.name)
     sink.close()
@@ -133,6 +134,7 @@ def assert_right_or_refused(result: LoadResult, known: Answers, longest: float, 
 def test_no_answer_is_wrong_while_one_node_after_the_other_is_killed(
     service: Service, cluster: OpenSearchCluster
 ) -> None:
+    """Takes over half a minute: three nodes die, each for four seconds, and each starts and copies what it lacks."""
     assert answers(service.port, service.questions) == service.known
     outages: list[float] = []
 
@@ -150,6 +152,8 @@ def test_no_answer_is_wrong_while_one_node_after_the_other_is_killed(
 @pytest.mark.timeout(600)
 @pytest.mark.rule("E3")
 def test_no_answer_is_wrong_while_a_node_hangs(service: Service, cluster: OpenSearchCluster) -> None:
+    """Takes a quarter of a minute: a node hangs for ten seconds, which is longer than any request may take."""
+
     def hang(node: OpenSearchNode) -> None:
         node.pause()
         time.sleep(_HANGS_S)
