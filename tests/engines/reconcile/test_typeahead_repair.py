@@ -48,10 +48,10 @@ def public(state: State, shop_id: str) -> ShopDocument:
 
 
 def hidden(state: State, shop_id: str) -> ShopDocument:
-    row = state.shops.row(shop_id)
+    row = state.rows.row("shops", shop_id)
     assert row is not None
-    assert row.record is not None
-    return project_shop(row.record, (), 0, ())
+    assert row.shop is not None
+    return project_shop(row.shop, (), 0, ())
 
 
 def everything_wrong(state: State, typeahead: TypeaheadEditor) -> None:
