@@ -30,24 +30,11 @@ class RedisAccessError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class RedisAccess:
-    """How Redis is reached.
+    """How Redis is reached, as the settings `redis_...` describe it.
 
-    Attributes:
-        url: `redis://`, `rediss://` (TLS) or `unix://`, optionally with user, password and database. With sentinels or
-            a cluster, its host and port are not used.
-        user: the ACL user, if the URL has none.
-        password: the password, if the URL has none.
-        ca_file: PEM of the certificate authority; the system's authorities without it.
-        certificate_file: PEM of the client certificate, for servers that require one.
-        key_file: PEM of the certificate's key.
-        sentinels: `host:port` of each sentinel.
-        sentinel_name: the name of the master at the sentinels.
-        sentinel_user: the ACL user of the sentinels.
-        sentinel_password: the password of the sentinels.
-        cluster_nodes: `host:port` of some nodes of a cluster, which name the others.
-
-    Raises:
-        RedisAccessError: the first invalid setting; also for a file that can't be read.
+    Without `ca_file` the authorities of the system are trusted. Addresses of sentinels and nodes are `host:port`; with
+    either, host and port of the URL are not used. RedisAccessError is raised for the first invalid setting, also for a
+    file that can't be read.
     """
 
     url: str = field(default=DEFAULT_REDIS_URL, repr=False)
