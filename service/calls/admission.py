@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from service.auth.protocol import Token
-from service.auth.verifier import Confirmed, StoreUnavailable, TokenRefused, TokenVerifier
+from service.auth.protocol import Token, TokensUnavailable
+from service.auth.verifier import TokenVerifier
 from service.errors import (
     BackendUnavailableError,
     QuotaExceededError,
@@ -129,18 +129,17 @@ class Admission:
             if required:
                 raise TokenRequiredError
             return None
-        verdict = await self._verifier.verify(caller.token)
-        match verdict:
-            case Confirmed(token):
-                return token
-            case StoreUnavailable() if required:
-                raise BackendUnavailableError("The token could not be checked just now; try again in 1 second.")
-            case TokenRefused() if required:
-                # This may exhaust the address's quota for other calls, but the answer stays 401 (R5).
-                await self.count_refused(caller)
-                raise TokenInvalidError
-            case _:
+        try:
+            token = await self._verifier.verify(caller.token)
+        except TokensUnavailable:
+            if not required:
                 return None
+            raise BackendUnavailableError("The token could not be checked just now; try again in 1 second.") from None
+        if token is None and required:
+            # This may exhaust the address's quota for other calls, but the answer stays 401 (R5).
+            await self.count_refused(caller)
+            raise TokenInvalidError
+        return token
 
     async def _hit(self, key: str, quota: Quota, units: int = 1) -> Decision:
         try:

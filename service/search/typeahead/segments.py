@@ -38,8 +38,7 @@ from service.search.failures import GenerationDamaged
 from service.search.plan import Clause, meets
 from service.search.protocol import SuggestedShop, Suggestion
 from service.search.typeahead.kernel import arrays
-from service.search.typeahead.kernel.arrays import NOTHING, Array, read_only
-from service.search.typeahead.kernel.lookup import SAMPLED
+from service.search.typeahead.kernel.arrays import NOTHING, SAMPLED, Array, read_only
 from service.search.typeahead.kernel.suggest import ANY_COUNTRY, NEAR, TIER_BITS, suggest
 
 # The maximum number of cached suggestions of a segment: some 30 MB.
@@ -54,13 +53,7 @@ Parts = Mapping[str, np.ndarray[Any, Any]]
 
 
 class Segment:
-    """One segment, in memory or mapped into it.
-
-    Attributes:
-        bytes: its size.
-        shops: its number of shops, removed ones included.
-        cache: suggestions by the kernel's entries.
-    """
+    """One segment, in memory or mapped into it; its number of shops includes removed ones."""
 
     def __init__(self, path: Path) -> None:
         """Read or map a segment, and check its hash and the bounds of its arrays.
@@ -77,6 +70,7 @@ class Segment:
         self._name = path.name
         self._mapped = data.obj if isinstance(data.obj, mmap.mmap) else None
         self.shops = header.shops
+        # By the kernel's entries.
         self.cache: dict[int, Suggestion] = {}
         extents = [bound for name in arrays.ARRAYS for bound in _extent(header, name)]
         samples = [parts[name][::SAMPLED] for name in ("firsts", "firsts_0", "firsts_1")]
@@ -228,14 +222,9 @@ class _Evidence(dict[str, tuple[str, ...]]):
 
 
 class DamagedSegmentError(ValueError):
-    """A segment is damaged.
-
-    Attributes:
-        name: the name of its file.
-    """
+    """A segment, whose file has this name, is damaged."""
 
     def __init__(self, name: str, reason: ValueError) -> None:
-        """Join the name and the reason into the message."""
         super().__init__(f"{name}: {reason}")
         self.name = name
 
@@ -247,7 +236,6 @@ class SegmentPool:
     """
 
     def __init__(self) -> None:
-        """Start without segments."""
         self._open: WeakValueDictionary[str, Segment] = WeakValueDictionary()
         self._table = CategoryTable(())
         self._lock = Lock()
