@@ -42,8 +42,8 @@ from service.mcp_server.handling import Call, Context, OwnError, RequestRunner, 
 from service.mcp_server.messages import NOTHING_TO_COMPLETE, UNKNOWN_PROMPT, failed_method
 from service.mcp_server.resources import DOMAIN, SHOP
 from service.search.protocol import SuggestQuery
-from service.suggest.query import MAX_Q, MAX_SUGGESTIONS
 from service.suggest.responder import SuggestResponder
+from service.suggest.wire import MAX_Q, MAX_SUGGESTIONS
 from service.tools.list_categories import LIST_CATEGORIES
 from service.tools.request import (
     MAX_QUERY,
