@@ -67,7 +67,7 @@ def create_app(
     traces = open_traces(SERVICE, VERSION, spans, sent=settings.traces == "otlp")
     parts = open_parts(settings, search, metrics)
     trusted = proxies(settings.trusted_proxies, settings.forwarding_header, settings.country_header)
-    sessions = _mcp_sessions(settings, parts, trusted)
+    sessions = _mcp_sessions(settings, parts)
     draining, gate = asyncio.Event(), Gate(settings.max_concurrency, metrics)
     hosts, origins = settings.mcp_allowed_hosts, settings.mcp_allowed_origins
     mcp = McpEndpoint(sessions, parts.dispatcher, trusted, hosts, origins, traces=traces.transport)
@@ -146,10 +146,9 @@ def _about(settings: Settings) -> About:
     return About(state, flags_of(settings))
 
 
-def _mcp_sessions(settings: Settings, parts: Parts, trusted: Proxies) -> StreamableHTTPSessionManager:
+def _mcp_sessions(settings: Settings, parts: Parts) -> StreamableHTTPSessionManager:
     """The SDK's side of MCP over HTTP."""
-    call = call_over_http(trusted)
-    server = build_server(parts.dispatcher, parts.responder, VERSION, call, public_url=settings.public_url)
+    server = build_server(parts.dispatcher, parts.responder, VERSION, call_over_http, public_url=settings.public_url)
     return StreamableHTTPSessionManager(
         app=server, json_response=True, stateless=True, max_request_body_size=MAX_BODY_BYTES
     )
