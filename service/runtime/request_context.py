@@ -31,6 +31,7 @@ class RequestContext:
             for them and for stores.
         suspended: within, the request only waits, and others may use its slot at the gate; None without a slot.
         span: makes a client span from a system and an operation; None where the request is not traced.
+        on_answer: called when the answer begins to be sent.
         on_end: called when the request has been answered or given up.
         on_disconnect: called when the caller disconnects, to stop the work.
     """
@@ -48,6 +49,7 @@ class RequestContext:
     store_seconds: float = 0.0
     suspended: Callable[[], AbstractContextManager[None]] | None = None
     span: Callable[[str, str], AbstractContextManager[object]] | None = None
+    on_answer: Callable[[], object] | None = None
     on_end: list[Callable[[], object]] = field(default_factory=list)
     on_disconnect: list[Callable[[], object]] = field(default_factory=list)
 
