@@ -55,15 +55,19 @@ def time_backend(backend: SearchBackend, totals: Mapping[str, int], rounds: int)
 
     async def calls() -> list[tuple[str, float]]:
         times: list[tuple[str, float]] = []
-        for number in range(rounds + 1):
-            for character, total in totals.items():
-                started = time.perf_counter()
-                snapshot = await backend.snapshot()
-                found = await snapshot.find(FindQuery(character, country=None, category=None, offset=0, limit=_PAGE))
-                spent = time.perf_counter() - started
-                _check(character, found.total, total)
-                times += [(character, spent)] if number else []
-        await backend.close()
+        try:
+            for number in range(rounds + 1):
+                for character, total in totals.items():
+                    started = time.perf_counter()
+                    snapshot = await backend.snapshot()
+                    found = await snapshot.find(
+                        FindQuery(character, country=None, category=None, offset=0, limit=_PAGE)
+                    )
+                    spent = time.perf_counter() - started
+                    _check(character, found.total, total)
+                    times += [(character, spent)] if number else []
+        finally:
+            await backend.close()
         return times
 
     return _timed(asyncio.run(calls()), totals)

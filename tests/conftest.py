@@ -8,6 +8,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from typing import Final
 
@@ -33,7 +34,30 @@ def surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         environment.setattr("service.search.opensearch.folder.gettempdir", lambda: str(folder))
         environment.setenv("SHOP_DIRECTORY_QUOTA_ANONYMOUS", json.dumps(_PLENTY))
         environment.setenv("SHOP_DIRECTORY_QUOTA_CLASSES", json.dumps({"default": _PLENTY}))
+        # Python compiles each file once, not in each process: a service starts in a third of the time.
+        environment.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def opened_by() -> Iterator[dict[threading.Thread, str]]:
+    """The test during which each thread that checks an open index began; at the end of the run none is left.
+
+    An index that nobody closes is read on and on, which holds up every later test of the process.
+    """
+    openers: dict[threading.Thread, str] = {}
+    yield openers
+    left = sorted({test for thread, test in openers.items() if thread.is_alive()})
+    assert left == [], "these tests, or fixtures that they were the first to use, opened an index and did not close it"
+
+
+@pytest.fixture(autouse=True)
+def remembered(request: pytest.FixtureRequest, opened_by: dict[threading.Thread, str]) -> Iterator[None]:
+    """Note who opened an index, for `opened_by`."""
+    yield
+    for thread in threading.enumerate():
+        if thread.name == "index-checks":
+            opened_by.setdefault(thread, request.node.nodeid)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -84,7 +84,8 @@ def _run(stage: str, options: Sequence[str], arguments: Sequence[str]) -> int:
     workers = str(max(2, os.cpu_count() or 2))
     spread = ["-n", workers, "--dist", "loadfile"] if stage == "parallel" else []
     command = [sys.executable, "-m", "pytest", "--stage", stage, *spread, *options, *arguments]
-    return subprocess.run(command, check=False).returncode
+    # Compiled files are kept, whatever this machine is set to: hundreds of processes import the same packages.
+    return subprocess.run(command, env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""}, check=False).returncode
 
 
 def _closing_line(codes: Sequence[int], reports: Sequence[Path], seconds: float) -> str:
