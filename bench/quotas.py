@@ -74,7 +74,7 @@ async def compared(redis: RedisServer, quota: Quota) -> dict[str, Cost]:
     access = RedisAccess(redis.url)
     limiters: dict[str, Limiter] = {
         "memory": MemoryLimiter(),
-        "Redis, one by one": RedisLimiter(access, "bench-single", 10.0),
+        "Redis, one by one": BlockLimiter(RedisLimiter(access, "bench-single", 10.0), max_keys=0),
         "Redis, by blocks": BlockLimiter(RedisLimiter(access, "bench-blocks", 10.0)),
     }
     rounds: dict[str, list[Cost]] = {name: [] for name in limiters}
@@ -102,7 +102,7 @@ async def decisions_ms(redis: RedisServer, callers: int, slots: int) -> float:
 
     async def ask(first: int, count: int) -> None:
         for number in range(first, count, _CONCURRENT):
-            await limiter.hit(f"caller-{number % callers}", _QUOTA)
+            await limiter.count(f"caller-{number % callers}", _QUOTA, 1, 1)
 
     for _ in range(slots):
         await asyncio.gather(*(ask(first, callers) for first in range(_CONCURRENT)))

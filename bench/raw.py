@@ -24,7 +24,7 @@ from indexer.jobs.reading import Reading, read_catalogue
 from indexer.projection import Projector
 from indexer.records.problems import ProblemLog
 from indexer.sinks.dead_letters import DeadLetters
-from indexer.sinks.embedded.writing import schema
+from indexer.sinks.embedded.generation import schema
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.state import States
 

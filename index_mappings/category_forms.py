@@ -8,8 +8,7 @@ from unicodedata import category, normalize
 
 import Stemmer
 
-from index_mappings.characters import PLAIN
-from index_mappings.text import fold, scripts_of, spellings, typed_words, words_of
+from index_mappings.text import PLAIN, fold, scripts_of, spellings, typed_words, words_of
 from index_mappings.tiers import ALONE_MIN
 
 # The language of display names, slugs, and synonyms without a stated one.

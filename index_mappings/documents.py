@@ -44,16 +44,6 @@ class Form(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class EngineField:
-    """A field of both engines; values of an `indexed` one can be looked up, hits can be ordered by a `sortable` one."""
-
-    name: str
-    form: "Form"
-    indexed: bool = False
-    sortable: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class DeclaredField:
     """A document class's field with its roles, as declared."""
 
@@ -61,28 +51,22 @@ class DeclaredField:
     roles: Role
     form: Form
 
+    @property
+    def indexed(self) -> bool:
+        """Whether engines look up its whole values; prefix queries scan these."""
+        return bool(self.roles & (Role.EXACT | Role.PREFIX | Role.RANGE))
+
+    @property
+    def sortable(self) -> bool:
+        """Whether engines order hits by it."""
+        return bool(self.roles & (Role.SORT | Role.WALK))
+
 
 @cache
 def declared_fields(document: type) -> tuple[DeclaredField, ...]:
     """The fields of a document class with their roles, in order."""
     hints = get_type_hints(document, include_extras=True)
     return tuple(_declared(field.name, hints[field.name]) for field in fields(document))
-
-
-@cache
-def engine_fields(document: type) -> tuple[EngineField, ...]:
-    """The fields of a document class that both engines have, in the order of declaration.
-
-    Each engine adds fields for its prefix and infix queries (`index_mappings.embedded`, `.opensearch`).
-    """
-    found: list[EngineField] = []
-    for field in declared_fields(document):
-        # With the whole values; prefix queries scan these.
-        if field.roles & (Role.STORED | Role.EXACT | Role.PREFIX | Role.SORT | Role.RANGE | Role.WALK):
-            indexed = bool(field.roles & (Role.EXACT | Role.PREFIX | Role.RANGE))
-            sortable = bool(field.roles & (Role.SORT | Role.WALK))
-            found.append(EngineField(field.name, field.form, indexed=indexed, sortable=sortable))
-    return tuple(found)
 
 
 @cache

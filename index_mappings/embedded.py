@@ -1,23 +1,24 @@
-"""Columns and paths of the embedded engine's indices, derived from the document classes.
+"""The embedded engine's indices: columns, which follow from the document classes, paths, and manifests of the files.
 
 The stored part of a document is one JSON blob; text columns hold raw terms (X4).
+
+A commit links the files of each index into a folder that never changes afterwards, and writes a manifest of them. The
+stamp names the manifest by the SHA-256 of its bytes, so a reader opens exactly the files of its stamp while the writer
+continues. Unlike CRC-32, SHA-256 also detects files of another generation; hashlib hashes about a gigabyte a second.
+Small files have their own checksum.
 """
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from index_mappings.documents import DOCUMENTS, Form, Role, engine_fields, fields_with
-from index_mappings.generations import OPERATIONS_FILE, POINTER_FILE, RETIRED_FILE, STAMP_FILE, is_generation
-from index_mappings.ngrams import (
-    IndexedFields,
-    indexed_fields,
-    indexed_values,
-    run_row,
-    runs_field,
-    short_field,
-)
+from index_mappings.documents import DOCUMENTS, SCHEMA_VERSION
+from index_mappings.generations import Stamp, is_generation
+from index_mappings.ngrams import EngineField, engine_fields, engine_values, run_row, runs_field
 
 STORED_COLUMN: Final = "stored"
 # An integer by which hits are sorted much faster than by their rank. A lower band always means a better rank; within
@@ -26,52 +27,23 @@ BAND_COLUMN: Final = "band"
 ANCHORS_FILE: Final = "anchors.json"
 # The distance of consecutive values of a document's column, in the positions that phrase queries count.
 RUN_STEP: Final = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column that can be looked up or sorted by.
-
-    Attributes:
-        name: the field's name.
-        whole: whether it holds integers; otherwise raw terms.
-        sortable: whether hits can be sorted by it; such a column has one value per document.
-        ordered: whether it also holds the positions of a document's terms.
-    """
-
-    name: str
-    whole: bool = False
-    sortable: bool = False
-    ordered: bool = False
+# The folder of a generation that holds the linked files and the manifests.
+COMMITTED: Final = "committed"
+META_FILE: Final = "meta.json"
+MANIFEST_SUFFIX: Final = ".files"
+_CHECKSUM: Final = "checksum"
 
 
 @cache
-def columns(kind: str) -> tuple[Column, ...]:
-    """The columns of one kind's documents, in order, without STORED_COLUMN."""
-    document = DOCUMENTS[kind]
-    infixes = fields_with(document, Role.INFIX)
-    return (
-        *(
-            Column(field.name, field.form is Form.WHOLE, field.sortable)
-            for field in engine_fields(document)
-            if field.indexed or field.sortable
-        ),
-        *(Column(short_field(name)) for name in (*fields_with(document, Role.PREFIX), *infixes)),
-        *(Column(runs_field(name), ordered=True) for name in infixes),
-        Column(BAND_COLUMN, whole=True, sortable=True),
-    )
+def columns(kind: str) -> tuple[EngineField, ...]:
+    """The columns of one kind's documents, in order, without BAND_COLUMN and STORED_COLUMN."""
+    fields = engine_fields(DOCUMENTS[kind], runs_field, run_row)
+    return tuple(field for field in fields if field.indexed or field.sortable)
 
 
 def column_values(kind: str, document: object) -> dict[str, Any]:
-    """The values of a document's columns, except the band."""
-    return indexed_values(document, _indexed_fields(kind), run_row)
-
-
-@cache
-def _indexed_fields(kind: str) -> IndexedFields:
-    document = DOCUMENTS[kind]
-    own = (field for field in engine_fields(document) if field.indexed or field.sortable)
-    return indexed_fields(document, own, runs_field)
+    """The values of a document's columns."""
+    return engine_values(document, columns(kind))
 
 
 def anchors_path(root: Path, generation: str, kind: str) -> Path:
@@ -91,22 +63,22 @@ def index_directory(root: Path, generation: str, kind: str) -> Path:
 
 def stamp_path(root: Path, generation: str) -> Path:
     """The file of a generation's stamp."""
-    return generation_directory(root, generation) / STAMP_FILE
+    return generation_directory(root, generation) / "stamp.json"
 
 
 def operations_path(root: Path, generation: str) -> Path:
     """The file of a generation's operations document."""
-    return generation_directory(root, generation) / OPERATIONS_FILE
+    return generation_directory(root, generation) / "operations.json"
 
 
 def pointer_path(root: Path) -> Path:
-    """The file that names the live generation: the embedded engine's alias."""
-    return root / POINTER_FILE
+    """The file that names the live generation and, on a second line, the previous one: the embedded engine's alias."""
+    return root / "live"
 
 
 def retired_path(root: Path, generation: str) -> Path:
     """The file with the time since which a generation is no longer live."""
-    return generation_directory(root, generation) / RETIRED_FILE
+    return generation_directory(root, generation) / "retired"
 
 
 def pointer_text(live: str, previous: str | None) -> str:
@@ -120,3 +92,104 @@ def pointed_to(text: str) -> tuple[str, str | None]:
     if not lines or not all(map(is_generation, lines)) or len(lines) > 2:  # noqa: PLR2004 - the live one and one before
         raise ValueError("names no generation")
     return lines[0], lines[1] if len(lines) > 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class FileSum:
+    """The size of a file in bytes, and the SHA-256 of its content in hexadecimal."""
+
+    size: int
+    sha256: str
+
+    @classmethod
+    def of(cls, data: bytes) -> "FileSum":
+        """The size and the SHA-256 of a file's content."""
+        return cls(len(data), sha256(data).hexdigest())
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedIndex:
+    """One index as of a commit: its folder below COMMITTED, and the files in it that readers open, by name."""
+
+    folder: str
+    files: Mapping[str, FileSum]
+
+
+@dataclass(frozen=True, slots=True)
+class FilesManifest:
+    """The files of a stamp, by kind of document, except those of the typeahead, which has its own manifest."""
+
+    indices: Mapping[str, CommittedIndex]
+
+    def to_bytes(self) -> bytes:
+        """The manifest's file."""
+        document = {
+            kind: {
+                "folder": index.folder,
+                "files": {name: [s.size, s.sha256] for name, s in sorted(index.files.items())},
+            }
+            for kind, index in self.indices.items()
+        }
+        return json.dumps(document).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes, name: str) -> "FilesManifest":
+        """Read a manifest's file; ValueError if its hash is not this name, or it is not a manifest."""
+        if sha256(data).hexdigest() != name:
+            raise ValueError("the manifest of the files is damaged")
+        try:
+            indices = {
+                str(kind): CommittedIndex(
+                    str(index["folder"]),
+                    {str(file): FileSum(int(n), str(s)) for file, (n, s) in index["files"].items()},
+                )
+                for kind, index in json.loads(data).items()
+            }
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError("not a manifest of files") from error
+        if indices.keys() != DOCUMENTS.keys():
+            raise ValueError("the manifest of the files names other indices")
+        return cls(indices)
+
+
+def committed_directory(generation_directory: Path) -> Path:
+    """The folder of a generation's linked files and manifests."""
+    return generation_directory / COMMITTED
+
+
+def files_manifest_path(generation_directory: Path, name: str) -> Path:
+    """The path of a manifest by its name."""
+    return committed_directory(generation_directory) / f"{name}{MANIFEST_SUFFIX}"
+
+
+def to_checked_json(document: Mapping[str, Any]) -> str:
+    """A small document as JSON with its own checksum."""
+    return json.dumps({**document, _CHECKSUM: _sum_of(document)})
+
+
+def from_checked_json(text: str) -> dict[str, Any]:
+    """Read a document of `to_checked_json`; ValueError if it is not JSON, or its checksum does not match."""
+    document = json.loads(text)
+    if not isinstance(document, dict) or document.pop(_CHECKSUM, None) != _sum_of(document):
+        raise ValueError("the checksum does not fit")
+    return document
+
+
+def to_stamp_json(stamp: Stamp) -> str:
+    """The stamp's file."""
+    return to_checked_json(stamp.as_wire())
+
+
+def from_stamp_json(text: str) -> Stamp:
+    """Read a stamp's file; ValueError if it is damaged, or not a stamp.
+
+    Files of earlier schema versions had no checksum; they are read so that they can be refused.
+    """
+    document = json.loads(text)
+    if isinstance(document, dict) and _CHECKSUM not in document and document.get("schema_version") != SCHEMA_VERSION:
+        return Stamp.from_wire(document)
+    return Stamp.from_wire(from_checked_json(text))
+
+
+def _sum_of(document: Mapping[str, Any]) -> str:
+    return sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()

@@ -22,13 +22,7 @@ STAMP: Final = "stamp"
 STAMP_ID: Final = "stamp"
 # The document in the stamp's index with the time since which its generation is no longer live.
 RETIRED_ID: Final = "retired"
-# Embedded: the file in the index directory that names the live generation and, on a second line, the previous one; in
-# a generation, the stamp's file and the file with the time since which it is no longer live.
-POINTER_FILE: Final = "live"
-RETIRED_FILE: Final = "retired"
-STAMP_FILE: Final = "stamp.json"
 OPERATIONS_ID: Final = "operations"
-OPERATIONS_FILE: Final = "operations.json"
 
 _Part = TypeVar("_Part", "ResourceAccount", "FollowerStatus")
 _GENERATION: Final = re.compile(r"^\d{8}t\d{12}-[0-9a-f]{6}$")

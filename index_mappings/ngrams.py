@@ -1,4 +1,4 @@
-"""The terms by which both engines find a text by a prefix or by a part of it (M3).
+"""The fields of both engines, and the terms by which these find a text by a prefix or by a part of it (M3).
 
 Prefixes of a few lengths are terms of their own: one letter is a prefix of more than a tenth of all values, and a
 prefix query visits each value. A prefix of a length between two of these is looked up among the terms of the greater
@@ -14,7 +14,7 @@ its runs times the number of their positions in a document.
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
-from index_mappings.documents import EngineField, Role, fields_with
+from index_mappings.documents import Form, Role, declared_fields, fields_with
 from index_mappings.text import is_ideographic
 from index_mappings.tiers import INFIX_MIN
 
@@ -28,42 +28,58 @@ RUN_LENGTHS: Final = (INFIX_MIN, 4 * INFIX_MIN, 16 * INFIX_MIN)
 _BETWEEN: Final = " "
 
 
-class IndexedFields(NamedTuple):
-    """The fields of an engine that the fields of a document class become.
+class EngineField(NamedTuple):
+    """A field of an engine's index.
 
-    Values of `own` fields are indexed as they are. Of each PREFIX field, the field of its short prefixes follows its
-    name; of each INFIX field, the fields of its short and of its long parts.
+    Attributes:
+        name: its name.
+        source: the document's field from which its values follow.
+        form: the type of its values.
+        values: computes its values or value from that of `source`.
+        indexed: whether its values can be looked up.
+        sortable: whether hits can be ordered by it; such a field has one value per document.
     """
 
-    own: tuple[str, ...]
-    prefixes: tuple[tuple[str, str], ...]
-    infixes: tuple[tuple[str, str, str], ...]
+    name: str
+    source: str
+    form: Form
+    values: Callable[[Any], Any]
+    indexed: bool = False
+    sortable: bool = False
+
+    @property
+    def ordered(self) -> bool:
+        """Whether it also holds the positions of a document's terms."""
+        return self.values is run_row
 
 
-def indexed_fields(document: type, own: Iterable[EngineField], long_field: Callable[[str], str]) -> IndexedFields:
-    """Derive the fields of an engine; `own` are those whose values are indexed as they are."""
-    return IndexedFields(
-        tuple(field.name for field in own),
-        tuple((name, short_field(name)) for name in fields_with(document, Role.PREFIX)),
-        tuple((name, short_field(name), long_field(name)) for name in fields_with(document, Role.INFIX)),
+def engine_fields(
+    document: type, long_field: Callable[[str], str], long_parts: Callable[[Iterable[str]], list[str]]
+) -> tuple[EngineField, ...]:
+    """The fields of a document class in an engine: its own, then those of prefixes and of parts.
+
+    `long_field` and `long_parts` are the engine's name and values of the field of the long parts of an INFIX field.
+    """
+    prefixes, infixes = fields_with(document, Role.PREFIX), fields_with(document, Role.INFIX)
+    return (
+        *(
+            EngineField(field.name, field.name, field.form, _own, field.indexed, field.sortable)
+            for field in declared_fields(document)
+            if field.indexed or field.sortable or Role.STORED in field.roles
+        ),
+        *(EngineField(short_field(name), name, Form.TERMS, short_prefixes, indexed=True) for name in prefixes),
+        *(EngineField(short_field(name), name, Form.TERMS, short_parts, indexed=True) for name in infixes),
+        *(EngineField(long_field(name), name, Form.TERMS, long_parts, indexed=True) for name in infixes),
     )
 
 
-def indexed_values(
-    document: object, fields: IndexedFields, long_parts: Callable[[Iterable[str]], list[str]]
-) -> dict[str, Any]:
+def engine_values(document: object, fields: Iterable[EngineField]) -> dict[str, Any]:
     """The values or lists of terms of a document by the names of an engine's fields."""
-    values: dict[str, Any] = {}
-    for name in fields.own:
-        value = getattr(document, name)
-        values[name] = list(value) if isinstance(value, tuple) else value
-    for name, short in fields.prefixes:
-        values[short] = short_prefixes(getattr(document, name))
-    for name, short, long in fields.infixes:
-        texts = getattr(document, name)
-        values[short] = short_parts(texts)
-        values[long] = long_parts(texts)
-    return values
+    return {field.name: field.values(getattr(document, field.source)) for field in fields}
+
+
+def _own(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
 
 
 def short_field(name: str) -> str:

@@ -7,18 +7,9 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any, Final
 
-from index_mappings.documents import (
-    DOCUMENTS,
-    EngineField,
-    Form,
-    Role,
-    engine_fields,
-    fields_with,
-    sort_field,
-    stored_fields,
-)
+from index_mappings.documents import DOCUMENTS, Form, sort_field, stored_fields
 from index_mappings.generations import STAMP
-from index_mappings.ngrams import IndexedFields, indexed_fields, indexed_values, short_field, suffixes_field
+from index_mappings.ngrams import EngineField, engine_fields, engine_values, suffixes_field
 from index_mappings.tiers import INFIX_MIN
 from index_mappings.typeahead.chunks import TYPEAHEAD, chunk_mapping
 
@@ -65,20 +56,13 @@ def settings(kind: str, *, shards: int, replicas: int) -> dict[str, Any]:
 def wire_document(document: object) -> dict[str, Any]:
     """The document as the cluster indexes it: field name to value or list of terms."""
     document_class: type = type(document)
-    return indexed_values(document, _indexed_fields(document_class), _suffixes)
-
-
-def cluster_fields(document: type) -> tuple[EngineField, ...]:
-    """The fields of a document class in the cluster."""
-    infixes = fields_with(document, Role.INFIX)
-    short = (short_field(name) for name in (*fields_with(document, Role.PREFIX), *infixes))
-    added = (*short, *(suffixes_field(name) for name in infixes))
-    return (*engine_fields(document), *(EngineField(name, Form.TERMS, indexed=True) for name in added))
+    return engine_values(document, cluster_fields(document_class))
 
 
 @cache
-def _indexed_fields(document: type) -> IndexedFields:
-    return indexed_fields(document, engine_fields(document), suffixes_field)
+def cluster_fields(document: type) -> tuple[EngineField, ...]:
+    """The fields of a document class in the cluster."""
+    return engine_fields(document, suffixes_field, _suffixes)
 
 
 def _suffixes(texts: Iterable[str]) -> list[str]:

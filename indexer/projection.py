@@ -248,6 +248,7 @@ class Projector:
     """Makes documents from the records of one settled state."""
 
     def __init__(self, state: State) -> None:
+        self._rows = state.rows
         self._shops = state.shops
         self._related = state.related_records
 
@@ -297,7 +298,7 @@ class Projector:
 
     def _owned(self, kind: str, key: str) -> CouponDocument | OfferDocument | None:
         """The document of a coupon or an offer; None for one of a shop that is not public."""
-        row = self._related.row(kind, key)
+        row = self._rows.row(kind, key)
         if row is None or row.text is None or (shop := self._shops.public(str(row.owner))) is None:
             return None
         if kind == "coupons":

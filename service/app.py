@@ -19,12 +19,9 @@ from service.http.bounded_endpoint import BoundedEndpoint, Gate
 from service.http.messages import problem_answer
 from service.http.middleware import (
     SUGGEST_PATH,
-    AccessLog,
-    Compression,
     HttpMiddleware,
     route_labels,
     suggest_headers,
-    uncaught_exception_handler,
 )
 from service.mcp_server.endpoint import McpEndpoint, call_over_http, refused_early
 from service.mcp_server.server import build_server
@@ -42,8 +39,7 @@ from service.runtime.tracing import open_traces
 from service.search.failures import BackendUnavailable
 from service.search.protocol import SearchBackend
 from service.settings.service import Settings
-from service.suggest.endpoint import suggest_endpoint
-from service.suggest.fast_path import SuggestFastPath
+from service.suggest.endpoint import SuggestFastPath, suggest_endpoint
 from service.tools.registry import REGISTRY
 from service.web.pages import docs_files, page_files, page_labels, page_routes, site_files
 from shop_directory.build_stamp import stamp_of_build
@@ -71,13 +67,13 @@ def create_app(
     traces = open_traces(SERVICE, VERSION, spans, sent=settings.traces == "otlp")
     parts = open_parts(settings, search, metrics)
     trusted = proxies(settings.trusted_proxies, settings.forwarding_header, settings.country_header)
-    sessions = _mcp_sessions(settings, parts, trusted)
+    sessions = _mcp_sessions(settings, parts)
     draining, gate = asyncio.Event(), Gate(settings.max_concurrency, metrics)
     hosts, origins = settings.mcp_allowed_hosts, settings.mcp_allowed_origins
     mcp = McpEndpoint(sessions, parts.dispatcher, trusted, hosts, origins, traces=traces.transport)
     calls = _calls(parts, mcp, trusted, partial(BoundedEndpoint, gate=gate, timeout=settings.request_timeout))
 
-    app = _empty_app(settings, sessions, parts, traces.close)
+    app = _empty_app(sessions, parts, traces.close)
     app.openapi_schema = openapi_document(REGISTRY, needs_ops_key=settings.ops_key is not None)
     app.router.routes = [
         *(Route(path, endpoint=endpoint) for path, endpoint in calls.items()),
@@ -87,12 +83,17 @@ def create_app(
         *page_routes(files),
     ]
     app.router.default = _not_found
-    # The one that is added last is the outermost: it sees what the caller gets.
-    cors, hsts = settings.cors_origins, settings.hsts_seconds
-    app.add_middleware(HttpMiddleware, cors_origins=cors, draining=draining, hsts_seconds=hsts, direct_routes=calls)
-    # /suggest is not compressed, so that its fast path need not do it either.
-    app.add_middleware(Compression, untouched=[SUGGEST_PATH])
-    app.add_middleware(AccessLog, routes=labels, metrics=metrics, traces=traces.transport)
+    # In place of the framework's stack, whose layers would do nothing for these endpoints.
+    app.middleware_stack = HttpMiddleware(
+        app.router,
+        direct_routes=calls,
+        labels=labels,
+        metrics=metrics,
+        traces=traces.transport,
+        cors_origins=settings.cors_origins,
+        draining=draining,
+        hsts_seconds=settings.hsts_seconds,
+    )
     app.state.draining = draining
     app.state.suggest_fast_path = None
     if settings.traces == "off" and spans is None:
@@ -103,7 +104,7 @@ def create_app(
             gate=gate,
             draining=draining,
             metrics=metrics,
-            common=suggest_headers(hsts),
+            common=suggest_headers(settings.hsts_seconds),
             timeout=settings.request_timeout,
         )
     return app
@@ -145,10 +146,9 @@ def _about(settings: Settings) -> About:
     return About(state, flags_of(settings))
 
 
-def _mcp_sessions(settings: Settings, parts: Parts, trusted: Proxies) -> StreamableHTTPSessionManager:
+def _mcp_sessions(settings: Settings, parts: Parts) -> StreamableHTTPSessionManager:
     """The SDK's side of MCP over HTTP."""
-    call = call_over_http(trusted)
-    server = build_server(parts.dispatcher, parts.responder, VERSION, call, public_url=settings.public_url)
+    server = build_server(parts.dispatcher, parts.responder, VERSION, call_over_http, public_url=settings.public_url)
     return StreamableHTTPSessionManager(
         app=server, json_response=True, stateless=True, max_request_body_size=MAX_BODY_BYTES
     )
@@ -185,9 +185,7 @@ def _operations(settings: Settings, parts: Parts, trusted: Proxies, prometheus: 
     return operations_routes(key, probe, _about(settings), prometheus)
 
 
-def _empty_app(
-    settings: Settings, sessions: StreamableHTTPSessionManager, parts: Parts, close_traces: Callable[[], None]
-) -> FastAPI:
+def _empty_app(sessions: StreamableHTTPSessionManager, parts: Parts, close_traces: Callable[[], None]) -> FastAPI:
     """The framework without routes; its lifespan opens and closes the parts."""
 
     @asynccontextmanager
@@ -208,7 +206,6 @@ def _empty_app(
         redirect_slashes=False,
         # The framework's spans would duplicate ours.
         telemetry={"tracing": False, "metrics": False, "logs": False},
-        exception_handlers={Exception: uncaught_exception_handler(settings.hsts_seconds)},
     )
 
 

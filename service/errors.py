@@ -36,11 +36,9 @@ MAX_BODY_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """What is wrong with one field of the input.
+    """What is wrong with one field of the input, or with the input as a whole, whose name is empty.
 
-    Attributes:
-        field: its name; the empty string for the input as a whole.
-        message: continues the sentence after the name: "must be a string".
+    The message continues the sentence after the name: "must be a string".
     """
 
     field: str
@@ -50,14 +48,9 @@ class FieldError:
 class ServiceError(Exception):
     """The base of the tree.
 
-    Attributes:
-        status: the HTTP status.
-        code: the stable code of E1.
-        title: the same text for every error of the code.
-        retry_after: seconds to wait before a retry; None if waiting does not help.
-        headers: further headers of HTTP answers.
-        detail: what is wrong in this case, and what to do.
-        errors: the fields of the input that are wrong.
+    The code is the stable one of E1; the title, made of it, is the same for every error of the code. The detail says
+    what is wrong in this case, and what to do; `errors` are the fields of the input that are wrong. `retry_after` are
+    seconds to wait before a retry, None if waiting does not help.
     """
 
     status: ClassVar[int]
@@ -66,6 +59,10 @@ class ServiceError(Exception):
     default_detail: ClassVar[str]
     retry_after: int | None = None
     headers: tuple[tuple[bytes, bytes], ...] = ()
+
+    def __init_subclass__(cls) -> None:
+        if "title" not in vars(cls):
+            cls.title = cls.code.replace("_", " ").capitalize()
 
     def __init__(self, detail: str | None = None, errors: Sequence[FieldError] = ()) -> None:
         self.detail = self.default_detail if detail is None else detail
@@ -96,7 +93,6 @@ class InvalidInputError(ServiceError):
 
     status = 400
     code = "invalid_input"
-    title = "Invalid input"
     default_detail = "The input is not valid."
 
 
@@ -105,7 +101,6 @@ class UnknownCategoryError(ServiceError):
 
     status = 400
     code = "unknown_category"
-    title = "Unknown category"
     default_detail = "There is no such category. Call list_categories for the slugs that exist."
 
 
@@ -114,7 +109,6 @@ class PageTooDeepError(ServiceError):
 
     status = 400
     code = "page_too_deep"
-    title = "Page too deep"
     default_detail = (
         "offset and limit together may not be over 100,000. Narrow the search by category or country instead."
     )
@@ -125,7 +119,6 @@ class TooManyCouponsError(ServiceError):
 
     status = 400
     code = "too_many_coupons"
-    title = "Too many coupons"
     default_detail = "There are more usable coupons than can be listed here. Ask for one shop by shop_domain."
 
 
@@ -134,7 +127,6 @@ class OfferNotFoundError(ServiceError):
 
     status = 404
     code = "offer_not_found"
-    title = "Offer not found"
     default_detail = "There is no offer with this id in the directory."
 
 
@@ -156,7 +148,6 @@ class TokenRequiredError(ServiceError):
 
     status = 401
     code = "token_required"
-    title = "Token required"
     default_detail = f"This tool needs an API token, which the operator issues. {_HOW_TO_SEND}"
     headers = _CHALLENGE
 
@@ -166,7 +157,6 @@ class TokenInvalidError(ServiceError):
 
     status = 401
     code = "token_invalid"
-    title = "Token invalid"
     default_detail = f"This token is not known, has been revoked or has expired. {_HOW_TO_SEND}"
     headers = _CHALLENGE
 
@@ -186,7 +176,6 @@ class QuotaExceededError(ServiceError):
 
     status = 429
     code = "quota_exceeded"
-    title = "Quota exceeded"
     default_detail = "The quota of this caller is used up."
 
     def __init__(self, retry_after: int, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
@@ -203,7 +192,6 @@ class ShopNotFoundError(ServiceError):
 
     status = 404
     code = "shop_not_found"
-    title = "Shop not found"
     default_detail = "There is no shop with this id or domain in the directory."
 
     def __init__(self, reference: str | None) -> None:
@@ -221,7 +209,6 @@ class RouteNotFoundError(ServiceError):
 
     status = 404
     code = "not_found"
-    title = "Not found"
     default_detail = "Nothing is at this path. GET /openapi.json lists the paths that exist."
 
 
@@ -230,7 +217,6 @@ class MethodNotAllowedError(ServiceError):
 
     status = 405
     code = "method_not_allowed"
-    title = "Method not allowed"
     default_detail = "This path does not answer this method; the header Allow names those that it does."
 
 
@@ -239,7 +225,6 @@ class MisdirectedRequestError(ServiceError):
 
     status = 421
     code = "misdirected_request"
-    title = "Misdirected request"
     default_detail = (
         "Without an operations key this endpoint answers only where the header Host names this machine, as localhost"
         " does."
@@ -251,7 +236,6 @@ class BodyTooLargeError(ServiceError):
 
     status = 413
     code = "body_too_large"
-    title = "Body too large"
     default_detail = f"A request body may hold at most {MAX_BODY_BYTES:,} bytes."
 
 
@@ -260,7 +244,6 @@ class UnsupportedMediaTypeError(ServiceError):
 
     status = 415
     code = "unsupported_media_type"
-    title = "Unsupported media type"
     default_detail = "Send the body as JSON, with the header content-type: application/json."
 
 
@@ -269,7 +252,6 @@ class InternalError(ServiceError):
 
     status = 500
     code = "internal_error"
-    title = "Internal error"
     default_detail = "The service failed to answer. The operator finds the cause by the request id."
 
 
@@ -278,7 +260,6 @@ class VersionUnknownError(ServiceError):
 
     status = 503
     code = "version_unknown"
-    title = "Version unknown"
     default_detail = "version_unknown: this build was made without its commit and build time."
     retry_after = 60
 
@@ -288,7 +269,6 @@ class NotReadyError(ServiceError):
 
     status = 503
     code = "not_ready"
-    title = "Not ready"
     default_detail = "The service is not ready."
     retry_after = 2
 
@@ -298,7 +278,6 @@ class OverloadedError(ServiceError):
 
     status = 503
     code = "overloaded"
-    title = "Overloaded"
     default_detail = "The service has as much to do as it can. Nothing was done; try again in 1 second."
     retry_after = 1
 
@@ -308,6 +287,5 @@ class BackendUnavailableError(ServiceError):
 
     status = 503
     code = "backend_unavailable"
-    title = "Backend unavailable"
     default_detail = "The search engine did not answer in time. Nothing is known of the result; try again in 1 second."
     retry_after = 1

@@ -264,24 +264,23 @@ class About:
 def ops_state(about: About, health: HealthSnapshot, now: datetime) -> OpsState:
     """The whole document."""
     generations = health.generations
-    reason = generations.reason if isinstance(generations, Unavailable) else None
-    operations = None if isinstance(generations, Unavailable) else generations.operations
+    if isinstance(generations, Unavailable):
+        operations, reason = None, generations.reason
+        shops = ShopsState(available=False, reason=reason)
+        catalogue = CatalogueState(available=False, reason=reason)
+    else:
+        operations, reason = generations.operations, "not_reported"
+        previous = None if generations.previous is None else _generation(generations.previous, now)
+        shops = ShopsState(available=True, live=_generation(generations.live, now), previous=previous)
+        catalogue = CatalogueState(available=True, sizes=dict(generations.live.counts))
     return OpsState(
-        asked_at=_timestamp(now),
+        asked_at=f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%S}Z",
         service=about.service,
-        shops=ShopsState(available=False, reason=generations.reason)
-        if isinstance(generations, Unavailable)
-        else _shops(generations, now),
-        catalogue=(
-            CatalogueState(available=False, reason=generations.reason)
-            if isinstance(generations, Unavailable)
-            else CatalogueState(available=True, sizes=dict(generations.live.counts))
-        ),
+        shops=shops,
+        catalogue=catalogue,
         flags=dict(about.flags),
-        consumers=ConsumersState(
-            rechecks=_rechecks(health.queue), follower=_follower(operations, reason or "not_reported", now)
-        ),
-        resource_accounts=_accounts(operations, reason or "not_reported"),
+        consumers=ConsumersState(rechecks=_rechecks(health.queue), follower=_follower(operations, reason, now)),
+        resource_accounts=_accounts(operations, reason),
     )
 
 
@@ -299,14 +298,6 @@ def remaining(account: ResourceAccount) -> float | None:
     if account.limit is None or account.used is None or not isfinite(account.limit - account.used):
         return None
     return float(Decimal(str(account.limit)) - Decimal(str(account.used)))
-
-
-def _shops(generations: Generations, now: datetime) -> ShopsState:
-    return ShopsState(
-        available=True,
-        live=_generation(generations.live, now),
-        previous=None if generations.previous is None else _generation(generations.previous, now),
-    )
 
 
 def _generation(stamp: Stamp, now: datetime) -> GenerationState:
@@ -364,10 +355,6 @@ def _accounts(operations: Operations | None, reason: Reason) -> AccountsState:
 def _since(text: str | None, now: datetime) -> float | None:
     time = parse_timestamp(text)
     return None if time is None else max(0.0, round((now - time).total_seconds(), 3))
-
-
-def _timestamp(now: datetime) -> str:
-    return f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%S}Z"
 
 
 def flags_of(settings: BaseModel) -> dict[str, FlagValue]:

@@ -12,7 +12,7 @@ from service.auth.opening import open_tokens
 from service.auth.protocol import TokenStore
 from service.auth.verifier import TokenVerifier
 from service.calls.admission import Admission
-from service.calls.dispatch import CallEnvironment, Dispatcher
+from service.calls.dispatch import Dispatcher
 from service.calls.live_data import LiveData
 from service.limits.memory import MemoryLimiter
 from service.limits.policy import READINESS_KEY, READINESS_QUOTA, QuotaPolicy
@@ -70,10 +70,11 @@ def open_parts(settings: Settings, search: SearchBackend | None = None, metrics:
     limiter = open_limiter(settings, metrics)
     reports = GuardedQueue(open_queue(settings.queue_settings), metrics)
     admission = Admission(verifier, limiter, QuotaPolicy(settings.quota_anonymous, settings.quota_classes), metrics)
-    most = {Channel.REST: settings.most_coupons_rest, Channel.MCP: settings.most_coupons_mcp}
-    most[Channel.STDIO] = settings.most_coupons_mcp
-    environment = CallEnvironment(reports, {transport: count for transport, count in most.items() if count is not None})
-    dispatcher = Dispatcher(REGISTRY, live, admission, environment, timeout=settings.request_timeout)
+    rest, mcp = settings.most_coupons_rest, settings.most_coupons_mcp
+    most_coupons = {Channel.REST: rest, Channel.MCP: mcp, Channel.STDIO: mcp}
+    dispatcher = Dispatcher(
+        REGISTRY, live, admission, reports, timeout=settings.request_timeout, most_coupons=most_coupons
+    )
     responder = SuggestResponder(live, admission, settings.suggest_cache_mb, metrics)
     return Parts(backend, live, tokens, verifier, limiter, reports, admission, dispatcher, responder)
 

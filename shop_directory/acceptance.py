@@ -48,7 +48,7 @@ from service.search.opensearch.engine import OpenSearchEngine
 from service.search.opensearch.folder import DEFAULT_FOLDER, FolderLocation
 from service.search.planned_backend import PlannedSnapshot, snapshot_of
 from service.search.protocol import FindQuery, Snapshot, SuggestedShop, SuggestQuery
-from service.suggest.query import DEFAULT_SUGGESTIONS, MAX_Q, MAX_SUGGESTIONS
+from service.suggest.wire import DEFAULT_SUGGESTIONS, MAX_Q, MAX_SUGGESTIONS
 from service.tools.find_shop import FindShopRequest
 from service.tools.request import MAX_LIMIT, MAX_QUERY, MAX_QUERY_WORDS, spaced
 from shop_directory.settings.locations import LocationSettings
@@ -301,9 +301,9 @@ async def _ask(
     folder = DEFAULT_FOLDER if typeaheads is None else FolderLocation(typeaheads / stamp.generation)
     failures: list[AcceptanceFailure] = []
     async with _opened(index, folder) as engine:
-        snapshot = await attempts(_in_time, partial(snapshot_of, engine, stamp))
+        snapshot: PlannedSnapshot = await attempts(_in_time, partial(snapshot_of, engine, stamp))
         for located in queries:
-            found = await attempts(_in_time, partial(_reasons, snapshot, located.query))
+            found: tuple[str, ...] = await attempts(_in_time, partial(_reasons, snapshot, located.query))
             failures += [AcceptanceFailure(located.location, reason) for reason in found]
     return tuple(failures)
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from indexer.jobs.update import NOTHING, ChangeCounts, replay
 from indexer.progress import stage
@@ -12,8 +11,8 @@ from indexer.records.problems import InvalidRecordsError, Problem, ProblemLog
 from indexer.records.related import RECORDS
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.protocol import ChangeSource, Source
-from indexer.state.precedence import DuplicateKeyError
 from indexer.state.remembered import Kept, take_over
+from indexer.state.rows import DuplicateKeyError
 from indexer.state.state import State
 
 NOTED: Final = 20
@@ -97,7 +96,7 @@ def read_records(
     position = source.begin_reading()
     try:
         state.connection.execute("BEGIN")
-        counted = {kind: _stage(source, kind, _putter(kind, state, tick), problems) for kind in source.kinds()}
+        counted = {kind: _stage(source, kind, state, problems, tick) for kind in source.kinds()}
         state.connection.execute("COMMIT")
     finally:
         source.end_reading()
@@ -142,23 +141,14 @@ def settle(reading: Reading, records: ReadRecords, state: State, tick: Callable[
     )
 
 
-def _putter(kind: str, state: State, tick: Callable[[], None]) -> Callable[[Any, int], bool]:
-    put = state.shops.put if kind == "shops" else partial(state.related_records.put, kind)
-
-    def ticking(record: Any, line: int) -> bool:  # noqa: ANN401 - a record of its kind
-        tick()
-        return put(record, line)
-
-    return ticking
-
-
-def _stage(source: Source, kind: str, put: Callable[[Any, int], bool], problems: ProblemLog) -> tuple[int, int]:
+def _stage(source: Source, kind: str, state: State, problems: ProblemLog, tick: Callable[[], None]) -> tuple[int, int]:
     """Read one type; returns the number of records, and how many of them repeat a key."""
     read = repeated = 0
     with stage(f"Reading {kind}", source.size(kind), source.unit()) as advance:
         for numbered in source.records(kind, RECORDS[kind], problems, advance):
+            tick()
             try:
-                repeated += not put(numbered.record, numbered.line)
+                repeated += not state.rows.put(kind, numbered.record, numbered.line)
                 read += 1
             except DuplicateKeyError as error:
                 problems.add(Problem(source.name(kind), numbered.line, "id", str(error)))

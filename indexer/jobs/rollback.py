@@ -20,20 +20,19 @@ from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import holding
 from indexer.sinks.protocol import Generation, Role, Sink
 from indexer.sources.protocol import ChangeSource
-from indexer.state.changing import write_related, write_shop
-from indexer.state.precedence import Origin, Presence, newer_sql
+from indexer.state.changing import write_row
+from indexer.state.rows import Origin, Presence, newer_sql
 from indexer.state.state import State, States, database_uri
 
 _WAIT_S: Final = 60.0
 # Changes that the live state has and the previous one may lack, such as those of a stream that can't be read again;
 # and shops that are hidden now, for any reason.
-_SHOPS_SINCE: Final = f"""
-SELECT now.id FROM newer.shops AS now LEFT JOIN main.shops AS was ON was.id = now.id
+_SINCE: Final = f"""
+SELECT 'shops', now.id FROM newer.shops AS now LEFT JOIN main.shops AS was ON was.id = now.id
 WHERE (now.origin = {Origin.CHANGE:d} AND (was.id IS NULL OR {newer_sql("now", "was")}))
    OR (NOT now.shown AND now.presence <> {Presence.MISSING:d} AND was.shown
        AND (now.kind = 0 OR NOT {newer_sql("was", "now")}))
-"""
-_RELATED_SINCE: Final = f"""
+UNION ALL
 SELECT now.type, now.key FROM newer.belongings AS now
 LEFT JOIN main.belongings AS was ON was.type = now.type AND was.key = now.key
 WHERE now.origin = {Origin.CHANGE:d} AND (was.key IS NULL OR {newer_sql("now", "was")})
@@ -114,15 +113,11 @@ def _carry_over(state: State, states: States, newer: str) -> int:
     db = state.connection
     db.execute("ATTACH DATABASE ? AS newer", (database_uri(states.path(newer), "ro"),))
     try:
-        shops = [shop_id for (shop_id,) in db.execute(_SHOPS_SINCE)]
-        related = list(db.execute(_RELATED_SINCE))
+        since = list(db.execute(_SINCE))
     finally:
         db.execute("DETACH DATABASE newer")
     with states.open(newer) as known, state.transaction():
-        for shop_id in shops:
-            if (row := known.shops.row(shop_id)) is not None:
-                write_shop(state, row)
-        for kind, key in related:
-            if (found := known.related_records.row(kind, key)) is not None:
-                write_related(state, found)
-    return len(shops) + len(related)
+        for kind, key in since:
+            if (row := known.rows.row(kind, key)) is not None:
+                write_row(state, row)
+    return len(since)

@@ -206,9 +206,9 @@ def _same(document: object | None, stored: dict[str, Any], shown: Shown | None) 
 def _unwanted(state: State, kind: str, document_id: str) -> Finding:
     owner: str | None = None
     if kind in {"shops", "facts"}:
-        owner = None if state.shops.row(document_id) is None else document_id
+        owner = None if state.rows.row("shops", document_id) is None else document_id
     elif kind != "categories":
-        row = state.related_records.row(kind, document_id)
+        row = state.rows.row(kind, document_id)
         owner = None if row is None else row.owner
     return Finding(Fault.GHOST if owner is None else Fault.NOT_PUBLIC, kind, document_id, owner)
 

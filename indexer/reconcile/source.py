@@ -18,10 +18,8 @@ from indexer.reconcile.findings import Fault, FaultCount, FaultReport
 from indexer.records.problems import ProblemLog
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.protocol import Source, changes_of
-from indexer.state.changing import write_related, write_shop
-from indexer.state.precedence import Origin, Presence, newer_sql
-from indexer.state.related_rows import RelatedRow
-from indexer.state.shop_rows import ShopRow
+from indexer.state.changing import write_row
+from indexer.state.rows import Origin, Presence, Row, newer_sql
 from indexer.state.state import REREAD_PREFIX, State
 
 _BATCH: Final = 1_000
@@ -128,17 +126,8 @@ def _find_lost(state: State, fresh: State) -> FaultReport:
 
 def _put(state: State, fresh: State, kind: str, key: str, *, gone: bool) -> None:
     """Write the fresh row, or a tombstone where there is none."""
-    if kind == "shops":
-        shop = fresh.shops.row(key)
-        known = state.shops.row(key)
-        if shop is None and known is not None and gone:
-            shop = ShopRow(key, known.order, Origin.CATALOGUE, 0, Presence.MISSING, False, None, None, None)
-        if shop is not None:
-            write_shop(state, shop)
-        return
-    row = fresh.related_records.row(kind, key)
-    before = state.related_records.row(kind, key)
-    if row is None and before is not None and gone:
-        row = RelatedRow(kind, key, before.order, Origin.CATALOGUE, 0, Presence.MISSING, None, None, None, None)
+    row, known = fresh.rows.row(kind, key), state.rows.row(kind, key)
+    if row is None and known is not None and gone:
+        row = Row(kind, key, known.order, Origin.CATALOGUE, 0, Presence.MISSING)
     if row is not None:
-        write_related(state, row)
+        write_row(state, row)

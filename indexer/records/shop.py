@@ -6,7 +6,7 @@ A reason never repeats the invalid value, which may belong to a shop that is not
 import re
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -14,6 +14,7 @@ from index_mappings.countries import COUNTRY_CODES
 from index_mappings.documents import WORLDWIDE
 from index_mappings.hosts import reduce_host
 from index_mappings.text import is_blank
+from index_mappings.values import microseconds
 
 # A host whose last label is a number is parsed as an IP address.
 _HOST: Final = re.compile(
@@ -147,6 +148,22 @@ CountryCodes = Annotated[
 ]
 
 
+class Order(NamedTuple):
+    """The order of the records of a key: the greater is newer. `number` is a version, or microseconds since 1970."""
+
+    kind: int
+    number: int
+
+
+# The kinds of order, the strongest last: a record with a version is newer than one without.
+UNVERSIONED: Final = 0
+UPDATED_AT: Final = 1
+VERSION: Final = 2
+NO_ORDER: Final = Order(UNVERSIONED, 0)
+# The field that states each kind.
+ORDER_FIELDS: Final = (None, "updated_at", "version")
+
+
 class StrictModel(BaseModel):
     """A frozen model without type coercion and unknown fields, whose errors hold no values."""
 
@@ -167,11 +184,11 @@ class Record(StrictModel):
         return "/".join(getattr(self, field) for field in self.key_fields)
 
     @property
-    def version_kind(self) -> str | None:
-        """Which of `version` and `updated_at` is given; None if neither is."""
+    def order(self) -> Order:
+        """The order that the record states."""
         if self.version is not None:
-            return "version"
-        return "updated_at" if self.updated_at is not None else None
+            return Order(VERSION, self.version)
+        return NO_ORDER if self.updated_at is None else Order(UPDATED_AT, microseconds(self.updated_at))
 
 
 class CategoryRecord(StrictModel):

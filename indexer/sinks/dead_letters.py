@@ -7,7 +7,6 @@ reported nowhere else.
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
@@ -20,25 +19,6 @@ _PRIVATE_FILE: Final = 0o600
 _PRIVATE_DIRECTORY: Final = 0o700
 
 
-@dataclass(frozen=True, slots=True)
-class Letter:
-    """One document that an engine refused for good.
-
-    Attributes:
-        index: its index or kind.
-        id: the document's id.
-        status: the engine's HTTP status; None if it was never sent.
-        reason: the type of the error, never its text.
-        document: the document; None for a delete.
-    """
-
-    index: str
-    id: str
-    status: int | None
-    reason: str
-    document: object
-
-
 class DeadLetters:
     """Appends to the file; thread-safe. The first letter creates file and directory."""
 
@@ -49,10 +29,13 @@ class DeadLetters:
         self._lock = Lock()
         self._file: int | None = None
 
-    def add(self, letter: Letter) -> None:
-        """Append a document that was refused."""
-        about = {"index": letter.index, "id": letter.id, "status": letter.status, "reason": letter.reason}
-        self._append({**about, "document": letter.document})
+    def add(self, index: str, document_id: str, status: int | None, reason: str, document: object) -> None:
+        """Append a document that an engine refused for good; None for one that should be deleted.
+
+        `status` is the engine's HTTP status, None if it was never sent; `reason` is the type of the error, never its
+        text.
+        """
+        self._append({"index": index, "id": document_id, "status": status, "reason": reason, "document": document})
 
     def add_change(self, refused: RefusedChange) -> None:
         """Append a change that can't be applied, as it was received, with its location."""

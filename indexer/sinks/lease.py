@@ -11,11 +11,13 @@ import os
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, Self
 
+from pydantic import PositiveInt, TypeAdapter
+from pydantic.dataclasses import dataclass
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random
 
 from indexer.sinks.failures import SinkError
@@ -44,15 +46,9 @@ class Lease(Protocol):
     """A handle on the right to write, which at most one job holds; it can't be acquired twice."""
 
     def acquire(self, job: str, wait: float) -> None:
-        """Acquire the lease.
+        """Acquire the lease; raises LeaseHeldError if another job still holds it after `wait` seconds (0 tries once).
 
-        Args:
-            job: shown to jobs that have to wait: build, follow, rollback, prune, verify.
-            wait: seconds to wait while another job holds it; 0 tries once.
-
-        Raises:
-            LeaseHeldError: another job still holds it.
-            SinkError: the engine failed.
+        `job` is shown to jobs that have to wait: build, follow, rollback, prune, verify.
         """
 
     def check(self) -> None:
@@ -88,9 +84,7 @@ class LeaseHolder:
     """A process that holds a lease for a job.
 
     Attributes:
-        job: its job.
         host: its machine's name, only for messages.
-        pid: its process number.
         since: when it acquired the lease, RFC 3339 UTC, only for messages: clocks of machines are not compared.
         machine: the boot and the process namespace of `pid`; None if the system does not provide them.
         started: the start of the process, in ticks since the boot; None as above.
@@ -98,7 +92,7 @@ class LeaseHolder:
 
     job: str
     host: str
-    pid: int
+    pid: PositiveInt
     since: str
     machine: str | None
     started: int | None
@@ -112,22 +106,8 @@ class LeaseHolder:
 
     @classmethod
     def from_wire(cls, document: Mapping[str, Any]) -> Self:
-        """Parse a JSON object of `as_wire`."""
-        try:
-            machine, started = document["machine"], document["started"]
-            holder = cls(
-                job=str(document["job"]),
-                host=str(document["host"]),
-                pid=int(document["pid"]),
-                since=str(document["since"]),
-                machine=None if machine is None else str(machine),
-                started=None if started is None else int(started),
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError("not the holder of a lease") from error
-        if holder.pid <= 0:
-            raise ValueError("not a process number")
-        return holder
+        """Parse a JSON object of `as_wire`; ValueError if it is none."""
+        return TypeAdapter(cls).validate_python(document)
 
     def as_wire(self) -> dict[str, Any]:
         """Its JSON object."""

@@ -16,6 +16,8 @@ from indexer.sinks.lease import Lease
 
 # What is wrong with a stamp, and what to do.
 STAMP_DRIFT: Final = "the stamp of {} names another generation: shop-directory index verify --repair replaces it"
+# The documents that a scan reads at a time.
+_PAGE: Final = 2_000
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
@@ -33,8 +35,6 @@ class Generation:
     """An existing generation.
 
     Attributes:
-        name: its name.
-        role: its role.
         stamp: its stamp; None before it is sealed.
         retired_at: when it ceased to be live; None if that is not known.
         whole: whether it has its stamp and all indices, so that it can be published again.
@@ -93,9 +93,6 @@ class GenerationReader(Protocol):
     def count_ids(self, kind: str, ids: Collection[str]) -> int:
         """The number of these ids that the engine finds."""
 
-    def scan(self, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Ids and stored parts of all documents of a kind, in the order of the ids, in constant memory."""
-
     def page(self, kind: str, after: str, limit: int) -> list[tuple[str, dict[str, Any]]]:
         """The first ids after this one in order, with stored parts; fewer than `limit` if none follow.
 
@@ -107,6 +104,17 @@ class GenerationReader(Protocol):
         """The operations document; None if there is none, or it is damaged."""
 
 
+def scan(reader: GenerationReader, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Ids and stored parts of all documents of a kind, in the order of the ids, in constant memory.
+
+    The documents may not change meanwhile, as under the lease.
+    """
+    page = reader.page(kind, "", _PAGE)
+    while page:
+        yield from page
+        page = reader.page(kind, page[-1][1]["id"], _PAGE)
+
+
 class GenerationWriter(GenerationReader, Protocol):
     """Writes a new generation. Every method may raise SinkError."""
 
@@ -116,16 +124,11 @@ class GenerationWriter(GenerationReader, Protocol):
     def write_operations(self, operations: Operations, *, wait_for_engine: bool = True) -> None:
         """Replace the operations document, which readers see immediately, and nothing else.
 
-        Args:
-            operations: the whole document.
-            wait_for_engine: whether to retry as long as for any other write, or only briefly.
+        `wait_for_engine` says whether to retry as long as for any other write, or only briefly.
         """
 
     def seal(self, stamp: Stamp) -> Stamp:
-        """Make the documents readable, and write the stamp, which comes without the names of files.
-
-        Returns the complete stamp.
-        """
+        """Make the documents readable, and write and return the stamp, which comes without the names of files."""
 
     def publish(self) -> None:
         """Make this generation the live one, all its indices in one step."""
@@ -140,31 +143,22 @@ class MergingWriter(Protocol):
 
 
 class GenerationEditor(GenerationReader, Protocol):
-    """Changes a sealed generation in place. Every method may raise SinkError.
-
-    Readers see no change until `commit`.
-    """
+    """Changes a sealed generation in place; readers see no change until `commit`. Methods may raise SinkError."""
 
     @property
     def stamp(self) -> Stamp:
         """The stamp as of the last `commit`, or of the opening of the editor."""
 
     def typeahead_shown(self, after: str, end: str | None) -> Mapping[str, Shown]:
-        """What suggestions show of shops, by id, as of the last `commit`.
+        """What suggestions show of the shops with ids after `after`, up to `end` if given, as of the last `commit`.
 
-        Args:
-            after: an id; the shops after it are returned.
-            end: the last id; None for all that follow.
-
-        Raises:
-            TypeaheadDamagedError: a file is missing or damaged.
+        Returns it by id. Raises TypeaheadDamagedError if a file is missing or damaged.
         """
 
     def typeahead_damaged(self, check: Callable[[], None] = lambda: None) -> tuple[str, ...]:
         """The missing and damaged files of the typeahead; reads all of them. Other threads may call it.
 
-        Args:
-            check: called often while reading; its errors are raised.
+        `check` is called often while reading; its errors are raised.
         """
 
     def files_damaged(self) -> tuple[tuple[str, str], ...]:
@@ -189,13 +183,9 @@ class GenerationEditor(GenerationReader, Protocol):
         """Refresh the indices, so that readers see the changed documents."""
 
     def commit(self, stamp: Stamp) -> None:
-        """Write the changes of the typeahead, and replace the stamp.
+        """Write the changes of the typeahead, and replace the stamp by one that comes without the names of files.
 
-        Args:
-            stamp: the stamp without the names of files.
-
-        Raises:
-            SinkError: among others, another job replaced the stamp.
+        Raises SinkError, among others if another job replaced the stamp.
         """
 
     def close(self) -> None:
@@ -219,17 +209,12 @@ class Sink(Protocol):
         """Start a new generation next to the live one."""
 
     def edit(self, generation: str) -> GenerationEditor:
-        """Open a sealed generation for changes.
-
-        Raises:
-            SinkError: among others, it does not exist or has no stamp.
-        """
+        """Open a sealed generation for changes. Raises SinkError, among others if it does not exist or has no stamp."""
 
     def publish(self, generation: str, replaced: str | None) -> None:
         """Make a sealed generation live in one step, if `replaced` still is live; that becomes the previous one.
 
-        Raises:
-            SinkError: among others, another generation is live.
+        Raises SinkError, among others if another generation is live.
         """
 
     def retire(self, generation: str, at: datetime) -> None:
@@ -239,10 +224,8 @@ class Sink(Protocol):
         """What is wrong, and what to do, by the kinds whose alias does not lead to the live generation.
 
         Publishing moves all aliases together, so only another program can cause this. `stamp` is also one of these
-        kinds if the live stamp names another generation.
-
-        Raises:
-            SinkError: among others, it is not known which generation is live.
+        kinds if the live stamp names another generation. Raises SinkError, among others if it is not known which
+        generation is live.
         """
 
     def repair_stamp(self) -> None:
@@ -263,7 +246,4 @@ class AnnouncingSink(Protocol):
     """A sink whose readers fetch files of a generation before they answer from it."""
 
     def announce(self, generation: str) -> float:
-        """Announce a sealed generation before it is published.
-
-        Returns how many seconds to wait before publishing; 0 if readers have to fetch nothing.
-        """
+        """Announce a sealed generation before it is published; returns how many seconds to wait before publishing."""

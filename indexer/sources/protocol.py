@@ -6,36 +6,13 @@ A source states the location of each record, so that a problem can be reported w
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
-from index_mappings.values import microseconds
 from indexer.progress import Advance
 from indexer.records.problems import Problem, ProblemLog
-from indexer.records.shop import Record
-
-# The kinds of order, the strongest last: a record with a version is newer than one without.
-UNVERSIONED: Final = 0
-UPDATED_AT: Final = 1
-VERSION: Final = 2
+from indexer.records.shop import ORDER_FIELDS, Order, Record
 
 AnyRecord = TypeVar("AnyRecord", bound=Record)
-
-
-class Order(NamedTuple):
-    """The order of the records of a key: the greater is newer. `number` is a version, or microseconds since 1970."""
-
-    kind: int
-    number: int
-
-
-NO_ORDER: Final = Order(UNVERSIONED, 0)
-
-
-def order_of(record: Record) -> Order:
-    """The order that a record states."""
-    if record.version is not None:
-        return Order(VERSION, record.version)
-    return NO_ORDER if record.updated_at is None else Order(UPDATED_AT, microseconds(record.updated_at))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +32,7 @@ def without_mixed_versions(
     """
     expected: str | None = None
     for found in records:
-        stated = found.record.version_kind
+        stated = ORDER_FIELDS[found.record.order.kind]
         expected = expected or stated
         if stated in (None, expected):
             yield found

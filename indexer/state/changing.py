@@ -7,14 +7,13 @@ records, of the shop that gains or loses its domain, of the other ends of redire
 from collections.abc import Iterable
 from typing import Final
 
-from indexer.records.shop import ShopRecord
 from indexer.sources.protocol import Change
-from indexer.state.precedence import Origin
-from indexer.state.related_rows import RelatedRow
-from indexer.state.shop_rows import ShopRow
-from indexer.state.state import ACCOUNTS, REMOVED_SHOPS, State
+from indexer.state.rows import SHOPS, Origin, Presence, Row
+from indexer.state.state import REMOVED_SHOPS, State
 
 _OWNED_KINDS: Final = ("coupons", "offers")
+# The documents of shops that show related records: that of the shop itself has its newest offers (A1).
+_SHOWN_IN: Final = {"offers": "shops", "shipping": "facts", "trust": "facts"}
 
 
 def apply_changes(state: State, changes: Iterable[Change]) -> int:
@@ -23,80 +22,54 @@ def apply_changes(state: State, changes: Iterable[Change]) -> int:
     return sum([changing.apply(change) for change in changes])
 
 
-def write_shop(state: State, row: ShopRow) -> None:
-    """Replace a shop's row, whatever the versions are, within the caller's transaction."""
-    _Changing(state).replace_shop(row)
-
-
-def write_related(state: State, row: RelatedRow) -> None:
-    """The same for a related record."""
-    _Changing(state).replace_related(row)
+def write_row(state: State, row: Row) -> None:
+    """Replace the row of a key, whatever the versions are, within the caller's transaction."""
+    _Changing(state).replace(row, state.rows.row(row.type, row.key))
 
 
 class _Changing:
     def __init__(self, state: State) -> None:
         self._db = state.connection
+        self._rows = state.rows
         self._shops = state.shops
         self._related_records = state.related_records
         self._pending = state.pending
 
     def apply(self, change: Change) -> bool:
-        if change.type == "shops":
-            return self._apply_to_shop(change)
-        known = self._related_records.row(change.type, change.key)
         if change.record is None:
-            row = RelatedRow.tombstone(change.type, change.key, change.order)
+            row = Row(change.type, change.key, change.order, Origin.CHANGE, 0, Presence.DELETED)
         else:
-            row = RelatedRow.of(change.type, change.record, change.order, Origin.CHANGE, 0)
+            row = Row.of(change.type, change.record, change.order, Origin.CHANGE, 0)
+        known = self._rows.row(change.type, change.key)
         if known is not None and row.precedence <= known.precedence:
             return False
-        self.replace_related(row, known)
+        self.replace(row, known)
         return True
 
-    def _apply_to_shop(self, change: Change) -> bool:
-        known = self._shops.row(change.key)
-        if isinstance(change.record, ShopRecord):
-            row = ShopRow.of(change.record, change.order, Origin.CHANGE, 0)
-        else:
-            row = ShopRow.tombstone(change.key, change.order)
-        if known is not None and row.precedence <= known.precedence:
-            return False
-        self.replace_shop(row, known)
-        return True
-
-    def replace_shop(self, row: ShopRow, known: ShopRow | None = None) -> None:
-        known = known or self._shops.row(row.id)
-        self._release_domain(row.id)
-        self._shops.write(row)
-        for domain in {row.domain, None if known is None else known.domain} - {None}:
-            self._assign_domain(str(domain))
-
-    def replace_related(self, row: RelatedRow, known: RelatedRow | None = None) -> None:
-        known = known or self._related_records.row(row.type, row.key)
-        self._related_records.write(row)
-        owners = {owner for owner in (row.owner, known.owner if known else None) if owner is not None}
-        if row.type == "redirects":
-            ends = {end for end in (row.other, known.other if known else None) if end is not None}
-            self._touch_domains(owners | ends)
-            return
-        if row.type == "categories":
-            # Of a category that no public shop carries, not even a removal may reach an engine (V1).
-            if self._shops.category(row.key) is not None:
-                self._pending.add("categories", row.key)
-            return
-        if row.type in (*_OWNED_KINDS, ACCOUNTS):
-            self._pending.add(row.type, row.key)
-        for owner in owners:
-            self._touch_by_related(row.type, owner)
-
-    def _touch_by_related(self, kind: str, owner: str) -> None:
-        match kind:
-            case "offers":
-                self._pending.add("shops", owner)  # its document has the newest offers (A1)
-            case "shipping" | "trust":
-                self._pending.add("facts", owner)
+    def replace(self, row: Row, known: Row | None) -> None:
+        if row.type == SHOPS:
+            self._release_domain(row.key)
+        self._rows.write(row)
+        rows = (row,) if known is None else (row, known)
+        owners = {found.owner for found in rows if found.owner is not None}
+        match row.type:
+            case "shops":
+                for domain in owners:
+                    self._assign_domain(domain)
+            case "redirects":
+                self._touch_domains(owners | {found.other for found in rows if found.other is not None})
+            case "categories":
+                # Of a category that no public shop carries, not even a removal may reach an engine (V1).
+                if self._shops.category(row.key) is not None:
+                    self._pending.add("categories", row.key)
             case "affiliate_programs":
-                self._pending.add_owned("offers", owner)
+                for owner in owners:
+                    self._pending.add_owned("offers", owner)
+            case "coupons" | "offers" | "resource_accounts":
+                self._pending.add(row.type, row.key)
+        if (kind := _SHOWN_IN.get(row.type)) is not None:
+            for owner in owners:
+                self._pending.add(kind, owner)
 
     def _assign_domain(self, domain: str) -> None:
         """Give a domain to the best shop that claims it."""
@@ -136,8 +109,8 @@ class _Changing:
                 self._pending.add("shops", holder)
 
     def _count_categories(self, shop_id: str, by: int) -> None:
-        row = self._shops.row(shop_id)
-        shop = None if row is None else row.record
+        row = self._rows.row(SHOPS, shop_id)
+        shop = None if row is None else row.shop
         for category in () if shop is None else shop.categories:
             self._db.execute(
                 "INSERT INTO category_names VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET shops = shops + ?3",

@@ -5,7 +5,6 @@ The related records of a shop that is not public stay stored, so that they come 
 
 import sqlite3
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
@@ -14,7 +13,6 @@ from typing import Final
 from indexer.records.related import (
     RELATED_RECORDS,
     AffiliateProgramRecord,
-    CategoryNamesRecord,
     CouponRecord,
     OfferRecord,
     RedirectRecord,
@@ -22,9 +20,7 @@ from indexer.records.related import (
     ShippingRecord,
     TrustRecord,
 )
-from indexer.records.shop import Record, ShopRecord
-from indexer.sources.protocol import Order, order_of
-from indexer.state.precedence import Origin, Presence, is_newer, precedence
+from indexer.records.shop import ShopRecord
 
 _OWNED: Final = "SELECT record FROM belongings WHERE type = ? AND owner = ? ORDER BY rank, key"
 _PUBLIC: Final = "FROM belongings JOIN winners ON winners.id = owner WHERE type = ?"
@@ -47,79 +43,13 @@ SELECT winners.id, winners.domain, type, record FROM winners
 LEFT JOIN belongings ON owner = winners.id AND type IN ('shipping', 'trust')
 ORDER BY winners.rank, type, belongings.rank, key
 """
-_PUT: Final = "INSERT INTO belongings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
-_WRITE: Final = "INSERT OR REPLACE INTO belongings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-
-
-@dataclass(frozen=True, slots=True)
-class RelatedRow:
-    """A related record in the state; a tombstone has no owner and no text.
-
-    The owner is a shop's id, or the domain that a redirect leads from; `other` is the domain that it leads to. `rank`
-    is the sort key of an offer among those of its shop, `text` the record as JSON.
-    """
-
-    type: str
-    key: str
-    order: Order
-    origin: Origin
-    line: int
-    presence: Presence
-    owner: str | None
-    other: str | None
-    rank: str | None
-    text: str | None
-
-    @classmethod
-    def of(cls, kind: str, record: Record, order: Order, origin: Origin, line: int) -> "RelatedRow":
-        """The row of a record."""
-        owner, other = _ends(record)
-        rank = record.rank if isinstance(record, OfferRecord) else None
-        text = record.model_dump_json()
-        return cls(kind, record.key, order, origin, line, Presence.THERE, owner, other, rank, text)
-
-    @classmethod
-    def tombstone(cls, kind: str, key: str, order: Order) -> "RelatedRow":
-        """The row of a related record that a change deleted."""
-        return cls(kind, key, order, Origin.CHANGE, 0, Presence.DELETED, None, None, None, None)
-
-    @property
-    def precedence(self) -> tuple[Order, int, str]:
-        """Its precedence among the records of its key."""
-        return precedence(self.order, self.presence, self.text)
 
 
 class StateRelatedRecords:
-    """The related records, by type and key."""
+    """The related records of public shops."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
-
-    def put(self, kind: str, record: Record, line: int) -> bool:
-        """Store a catalogue's record if it is the newest of its key; returns whether the key was new.
-
-        Raises DuplicateKeyError if the key is stored already, and the versions do not differ.
-        """
-        row = RelatedRow.of(kind, record, order_of(record), Origin.CATALOGUE, line)
-        if self._db.execute(_PUT, _columns(row)).rowcount:
-            return True
-        query = "SELECT kind, number, line FROM belongings WHERE type = ? AND key = ?"
-        if is_newer(row.order, *self._db.execute(query, (kind, row.key)).fetchone()):
-            self.write(row)
-        return False
-
-    def write(self, row: RelatedRow) -> None:
-        """Write a row, replacing any other with its key."""
-        self._db.execute(_WRITE, _columns(row))
-
-    def row(self, kind: str, key: str) -> RelatedRow | None:
-        """The row of a related record, whether or not its shop is public."""
-        found = self._db.execute("SELECT * FROM belongings WHERE type = ? AND key = ?", (kind, key)).fetchone()
-        if found is None:
-            return None
-        _, _, order_kind, number, origin, line, presence, owner, other, rank, text = found
-        order = Order(order_kind, number)
-        return RelatedRow(kind, key, order, Origin(origin), line, Presence(presence), owner, other, rank, text)
 
     def count(self, kind: str) -> int:
         """The number of records of a kind that belong to public shops."""
@@ -209,8 +139,8 @@ class StateRelatedRecords:
 
     def accounts(self) -> tuple[ResourceAccountRecord, ...]:
         """The operator's accounts with outside providers, by provider, then account."""
-        query = "SELECT record FROM belongings WHERE type = ? AND presence = ?"
-        found = self._db.execute(query, ("resource_accounts", Presence.THERE))
+        query = "SELECT record FROM belongings WHERE type = 'resource_accounts' AND presence = 0"
+        found = self._db.execute(query)
         accounts = [ResourceAccountRecord.model_validate_json(record) for (record,) in found]
         return tuple(sorted(accounts, key=lambda account: (account.provider, account.account)))
 
@@ -224,19 +154,3 @@ class StateRelatedRecords:
 def _shop(text: str) -> ShopRecord:
     """The shop of a related record; cached, as the records of a shop often follow one another."""
     return ShopRecord.model_validate_json(text)
-
-
-def _columns(row: RelatedRow) -> tuple[object, ...]:
-    order, number = row.order
-    return (
-        row.type, row.key, order, number, row.origin, row.line, row.presence, row.owner, row.other, row.rank, row.text,
-    )  # fmt: skip
-
-
-def _ends(record: Record) -> tuple[str | None, str | None]:
-    if isinstance(record, RedirectRecord):
-        return record.from_domain, record.to_domain
-    if isinstance(record, (ResourceAccountRecord, CategoryNamesRecord)):
-        return None, None
-    owner: str = record.shop_id  # type: ignore[attr-defined]  # of all the others
-    return owner, None

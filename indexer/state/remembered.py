@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from indexer.disk_space import raise_if_full
-from indexer.state.precedence import Origin, Presence, newer_sql
+from indexer.state.rows import Origin, Presence, newer_sql
 from indexer.state.state import STATE_VERSION, StateError, database_uri
 
 # A former row of a stronger kind of order wins only if a change wrote it, as an operator may begin to state versions.

@@ -1,4 +1,4 @@
-"""The shops of the state: the newest record of each, the owners of domains, and the carried categories (V1, R1).
+"""The shops of the state: the owners of domains, and the carried categories (V1, R1).
 
 Only a shop with public visibility claims its domain; among several the best rank wins it. The winners are public.
 """
@@ -11,11 +11,8 @@ from operator import itemgetter
 from typing import Final
 
 from index_mappings.category_forms import Named
-from index_mappings.tiers import rank_key
 from indexer.records.related import CategoryNamesRecord
-from indexer.records.shop import ShopRecord, is_public
-from indexer.sources.protocol import Order, order_of
-from indexer.state.precedence import DuplicateKeyError, Origin, Presence, is_newer, precedence
+from indexer.records.shop import ShopRecord
 
 # Rank order is popularity descending, then id, which also decides between claims on a domain.
 # The rows are read in the order of the file and sorted: with an index they would be read in a random order.
@@ -47,8 +44,6 @@ FROM winners JOIN shops USING (id) ORDER BY winners.rank
 """
 _COUNT_LOST: Final = "SELECT (SELECT COUNT(*) FROM shops WHERE shown) - (SELECT COUNT(*) FROM winners)"
 _COUNT_HIDDEN: Final = "SELECT COUNT(*) FROM shops WHERE presence = 0 AND NOT shown"
-_PUT: Final = "INSERT INTO shops VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
-_WRITE: Final = "INSERT OR REPLACE INTO shops VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,73 +65,11 @@ class CarriedCategory:
     other_names: tuple[Named, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ShopRow:
-    """A shop in the state; rank and domain are None unless it is shown, a tombstone has no text."""
-
-    id: str
-    order: Order
-    origin: Origin
-    line: int
-    presence: Presence
-    shown: bool
-    rank: str | None
-    domain: str | None
-    text: str | None
-
-    @classmethod
-    def of(cls, shop: ShopRecord, order: Order, origin: Origin, line: int) -> "ShopRow":
-        """The row of a record."""
-        shown = is_public(shop)
-        rank = rank_key(shop.popularity, shop.id) if shown else None
-        domain = shop.domain if shown else None
-        return cls(shop.id, order, origin, line, Presence.THERE, shown, rank, domain, shop.model_dump_json())
-
-    @classmethod
-    def tombstone(cls, shop_id: str, order: Order) -> "ShopRow":
-        """The row of a shop that a change deleted."""
-        return cls(shop_id, order, Origin.CHANGE, 0, Presence.DELETED, shown=False, rank=None, domain=None, text=None)
-
-    @property
-    def precedence(self) -> tuple[Order, int, str]:
-        """Its precedence among the records of its key."""
-        return precedence(self.order, self.presence, self.text, hides=not self.shown)
-
-    @property
-    def record(self) -> ShopRecord | None:
-        """The record."""
-        return None if self.text is None else ShopRecord.model_validate_json(self.text)
-
-
 class StateShops:
-    """The shops: put those of a catalogue, settle once, then read and change them."""
+    """The shops: settle once those of a catalogue, then read the public ones."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
-
-    def put(self, shop: ShopRecord, line: int) -> bool:
-        """Store a catalogue's record if it is the newest of its key; returns whether the key was new.
-
-        Nothing is settled. Raises DuplicateKeyError if the key is stored already, and the versions do not differ.
-        """
-        row = ShopRow.of(shop, order_of(shop), Origin.CATALOGUE, line)
-        if self._db.execute(_PUT, _columns(row)).rowcount:
-            return True
-        query = "SELECT kind, number, line FROM shops WHERE id = ?"
-        try:
-            newer = is_newer(row.order, *self._db.execute(query, (shop.id,)).fetchone())
-        except DuplicateKeyError:
-            if not row.shown:
-                # It is unknown which of the two is valid: a build that skips bad records must not show the shop.
-                self.write(row)
-            raise
-        if newer:
-            self.write(row)
-        return False
-
-    def write(self, row: ShopRow) -> None:
-        """Write a row, replacing any other with its id."""
-        self._db.execute(_WRITE, _columns(row))
 
     def settle(self, meanwhile: Callable[[], None] = lambda: None) -> None:
         """Compute the owners of all domains and the categories again; `meanwhile` is called after each statement."""
@@ -148,15 +81,6 @@ class StateShops:
         ):
             self._db.execute(statement)
             meanwhile()
-
-    def row(self, shop_id: str) -> ShopRow | None:
-        """The row of a shop, public or not."""
-        found = self._db.execute("SELECT * FROM shops WHERE id = ?", (shop_id,)).fetchone()
-        if found is None:
-            return None
-        key, kind, number, origin, line, presence, shown, rank, domain, text = found
-        order = Order(kind, number)
-        return ShopRow(key, order, Origin(origin), line, Presence(presence), bool(shown), rank, domain, text)
 
     def public(self, shop_id: str) -> ShopRecord | None:
         """A shop's record, if it is public."""
@@ -211,11 +135,6 @@ class StateShops:
         """One category; None when no public shop carries it."""
         named = self._db.execute(f"{_CARRIED} WHERE slug = ? {_IN_ORDER}", (slug,)).fetchall()
         return _carried(slug, named) if named else None
-
-
-def _columns(row: ShopRow) -> tuple[object, ...]:
-    order, number = row.order
-    return row.id, order, number, row.origin, row.line, row.presence, row.shown, row.rank, row.domain, row.text
 
 
 def _carried(slug: str, named: list[tuple[str, str, int, str | None]]) -> CarriedCategory:

@@ -21,6 +21,7 @@ from index_mappings.generations import is_generation
 from indexer.disk_space import raise_if_full
 from indexer.records.problems import CatalogueError
 from indexer.state.related_rows import StateRelatedRecords
+from indexer.state.rows import StateRows
 from indexer.state.shop_rows import StateShops
 
 STATE_VERSION: Final = "1"
@@ -118,6 +119,7 @@ class State:
     def __init__(self, path: Path, db: sqlite3.Connection) -> None:
         self.path = path
         self.connection = db
+        self.rows = StateRows(db)
         self.shops = StateShops(db)
         self.related_records = StateRelatedRecords(db)
         self.pending = Pending(db)

@@ -6,9 +6,11 @@ A store never sees a token's text, only its hash, and no `repr` shows even the h
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from service.runtime.store_waits import StoreUnavailable
 
-class TokensUnavailable(Exception):  # noqa: N818 - it names the state that callers see
-    """The store did not answer. The text is for the log, never for a caller (E5)."""
+
+class TokensUnavailable(StoreUnavailable):
+    """It is not known whether a token is valid, or whether a change was made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +24,8 @@ class SecretHash:
 class Token:
     """An issued token, without its secret.
 
-    Attributes:
-        id: identifies the token to the operator, in quotas and as the source of reports (Q5); not secret.
-        name: the operator's name for it.
-        quota_class: the name of its quota class.
-        expires_at: the first second since 1970 in UTC at which it is no longer valid; None if it never expires.
+    The id identifies it to the operator, in quotas and as the source of reports (Q5), and is not secret. `expires_at`
+    is the first second since 1970 in UTC at which it is no longer valid; None if it never expires.
     """
 
     id: str

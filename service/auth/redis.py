@@ -5,15 +5,11 @@ from ids to hashes of secrets. All keys share a hash tag, so that a token and it
 also in a cluster.
 """
 
-from collections.abc import Awaitable, Callable
-from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Final
 
 from service.auth.protocol import SecretHash, Token, TokensUnavailable
 from service.redis.access import RedisAccess
-from service.redis.connection import RedisConnection, RedisUnavailable
-
-T = TypeVar("T")
+from service.redis.connection import RedisConnection, Script
 
 _CONNECTIONS: Final = 8
 # Tokens that one command reads when all are listed: a script blocks Redis, and 10,000 took longer than a call may.
@@ -24,42 +20,43 @@ _FIELDS: Final = ("id", "name", "quota_class", "expires_at")
 
 # KEYS: ids, token. ARGV: the token's id, its secret's hash, then fields and values. HLEN fails before the first write
 # if the key has another type.
-_ISSUE: Final = """
+_ISSUE: Final = Script("""
 redis.call('HLEN', KEYS[2])
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return redis.call('HSET', KEYS[2], unpack(ARGV, 3))
-"""
+""")
 
 # KEYS: ids, token. ARGV: the token's id. Returns whether there was a token.
-_REVOKE: Final = """
+_REVOKE: Final = Script("""
 redis.call('DEL', KEYS[2])
 return redis.call('HDEL', KEYS[1], ARGV[1])
-"""
+""")
 
 # KEYS: tokens. Returns fields and values of each.
-_ALL: Final = """
+_ALL: Final = Script("""
 local tokens = {}
 for index, key in ipairs(KEYS) do
   tokens[index] = redis.call('HGETALL', key)
 end
 return tokens
-"""
+""")
 
 
 class RedisTokenStore:
-    """A token store in Redis."""
+    """A token store in Redis. Repeating any of its commands is safe."""
 
     def __init__(self, access: RedisAccess, prefix: str, timeout: float = 0.8) -> None:
         """Configure the store; it connects at the first call. A call may take `timeout` seconds."""
-        self._redis = RedisConnection(access, connections=_CONNECTIONS, timeout=timeout, purpose="tokens")
-        self._client: Any = self._redis.client
-        self._issue, self._revoke, self._all = map(self._redis.script, (_ISSUE, _REVOKE, _ALL))
+        self._redis = RedisConnection(
+            access, connections=_CONNECTIONS, timeout=timeout, purpose="tokens", unavailable=TokensUnavailable
+        )
         self._tag = f"{{{prefix}:tokens}}"
         self._ids = f"{self._tag}:ids"
 
     async def find(self, secret_hash: SecretHash) -> Token | None:
         """The token of a secret."""
-        stored = await self._call(lambda: self._client.hgetall(self._key(secret_hash.hexadecimal)))
+        key = self._key(secret_hash.hexadecimal)
+        stored = await self._redis.execute(lambda: self._redis.client.hgetall(key), retry=True)
         return _token(stored) if stored else None
 
     async def issue(self, token: Token, secret_hash: SecretHash) -> None:
@@ -68,23 +65,23 @@ class RedisTokenStore:
         values = (token.id, token.name, token.quota_class, expires_at)
         fields = [part for field in zip(_FIELDS, values, strict=True) for part in field]
         keys = [self._ids, self._key(secret_hash.hexadecimal)]
-        await self._call(lambda: self._issue(keys, [token.id, secret_hash.hexadecimal, *fields]))
+        await self._redis.run(_ISSUE, keys, [token.id, secret_hash.hexadecimal, *fields], retry=True)
 
     async def all(self) -> tuple[Token, ...]:
         """All tokens."""
-        hashes = await self._call(lambda: self._client.hvals(self._ids))
+        hashes = await self._redis.execute(lambda: self._redis.client.hvals(self._ids), retry=True)
         keys = [self._key(each) for each in hashes]
         parts = [keys[start : start + _LISTED] for start in range(0, len(keys), _LISTED)]
-        stored = [flat for part in parts for flat in await self._call(partial(self._all, part, []))]
+        stored = [flat for part in parts for flat in await self._redis.run(_ALL, part, retry=True)]
         tokens = [_token(dict(zip(flat[::2], flat[1::2], strict=True))) for flat in stored if flat]
         return tuple(sorted(tokens, key=lambda token: (token.name, token.id)))
 
     async def revoke(self, token_id: str) -> bool:
         """Delete a token."""
-        secret_hash = await self._call(lambda: self._client.hget(self._ids, token_id))
+        secret_hash = await self._redis.execute(lambda: self._redis.client.hget(self._ids, token_id), retry=True)
         if secret_hash is None:
             return False
-        return bool(await self._call(lambda: self._revoke([self._ids, self._key(secret_hash)], [token_id])))
+        return bool(await self._redis.run(_REVOKE, [self._ids, self._key(secret_hash)], [token_id], retry=True))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -92,13 +89,6 @@ class RedisTokenStore:
 
     def _key(self, secret_hash: str) -> str:
         return f"{self._tag}:{secret_hash}"
-
-    async def _call(self, command: Callable[[], Awaitable[T]]) -> T:
-        try:
-            # Repeating any of the commands is safe.
-            return await self._redis.execute(command, retry=True)
-        except RedisUnavailable as away:
-            raise TokensUnavailable(f"Redis: {away}") from None
 
 
 def _token(stored: dict[str, str]) -> Token:

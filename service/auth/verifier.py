@@ -37,37 +37,6 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
-    """The two clocks that verification needs: seconds since 1970 for expiry, steady seconds for the age of answers."""
-
-    wall: Callable[[], float] = time.time
-    steady: Callable[[], float] = time.monotonic
-
-
-SYSTEM_CLOCK: Final = Clock()
-
-
-@dataclass(frozen=True, slots=True)
-class Confirmed:
-    """The token is valid."""
-
-    token: Token
-
-
-@dataclass(frozen=True, slots=True)
-class TokenRefused:
-    """The text is not a token, or the token was never issued, has been revoked or has expired."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoreUnavailable:
-    """The store did not answer: 503 where a token is required; elsewhere the call goes on without a token."""
-
-
-Verdict = Confirmed | TokenRefused | StoreUnavailable
-
-
-@dataclass(frozen=True, slots=True)
 class _Answer:
     """A cached answer of the store, as of the look-up by the steady clock; it has no token when the store has none."""
 
@@ -81,19 +50,22 @@ class TokenVerifier:
     def __init__(
         self,
         store: TokenStore,
-        clock: Clock = SYSTEM_CLOCK,
         *,
+        wall: Callable[[], float] = time.time,
+        steady: Callable[[], float] = time.monotonic,
         timeout: float = _ANSWER_SECONDS,
         capacity: int = _CAPACITY,
         metrics: Metrics = NO_METRICS,
     ) -> None:
         """Verify against a store, which the caller closes.
 
-        A store that has not answered after `timeout` seconds is unavailable. At most `capacity` confirmed tokens, and
-        as many refused texts, are cached.
+        `wall` gives seconds since 1970 for expiry, `steady` steady seconds for the age of answers. A store that has not
+        answered after `timeout` seconds is unavailable. At most `capacity` confirmed tokens, and as many refused texts,
+        are cached.
         """
         self._store = store
-        self._clock = clock
+        self._wall = wall
+        self._steady = steady
         self._timeout = timeout
         self._capacity = capacity
         self._metrics = metrics
@@ -103,20 +75,24 @@ class TokenVerifier:
         self._look_ups: dict[SecretHash, asyncio.Task[_Answer | None]] = {}
         self._unavailable_until = self._retry_at = float("-inf")
 
-    async def verify(self, text: str) -> Verdict:
-        """Verify a token's text; never raises, and neither stores nor logs the text."""
+    async def verify(self, text: str) -> Token | None:
+        """The token of a text, which is neither stored nor logged.
+
+        None means that the text is not a token, or that the token was never issued, has been revoked or has expired.
+        TokensUnavailable is raised if that is not known.
+        """
         if not is_token_text(text):
-            return TokenRefused()
+            return None
         secret = hash_of(text)
         answer = self._cached(secret, CACHE_SECONDS)
         self._metrics.cache("tokens", hit=answer is not None)
         if answer is None:
             answer = await self._fetch(secret) or self._cached(secret, GRACE_SECONDS)
         if answer is None:
-            return StoreUnavailable()
-        if answer.token is None or self._expired(answer.token):
-            return TokenRefused()
-        return Confirmed(answer.token)
+            raise TokensUnavailable
+        token = answer.token
+        expired = token is not None and token.expires_at is not None and self._wall() >= token.expires_at
+        return None if expired else token
 
     async def close(self) -> None:
         """Cancel pending look-ups."""
@@ -128,7 +104,7 @@ class TokenVerifier:
         answer = self._confirmed.get(secret)
         if answer is None:
             answer, seconds = self._refused.get(secret), min(seconds, CACHE_SECONDS)
-        if answer is None or self._clock.steady() - answer.as_of >= seconds:
+        if answer is None or self._steady() - answer.as_of >= seconds:
             return None
         return answer
 
@@ -153,7 +129,7 @@ class TokenVerifier:
         """The one pending look-up of a secret; None when it is too early to retry an unavailable store."""
         task = self._look_ups.get(secret)
         if task is None:
-            now = self._clock.steady()
+            now = self._steady()
             if now < self._retry_at:
                 return None
             if self._is_unavailable:
@@ -166,18 +142,18 @@ class TokenVerifier:
 
     @property
     def _is_unavailable(self) -> bool:
-        return self._clock.steady() < self._unavailable_until
+        return self._steady() < self._unavailable_until
 
     def _mark_unavailable(self) -> None:
-        self._unavailable_until = self._clock.steady() + _RETRY_SECONDS + self._timeout + _MARGIN_SECONDS
+        self._unavailable_until = self._steady() + _RETRY_SECONDS + self._timeout + _MARGIN_SECONDS
 
     async def _look_up(self, secret: SecretHash) -> _Answer | None:
-        as_of = self._clock.steady()
+        as_of = self._steady()
         try:
             token = await self._find(secret)
         except (TokensUnavailable, TimeoutError) as error:
             _LOG.warning("the token store is unavailable: %s", str(error) or "timed out")
-            self._retry_at = self._clock.steady() + _RETRY_SECONDS
+            self._retry_at = self._steady() + _RETRY_SECONDS
             self._mark_unavailable()
             return None
         self._unavailable_until = self._retry_at = float("-inf")
@@ -194,6 +170,3 @@ class TokenVerifier:
         with timed_store_call(self._metrics, "tokens", "find"):
             async with asyncio.timeout(self._timeout):
                 return await self._store.find(secret)
-
-    def _expired(self, token: Token) -> bool:
-        return token.expires_at is not None and self._clock.wall() >= token.expires_at

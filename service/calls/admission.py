@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from service.auth.protocol import Token
-from service.auth.verifier import Confirmed, StoreUnavailable, TokenRefused, TokenVerifier
+from service.auth.protocol import Token, TokensUnavailable
+from service.auth.verifier import TokenVerifier
 from service.errors import (
     BackendUnavailableError,
     QuotaExceededError,
@@ -43,12 +43,9 @@ class AddressQuota:
         self._allowed = 0
 
     def admit(self, address: str) -> Headers | None:
-        """Count an anonymous call; returns the headers of the quota.
+        """Count an anonymous call; returns the headers of the quota, or raises QuotaExceededError.
 
         None means that only `Admission.admit` can decide, and that nothing has been counted.
-
-        Raises:
-            QuotaExceededError: the quota is used up.
         """
         decision = self._limiter.take(self._key(address), self._quota)
         if decision is None:
@@ -71,11 +68,7 @@ class Admission:
     """Verifies tokens and counts calls."""
 
     def __init__(
-        self,
-        verifier: TokenVerifier,
-        limiter: Limiter,
-        policy: QuotaPolicy,
-        metrics: Metrics = NO_METRICS,
+        self, verifier: TokenVerifier, limiter: Limiter, policy: QuotaPolicy, metrics: Metrics = NO_METRICS
     ) -> None:
         self._verifier = verifier
         self._limiter = limiter
@@ -86,11 +79,8 @@ class Admission:
     async def admit(self, caller: Caller, bucket: Bucket, *, token_required: bool = False) -> Admitted:
         """Verify the token, and count the call.
 
-        Raises:
-            TokenRequiredError: a required token is missing.
-            TokenInvalidError: a required token is invalid; the call is counted against the address.
-            BackendUnavailableError: a required token can't be verified, or a report can't be counted.
-            QuotaExceededError: the quota is used up.
+        Raises TokenRequiredError, TokenInvalidError, for which the call is counted against the address,
+        QuotaExceededError, or BackendUnavailableError if a required token can't be verified or a report not counted.
         """
         token = await self._token(caller, required=token_required)
         return Admitted(token, await self.charge(caller, token, bucket, 1))
@@ -98,9 +88,8 @@ class Admission:
     async def charge(self, caller: Caller, token: Token | None, bucket: Bucket, units: int) -> Headers:
         """Count units for a call: all of them or none; returns the headers of the quota.
 
-        Raises:
-            BackendUnavailableError: a report can't be counted.
-            QuotaExceededError: fewer units remain; the error's headers say how many.
+        Raises BackendUnavailableError if a report can't be counted, and QuotaExceededError if fewer units remain, which
+        its headers state.
         """
         quota = self._policy.quota(bucket, token)
         decision = await self._hit(quota_key(bucket, token, caller.address), quota, units)
@@ -129,18 +118,17 @@ class Admission:
             if required:
                 raise TokenRequiredError
             return None
-        verdict = await self._verifier.verify(caller.token)
-        match verdict:
-            case Confirmed(token):
-                return token
-            case StoreUnavailable() if required:
-                raise BackendUnavailableError("The token could not be checked just now; try again in 1 second.")
-            case TokenRefused() if required:
-                # This may exhaust the address's quota for other calls, but the answer stays 401 (R5).
-                await self.count_refused(caller)
-                raise TokenInvalidError
-            case _:
+        try:
+            token = await self._verifier.verify(caller.token)
+        except TokensUnavailable:
+            if not required:
                 return None
+            raise BackendUnavailableError("The token could not be checked just now; try again in 1 second.") from None
+        if token is None and required:
+            # This may exhaust the address's quota for other calls, but the answer stays 401 (R5).
+            await self.count_refused(caller)
+            raise TokenInvalidError
+        return token
 
     async def _hit(self, key: str, quota: Quota, units: int = 1) -> Decision:
         try:

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, Final
 
 import orjson
@@ -46,25 +47,11 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class CallEnvironment:
-    """What all calls share.
-
-    `most_coupons` bounds the coupons in a listing of all shops by transport; a missing transport has no bound (A6).
-    """
-
-    reports: ReportQueue
-    most_coupons: Mapping[Channel, int]
-
-
-@dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a call.
+    """The outcome of a call: the answer or the problem object, and its encoded form.
 
-    Attributes:
-        document: the answer, or the problem object.
-        body: the encoded document.
-        stamp: of the data that the answer or the error comes from; None when no data was used (C2).
-        headers: of the quota, without the headers of an error.
+    The stamp is that of the data that it comes from, None when no data was used (C2). `headers` are of the quota,
+    without the headers of an error.
     """
 
     request_id: str
@@ -91,16 +78,21 @@ class Dispatcher:
         registry: Sequence[Tool[Any]],
         live: LiveData,
         admission: Admission,
-        environment: CallEnvironment,
+        reports: ReportQueue,
         *,
         timeout: float,
+        most_coupons: Mapping[Channel, int | None] = MappingProxyType({}),
     ) -> None:
-        """Create a dispatcher; a call whose transport sets no deadline may take `timeout` seconds."""
+        """Create a dispatcher; a call whose transport sets no deadline may take `timeout` seconds.
+
+        `most_coupons` bounds the coupons in a listing of all shops by transport; None is no bound (A6).
+        """
         self.tools = tuple(registry)
         self._by_name = {tool.name: tool for tool in registry}
         self._live = live
         self._admission = admission
-        self._environment = environment
+        self._reports = reports
+        self._most_coupons = most_coupons
         self.timeout = timeout
 
     def has_tool(self, name: str) -> bool:
@@ -171,7 +163,16 @@ class Dispatcher:
             now = datetime.now(UTC)
 
             async def work(snapshot: Snapshot) -> ToolAnswer:
-                return await tool.run(request, self._context(snapshot, caller, admitted, now))
+                context = ToolContext(
+                    search=snapshot,
+                    now=now,
+                    channel=caller.channel.value,
+                    country=caller.country,
+                    most_coupons=self._most_coupons.get(caller.channel),
+                    reports=self._reports,
+                    source=None if admitted.token is None else admitted.token.id,
+                )
+                return await tool.run(request, context)
 
             result = await self._live.run(work, caller.request_id)
         except QuotaExceededError as error:
@@ -192,17 +193,6 @@ class Dispatcher:
                 return await self._admission.charge(caller, admitted.token, bucket, units)
         except TimeoutError:
             raise BackendUnavailableError(_NOT_ADMITTED) from None
-
-    def _context(self, snapshot: Snapshot, caller: Caller, admitted: Admitted, now: datetime) -> ToolContext:
-        return ToolContext(
-            search=snapshot,
-            now=now,
-            channel=caller.channel.value,
-            country=caller.country,
-            most_coupons=self._environment.most_coupons.get(caller.channel),
-            reports=self._environment.reports,
-            source=None if admitted.token is None else admitted.token.id,
-        )
 
 
 def decode_object(raw: bytes) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Final
 from service.mcp_server.prompts import MAX_VALUES, PROMPTS, CompletionKind
 from service.mcp_server.resources import CATEGORIES, SHOP
 from service.mcp_server.server import CACHED_LISTS, CACHED_SECONDS
-from service.suggest.query import MAX_Q, MAX_SUGGESTIONS
+from service.suggest.wire import MAX_Q, MAX_SUGGESTIONS
 from service.tools.registry import REGISTRY
 
 _INTRODUCTION: Final = """\

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.errors import OverloadedError, ServiceError
 from service.http.messages import BODY, Answer, problem_answer, read_body, request_context_of
@@ -28,14 +28,9 @@ class Gate:
     def __init__(self, slots: int, metrics: Metrics = NO_METRICS) -> None:
         self._slots = slots
         self._metrics = metrics
-        self._in_flight = 0
+        self.in_flight = 0
         self._suspended = 0
         self._in_tick = 0
-
-    @property
-    def in_flight(self) -> int:
-        """How many requests are in flight."""
-        return self._in_flight
 
     def admits_in_tick(self) -> bool:
         """Count a request that is answered within this event-loop tick; whether it may cause work.
@@ -46,25 +41,25 @@ class Gate:
         if not self._in_tick:
             asyncio.get_running_loop().call_soon(self._end_tick)
         self._in_tick += 1
-        return self._in_flight + self._in_tick <= self._slots
+        return self.in_flight + self._in_tick <= self._slots
 
     def _end_tick(self) -> None:
         self._in_tick = 0
 
     def check(self) -> None:
         """Raise OverloadedError if no slot is free, without taking one."""
-        if self._in_flight >= self._slots:
+        if self.in_flight >= self._slots:
             raise OverloadedError
 
     def enter(self) -> None:
         """Take a slot, until `leave`; raises OverloadedError if none is free."""
         self.check()
-        self._in_flight += 1
+        self.in_flight += 1
         self._metrics.in_flight(1)
 
     def leave(self) -> None:
         """Return a slot."""
-        self._in_flight -= 1
+        self.in_flight -= 1
         self._metrics.in_flight(-1)
 
     def suspend(self) -> bool:
@@ -78,7 +73,7 @@ class Gate:
     def resume(self) -> None:
         """Take a slot again after `suspend`, even if none is free: a request in flight is not refused."""
         self._suspended -= 1
-        self._in_flight += 1
+        self.in_flight += 1
         self._metrics.in_flight(1)
 
 
@@ -152,17 +147,13 @@ class BoundedEndpoint:
             request.outcome = error.code
             await self._refused(error).send(send)
             return
-
-        async def send_outside(message: Message) -> None:
-            # The work is done: a client that reads slowly must not occupy the slot.
-            slot.leave()
-            await send(message)
-
+        # The work is done then: a client that reads slowly must not occupy the slot.
+        request.on_answer = slot.leave
         try:
             request.suspended = slot.suspended
             request.deadline = time.monotonic() + self._timeout
             if self._interrupted and (task := asyncio.current_task()) is not None:
                 request.on_disconnect.append(task.cancel)
-            await self.app(scope, receive, send_outside)
+            await self.app(scope, receive, send)
         finally:
             slot.leave()

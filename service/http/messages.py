@@ -82,12 +82,10 @@ async def read_body(headers: Iterable[tuple[bytes, bytes]], receive: Receive) ->
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A response.
+    """A response, without a media type if it has no body.
 
-    Attributes:
-        media_type: of the body; None without one.
-        headers: all but content-type and content-length.
-        outcome: the code of a problem, for the log and the metrics; None derives it from the status.
+    `headers` are all but content-type and content-length. The outcome is the code of a problem, for the log and the
+    metrics; None derives it from the status.
     """
 
     status: int

@@ -1,34 +1,31 @@
-"""Middleware around the whole application: the access log, compression, and what all HTTP responses share.
+"""The one middleware around the application: what all HTTP responses share, and one log line and one count for each.
 
-The access log is the outermost one: one log line and one count for each request, early refusals included, with the
-status that the client received. The innermost one adds the request id, no-store, CORS and security headers, and turns
-exceptions into problem documents, which have the request id and nothing of the exception (E5).
+Every response gets the request id, no-store, CORS and security headers, and an exception becomes a problem document,
+which has the request id and nothing of the exception (E5). The line and the count have the status that the client
+received, early refusals included.
 
 Answers of a kilobyte or more are compressed for callers who accept gzip, by Starlette's responder: HEAD is answered as
 GET, equal answers stay equal bytes, and constant answers are compressed once. Answers hold no secrets and browsers
-attach no credentials by themselves, so the length of a compressed answer discloses nothing (BREACH).
+attach no credentials by themselves, so the length of a compressed answer discloses nothing (BREACH). /suggest is not
+compressed, so that its fast path need not do it either.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 from zlib import DEFLATED, MAX_WBITS, compressobj
 
-import orjson
 from starlette.datastructures import MutableHeaders
 from starlette.middleware.gzip import GZipResponder
-from starlette.requests import Request
-from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.errors import InternalError
 from service.http.messages import (
     NO_STORE,
-    PROBLEM_JSON,
     Answer,
     Headers,
     header,
@@ -38,153 +35,17 @@ from service.http.messages import (
     with_defaults,
 )
 from service.runtime.caller import Channel
-from service.runtime.request_context import LEFT, RequestContext, bind_request, new_request_id
-from service.runtime.telemetry import NO_ROUTE, Metrics, log_call
+from service.runtime.request_context import LEFT, RequestContext, bind_request, new_request_context, new_request_id
+from service.runtime.telemetry import NO_METRICS, NO_ROUTE, Metrics, log_call
 from service.runtime.tracing import CallTracer, header_texts
 
 SUGGEST_PATH: Final = "/suggest"
-
-_EXPOSED: Final = b"x-request-id, x-generation, x-data-as-of, retry-after, ratelimit, ratelimit-policy, etag"
-_ALLOWED_HEADERS: Final = (
-    b"content-type, accept, if-none-match, x-api-token, mcp-protocol-version, mcp-method, mcp-name, mcp-session-id"
-)
-_ANY_ORIGIN: Final[Headers] = (
-    (b"access-control-allow-origin", b"*"),
-    (b"access-control-expose-headers", _EXPOSED),
-)
-_PREFLIGHT_SECONDS: Final = b"600"
-_VARY: Final = (b"vary", b"origin")
-_NO_ROUTES: Final[Mapping[str, ASGIApp]] = MappingProxyType({})
-_LOG: Final = logging.getLogger(__name__)
-
-
-class HttpMiddleware:
-    """Middleware around the whole application."""
-
-    def __init__(
-        self,
-        app: ASGIApp,
-        cors_origins: Iterable[str] = (),
-        draining: asyncio.Event | None = None,
-        hsts_seconds: int = 0,
-        direct_routes: Mapping[str, ASGIApp] = _NO_ROUTES,
-    ) -> None:
-        """Wrap an application.
-
-        Args:
-            app: the application.
-            cors_origins: origins that may read answers other than those of /suggest, which all may read (C3).
-            draining: set when the process is stopping; each answer is then the last one of its connection.
-            hsts_seconds: max-age of Strict-Transport-Security; 0 omits the header.
-            direct_routes: endpoints by path that are called without the application, whose routing would cost more
-                than everything else around them.
-        """
-        self._app = app
-        self._direct_routes = direct_routes
-        self._origins = frozenset(cors_origins)
-        # Answers are not cached unless the endpoint allows it (C1).
-        self._private = (*security_headers(hsts_seconds), NO_STORE)
-        self._public = (*security_headers(hsts_seconds, any_origin=True), NO_STORE)
-        self._draining = draining or asyncio.Event()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        request = request_context_of(scope)
-        request_id = request.request_id
-        common: Headers = ((b"x-request-id", request_id.encode()),)
-        if self._draining.is_set():
-            common += ((b"connection", b"close"),)
-        cors = self._cors(scope)
-        defaults = self._public if scope["path"] == SUGGEST_PATH else self._private
-        started = False
-
-        async def send_with_common(message: Message) -> None:
-            nonlocal started
-            if message["type"] == "http.response.start":
-                started = True
-                message = {**message, "headers": with_defaults((*message["headers"], *common, *cors), defaults)}
-            await send(message)
-
-        if _allows(cors) and _is_preflight(scope):
-            await _preflight(scope).send(send_with_common)
-            return
-        try:
-            with bind_request(request):
-                await self._direct_routes.get(scope["path"], self._app)(scope, receive, send_with_common)
-        except asyncio.CancelledError:
-            if not request.disconnected:
-                raise
-            # There is no client to send a response to.
-            request.outcome = LEFT
-        except Exception:
-            _LOG.exception("request=%s path failed", request_id)
-            if started:
-                # The client has received part of an answer: only a broken connection shows that it is incomplete.
-                raise
-            await problem_answer(InternalError()).send(send_with_common)
-
-    def _cors(self, scope: Scope) -> Headers:
-        if scope["path"] == SUGGEST_PATH:
-            return _ANY_ORIGIN
-        if not self._origins:
-            return ()
-        origin = header(scope["headers"], b"origin")
-        if origin not in self._origins:
-            # The answer depends on the origin: a cache must not serve it to another one.
-            return (_VARY,)
-        # Credentials are never allowed: the service uses no cookies, and a page sends a token explicitly.
-        return (
-            (b"access-control-allow-origin", origin.encode("latin-1")),
-            (b"access-control-expose-headers", _EXPOSED),
-            _VARY,
-        )
-
-
-def uncaught_exception_handler(hsts_seconds: int) -> Callable[[Request, Exception], Coroutine[Any, Any, Response]]:
-    """The framework's handler of exceptions of the middleware itself: an internal error as a problem document."""
-    headers = [*security_headers(hsts_seconds), NO_STORE, (b"content-type", PROBLEM_JSON)]
-
-    async def handle(_: Request, fault: Exception) -> Response:
-        request_id = new_request_id()
-        _LOG.error("request=%s the middleware failed", request_id, exc_info=fault)
-        error = InternalError()
-        response = Response(orjson.dumps(error.problem()), error.status)
-        response.raw_headers += [*headers, (b"x-request-id", request_id.encode())]
-        return response
-
-    return handle
-
-
-def suggest_headers(hsts_seconds: int) -> Headers:
-    """The headers that all answers of /suggest have besides those of the endpoint."""
-    return (*_ANY_ORIGIN, *security_headers(hsts_seconds, any_origin=True))
-
-
-def _allows(cors: Headers) -> bool:
-    return any(name == b"access-control-allow-origin" for name, _ in cors)
-
-
-def _is_preflight(scope: Scope) -> bool:
-    return scope["method"] == "OPTIONS" and header(scope["headers"], b"access-control-request-method") is not None
-
-
-def _preflight(scope: Scope) -> Answer:
-    methods = b"GET, HEAD" if scope["path"] == SUGGEST_PATH else b"GET, HEAD, POST"
-    headers = (
-        (b"access-control-allow-methods", methods),
-        (b"access-control-allow-headers", _ALLOWED_HEADERS),
-        (b"access-control-max-age", _PREFLIGHT_SECONDS),
-    )
-    return Answer(204, b"", None, headers)
-
+VARY: Final = (b"vary", b"Accept-Encoding")
+MIN_BYTES: Final = 1_024
 
 _MCP_PATH: Final = "/mcp"
 _TOOLS: Final = "/tool/"
 _METHODS: Final = frozenset({"GET", "HEAD", "POST"})
-
 _OTHER_PATHS: Final = {
     SUGGEST_PATH: "suggest",
     _MCP_PATH: "mcp",
@@ -196,64 +57,17 @@ _OTHER_PATHS: Final = {
     "/metrics": "metrics",
     "/metrics/resources": "metrics_resources",
 }
-
-
-def route_labels(tools: Iterable[str]) -> dict[str, str]:
-    """The label of each path in the log and the metrics."""
-    return {**{f"{_TOOLS}{tool}": tool for tool in tools}, **_OTHER_PATHS}
-
-
-class AccessLog:
-    """Middleware that logs, counts and traces requests."""
-
-    def __init__(
-        self, app: ASGIApp, routes: Mapping[str, str], metrics: Metrics, traces: CallTracer | None = None
-    ) -> None:
-        """Wrap an application, which stores what it learns of a request in the request's context.
-
-        Paths without a label in `routes` have none in the log, so that no caller can create labels. `traces` starts a
-        span for each call of a tool and of /suggest; /mcp starts its own with more attributes.
-        """
-        self._app = app
-        self._routes = routes
-        self._metrics = metrics
-        self._traces = traces
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, and log it afterwards."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        request, path = request_context_of(scope), scope["path"]
-        if self._traces is not None and (path == SUGGEST_PATH or path.startswith(_TOOLS)):
-            self._trace(self._traces, request, scope)
-        status: int | None = None
-
-        async def send_and_note_status(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
-        try:
-            await self._app(scope, receive, send_and_note_status)
-        finally:
-            channel = Channel.MCP if path == _MCP_PATH else Channel.REST
-            route = self._routes.get(path, NO_ROUTE)
-            log_call(self._metrics, request, channel=channel.value, route=route, status=status)
-
-    def _trace(self, traces: CallTracer, request: RequestContext, scope: Scope) -> None:
-        path, method = scope["path"], scope["method"]
-        # No caller can create names of spans.
-        if path not in self._routes or method not in _METHODS:
-            path, method = "unknown", "HTTP"
-        attributes = {"http.request.method": method, "http.route": path}
-        traces.begin(request, f"{method} {path}", partial(header_texts, scope["headers"]), attributes)
-
-
-VARY: Final = (b"vary", b"Accept-Encoding")
-MIN_BYTES: Final = 1_024
-
+_ALLOW_ORIGIN: Final = b"access-control-allow-origin"
+_EXPOSED: Final = (
+    b"access-control-expose-headers",
+    b"x-request-id, x-generation, x-data-as-of, retry-after, ratelimit, ratelimit-policy, etag",
+)
+_ALLOWED_HEADERS: Final = (
+    b"content-type, accept, if-none-match, x-api-token, mcp-protocol-version, mcp-method, mcp-name, mcp-session-id"
+)
+_ANY_ORIGIN: Final[Headers] = ((_ALLOW_ORIGIN, b"*"), _EXPOSED)
+_PREFLIGHT_SECONDS: Final = b"600"
+_VARY_ORIGIN: Final = (b"vary", b"origin")
 _GZIP: Final = (b"content-encoding", b"gzip")
 # A higher level makes a page of 50 shops 2% smaller and takes 20% more time.
 _LEVEL: Final = 5
@@ -262,29 +76,162 @@ _GZIP_FORMAT: Final = 16 + MAX_WBITS
 # Events are sent without delay.
 _STREAMED: Final = ("text/event-stream",)
 _REFUSED: Final = frozenset({"q=0", "q=0.0", "q=0.00", "q=0.000"})
+_NONE: Final[Mapping[str, ASGIApp]] = MappingProxyType({})
+_NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
+_LOG: Final = logging.getLogger(__name__)
 
 
-class Compression:
-    """Middleware that compresses answers."""
+def route_labels(tools: Iterable[str]) -> dict[str, str]:
+    """The label of each path in the log and the metrics."""
+    return {**{f"{_TOOLS}{tool}": tool for tool in tools}, **_OTHER_PATHS}
 
-    def __init__(self, app: ASGIApp, untouched: Iterable[str] = ()) -> None:
-        """Wrap an application; answers of `untouched` paths are never compressed."""
+
+class HttpMiddleware:
+    """Middleware around the whole application."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        direct_routes: Mapping[str, ASGIApp] = _NONE,
+        labels: Mapping[str, str] = _NO_LABELS,
+        metrics: Metrics = NO_METRICS,
+        traces: CallTracer | None = None,
+        cors_origins: Iterable[str] = (),
+        draining: asyncio.Event | None = None,
+        hsts_seconds: int = 0,
+    ) -> None:
+        """Wrap an application.
+
+        `direct_routes` are endpoints by path that are called without the application, whose routing would cost more
+        than everything else around them. `labels` are the routes in the log and the metrics by path; other paths have
+        none, so that no caller can create labels. `traces` starts a span for each call of a tool and of /suggest; /mcp
+        starts its own with more attributes. `cors_origins` may read answers other than those of /suggest, which all
+        may read (C3). Once `draining` is set, each answer is the last one of its connection. Without `hsts_seconds` no
+        Strict-Transport-Security is sent.
+        """
         self._app = app
-        self._untouched = frozenset(untouched)
+        self._direct_routes = direct_routes
+        self._labels = labels
+        self._metrics = metrics
+        self._traces = traces
+        self._origins = frozenset(cors_origins)
+        # Answers are not cached unless the endpoint allows it (C1).
+        self._private = (*security_headers(hsts_seconds), NO_STORE)
+        self._public = (*security_headers(hsts_seconds, any_origin=True), NO_STORE)
+        self._draining = draining or asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        if scope["type"] != "http" or scope["path"] in self._untouched or not accepts_gzip(scope["headers"]):
-            # No Vary is needed: cacheable answers that have a compressed variant set it themselves.
+        """Answer one request, and log it afterwards."""
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
-        elif scope["method"] == "HEAD":
+            return
+        path: str = scope["path"]
+        status: int | None = None
+        request: RequestContext | None = None
+        own: Headers = ()
+        cors: Headers = ()
+        defaults = self._public if path == SUGGEST_PATH else self._private
 
-            async def send_head(message: Message) -> None:
-                await send(_head_of_get(message))
+        async def send_completed(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": with_defaults((*message["headers"], *own, *cors), defaults)}
+                status = message["status"]
+                if request is not None and request.on_answer is not None:
+                    request.on_answer()
+            await send_compressed(message)
 
-            await self._app(scope, receive, send_head)
-        else:
-            await GZipResponder(self._app, MIN_BYTES, _LEVEL, exclude_content_types=_STREAMED)(scope, receive, send)
+        try:
+            request = request_context_of(scope)
+            if self._traces is not None:
+                self._trace(self._traces, request, scope)
+            own, cors = self._own_headers(request), self._cors(scope)
+            send_compressed = self._compressing(scope, send)
+            endpoint = self._direct_routes.get(path, self._app)
+            with bind_request(request):
+                await (_preflight if _is_preflight(scope, cors) else endpoint)(scope, receive, send_completed)
+        except asyncio.CancelledError:
+            if request is None or not request.disconnected:
+                raise
+            # There is no client to send a response to.
+            request.outcome = LEFT
+        except Exception:
+            request = request or new_request_context(new_request_id())
+            _LOG.exception("request=%s path failed", request.request_id)
+            if status is not None:
+                # The client has received part of an answer: only a broken connection shows that it is incomplete.
+                raise
+            # Without the steps above, which may have failed.
+            fault = problem_answer(InternalError(), (*self._own_headers(request), *cors, *defaults))
+            status, request.outcome = fault.status, fault.outcome
+            await fault.send(send)
+        finally:
+            if request is not None:
+                channel = Channel.MCP if path == _MCP_PATH else Channel.REST
+                route = self._labels.get(path, NO_ROUTE)
+                log_call(self._metrics, request, channel=channel.value, route=route, status=status)
+
+    def _own_headers(self, request: RequestContext) -> Headers:
+        own: Headers = ((b"x-request-id", request.request_id.encode()),)
+        return (*own, (b"connection", b"close")) if self._draining.is_set() else own
+
+    def _cors(self, scope: Scope) -> Headers:
+        if scope["path"] == SUGGEST_PATH:
+            return _ANY_ORIGIN
+        if not self._origins:
+            return ()
+        origin = header(scope["headers"], b"origin")
+        if origin not in self._origins:
+            # The answer depends on the origin: a cache must not serve it to another one.
+            return (_VARY_ORIGIN,)
+        # Credentials are never allowed: the service uses no cookies, and a page sends a token explicitly.
+        return (_ALLOW_ORIGIN, origin.encode("latin-1")), _EXPOSED, _VARY_ORIGIN
+
+    def _compressing(self, scope: Scope, send: Send) -> Send:
+        """A send that compresses the answer if the caller accepts that."""
+        if scope["path"] == SUGGEST_PATH or not accepts_gzip(scope["headers"]):
+            # No Vary is needed: cacheable answers that have a compressed variant set it themselves.
+            return send
+        if scope["method"] == "HEAD":
+            return lambda message: send(_head_of_get(message))
+        # It calls no application: only its way of sending is used.
+        responder = GZipResponder(self._app, MIN_BYTES, _LEVEL, exclude_content_types=_STREAMED)
+        responder.send = send
+        return responder.send_with_compression
+
+    def _trace(self, traces: CallTracer, request: RequestContext, scope: Scope) -> None:
+        path, method = scope["path"], scope["method"]
+        if path != SUGGEST_PATH and not path.startswith(_TOOLS):
+            return
+        # No caller can create names of spans.
+        if path not in self._labels or method not in _METHODS:
+            path, method = "unknown", "HTTP"
+        attributes = {"http.request.method": method, "http.route": path}
+        traces.begin(request, f"{method} {path}", partial(header_texts, scope["headers"]), attributes)
+
+
+def suggest_headers(hsts_seconds: int) -> Headers:
+    """The headers that all answers of /suggest have besides those of the endpoint."""
+    return (*_ANY_ORIGIN, *security_headers(hsts_seconds, any_origin=True))
+
+
+def _is_preflight(scope: Scope, cors: Headers) -> bool:
+    return (
+        scope["method"] == "OPTIONS"
+        and _ALLOW_ORIGIN in dict(cors)
+        and header(scope["headers"], b"access-control-request-method") is not None
+    )
+
+
+async def _preflight(scope: Scope, _: Receive, send: Send) -> None:
+    methods = b"GET, HEAD" if scope["path"] == SUGGEST_PATH else b"GET, HEAD, POST"
+    headers = (
+        (b"access-control-allow-methods", methods),
+        (b"access-control-allow-headers", _ALLOWED_HEADERS),
+        (b"access-control-max-age", _PREFLIGHT_SECONDS),
+    )
+    await Answer(204, b"", None, headers).send(send)
 
 
 def accepts_gzip(headers: Iterable[tuple[bytes, bytes]]) -> bool:

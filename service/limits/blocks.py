@@ -15,12 +15,11 @@ one and are exact.
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import ceil
 from typing import Final, Protocol
 
 from service.limits.policy import Bucket, Quota
-from service.limits.protocol import Decision, Limiter
+from service.limits.protocol import Decision
 
 SHARE: Final = 50
 _MIN_BLOCK: Final = 2
@@ -29,26 +28,18 @@ _REFUSAL_SECONDS: Final = 1.0
 _MAX_KEYS: Final = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class BlockGrant:
-    """The answer to a request for a block: the units that were granted, 0 when refused.
+class SharedCount(Protocol):
+    """Counts the units of all workers."""
 
-    The decision is on all of them together; its `remaining` does not include them.
-    """
+    async def count(self, key: str, quota: Quota, units: int, least: int) -> tuple[Decision, int]:
+        """Count units, some of which may be used later: as many as requested, or at least `least`, or none.
 
-    decision: Decision
-    units: int
-
-
-class BlockSource(Limiter, Protocol):
-    """A limiter that also grants blocks of units."""
-
-    async def take_block(self, key: str, quota: Quota, units: int) -> BlockGrant:
-        """Count units now that may be used later: as many as requested, fewer when few remain, or none.
-
-        Raises:
-            LimiterUnavailable: there was no decision; the units may have been counted.
+        Returns the decision on all of them together, whose `remaining` does not include them, and how many were
+        counted. Raises LimiterUnavailable.
         """
+
+    async def close(self) -> None:
+        """Close connections."""
 
 
 class _Block:
@@ -79,10 +70,9 @@ class _Block:
         self.units -= 1
         return Decision(True, self.quota.limit, self.remaining_in_store + self.units, reset, None)
 
-    def store(self, grant: BlockGrant, requested_at: float, now: float) -> None:
+    def store(self, decision: Decision, units: int, requested_at: float, now: float) -> None:
         """Store a granted block or a refusal."""
-        decision = grant.decision
-        self.units, self.remaining_in_store = grant.units, decision.remaining
+        self.units, self.remaining_in_store = units, decision.remaining
         self.reset_at = now + decision.reset_seconds
         if decision.allowed:
             self.retry_at = None
@@ -93,10 +83,13 @@ class _Block:
 
 
 class BlockLimiter:
-    """A shared limiter, and the blocks that this process has taken from it."""
+    """A shared count, and the blocks that this process has taken from it."""
+
+    # It decides with the shared count or not at all.
+    degraded: Final = False
 
     def __init__(
-        self, shared: BlockSource, *, max_keys: int = _MAX_KEYS, clock: Callable[[], float] = time.monotonic
+        self, shared: SharedCount, *, max_keys: int = _MAX_KEYS, clock: Callable[[], float] = time.monotonic
     ) -> None:
         """Start without blocks; `close` closes `shared`, which counts the units.
 
@@ -113,11 +106,6 @@ class BlockLimiter:
         """How many callers have a block or a refusal."""
         return len(self._blocks)
 
-    @property
-    def degraded(self) -> bool:
-        """Whether the shared limiter is degraded."""
-        return self._shared.degraded
-
     def take(self, key: str, quota: Quota) -> Decision | None:
         """Take one unit of the caller's block; None when there is none."""
         block = self._blocks.get(key)
@@ -129,25 +117,27 @@ class BlockLimiter:
         """Take units from a key's quota if they are available, for /suggest from a block."""
         size = quota.limit // SHARE
         if quota.bucket is not Bucket.SUGGEST or size < _MIN_BLOCK or cost != 1:
-            return await self._shared.hit(key, quota, cost)
+            decision, _ = await self._shared.count(key, quota, cost, cost)
+            return decision
         requested_at = self._clock()
         block = self._block(key, quota, requested_at)
         if block is None or block.requested:
             # A second block would break the bound, and waiting for the first would depend on another request.
-            return await self._shared.hit(key, quota)
-        if (decision := block.take(requested_at)) is not None:
+            decision, _ = await self._shared.count(key, quota, 1, 1)
             return decision
+        if (held := block.take(requested_at)) is not None:
+            return held
         block.requested = True
         try:
-            grant = await self._shared.take_block(key, quota, size)
+            decision, units = await self._shared.count(key, quota, size, 1)
         finally:
             block.requested = False
         now = self._clock()
-        block.store(grant, requested_at, now)
-        return block.take(now) or grant.decision
+        block.store(decision, units, requested_at, now)
+        return block.take(now) or decision
 
     async def close(self) -> None:
-        """Close the shared limiter; unused units become available again after a window."""
+        """Close the shared count; unused units become available again after a window."""
         self._blocks.clear()
         await self._shared.close()
 

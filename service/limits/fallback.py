@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from service.limits.policy import Bucket, Quota
-from service.limits.protocol import Decision, Limiter, LimiterDeadlineExceeded, LimiterUnavailable
+from service.limits.protocol import Decision, Limiter, LimiterUnavailable
 from service.runtime.circuit_breaker import CircuitBreaker, CircuitOpen
 from service.runtime.request_context import remaining_seconds
 from service.runtime.store_waits import store_answer, store_wait_budget, timed_store_call, wait_for_store
@@ -40,19 +40,15 @@ class FallbackLimiter:
         self._local = local
         self._metrics = metrics
         self._clock = clock
-        self._unavailable = False
+        # Whether the shared limiter was unavailable at the last call.
+        self.degraded = False
         self._retry_at = 0.0
         self._tasks: set[asyncio.Task[Decision | None]] = set()
         self._reports = CircuitBreaker("limiter", (LimiterUnavailable,), metrics, clock)
 
-    @property
-    def degraded(self) -> bool:
-        """Whether the shared limiter was unavailable at the last call."""
-        return self._unavailable
-
     def take(self, key: str, quota: Quota) -> Decision | None:
         """Take one unit without waiting, from the limiter that decides now; None when only `hit` can decide."""
-        if not self._unavailable:
+        if not self.degraded:
             return self._shared.take(key, quota)
         if quota.bucket is Bucket.REPORTS or self._clock() >= self._retry_at:
             return None
@@ -62,14 +58,10 @@ class FallbackLimiter:
         return decision
 
     async def hit(self, key: str, quota: Quota, cost: int = 1) -> Decision:
-        """Take units from a key's quota if they are available.
-
-        Raises:
-            LimiterUnavailable: the shared limiter is unavailable, and the call is a report.
-        """
+        """Take units from a key's quota if they are available; LimiterUnavailable is raised for reports only."""
         if quota.bucket is Bucket.REPORTS:
             return await self._report_hit(key, quota, cost)
-        if not self._unavailable:
+        if not self.degraded:
             task = self._start(key, quota, cost)
             if (
                 await wait_for_store(task, remaining_seconds(store_wait_budget()))
@@ -109,10 +101,9 @@ class FallbackLimiter:
         """The shared limiter's decision; None when there was none."""
         try:
             decision = await self._shared_hit(key, quota, cost)
-        except LimiterDeadlineExceeded:
-            return None
         except LimiterUnavailable as error:
-            self._mark_unavailable(error)
+            if not error.late:
+                self._mark_unavailable(error)
             return None
         self._mark_available()
         return decision
@@ -134,11 +125,11 @@ class FallbackLimiter:
 
     def _mark_unavailable(self, error: LimiterUnavailable) -> None:
         self._retry_at = self._clock() + _RETRY_SECONDS
-        if not self._unavailable:
-            self._unavailable = True
+        if not self.degraded:
+            self.degraded = True
             _LOG.warning("the shared limiter is unavailable, quotas are counted in this process: %s", error)
 
     def _mark_available(self) -> None:
-        if self._unavailable:
-            self._unavailable = False
+        if self.degraded:
+            self.degraded = False
             _LOG.warning("the shared limiter is available again")

@@ -36,24 +36,21 @@ class _Count:
 
 
 class _Window:
-    """The keys of all quotas with the same window length.
-
-    Attributes:
-        length: in milliseconds.
-        slot: a sixtieth of it, in milliseconds.
-        counts: by key, in the order of the last allowed hit, so that the first key expires first.
-    """
+    """The keys of all quotas with the same window length; length and slots are in milliseconds."""
 
     __slots__ = ("counts", "length", "slot")
 
     def __init__(self, quota: Quota) -> None:
         self.length = quota.window * 1000
         self.slot = slot_milliseconds(quota)
+        # In the order of the last allowed hit, so that the first key expires first.
         self.counts: OrderedDict[str, _Count] = OrderedDict()
 
 
 class MemoryLimiter:
     """A limiter that removes a key when its whole quota is available again, and idle keys when there are too many."""
+
+    degraded: Final = False
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, max_keys: int = _MAX_KEYS) -> None:
         """Start with unused quotas; `clock` gives monotonic seconds.
@@ -68,11 +65,6 @@ class MemoryLimiter:
     def __len__(self) -> int:
         """How many keys are stored."""
         return sum(len(window.counts) for window in self._windows.values())
-
-    @property
-    def degraded(self) -> bool:
-        """Always false: it depends on nothing else."""
-        return False
 
     def take(self, key: str, quota: Quota) -> Decision:
         """Take one unit from a key's quota if it is available; never returns None."""

@@ -43,13 +43,7 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class QuotaClass:
-    """The quotas of one class of callers.
-
-    Attributes:
-        reads: calls of read-only tools per minute.
-        suggest: calls of /suggest per minute.
-        reports: reports per hour.
-    """
+    """The quotas of one class of callers: calls of read-only tools and of /suggest per minute, and reports per hour."""
 
     reads: int
     suggest: int

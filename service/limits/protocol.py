@@ -16,17 +16,14 @@ from functools import lru_cache
 from typing import Final, NamedTuple, Protocol
 
 from service.limits.policy import Quota
+from service.runtime.store_waits import StoreUnavailable
 
 Headers = tuple[tuple[bytes, bytes], ...]
 SLOTS: Final = 60
 
 
-class LimiterUnavailable(Exception):  # noqa: N818 - it names the state that the fallback acts on
-    """The limiter did not answer, or not in time. The text is for the log, never for a caller (E5)."""
-
-
-class LimiterDeadlineExceeded(LimiterUnavailable):
-    """The request's own deadline came first, so the limiter may be available."""
+class LimiterUnavailable(StoreUnavailable):
+    """There was no decision; the units may have been counted."""
 
 
 class Decision(NamedTuple):
@@ -34,7 +31,6 @@ class Decision(NamedTuple):
 
     Attributes:
         allowed: whether the call may go on; only then it was counted.
-        limit: the quota's limit.
         remaining: units that could be taken right after the hit.
         reset_seconds: whole seconds, at least 1, after which some units become available again.
         retry_after: whole seconds after which the same hit would be allowed if no other came; None if it was allowed.
@@ -55,23 +51,10 @@ class Limiter(Protocol):
         """Whether the last decision was made without the shared count."""
 
     def take(self, key: str, quota: Quota) -> Decision | None:
-        """Take one unit if the limiter can decide without I/O; never waits, never raises.
-
-        Returns:
-            The decision; None when only `hit` can decide, which must then be awaited.
-        """
+        """Take one unit if the limiter can decide without I/O; None when only `hit` can. Never waits, never raises."""
 
     async def hit(self, key: str, quota: Quota, cost: int = 1) -> Decision:
-        """Take units from a key's quota if they are available.
-
-        Args:
-            key: the key of the caller and the bucket.
-            quota: the quota that applies.
-            cost: units, at least 1.
-
-        Raises:
-            LimiterUnavailable: there was no decision.
-        """
+        """Take `cost` units, at least 1, from a key's quota if they are available. Raises LimiterUnavailable."""
 
     async def close(self) -> None:
         """Close connections."""

@@ -9,21 +9,14 @@ The script uses the server's time, so that clocks of workers do not matter.
 from collections.abc import Callable
 from typing import Final
 
-from service.limits.blocks import BlockGrant
 from service.limits.policy import Bucket, Quota
-from service.limits.protocol import (
-    Decision,
-    LimiterDeadlineExceeded,
-    LimiterUnavailable,
-    slot_milliseconds,
-    whole_seconds,
-)
+from service.limits.protocol import Decision, LimiterUnavailable, slot_milliseconds, whole_seconds
 from service.redis.access import RedisAccess
-from service.redis.connection import RedisConnection, RedisUnavailable
+from service.redis.connection import RedisConnection, Script
 
 _CONNECTIONS: Final = 32
 _REPORT_CONNECTIONS: Final = 8
-_HIT: Final = """
+_COUNT: Final = Script("""
 local limit, window, slot_ms, cost = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local least, now = tonumber(ARGV[5]), tonumber(ARGV[6])
 if now == nil then
@@ -76,11 +69,11 @@ for _, entry in ipairs(entries) do
 end
 local oldest = entries[1] and entries[1][1] or now
 return {0, math.max(0, limit - used), oldest + window - now, retry, 0}
-"""
+""")
 
 
 class RedisLimiter:
-    """A limiter that any number of workers share."""
+    """The count of a limiter that any number of workers share."""
 
     def __init__(
         self,
@@ -97,47 +90,27 @@ class RedisLimiter:
         seconds since 1970; the server's time by default.
         """
         # Two connections, as the time-out of a call determines how soon a node is given up.
-        self._reads = RedisConnection(access, connections=_CONNECTIONS, timeout=timeout, purpose="limiter")
-        self._reports = RedisConnection(
-            access, connections=_REPORT_CONNECTIONS, timeout=report_timeout, purpose="limiter"
+        self._reads, self._reports = (
+            RedisConnection(
+                access, connections=count, timeout=seconds, purpose="limiter", unavailable=LimiterUnavailable
+            )
+            for count, seconds in ((_CONNECTIONS, timeout), (_REPORT_CONNECTIONS, report_timeout))
         )
-        self._scripts = {redis: redis.script(_HIT) for redis in (self._reads, self._reports)}
         self._prefix = f"{prefix}:quota:"
         self._clock = clock
 
-    @property
-    def degraded(self) -> bool:
-        """Always false: it decides with Redis or not at all."""
-        return False
-
-    def take(self, key: str, quota: Quota) -> Decision | None:  # noqa: ARG002 - as `Limiter` has it
-        """Always None: every decision needs Redis."""
-        return None
-
-    async def hit(self, key: str, quota: Quota, cost: int = 1) -> Decision:
-        """Take units from a key's quota if they are available."""
-        return (await self._count(key, quota, cost, cost)).decision
-
-    async def take_block(self, key: str, quota: Quota, units: int) -> BlockGrant:
-        """Count units that may be used later: at most an eighth of the remaining ones, but at least one."""
-        return await self._count(key, quota, units, 1)
+    async def count(self, key: str, quota: Quota, units: int, least: int) -> tuple[Decision, int]:
+        """Count units: at most an eighth of the remaining ones, but at least `least`."""
+        redis = self._reports if quota.bucket is Bucket.REPORTS else self._reads
+        now = "" if self._clock is None else round(self._clock() * 1000)
+        arguments = [quota.limit, quota.window * 1000, slot_milliseconds(quota), units, least, now]
+        # A retry after a lost connection may count the units twice.
+        reply = await redis.run(_COUNT, [self._prefix + key], arguments, retry=True)
+        allowed, remaining, reset, retry, granted = reply
+        retry_after = None if allowed else whole_seconds(retry)
+        return Decision(bool(allowed), quota.limit, remaining, whole_seconds(reset), retry_after), granted
 
     async def close(self) -> None:
         """Close the connections."""
         await self._reads.close()
         await self._reports.close()
-
-    async def _count(self, key: str, quota: Quota, units: int, least: int) -> BlockGrant:
-        redis = self._reports if quota.bucket is Bucket.REPORTS else self._reads
-        now = "" if self._clock is None else round(self._clock() * 1000)
-        arguments = [quota.limit, quota.window * 1000, slot_milliseconds(quota), units, least, now]
-        try:
-            # A retry after a lost connection may count the units twice.
-            allowed, remaining, reset, retry, granted = await redis.execute(
-                lambda: self._scripts[redis]([self._prefix + key], arguments), retry=True
-            )
-        except RedisUnavailable as away:
-            kind = LimiterDeadlineExceeded if away.late else LimiterUnavailable
-            raise kind(f"Redis: {away}") from None
-        retry_after = None if allowed else whole_seconds(retry)
-        return BlockGrant(Decision(bool(allowed), quota.limit, remaining, whole_seconds(reset), retry_after), granted)

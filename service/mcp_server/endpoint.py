@@ -9,7 +9,7 @@ the answers with those of the SDK in every protocol version.
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 
@@ -44,14 +44,13 @@ from service.http.messages import (
     BODY,
     JSON,
     Answer,
-    Headers,
     http_caller,
     is_json,
     method_not_allowed,
     request_context_of,
 )
 from service.limits.policy import Bucket
-from service.mcp_server.handling import OWN_ERROR_KEY, QUOTA_HEADERS_KEY, Call, begin_span, result_meta
+from service.mcp_server.handling import CALL, Call, begin_span, result_meta
 from service.mcp_server.messages import (
     COMPLETION_COMPLETE,
     TEXTS,
@@ -60,8 +59,8 @@ from service.mcp_server.messages import (
     RpcError,
     called_tool,
     check_message,
+    own_answer,
     refused_call,
-    rewritten_error,
 )
 from service.runtime.caller import Channel, Proxies
 from service.runtime.tracing import CallTracer
@@ -81,7 +80,6 @@ _MAX_CACHED: Final = 256
 _MAX_BYTES: Final = 2_048
 _BAD_REQUEST: Final = 400
 _ANY_PORT: Final = ":*"
-_ADMIT_KEY: Final = "shop_directory.admit"
 # The usual values of Accept, which need no parsing.
 _USUAL_ACCEPT: Final = frozenset({b"application/json", b"application/json, text/event-stream", b"*/*"})
 _LOG: Final = logging.getLogger(__name__)
@@ -99,53 +97,27 @@ class PlainCall(NamedTuple):
     modern: bool
 
 
-class ToolCallFastPath:
-    """Reads plain calls and writes their answers."""
-
-    def __init__(self, has_tool: Callable[[str], bool], server_info: Mapping[str, Any]) -> None:
-        """Set up the fast path; `server_info` is in each result of the modern versions."""
-        self._has_tool = has_tool
-        self._server_info = dict(server_info)
-
-    def read(self, headers: list[tuple[bytes, bytes]], message: dict[str, Any]) -> PlainCall | None:
-        """Read a message, as `check_message` returned it, as a plain call; None if the SDK must handle it."""
-        params = message.get("params")
-        if message["method"] != TOOLS_CALL or message.keys() != _MEMBERS or not isinstance(params, dict):
-            return None
-        tool, arguments, meta = params.get("name"), params.get("arguments"), params.get("_meta")
-        if not (params.keys() <= _PARAMS and isinstance(tool, str) and self._has_tool(tool)):
-            return None
-        if not isinstance(arguments, dict | None) or not _is_plain_id(message["id"]):
-            return None
-        version = _plain_version(dict(headers), len(headers), tool)
-        if version is None:
-            return None
-        modern = version in MODERN_PROTOCOL_VERSIONS
-        if modern and (not isinstance(meta, dict) or meta.get(PROTOCOL_VERSION_META_KEY) != version):
-            return None
-        if meta is not None and not (isinstance(meta, dict) and accepts(version, meta)):
-            return None
-        return PlainCall(message["id"], tool, arguments or {}, modern)
-
-    def result(self, call: PlainCall, outcome: Outcome) -> bytes:
-        """The JSON-RPC answer to a call: the text is REST's body; an error has no structured content (E2)."""
-        failed = outcome.error is not None
-        meta = result_meta(outcome.request_id, outcome.stamp)
-        result: dict[str, Any] = {
-            "_meta": meta | {SERVER_INFO_META_KEY: self._server_info} if call.modern else meta,
-            "content": [{"text": outcome.body.decode(), "type": "text"}],
-            "isError": failed,
-        }
-        if call.modern:
-            result["resultType"] = "complete"
-        if not failed:
-            result["structuredContent"] = orjson.Fragment(outcome.body)
-        return orjson.dumps({"jsonrpc": "2.0", "id": call.message_id, "result": result})
-
-    def failure(self, call: PlainCall) -> bytes:
-        """The answer to a call that failed unexpectedly; only the log has the cause (E5)."""
-        error = {"code": INTERNAL_ERROR, "message": TEXTS[INTERNAL_ERROR]}
-        return orjson.dumps({"jsonrpc": "2.0", "id": call.message_id, "error": error})
+def read_plain(
+    has_tool: Callable[[str], bool], headers: list[tuple[bytes, bytes]], message: dict[str, Any]
+) -> PlainCall | None:
+    """Read a message, as `check_message` returned it, as a plain call; None if the SDK must handle it."""
+    params = message.get("params")
+    if message["method"] != TOOLS_CALL or message.keys() != _MEMBERS or not isinstance(params, dict):
+        return None
+    tool, arguments, meta = params.get("name"), params.get("arguments"), params.get("_meta")
+    if not (params.keys() <= _PARAMS and isinstance(tool, str) and has_tool(tool)):
+        return None
+    if not isinstance(arguments, dict | None) or not _is_plain_id(message["id"]):
+        return None
+    version = _plain_version(dict(headers), len(headers), tool)
+    if version is None:
+        return None
+    modern = version in MODERN_PROTOCOL_VERSIONS
+    if modern and (not isinstance(meta, dict) or meta.get(PROTOCOL_VERSION_META_KEY) != version):
+        return None
+    if meta is not None and not (isinstance(meta, dict) and accepts(version, meta)):
+        return None
+    return PlainCall(message["id"], tool, arguments or {}, modern)
 
 
 def _plain_version(lines: dict[bytes, bytes], received: int, tool: str) -> str | None:
@@ -230,7 +202,9 @@ class McpEndpoint:
         self._hosts = tuple(allowed_hosts)
         self._origins = tuple(allowed_origins)
         self._traces = traces
-        self._fast_path = ToolCallFastPath(dispatcher.has_tool, sessions.app.server_info_stamp)
+        self._read_plain = partial(read_plain, dispatcher.has_tool)
+        # In each result of the modern versions.
+        self._server_info = {SERVER_INFO_META_KEY: dict(sessions.app.server_info_stamp)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -249,10 +223,10 @@ class McpEndpoint:
             begin_span(
                 self._traces, request_context_of(scope), message["method"], known, meta=meta, headers=scope["headers"]
             )
-        plain = self._fast_path.read(scope["headers"], message)
+        plain = self._read_plain(scope["headers"], message)
         if plain is None and _transport_refuses(scope, message):
             # The SDK refuses it, in the caller's protocol version; this comes before the token is checked (R5).
-            await self._sessions.handle_request(scope, _replay(body, receive), ErrorRewriter(scope, send))
+            await self._sessions.handle_request(scope, _replay(body, receive), ErrorRewriter(None, send))
             return
         caller = http_caller(scope, Channel.MCP, self._trusted)
         # A caller who types into an argument sends as many requests as with /suggest.
@@ -263,26 +237,41 @@ class McpEndpoint:
             # A call's other refusals are results (E2).
             await _problem(admit, message.get("id")).send(send)
             return
+        call = Call(caller, admit, request_context_of(scope), admit.headers)
         if plain is not None:
-            await self._answer(plain, Call(caller, admit, request_context_of(scope)), admit.headers, send)
+            await self._answer(plain, call, send)
             return
-        scope[_ADMIT_KEY] = admit
-        scope[QUOTA_HEADERS_KEY] = admit.headers
-        await self._sessions.handle_request(scope, _replay(body, receive), ErrorRewriter(scope, send))
+        scope[CALL] = call
+        await self._sessions.handle_request(scope, _replay(body, receive), ErrorRewriter(call, send))
 
-    async def _answer(self, plain: PlainCall, call: Call, headers: Headers, send: Send) -> None:
+    async def _answer(self, plain: PlainCall, call: Call, send: Send) -> None:
         """Answer a plain call; nothing is sent to a caller who has left."""
-        request = call.request
-        if request is not None and (task := asyncio.current_task()) is not None:
-            request.on_disconnect.append(task.cancel)
+        if call.request is not None and (task := asyncio.current_task()) is not None:
+            call.request.on_disconnect.append(task.cancel)
+        answer: dict[str, Any] = {"jsonrpc": "2.0", "id": plain.message_id}
         try:
             outcome = await self._dispatcher.call(plain.tool, plain.arguments, call.caller, call.admit)
-            headers = outcome.quota
-            body = self._fast_path.result(plain, outcome)
-        except Exception:  # noqa: BLE001 - an unforeseen fault becomes the protocol's own error (E5)
+            call.quota = outcome.quota
+            body = orjson.dumps({**answer, "result": self._result(plain, outcome)})
+        except Exception:  # noqa: BLE001 - an unforeseen fault becomes the protocol's own error; only the log has the cause (E5)
             _LOG.exception("request=%s the method failed", call.caller.request_id)
-            body = self._fast_path.failure(plain)
-        await Answer(HTTPStatus.OK, body, headers=headers).send(send)
+            body = orjson.dumps({**answer, "error": {"code": INTERNAL_ERROR, "message": TEXTS[INTERNAL_ERROR]}})
+        await Answer(HTTPStatus.OK, body, headers=call.quota).send(send)
+
+    def _result(self, plain: PlainCall, outcome: Outcome) -> dict[str, Any]:
+        """The result of a call: the text is REST's body; an error has no structured content (E2)."""
+        failed = outcome.error is not None
+        meta = result_meta(outcome.request_id, outcome.stamp)
+        result: dict[str, Any] = {
+            "_meta": meta | self._server_info if plain.modern else meta,
+            "content": [{"text": outcome.body.decode(), "type": "text"}],
+            "isError": failed,
+        }
+        if plain.modern:
+            result["resultType"] = "complete"
+        if not failed:
+            result["structuredContent"] = orjson.Fragment(outcome.body)
+        return result
 
     def _refusal(self, scope: Scope) -> Answer | None:
         headers = scope["headers"]
@@ -312,13 +301,9 @@ def _read(body: bytes | ServiceError) -> tuple[bytes, dict[str, Any]] | Answer:
         return Answer(_BAD_REQUEST, error.body())
 
 
-def call_over_http(trusted: Proxies) -> Callable[[Any], Call]:
-    """Makes calls from the SDK's context of a request over HTTP: its caller and its admission."""
-
-    def call(context: Any) -> Call:  # noqa: ANN401 - the SDK's context of a request over HTTP
-        scope = context.request.scope
-        return Call(http_caller(scope, Channel.MCP, trusted), scope.get(_ADMIT_KEY), request_context_of(scope))
-
+def call_over_http(context: Any) -> Call:  # noqa: ANN401 - the SDK's context of a request over HTTP
+    """The call that the endpoint has admitted."""
+    call: Call = context.request.scope[CALL]
     return call
 
 
@@ -373,33 +358,25 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 
 class ErrorRewriter:
-    """An ASGI send that passes the SDK's answers on, and replaces the body of its errors."""
+    """An ASGI send that passes the SDK's answers on, with the quota of the call, and replaces its errors by ours."""
 
-    def __init__(self, scope: Scope, send: Send) -> None:
-        """Wrap a send; keys of the scope say whether an error is ours, and which quota headers are added."""
-        self._scope = scope
+    def __init__(self, call: Call | None, send: Send) -> None:
+        self._call = call
         self._send = send
         self._status = 0
         self._body = bytearray()
 
     async def __call__(self, message: Message) -> None:
         """Send a part of the answer; an error is sent when it is complete."""
+        # Read late: the call may have been charged more since it was admitted.
+        quota = () if self._call is None else self._call.quota
         if message["type"] == "http.response.start":
             self._status = message["status"]
             if self._status < _BAD_REQUEST:
-                await self._send({**message, "headers": [*message["headers"], *self._quota]})
-            return
-        if self._status < _BAD_REQUEST:
+                await self._send({**message, "headers": [*message["headers"], *quota]})
+        elif self._status < _BAD_REQUEST:
             await self._send(message)
-            return
-        self._body += message.get("body", b"")
-        if not message.get("more_body", False):
-            body = bytes(self._body)
-            sent = body if self._scope.get(OWN_ERROR_KEY) else rewritten_error(body)
-            await Answer(self._status, sent, headers=self._quota).send(self._send)
-
-    @property
-    def _quota(self) -> Headers:
-        # Read late: the call may have been charged more since it was admitted.
-        headers: Headers = self._scope.get(QUOTA_HEADERS_KEY, ())
-        return headers
+        else:
+            self._body += message.get("body", b"")
+            if not message.get("more_body", False):
+                await Answer(self._status, own_answer(bytes(self._body)), headers=quota).send(self._send)

@@ -14,6 +14,7 @@ from service.calls.admission import Admitted
 from service.calls.dispatch import AdmissionResult, Dispatcher
 from service.errors import ServiceError
 from service.limits.policy import Bucket
+from service.limits.protocol import Headers
 from service.mcp_server.messages import METHODS, TEXTS, RpcError, refused_call
 from service.runtime.caller import Caller
 from service.runtime.request_context import (
@@ -28,23 +29,22 @@ from service.runtime.tracing import CallTracer, header_texts
 
 T = TypeVar("T")
 
-# In a request's scope: its answer is an error of ours, which the transport sends unchanged.
-OWN_ERROR_KEY: Final = "shop_directory.own_error"
-# In a request's scope: the quota headers of its answer.
-QUOTA_HEADERS_KEY: Final = "shop_directory.quota"
+# The key of a call in its request's scope.
+CALL: Final = "shop_directory.mcp_call"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Call:
     """A call as the transport received it.
 
     `admit` is None if the transport has not asked for it; `request` is None over stdio, where each call gets one of its
-    own.
+    own. `quota` are the headers of its answer.
     """
 
     caller: Caller
     admit: AdmissionResult | None = None
     request: RequestContext | None = None
+    quota: Headers = ()
 
 
 Context = ServerRequestContext[Any, Any]
@@ -110,14 +110,9 @@ def begin_span(
 class RequestRunner:
     """Runs the work of a message in the context of its request."""
 
-    def __init__(
-        self,
-        dispatcher: Dispatcher,
-        make_call: CallFactory,
-        traces: CallTracer | None = None,
-    ) -> None:
+    def __init__(self, dispatcher: Dispatcher, make_call: CallFactory, traces: CallTracer | None = None) -> None:
         """Set up the runner; `traces` begins the span of a call whose transport does not, None begins none."""
-        self._dispatcher = dispatcher
+        self.dispatcher = dispatcher
         self._make_call = make_call
         self._traces = traces
 
@@ -131,7 +126,7 @@ class RequestRunner:
         with (
             CancelScope() as scope,
             bind_request(
-                call.request or new_request_context(call.caller.request_id, self._dispatcher.timeout)
+                call.request or new_request_context(call.caller.request_id, self.dispatcher.timeout)
             ) as request,
         ):
             request.on_disconnect.append(scope.cancel)
@@ -152,7 +147,7 @@ class RequestRunner:
         """The admission of a request that calls no tool, the transport's or a new one; OwnError if it is refused."""
         admit = call.admit
         if admit is None:
-            admit = await self._dispatcher.admit(None, call.caller, otherwise=bucket)
+            admit = await self.dispatcher.admit(None, call.caller, otherwise=bucket)
         if isinstance(admit, ServiceError):
             raise refusal(admit)
         return admit

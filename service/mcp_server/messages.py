@@ -148,25 +148,15 @@ def own_error(code: int, data: Any, message_id: MessageId = None) -> RpcError:  
     return RpcError(known, TEXTS[known], message_id, data if known in _WITH_DATA else None)
 
 
-def replacement(answer: dict[str, Any]) -> bytes | None:
-    """Our error instead of an error answer of the SDK; None for an answer that may be sent unchanged."""
-    error = answer.get("error")
-    if not isinstance(error, dict) or _is_ours(error):
-        return None
-    return own_error(error.get("code", 0), error.get("data"), answer.get("id")).body()
-
-
-def _is_ours(error: dict[str, Any]) -> bool:
-    message, data = error.get("message"), error.get("data")
-    return message in _OWN_TEXTS or (isinstance(data, dict) and data.get("detail") == message)
-
-
-def rewritten_error(body: bytes) -> bytes:
-    """Our error instead of an error answer of the SDK, also of one that is no JSON-RPC."""
+def own_answer(body: bytes) -> bytes:
+    """An error answer of the SDK with our error instead, also of one that is no JSON-RPC; unchanged if it is ours."""
     try:
         answer = json.loads(body)
         error = answer["error"]
-        return own_error(error["code"], error.get("data"), answer.get("id")).body()
+        message, data = error["message"], error.get("data")
+        if message in _OWN_TEXTS or (isinstance(data, dict) and data.get("detail") == message):
+            return body
+        return own_error(error["code"], data, answer.get("id")).body()
     except (ValueError, KeyError, TypeError):
         return own_error(INVALID_REQUEST, None).body()
 

@@ -33,17 +33,17 @@ from mcp.types import (
 from pydantic import PlainValidator
 
 from index_mappings.countries import COUNTRY_CODES
+from index_mappings.generations import Stamp
 from index_mappings.text import fold, is_blank
 from service.calls.admission import Admitted
-from service.calls.dispatch import Dispatcher
 from service.errors import FieldError, InvalidInputError, ServiceError
 from service.limits.policy import Bucket
 from service.mcp_server.handling import Call, Context, OwnError, RequestRunner, result_meta, set_outcome
 from service.mcp_server.messages import NOTHING_TO_COMPLETE, UNKNOWN_PROMPT, failed_method
 from service.mcp_server.resources import DOMAIN, SHOP
 from service.search.protocol import SuggestQuery
-from service.suggest.query import MAX_Q, MAX_SUGGESTIONS
 from service.suggest.responder import SuggestResponder
+from service.suggest.wire import MAX_Q, MAX_SUGGESTIONS
 from service.tools.list_categories import LIST_CATEGORIES
 from service.tools.request import (
     MAX_QUERY,
@@ -146,13 +146,9 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class ToolPrompt(Generic[RequestT]):
-    """A prompt.
+    """A prompt; `request` validates its arguments.
 
-    Attributes:
-        title: a few words by which people choose it.
-        description: what its result will be.
-        request: validates the arguments.
-        write: makes the text; raises InvalidInputError if the combination of arguments is wrong.
+    `write` makes the text, and raises InvalidInputError if the combination of arguments is wrong.
     """
 
     name: str
@@ -245,12 +241,6 @@ PROMPTS: Final[tuple[ToolPrompt[Any], ...]] = (
 _BY_NAME: Final = {prompt.name: prompt for prompt in PROMPTS}
 
 
-def argument_of(prompt: str, argument: str) -> Argument | None:
-    """An argument of a prompt by name; None if there is no such prompt or argument."""
-    found = _BY_NAME.get(prompt)
-    return None if found is None else next((one for one in found.arguments if one.name == argument), None)
-
-
 def mcp_prompt(prompt: ToolPrompt[Any]) -> Prompt:
     """A prompt as prompts/list shows it."""
     return Prompt(
@@ -316,8 +306,7 @@ def _escaped(found: re.Match[str]) -> str:
 class Completer:
     """Completes the arguments of the prompts and of the resource template."""
 
-    def __init__(self, dispatcher: Dispatcher, responder: SuggestResponder, runner: RequestRunner) -> None:
-        self._dispatcher = dispatcher
+    def __init__(self, responder: SuggestResponder, runner: RequestRunner) -> None:
         self._responder = responder
         self._runner = runner
 
@@ -330,41 +319,41 @@ class Completer:
             if kind is None:
                 raise OwnError(code=INVALID_PARAMS, message=NOTHING_TO_COMPLETE)
             try:
-                result = await self._completed(kind, typed_text(params.argument.value), call, admitted)
+                typed = typed_text(params.argument.value)
+                completion, stamp = await self._completion(kind, typed, call, admitted)
             except ServiceError as error:
                 set_outcome(error.code)
                 raise OwnError.of(failed_method(error)) from None
             set_outcome("ok")
-            return result
+            return CompleteResult(completion=completion, _meta=result_meta(call.caller.request_id, stamp))
 
         return await self._runner.run(context, work)
 
-    async def _completed(self, kind: CompletionKind, typed: str, call: Call, admitted: Admitted) -> CompleteResult:
+    async def _completion(
+        self, kind: CompletionKind, typed: str, call: Call, admitted: Admitted
+    ) -> tuple[Completion, Stamp | None]:
         match kind:
             case CompletionKind.SHOPS:
-                return await self._shops(typed, call)
+                return await self._shops(typed, call.caller.request_id)
             case CompletionKind.CATEGORIES:
                 return await self._categories(typed, call, admitted)
             case CompletionKind.COUNTRIES:
                 prefix = typed.strip().upper()
-                codes = sorted(code for code in COUNTRY_CODES if code.startswith(prefix))
-                return CompleteResult(completion=_completion_of(codes), _meta=result_meta(call.caller.request_id, None))
+                return _completion_of(sorted(code for code in COUNTRY_CODES if code.startswith(prefix))), None
             case CompletionKind.NOTHING:
-                return CompleteResult(completion=_completion_of(()), _meta=result_meta(call.caller.request_id, None))
+                return _completion_of(()), None
 
-    async def _shops(self, typed: str, call: Call) -> CompleteResult:
+    async def _shops(self, typed: str, request_id: str) -> tuple[Completion, Stamp | None]:
         # One more than is shown, to see whether there are more; as on /suggest, they are not counted.
-        answered = await self._responder.suggest(
-            SuggestQuery.of(typed, None, MAX_SUGGESTIONS + 1), call.caller.request_id
-        )
+        answered = await self._responder.suggest(SuggestQuery.of(typed, None, MAX_SUGGESTIONS + 1), request_id)
         if isinstance(answered.result, ServiceError):
             raise answered.result
         domains = [suggestion.shop.domain for suggestion in answered.result.shops]
-        completion = Completion(values=domains[:MAX_SUGGESTIONS], has_more=len(domains) > MAX_SUGGESTIONS)
-        return CompleteResult(completion=completion, _meta=result_meta(call.caller.request_id, answered.stamp))
+        has_more = len(domains) > MAX_SUGGESTIONS
+        return Completion(values=domains[:MAX_SUGGESTIONS], has_more=has_more), answered.stamp
 
-    async def _categories(self, typed: str, call: Call, admitted: Admitted) -> CompleteResult:
-        outcome = await self._dispatcher.call(LIST_CATEGORIES.name, {}, call.caller, admitted)
+    async def _categories(self, typed: str, call: Call, admitted: Admitted) -> tuple[Completion, Stamp | None]:
+        outcome = await self._runner.dispatcher.call(LIST_CATEGORIES.name, {}, call.caller, admitted)
         if outcome.error is not None:
             raise outcome.error
         prefix = "" if is_blank(typed) else fold(typed)
@@ -373,16 +362,16 @@ class Completer:
             for category in outcome.document["results"]
             if has_word_prefix(prefix, (category["category"], category["slug"]))
         ]
-        return CompleteResult(completion=_completion_of(slugs), _meta=result_meta(outcome.request_id, outcome.stamp))
+        return _completion_of(slugs), outcome.stamp
 
 
 def completion_kind(params: CompleteRequestParams) -> CompletionKind | None:
     """What an argument is completed to; None if there is no such argument."""
     ref, name = params.ref, params.argument.name
-    if isinstance(ref, PromptReference):
-        argument = argument_of(ref.name, name)
-        return None if argument is None else argument.completes
-    return CompletionKind.SHOPS if (ref.uri, name) == (SHOP.uri_template, DOMAIN) else None
+    if not isinstance(ref, PromptReference):
+        return CompletionKind.SHOPS if (ref.uri, name) == (SHOP.uri_template, DOMAIN) else None
+    arguments = _BY_NAME[ref.name].arguments if ref.name in _BY_NAME else ()
+    return next((argument.completes for argument in arguments if argument.name == name), None)
 
 
 def typed_text(value: str) -> str:

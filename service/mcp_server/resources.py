@@ -14,7 +14,7 @@ from mcp.types import (
     TextResourceContents,
 )
 
-from service.calls.dispatch import Dispatcher, Outcome
+from service.calls.dispatch import Outcome
 from service.mcp_server.handling import Call, Context, OwnError, RequestRunner, result_meta
 from service.mcp_server.messages import failed_method, missing_resource
 from service.runtime.request_context import current
@@ -48,36 +48,33 @@ _JSON: Final = "application/json"
 _FIRST_FAULT: Final = 500
 
 
-class Resources:
-    """Lists and reads the resources."""
+async def list_resources(_: Context, __: PaginatedRequestParams | None) -> ListResourcesResult:
+    """The resources that do not depend on the data; shops are too many to list, and the tools find them."""
+    return ListResourcesResult(resources=[CATEGORIES])
 
-    def __init__(self, dispatcher: Dispatcher, runner: RequestRunner) -> None:
-        self._dispatcher = dispatcher
-        self._runner = runner
 
-    async def list_resources(self, _: Context, __: PaginatedRequestParams | None) -> ListResourcesResult:
-        """The resources that do not depend on the data; shops are too many to list, and the tools find them."""
-        return ListResourcesResult(resources=[CATEGORIES])
+async def list_templates(_: Context, __: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
+    """The template of shops."""
+    return ListResourceTemplatesResult(resource_templates=[SHOP])
 
-    async def list_templates(self, _: Context, __: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
-        """The template of shops."""
-        return ListResourceTemplatesResult(resource_templates=[SHOP])
 
-    async def read(self, context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
-        """Read a resource; raises OwnError if it does not exist, or can't be read now."""
-        target = tool_call_of(params.uri)
+async def read_resource(
+    runner: RequestRunner, context: Context, params: ReadResourceRequestParams
+) -> ReadResourceResult:
+    """Read a resource; raises OwnError if it does not exist, or can't be read now."""
+    target = tool_call_of(params.uri)
 
-        async def work(call: Call) -> ReadResourceResult:
-            admitted = await self._runner.admit(call)
-            if target is None:
-                raise OwnError.of(missing_resource(context.protocol_version))
-            tool, arguments = target
-            if (request := current()) is not None:
-                request.tool = tool
-            outcome = await self._dispatcher.call(tool, arguments, call.caller, admitted)
-            return _contents(params.uri, outcome, context.protocol_version)
+    async def work(call: Call) -> ReadResourceResult:
+        admitted = await runner.admit(call)
+        if target is None:
+            raise OwnError.of(missing_resource(context.protocol_version))
+        tool, arguments = target
+        if (request := current()) is not None:
+            request.tool = tool
+        outcome = await runner.dispatcher.call(tool, arguments, call.caller, admitted)
+        return _contents(params.uri, outcome, context.protocol_version)
 
-        return await self._runner.run(context, work)
+    return await runner.run(context, work)
 
 
 def tool_call_of(uri: str) -> tuple[str, dict[str, str]] | None:

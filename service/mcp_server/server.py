@@ -6,7 +6,7 @@ document and in docs/tools.md.
 """
 
 import logging
-from collections.abc import Awaitable, Callable
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -32,8 +32,6 @@ from service.calls.dispatch import Dispatcher, Outcome
 from service.errors import ServiceError
 from service.http.messages import request_context_of
 from service.mcp_server.handling import (
-    OWN_ERROR_KEY,
-    QUOTA_HEADERS_KEY,
     Call,
     CallFactory,
     Context,
@@ -45,7 +43,7 @@ from service.mcp_server.handling import (
 )
 from service.mcp_server.messages import UNKNOWN_TOOL, own_error
 from service.mcp_server.prompts import Completer, get_prompt, list_prompts
-from service.mcp_server.resources import Resources
+from service.mcp_server.resources import list_resources, list_templates, read_resource
 from service.runtime.request_context import current
 from service.runtime.tracing import CallTracer
 from service.suggest.responder import SuggestResponder
@@ -96,7 +94,8 @@ def build_server(
     tools = [mcp_tool(tool) for tool in dispatcher.tools]
     schemas = {tool.name: tool.input_schema for tool in tools}
     runner = RequestRunner(dispatcher, make_call, traces)
-    resources = Resources(dispatcher, runner)
+    # A URL and not data: every result of the modern versions repeats the server's description.
+    icons = [Icon(src=f"{public_url}{ICON_PATH}", mime_type="image/svg+xml", sizes=["any"])] if public_url else None
 
     async def list_tools(_: Context, __: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=tools)
@@ -106,16 +105,16 @@ def build_server(
         version=version,
         title=TITLE,
         website_url=public_url,
-        icons=None if public_url is None else [_icon(public_url)],
+        icons=icons,
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,
-        on_call_tool=_tool_caller(dispatcher, runner),
-        on_list_resources=resources.list_resources,
-        on_list_resource_templates=resources.list_templates,
-        on_read_resource=resources.read,
+        on_call_tool=partial(_call_tool, runner),
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=partial(read_resource, runner),
         on_list_prompts=list_prompts,
         on_get_prompt=get_prompt,
-        on_completion=Completer(dispatcher, responder, runner).complete,
+        on_completion=Completer(responder, runner).complete,
         # Without it the SDK lists the tools for every call of the 2026-07-28 version.
         get_tool_input_schema=schemas.get,
         cache_hints={**dict.fromkeys(CACHED_LISTS, _CACHED), "resources/read": _NOT_CACHED},
@@ -125,32 +124,20 @@ def build_server(
     return server
 
 
-def _icon(public_url: str) -> Icon:
-    """The icon as a URL and not as data: every result of the modern versions repeats the server's description."""
-    return Icon(src=f"{public_url}{ICON_PATH}", mime_type="image/svg+xml", sizes=["any"])
+async def _call_tool(runner: RequestRunner, context: Context, params: CallToolRequestParams) -> CallToolResult:
+    dispatcher = runner.dispatcher
+    if not dispatcher.has_tool(params.name):
+        raise OwnError(code=INVALID_PARAMS, message=UNKNOWN_TOOL)
 
+    async def work(call: Call) -> CallToolResult:
+        admit = call.admit if call.admit is not None else await dispatcher.admit(params.name, call.caller)
+        if isinstance(admit, ServiceError) and admit.status == HTTPStatus.UNAUTHORIZED:
+            raise refusal(admit)
+        outcome = await dispatcher.call(params.name, params.arguments or {}, call.caller, admit)
+        call.quota = outcome.quota
+        return tool_result(outcome)
 
-def _tool_caller(
-    dispatcher: Dispatcher, runner: RequestRunner
-) -> Callable[[Context, CallToolRequestParams], Awaitable[CallToolResult]]:
-    """The handler of tools/call."""
-
-    async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
-        if not dispatcher.has_tool(params.name):
-            raise OwnError(code=INVALID_PARAMS, message=UNKNOWN_TOOL)
-
-        async def work(call: Call) -> CallToolResult:
-            admit = call.admit if call.admit is not None else await dispatcher.admit(params.name, call.caller)
-            if isinstance(admit, ServiceError) and admit.status == HTTPStatus.UNAUTHORIZED:
-                raise refusal(admit)
-            outcome = await dispatcher.call(params.name, params.arguments or {}, call.caller, admit)
-            if context.request is not None:
-                context.request.scope[QUOTA_HEADERS_KEY] = outcome.quota
-            return tool_result(outcome)
-
-        return await runner.run(context, work, tool=params.name)
-
-    return call_tool
+    return await runner.run(context, work, tool=params.name)
 
 
 def mcp_tool(tool: Tool[Any]) -> McpTool:
@@ -187,7 +174,6 @@ async def _replace_sdk_errors(ctx: Context, call_next: CallNext) -> HandlerResul
         return await call_next(ctx)
     except OwnError:
         if ctx.request is not None:
-            ctx.request.scope[OWN_ERROR_KEY] = True
             set_refused(request_context_of(ctx.request.scope))
         raise
     except MCPError as error:

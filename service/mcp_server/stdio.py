@@ -17,7 +17,7 @@ from mcp.types import INVALID_REQUEST
 
 from service.errors import MAX_BODY_BYTES
 from service.mcp_server.handling import Call
-from service.mcp_server.messages import RpcError, check_message, replacement
+from service.mcp_server.messages import RpcError, check_message, own_answer
 from service.runtime.caller import Caller, Channel
 from service.runtime.request_context import new_request_id
 
@@ -96,8 +96,8 @@ class _OutgoingLines:
     async def write(self, text: str) -> None:
         """Write a message of the SDK, or our error instead of its."""
         message = json.loads(text)
-        own = replacement(message)
-        await self.write_line(text.encode() if own is None else own + b"\n")
+        line = text.encode().rstrip()
+        await self.write_line((own_answer(line) if "error" in message else line) + b"\n")
         if "method" not in message:
             self._settle(message.get("id"))
             self._written.set()

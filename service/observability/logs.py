@@ -3,18 +3,11 @@
 This module decides what a line may contain, whatever is logged: messages of our own modules, the fields of a call, and
 of anything else only the location and the type of the exception. Client libraries of engines log whole requests, and
 exception messages often quote what was sent; neither is written unless the operator asks for it (E5).
-
-Call lines, of which there can be thousands a second, have a fast path: they are buffered and written together, when a
-hundred wait or 20 ms after the first. A kill loses no more than these.
 """
 
-import asyncio
 import logging
 import sys
-import time
-from collections import deque
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Final, Literal, TextIO
 
@@ -23,7 +16,7 @@ import structlog
 from structlog.typing import EventDict, Processor
 
 from service.runtime.request_context import current
-from service.runtime.telemetry import CALL_FIELDS, CallLineHandler
+from service.runtime.telemetry import CALL_FIELDS, JsonStream
 from service.settings.service import Settings
 
 LogFormat = Literal["auto", "json", "console"]
@@ -32,12 +25,6 @@ LogFormat = Literal["auto", "json", "console"]
 _TRUSTED: Final = ("service", "indexer", "index_mappings", "shop_directory", "uvicorn")
 _MAX_FRAMES: Final = 40
 _MAX_CAUSES: Final = 8
-_MICROSECONDS: Final = 1_000_000
-# Long enough to collect many lines under load, too short to be noticed by a reader.
-_DELAY_SECONDS: Final = 0.02
-# Few enough that writing them does not delay an answer noticeably.
-_MAX_BUFFERED: Final = 100
-_UNWRITTEN: Final = logging.makeLogRecord({"msg": "call lines could not be written"})
 
 
 def configure_logging(
@@ -153,68 +140,3 @@ def _as_text(_: Any, __: str, line: EventDict) -> EventDict:  # noqa: ANN401 - a
 
 def _json(line: EventDict, **_: Any) -> str:  # noqa: ANN401 - options that the renderer passes
     return orjson.dumps(line, default=str).decode()
-
-
-class JsonStream(CallLineHandler):
-    """A handler that writes lines of JSON."""
-
-    def __init__(self, stream: TextIO) -> None:
-        super().__init__(stream)
-        # A deque, as other threads flush it before they write lines of their own.
-        self._buffer: deque[bytes] = deque()
-        self._timer: asyncio.TimerHandle | None = None
-        self._second: tuple[int, str] = (-1, "")
-
-    def call_lines(self, level: int, name: str, lines: Iterable[dict[str, Any]]) -> None:
-        """Buffer call lines; they are written before anything that is logged later."""
-        now, level_name = self._now(), logging.getLevelName(level).lower()
-        for line in lines:
-            line["timestamp"] = now
-            line["level"] = level_name
-            line["logger"] = name
-            self._buffer.append(orjson.dumps(line))
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            # Without an event loop nothing would flush the buffer later.
-            self.flush()
-            return
-        if len(self._buffer) >= _MAX_BUFFERED:
-            self._write_buffer()
-            super().flush()
-            return
-        # An overdue timer belongs to an event loop that has ended.
-        if self._timer is None or self._timer.when() + _DELAY_SECONDS < loop.time():
-            self._timer = loop.call_later(_DELAY_SECONDS, self.flush)
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Write any other line, after those in the buffer."""
-        self._write_buffer()
-        super().emit(record)
-
-    def flush(self) -> None:
-        """Write the buffer."""
-        self._timer = None
-        self._write_buffer()
-        super().flush()
-
-    def _write_buffer(self) -> None:
-        if not self._buffer:
-            return
-        self.acquire()
-        try:
-            lines: list[bytes] = []
-            while self._buffer:
-                lines.append(self._buffer.popleft())
-            self.stream.write(b"\n".join([*lines, b""]).decode())
-        except Exception:  # noqa: BLE001 - as in any handler: a log that can't be written must not end calls
-            self.handleError(_UNWRITTEN)
-        finally:
-            self.release()
-
-    def _now(self) -> str:
-        now = time.time_ns() // 1000
-        second, micros = divmod(now, _MICROSECONDS)
-        if second != self._second[0]:
-            self._second = (second, datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S"))
-        return f"{self._second[1]}.{micros:06d}Z"

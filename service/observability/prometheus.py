@@ -37,6 +37,8 @@ from service.reports.protocol import Waiting
 from service.runtime.telemetry import Metrics
 from service.search.protocol import Generations
 
+M = TypeVar("M", bound=MetricWrapperBase)
+
 MULTIPROC_DIR: Final = "PROMETHEUS_MULTIPROC_DIR"
 # Half a decade a step, from a cached answer to a caller who waited beyond the deadline.
 BUCKETS: Final = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
@@ -57,26 +59,26 @@ _PROCESS_GAUGES: Final = (
     ("process_start_time_seconds", "When the youngest worker started.", max),
 )  # fmt: skip
 
-M = TypeVar("M", bound=MetricWrapperBase)
-
-
-def _by_labels(make: Callable[..., M], name: str, help_text: str, *labels: str) -> Callable[..., M]:
-    """A metric, looked up by the values of its labels; the library's own look-up takes a lock each time."""
-    return lru_cache(maxsize=_MAX_CACHED)(make(name, help_text, labels).labels)
-
 
 class _Makers:
-    """Make metrics in one registry. Durations are in seconds.
+    """Make metrics in one registry; one with labels is called with their values. Durations are in seconds.
 
     The values of a `level` are added up over the workers. A `shared` gauge is of what the workers of a machine share,
     so the largest of their values counts.
     """
 
     def __init__(self, registry: CollectorRegistry | None) -> None:
-        self.histogram = partial(Histogram, buckets=BUCKETS, registry=registry)
+        self.histogram = _by_labels(partial(Histogram, buckets=BUCKETS, registry=registry))
+        self.counters = _by_labels(partial(Counter, registry=registry))
         self.counter = partial(Counter, registry=registry)
         self.level = partial(Gauge, registry=registry, multiprocess_mode="livesum")
+        self.levels = _by_labels(self.level)
         self.shared = partial(Gauge, registry=registry, multiprocess_mode="livemax")
+
+
+def _by_labels(make: Callable[..., M]) -> Callable[..., Callable[..., M]]:
+    """Makes metrics with labels; a look-up is cached, as the library's own takes a lock each time."""
+    return lambda name, help_text, *labels: lru_cache(maxsize=_MAX_CACHED)(make(name, help_text, labels).labels)
 
 
 class PrometheusMetrics(Metrics):
@@ -97,50 +99,35 @@ class PrometheusMetrics(Metrics):
         self._make_index_metrics(make)
 
     def _make_call_metrics(self, make: _Makers) -> None:
-        self._requests = _by_labels(
-            make.histogram,
-            "shopdir_request_duration_seconds",
-            "Time from a request's head to its answer's end.",
-            "route",
-            "outcome",
+        self._requests = make.histogram(
+            "shopdir_request_duration_seconds", "Time from a request's head to its answer's end.", "route", "outcome"
         )
-        self._engine_calls = _by_labels(
-            make.histogram,
+        self._engine_calls = make.histogram(
             "shopdir_engine_call_duration_seconds",
             "Time that the search engine took to answer.",
             "operation",
             "outcome",
         )
-        self._store_calls = _by_labels(
-            make.histogram,
-            "shopdir_store_call_duration_seconds",
-            "Time that a store took to answer.",
-            "store",
-            "operation",
-            "outcome",
+        self._store_calls = make.histogram(
+            "shopdir_store_call_duration_seconds", "Time that a store took to answer.", "store", "operation", "outcome"
         )
-        self._cache_lookups = _by_labels(
-            make.counter, "shopdir_cache_lookups_total", "Looks into a cache.", "cache", "result"
+        self._cache_lookups = make.counters("shopdir_cache_lookups_total", "Looks into a cache.", "cache", "result")
+        self._quota_decisions = make.counters(
+            "shopdir_quota_decisions_total", "Decisions on a quota.", "bucket", "decision"
         )
-        self._quota_decisions = _by_labels(
-            make.counter, "shopdir_quota_decisions_total", "Decisions on a quota.", "bucket", "decision"
+        self._circuit_changes = make.counters(
+            "shopdir_circuit_changes_total", "Changes of a circuit breaker.", "part", "state"
         )
-        self._circuit_changes = _by_labels(
-            make.counter, "shopdir_circuit_changes_total", "Changes of a circuit breaker.", "part", "state"
-        )
-        self._circuit_states = _by_labels(
-            make.level, "shopdir_circuit_state", "Workers whose circuit breaker is in that state.", "part", "state"
+        self._circuit_states = make.levels(
+            "shopdir_circuit_state", "Workers whose circuit breaker is in that state.", "part", "state"
         )
         self._in_flight = make.level("shopdir_requests_in_flight", "Requests in flight.")
         for part in _CIRCUITS:
             self._set_circuit(part, "closed")
 
     def _make_index_metrics(self, make: _Makers) -> None:
-        self._fetches = _by_labels(
-            make.histogram,
-            "shopdir_typeahead_fetch_duration_seconds",
-            "Time to fetch one file of a typeahead.",
-            "outcome",
+        self._fetches = make.histogram(
+            "shopdir_typeahead_fetch_duration_seconds", "Time to fetch one file of a typeahead.", "outcome"
         )
         self._fetched = make.counter(
             "shopdir_typeahead_fetched_bytes_total", "Bytes of the fetched files of typeaheads."
@@ -317,35 +304,28 @@ def _time(name: str, help_text: str, text: str | None) -> Metric:
 
 def resource_families(operations: Operations | None) -> list[Metric]:
     """The metric families of the accounts; `operations` is None if the live generation has no such document."""
+    known = operations is not None
     accounts = () if operations is None else operations.accounts
     shown = accounts[:MAX_ACCOUNTS]
     return [
-        _gauge(
-            "resource_accounts_known",
-            "Whether the live generation has information on accounts.",
-            operations is not None,
-        ),
-        _gauge(
-            "resource_accounts", "Accounts that the catalogue states.", None if operations is None else len(accounts)
-        ),
+        _gauge("resource_accounts_known", "Whether the live generation has information on accounts.", known),
+        _gauge("resource_accounts", "Accounts that the catalogue states.", len(accounts) if known else None),
         _gauge("resource_accounts_left_out", f"Accounts beyond {MAX_ACCOUNTS:,}.", len(accounts) - len(shown)),
         _account_gauge("used", "Units used.", shown, lambda account: account.used),
         _account_gauge("limit", "Units available in total.", shown, lambda account: account.limit),
         _account_gauge("remaining", "limit - used; below 0 when more is used than there is.", shown, remaining),
-        _account_gauge(
-            "reset_timestamp_seconds",
-            "When the count restarts.",
-            shown,
-            lambda account: _unix_seconds(account.resets_at),
-        ),
-        _account_gauge(
-            "observed_timestamp_seconds",
-            "When this was observed.",
-            shown,
-            lambda account: _unix_seconds(account.observed_at),
-        ),
+        _account_gauge("reset_timestamp_seconds", "When the count restarts.", shown, _resets_at),
+        _account_gauge("observed_timestamp_seconds", "When this was observed.", shown, _observed_at),
         _statuses(shown),
     ]
+
+
+def _resets_at(account: ResourceAccount) -> float | None:
+    return _unix_seconds(account.resets_at)
+
+
+def _observed_at(account: ResourceAccount) -> float | None:
+    return _unix_seconds(account.observed_at)
 
 
 def _account_gauge(

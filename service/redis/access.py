@@ -4,6 +4,7 @@ Contradictory settings are refused by name; none is silently ignored.
 """
 
 import ssl
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -15,7 +16,11 @@ _TLS_SCHEME: Final = "rediss"
 _SCHEMES: Final = ("redis", _TLS_SCHEME, "unix")
 # Other options of the client could, for instance, disable the verification of certificates.
 _OPTIONS: Final = {"db"}
+_URL: Final = "a redis://, rediss:// or unix:// URL, without options other than db"
+_ONCE: Final = "given once, in the URL or here"
 _ONLY_TLS: Final = "given only with a rediss:// URL"
+_CERTIFICATE: Final = "a readable PEM certificate, and redis_key_file its key"
+_MASTER: Final = "what the sentinels call the master, given with them"
 _ADDRESSES: Final = "addresses such as redis-1.example:{port}, separated by commas, and not with a unix:// URL"
 
 
@@ -30,24 +35,11 @@ class RedisAccessError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class RedisAccess:
-    """How Redis is reached.
+    """How Redis is reached, as the settings `redis_...` describe it.
 
-    Attributes:
-        url: `redis://`, `rediss://` (TLS) or `unix://`, optionally with user, password and database. With sentinels or
-            a cluster, its host and port are not used.
-        user: the ACL user, if the URL has none.
-        password: the password, if the URL has none.
-        ca_file: PEM of the certificate authority; the system's authorities without it.
-        certificate_file: PEM of the client certificate, for servers that require one.
-        key_file: PEM of the certificate's key.
-        sentinels: `host:port` of each sentinel.
-        sentinel_name: the name of the master at the sentinels.
-        sentinel_user: the ACL user of the sentinels.
-        sentinel_password: the password of the sentinels.
-        cluster_nodes: `host:port` of some nodes of a cluster, which name the others.
-
-    Raises:
-        RedisAccessError: the first invalid setting; also for a file that can't be read.
+    Without `ca_file` the authorities of the system are trusted. Addresses of sentinels and nodes are `host:port`; with
+    either, host and port of the URL are not used. RedisAccessError is raised for the first invalid setting, also for a
+    file that can't be read.
     """
 
     url: str = field(default=DEFAULT_REDIS_URL, repr=False)
@@ -63,10 +55,9 @@ class RedisAccess:
     cluster_nodes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        _check_url(self)
-        _check_tls(self)
-        _check_sentinels(self)
-        _check_cluster(self)
+        for setting, wrong, must in _rules(self):
+            if wrong:
+                raise RedisAccessError(setting, must)
 
     @property
     def with_tls(self) -> bool:
@@ -84,82 +75,56 @@ def address_of(text: str) -> tuple[str, int] | None:
     return (host, port) if host and port and parts.netloc == text and "@" not in text else None
 
 
-def _check_url(access: RedisAccess) -> None:
-    must = "a redis://, rediss:// or unix:// URL, without options other than db"
+def _rules(access: RedisAccess) -> Iterator[tuple[str, object, str]]:
+    """The rules in the order in which they are checked: a setting, whether it is wrong, and what it must be."""
     parts = _split(access.url)
     if parts is None or parts.scheme not in _SCHEMES or parts.fragment or set(parse_qs(parts.query)) - _OPTIONS:
-        raise RedisAccessError("redis_url", must)
-    if parts.scheme == "unix" and not parts.path:
-        raise RedisAccessError("redis_url", must)
-    if _database(parts) is None:
-        raise RedisAccessError("redis_url", f"{must}; a database is a whole number")
-    if access.user is not None and parts.username:
-        raise RedisAccessError("redis_user", "given once, in the URL or here")
-    if access.password is not None and parts.password:
-        raise RedisAccessError("redis_password", "given once, in the URL or here")
-    if access.user is not None and not (access.password or parts.password):
-        raise RedisAccessError("redis_password", "given with redis_user")
+        yield "redis_url", True, _URL
+        return
+    user, password, unix, tls = access.user, access.password, parts.scheme == "unix", access.with_tls
+    database = _database(parts)
+    yield "redis_url", unix and not parts.path, _URL
+    yield "redis_url", database is None, f"{_URL}; a database is a whole number"
+    yield "redis_user", user is not None and parts.username, _ONCE
+    yield "redis_password", password is not None and parts.password, _ONCE
+    yield "redis_password", user is not None and not (password or parts.password), "given with redis_user"
+
+    authorities, certificate, key = access.ca_file, access.certificate_file, access.key_file
+    yield "redis_ca_file", authorities and not tls, _ONLY_TLS
+    yield "redis_certificate_file", certificate and not tls, _ONLY_TLS
+    yield "redis_key_file", key and not tls, _ONLY_TLS
+    yield "redis_certificate_file", key and not certificate, "given with redis_key_file"
+    yield "redis_key_file", certificate and not key, "given with redis_certificate_file"
+    yield "redis_ca_file", not _loads(authorities), "a readable file of PEM certificates"
+    yield "redis_certificate_file", not _loads(None, certificate, key), _CERTIFICATE
+
+    sentinels, nodes = access.sentinels, access.cluster_nodes
+    yield "redis_sentinels", sentinels and (unix or not all(map(address_of, sentinels))), _ADDRESSES.format(port=26379)
+    yield "redis_sentinel_name", sentinels and not access.sentinel_name, _MASTER
+    yield (
+        "redis_sentinel_password",
+        sentinels and access.sentinel_user and not access.sentinel_password,
+        "given with redis_sentinel_user",
+    )
+    for name in ("sentinel_name", "sentinel_user", "sentinel_password"):
+        yield f"redis_{name}", not sentinels and getattr(access, name) is not None, "given only with redis_sentinels"
+    yield "redis_cluster_nodes", nodes and (unix or not all(map(address_of, nodes))), _ADDRESSES.format(port=6379)
+    yield "redis_cluster_nodes", nodes and sentinels, "given without redis_sentinels"
+    yield "redis_url", nodes and database, "without a database other than 0: a cluster has no other"
 
 
-def _check_tls(access: RedisAccess) -> None:
-    files = {
-        "redis_ca_file": access.ca_file,
-        "redis_certificate_file": access.certificate_file,
-        "redis_key_file": access.key_file,
-    }
-    if not access.with_tls:
-        for name, path in files.items():
-            if path is not None:
-                raise RedisAccessError(name, _ONLY_TLS)
-    if access.certificate_file is None and access.key_file is not None:
-        raise RedisAccessError("redis_certificate_file", "given with redis_key_file")
-    if access.key_file is None and access.certificate_file is not None:
-        raise RedisAccessError("redis_key_file", "given with redis_certificate_file")
+def _loads(authorities: Path | None, certificate: Path | None = None, key: Path | None = None) -> bool:
+    """Whether the given files can be read and used."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
-        if access.ca_file is not None:
-            context.load_verify_locations(access.ca_file)
-    except OSError as error:
-        raise RedisAccessError("redis_ca_file", "a readable file of PEM certificates") from error
-    try:
-        if access.certificate_file is not None and access.key_file is not None:
+        if authorities is not None:
+            context.load_verify_locations(authorities)
+        if certificate is not None:
             # With no password given, OpenSSL would ask for a pass phrase at the terminal.
-            context.load_cert_chain(access.certificate_file, access.key_file, password="")
-    except OSError as error:
-        raise RedisAccessError(
-            "redis_certificate_file", "a readable PEM certificate, and redis_key_file its key"
-        ) from error
-
-
-def _check_sentinels(access: RedisAccess) -> None:
-    if access.sentinels:
-        if _unix(access) or not all(map(address_of, access.sentinels)):
-            raise RedisAccessError("redis_sentinels", _ADDRESSES.format(port=26379))
-        if not access.sentinel_name:
-            raise RedisAccessError("redis_sentinel_name", "what the sentinels call the master, given with them")
-        if access.sentinel_user and not access.sentinel_password:
-            raise RedisAccessError("redis_sentinel_password", "given with redis_sentinel_user")
-        return
-    stated = {
-        "redis_sentinel_name": access.sentinel_name,
-        "redis_sentinel_user": access.sentinel_user,
-        "redis_sentinel_password": access.sentinel_password,
-    }
-    for name, text in stated.items():
-        if text is not None:
-            raise RedisAccessError(name, "given only with redis_sentinels")
-
-
-def _check_cluster(access: RedisAccess) -> None:
-    if not access.cluster_nodes:
-        return
-    if _unix(access) or not all(map(address_of, access.cluster_nodes)):
-        raise RedisAccessError("redis_cluster_nodes", _ADDRESSES.format(port=6379))
-    if access.sentinels:
-        raise RedisAccessError("redis_cluster_nodes", "given without redis_sentinels")
-    parts = urlsplit(access.url)
-    if _database(parts):
-        raise RedisAccessError("redis_url", "without a database other than 0: a cluster has no other")
+            context.load_cert_chain(certificate, key, password="")
+    except OSError:
+        return False
+    return True
 
 
 def _split(url: str) -> SplitResult | None:
@@ -176,10 +141,6 @@ def _database(parts: SplitResult) -> int | None:
         return int(stated or "0")
     except ValueError:
         return None
-
-
-def _unix(access: RedisAccess) -> bool:
-    return urlsplit(access.url).scheme == "unix"
 
 
 # At the end of the module, because its construction calls the checks.

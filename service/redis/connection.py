@@ -21,6 +21,7 @@ from redis.exceptions import NoScriptError, RedisClusterException, RedisError
 
 from service.redis.access import RedisAccess, address_of
 from service.runtime.request_context import client_span, remaining_seconds
+from service.runtime.store_waits import StoreUnavailable
 
 T = TypeVar("T")
 Client = Redis | RedisCluster
@@ -29,70 +30,68 @@ Client = Redis | RedisCluster
 _NODE_SHARE: Final = 0.6
 
 
-class RedisUnavailable(Exception):  # noqa: N818 - it names a state, as `BackendUnavailable` does
-    """Redis did not answer in time, or answered with an error. The text is the error's type only.
-
-    It is `late` if the caller's deadline passed before the timeout of this connection.
-    """
-
-    def __init__(self, reason: str, *, late: bool = False) -> None:
-        self.late = late
-        super().__init__(reason)
-
-
 class Script:
     """A Lua script, which Redis runs atomically and caches by its hash.
 
     The client's own class loads a missing script on every master of a cluster, so it fails when one of them is down.
     """
 
-    def __init__(self, client: Client, text: str) -> None:
-        """Prepare the script; nothing is sent yet."""
-        self._client: Any = client
-        self._text = text
-        self._hash = sha1(text.encode(), usedforsecurity=False).hexdigest()
-
-    async def __call__(self, keys: Sequence[str], arguments: Sequence[str | int]) -> Any:  # noqa: ANN401 - any reply of Redis
-        """Run the script on the node of its keys, which must be in one slot."""
-        try:
-            return await self._client.evalsha(self._hash, len(keys), *keys, *arguments)
-        except NoScriptError:
-            return await self._client.eval(self._text, len(keys), *keys, *arguments)
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.hash = sha1(text.encode(), usedforsecurity=False).hexdigest()
 
 
 class RedisConnection:
     """A bounded pool of connections to Redis, opened when they are needed; its client is used within `execute` only."""
 
-    def __init__(self, access: RedisAccess, *, connections: int, timeout: float, purpose: str) -> None:
+    def __init__(
+        self,
+        access: RedisAccess,
+        *,
+        connections: int,
+        timeout: float,
+        purpose: str,
+        unavailable: type[StoreUnavailable],
+        message: str = "Redis",
+    ) -> None:
         """Create the pool; nothing is sent yet.
 
         `timeout` seconds are for a whole request: waiting for a connection, connecting, and sending it again. Traces
-        name the operation by `purpose`.
+        name the operation by `purpose`. If there is no reply, `unavailable` is raised with the message and the type of
+        the error.
         """
         self._purpose = purpose
-        self.client = _open_client(access, connections, timeout)
+        self._unavailable = unavailable
+        self._message = message
+        self.client: Any = _open_client(access, connections, timeout)
         self._timeout = timeout
         self._slots = asyncio.Semaphore(connections)
         self._tasks: set[asyncio.Task[Any]] = set()
-
-    def script(self, text: str) -> Script:
-        """A script on these connections, to be called within `execute`."""
-        return Script(self.client, text)
 
     async def execute(self, send: Callable[[], Awaitable[T]], *, retry: bool = False) -> T:
         """Send a request, and return the reply within the deadline of the current request.
 
         `retry` says whether it may be sent again if the connection was lost, perhaps after Redis had executed it.
-
-        Raises:
-            RedisUnavailable: there is no reply.
         """
         seconds = remaining_seconds(self._timeout)
         if seconds <= 0:
             # Not sent: the reply would come too late.
-            raise RedisUnavailable(TimeoutError.__name__, late=True)
+            raise self._failure(TimeoutError, late=True)
         with client_span("redis", self._purpose):
             return await self._reply(send, seconds, retry=retry)
+
+    async def run(
+        self, script: Script, keys: Sequence[str], arguments: Sequence[str | int] = (), *, retry: bool = False
+    ) -> Any:  # noqa: ANN401 - any reply of Redis
+        """Run a script on the node of its keys, which must be in one slot; otherwise as `execute`."""
+
+        async def send() -> Any:  # noqa: ANN401 - any reply of Redis
+            try:
+                return await self.client.evalsha(script.hash, len(keys), *keys, *arguments)
+            except NoScriptError:
+                return await self.client.eval(script.text, len(keys), *keys, *arguments)
+
+        return await self.execute(send, retry=retry)
 
     async def settings(self, pattern: str, key: str) -> dict[str, str]:
         """Configuration values of the server that holds a key; empty when they can't be read."""
@@ -100,7 +99,7 @@ class RedisConnection:
         nodes = {"target_nodes": client.get_node_from_key(key)} if isinstance(client, RedisCluster) else {}
         try:
             values: Any = await self.execute(lambda: client.config_get(pattern, **nodes))
-        except RedisUnavailable:
+        except StoreUnavailable:
             return {}
         return dict(values)
 
@@ -123,13 +122,16 @@ class RedisConnection:
         finally:
             task.cancel()
         if not task.done():
-            raise RedisUnavailable(TimeoutError.__name__, late=seconds < self._timeout)
+            raise self._failure(TimeoutError, late=seconds < self._timeout)
         try:
             return task.result()
         except (RedisError, RedisClusterException, OSError, AttributeError) as error:
             # AttributeError: the client of a cluster that is down closes connections that other requests use.
-            # Without the error's text, which may quote keys and addresses.
-            raise RedisUnavailable(type(error).__name__) from None
+            raise self._failure(type(error)) from None
+
+    def _failure(self, kind: type[Exception], *, late: bool = False) -> StoreUnavailable:
+        # Without the error's text, which may quote keys and addresses.
+        return self._unavailable(f"{self._message}: {kind.__name__}", late=late)
 
     async def _send_bounded(self, send: Callable[[], Awaitable[T]], *, retry: bool) -> T:
         async with self._slots:

@@ -13,6 +13,7 @@ from json import dumps
 from typing import Final, Literal, Protocol
 
 from index_mappings.values import folded_code
+from service.runtime.store_waits import StoreUnavailable
 
 # The name of the group of workers that share the re-checks.
 RECHECK_GROUP: Final = "workers"
@@ -30,18 +31,15 @@ class Reason(StrEnum):
     FAILING = "The disk of the report queue fails."
 
 
-class ReportsUnavailable(Exception):  # noqa: N818 - it names the state that callers see
-    """The store did not confirm in time. The text is for the log, never for a caller (E5).
+class ReportsUnavailable(StoreUnavailable):
+    """The store did not confirm in time; `reason` says why, as far as it is known.
 
     An append that raises it may have been written. It can be repeated, as the dedup mark prevents a second report.
-
-    Attributes:
-        reason: why, as far as it is known.
     """
 
-    def __init__(self, text: str, reason: Reason = Reason.NO_ANSWER) -> None:
+    def __init__(self, text: str, reason: Reason = Reason.NO_ANSWER, *, late: bool = False) -> None:
         self.reason = reason
-        super().__init__(text)
+        super().__init__(text, late=late)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,6 @@ class Report:
 
     Attributes:
         source: the id of the token of the call (Q5).
-        kind: a wrong coupon code, a wrong shop, or a wrong fact about a shop.
         shop_id: the id of a shop that was public when the report arrived.
         code: the coupon's code as sent, in NFC; None unless the kind is "code".
         reason: one of the fixed reasons of its kind.
@@ -77,12 +74,8 @@ class Report:
 class Recheck:
     """One entry of the queue: a request to check the subject of a report again.
 
-    Attributes:
-        id: the entry's id in the queue.
-        report: the report that queued it.
-        deliveries: how often it has been claimed.
-        claimed_by: the last worker that claimed it; None if it was never claimed.
-        idle_seconds: since the last claim; None if it was never claimed, and for a dead letter.
+    `deliveries` is how often it has been claimed; `claimed_by` the last worker, None if it was never claimed.
+    `idle_seconds` since the last claim are None if it was never claimed, and for a dead letter.
     """
 
     id: str
@@ -131,11 +124,9 @@ class ReportQueue(Protocol):
     """
 
     async def append(self, report: Report) -> bool:
-        """Store a report and queue its re-check, atomically.
+        """Store a report and queue its re-check, atomically; False when the same report was stored before.
 
-        Returns:
-            True when it was appended; False when the same report was stored before, so that nothing was appended.
-            Either way the report is durable.
+        Nothing is appended then. Either way the report is durable.
         """
 
     async def claim(self, worker: str, count: int, idle_seconds: float) -> tuple[Recheck, ...]:
@@ -146,11 +137,7 @@ class ReportQueue(Protocol):
         """
 
     async def acknowledge(self, worker: str, ids: Sequence[str]) -> tuple[str, ...]:
-        """Remove finished entries from the queue.
-
-        Returns:
-            The ids of the removed entries: those that this worker held.
-        """
+        """Remove finished entries that this worker holds from the queue, and return their ids."""
 
     async def waiting(self, count: int) -> Waiting:
         """The state of the queue, with at most `count` entries of each list."""
@@ -162,7 +149,7 @@ class ReportQueue(Protocol):
         """How many re-checks are not acknowledged."""
 
     async def check(self) -> None:
-        """Check that a report could be stored now; raises ReportsUnavailable with the reason otherwise."""
+        """Check that a report could be stored now; the reason is that of ReportsUnavailable otherwise."""
 
     async def close(self) -> None:
         """Close connections and files."""
@@ -181,10 +168,9 @@ def report_to_texts(report: Report) -> dict[str, str]:
 
 
 def report_from_texts(texts: Mapping[str, str | None]) -> Report:
-    """The report of a row or a stream entry; other fields are ignored.
+    """The report of a row or a stream entry, whose other fields are ignored.
 
-    Raises:
-        ReportsUnavailable: the store holds an entry that this service has not written.
+    ReportsUnavailable is raised for an entry that this service has not written.
     """
     try:
         return Report(
@@ -200,11 +186,7 @@ def report_from_texts(texts: Mapping[str, str | None]) -> Report:
 
 
 def time_to_text(time: datetime) -> str:
-    """RFC 3339 in UTC with microseconds, so that texts sort like times.
-
-    Raises:
-        ValueError: the time has no zone.
-    """
+    """RFC 3339 in UTC with microseconds, so that texts sort like times; ValueError if the time has no zone."""
     if time.tzinfo is None:
         raise ValueError("a report's time needs a zone")
     return time.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -17,11 +17,11 @@ Redis checks memory and write permission at the first write. The scripts need Re
 import logging
 import re
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Final
 
 from service.redis.access import RedisAccess
-from service.redis.connection import RedisConnection, RedisUnavailable
+from service.redis.connection import RedisConnection, Script
 from service.reports.protocol import (
     RECHECK_GROUP,
     Recheck,
@@ -37,10 +37,9 @@ _CONNECTIONS: Final = 16
 _PAGE: Final = 500
 _ENTRY_ID: Final = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")
 _LOG: Final = logging.getLogger(__name__)
-_Answer = TypeVar("_Answer")
 # KEYS: mark, reports, rechecks. ARGV: window in ms, the id of this attempt, then the report's fields and values.
 # An attempt that is retried, as its answer was lost, gets the same answer again.
-_APPEND: Final = """
+_APPEND: Final = Script("""
 local existing = redis.call('GET', KEYS[1])
 if existing then
   return existing == ARGV[2] and 1 or 0
@@ -51,11 +50,11 @@ local report = redis.call('XADD', KEYS[2], '*', unpack(ARGV, 3))
 redis.call('XADD', KEYS[3], '*', 'report', report, unpack(ARGV, 3))
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[1])
 return 1
-"""
+""")
 
 # KEYS: rechecks, dead letters. ARGV: group, worker, count, idle in ms (at least 1, as entries read by this script have
 # 0), and how often an entry may be delivered. Returns {id, fields, deliveries} of each entry.
-_CLAIM: Final = """
+_CLAIM: Final = Script("""
 local rechecks, dead, group, worker = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
 local count, idle, max_deliveries = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 redis.call('XLEN', dead)
@@ -98,10 +97,10 @@ while #claimed < count do
   end
 end
 return claimed
-"""
+""")
 
 # KEYS: rechecks. ARGV: group, worker, then ids. Returns those that the worker held.
-_ACKNOWLEDGE: Final = """
+_ACKNOWLEDGE: Final = Script("""
 local done = {}
 for index = 3, #ARGV do
   local held = redis.pcall('XPENDING', KEYS[1], ARGV[1], ARGV[index], ARGV[index], 1)
@@ -112,10 +111,10 @@ for index = 3, #ARGV do
   end
 end
 return done
-"""
+""")
 
 # KEYS: rechecks, dead letters. ARGV: group, count. The group does not exist before the first claim.
-_WAITING: Final = """
+_WAITING: Final = Script("""
 local function or_empty(reply)
   return reply.err and {} or reply
 end
@@ -128,7 +127,7 @@ return {
   or_empty(redis.pcall('XPENDING', KEYS[1], ARGV[1], '-', '+', ARGV[2])),
   redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', ARGV[2]),
 }
-"""
+""")
 
 
 class RedisReports:
@@ -149,8 +148,14 @@ class RedisReports:
         nothing (Q5). `timeout` seconds are for a whole call, including connecting and a retry. A re-check that was
         delivered `max_deliveries` times becomes a dead letter.
         """
-        self._redis = RedisConnection(access, connections=_CONNECTIONS, timeout=timeout, purpose="reports")
-        self._client: Any = self._redis.client
+        self._redis = RedisConnection(
+            access,
+            connections=_CONNECTIONS,
+            timeout=timeout,
+            purpose="reports",
+            unavailable=ReportsUnavailable,
+            message="Redis did not confirm",
+        )
         self._window_ms = max(1, round(window_seconds * 1000))
         self._max_deliveries = max_deliveries
         tag = f"{{{prefix}}}"
@@ -158,9 +163,6 @@ class RedisReports:
         self._reports = f"{tag}:reports"
         self._rechecks = f"{tag}:rechecks"
         self._dead = f"{tag}:rechecks:dead"
-        self._append, self._claim, self._acknowledge, self._waiting = map(
-            self._redis.script, (_APPEND, _CLAIM, _ACKNOWLEDGE, _WAITING)
-        )
         self._durability_checked = False
 
     async def append(self, report: Report) -> bool:
@@ -170,7 +172,7 @@ class RedisReports:
         keys = [f"{self._marks}{report.mark}", self._reports, self._rechecks]
         arguments: list[str | int] = [self._window_ms, secrets.token_hex(8), *flat]
 
-        appended = bool(await self._call(lambda: self._append(keys, arguments), twice=True))
+        appended = bool(await self._redis.run(_APPEND, keys, arguments, retry=True))
         if not self._durability_checked:
             self._durability_checked = True
             await self._check_durability()
@@ -180,19 +182,20 @@ class RedisReports:
         """Claim re-checks, new ones first, then abandoned ones; those delivered too often become dead letters."""
         idle_ms = max(1, round(idle_seconds * 1000))
         arguments: list[str | int] = [RECHECK_GROUP, worker, count, idle_ms, self._max_deliveries]
-        reply = await self._call(lambda: self._claim([self._rechecks, self._dead], arguments))
-        return _claimed(reply, worker)
+        reply = await self._redis.run(_CLAIM, [self._rechecks, self._dead], arguments)
+        return tuple(
+            Recheck(entry_id, report_from_texts(_as_dict(fields)), int(deliveries), worker, 0.0)
+            for entry_id, fields, deliveries in reply
+        )
 
     async def acknowledge(self, worker: str, ids: Sequence[str]) -> tuple[str, ...]:
         """Remove the entries that the worker holds; others stay."""
-        arguments: list[str] = [RECHECK_GROUP, worker, *filter(_ENTRY_ID.fullmatch, ids)]
-        return tuple(await self._call(lambda: self._acknowledge([self._rechecks], arguments)))
+        arguments = [RECHECK_GROUP, worker, *filter(_ENTRY_ID.fullmatch, ids)]
+        return tuple(await self._redis.run(_ACKNOWLEDGE, [self._rechecks], arguments))
 
     async def waiting(self, count: int) -> Waiting:
         """The state of the queue at one time."""
-        reply = await self._call(
-            lambda: self._waiting([self._rechecks, self._dead], [RECHECK_GROUP, count]), twice=True
-        )
+        reply = await self._redis.run(_WAITING, [self._rechecks, self._dead], [RECHECK_GROUP, count], retry=True)
         return _waiting(reply)
 
     async def export(self) -> AsyncIterator[Report]:
@@ -205,7 +208,7 @@ class RedisReports:
 
     async def depth(self) -> int:
         """How many re-checks are not acknowledged."""
-        return int(await self._call(lambda: self._client.xlen(self._rechecks), twice=True))
+        return int(await self._redis.execute(lambda: self._redis.client.xlen(self._rechecks), retry=True))
 
     async def check(self) -> None:
         """Check that Redis answers. That it takes writes is checked by the limiter, which uses Redis too then."""
@@ -216,15 +219,8 @@ class RedisReports:
         await self._redis.close()
 
     async def _page(self, start: str) -> list[tuple[str, dict[str, str]]]:
-        entries: Any = await self._call(lambda: self._client.xrange(self._reports, start, "+", _PAGE), twice=True)
-        return list(entries)
-
-    async def _call(self, command: Callable[[], Awaitable[_Answer]], *, twice: bool = False) -> _Answer:
-        """The answer within the deadline; with `twice`, the command is retried once after a lost connection."""
-        try:
-            return await self._redis.execute(command, retry=twice)
-        except RedisUnavailable as away:
-            raise ReportsUnavailable(f"Redis did not confirm: {away}") from None
+        client = self._redis.client
+        return list(await self._redis.execute(lambda: client.xrange(self._reports, start, "+", _PAGE), retry=True))
 
     async def _check_durability(self) -> None:
         """Warn if Redis answers before a report is on disk; a server may refuse to show its settings."""
@@ -237,14 +233,6 @@ class RedisReports:
 
 
 # The replies of the scripts are nested lists, in which fields and values alternate.
-
-
-def _claimed(reply: Sequence[Any], worker: str) -> tuple[Recheck, ...]:
-    """The re-checks that the worker has just claimed: [[id, fields, deliveries], ...]."""
-    return tuple(
-        Recheck(entry_id, report_from_texts(_as_dict(fields)), int(deliveries), worker, 0.0)
-        for entry_id, fields, deliveries in reply
-    )
 
 
 def _waiting(reply: Sequence[Any]) -> Waiting:

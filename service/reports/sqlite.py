@@ -9,11 +9,12 @@ import asyncio
 import errno
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from service.reports.protocol import (
     Reason,
@@ -47,6 +48,7 @@ _SYSTEM_REASONS: Final = {
     errno.EIO: Reason.FAILING,
 }
 _Answer = TypeVar("_Answer")
+_Given = ParamSpec("_Given")
 _VERSION: Final = 1
 
 _FIELDS: Final = ("source", "kind", "shop_id", "code", "reason", "reported_at")
@@ -80,6 +82,18 @@ _NEXT: Final = (
 )
 
 
+def _on_thread(
+    work: Callable[Concatenate["SqliteReports", sqlite3.Connection, _Given], _Answer],
+) -> Callable[Concatenate["SqliteReports", _Given], Coroutine[Any, Any, _Answer]]:
+    """A method that runs on the queue's thread, on the open file."""
+
+    @wraps(work)
+    async def run(self: "SqliteReports", /, *given: _Given.args, **named: _Given.kwargs) -> _Answer:
+        return await self._run(lambda db: work(self, db, *given, **named))
+
+    return run
+
+
 class SqliteReports:
     """A report queue in a file."""
 
@@ -106,48 +120,102 @@ class SqliteReports:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="reports")
         self._opened: tuple[sqlite3.Connection, tuple[int, int]] | None = None
 
-    async def append(self, report: Report) -> bool:
+    @_on_thread
+    def append(self, db: sqlite3.Connection, report: Report) -> bool:
         """Store a report and queue its re-check in one transaction."""
-        return await self._run(lambda db: _append(db, report, self._clock(), self._window))
+        texts, now = report_to_texts(report), self._clock()
+        with _transaction(db):
+            db.execute("DELETE FROM marks WHERE expires_at <= ?", (now,))
+            mark = (report.mark, now + self._window)
+            if db.execute("INSERT INTO marks VALUES (?, ?) ON CONFLICT DO NOTHING", mark).rowcount == 0:
+                return False
+            row = db.execute(_INSERT, [texts.get(field) for field in _FIELDS])
+            db.execute("INSERT INTO rechecks (id) VALUES (?)", (row.lastrowid,))
+            return True
 
-    async def claim(self, worker: str, count: int, idle_seconds: float) -> tuple[Recheck, ...]:
+    @_on_thread
+    def claim(self, db: sqlite3.Connection, worker: str, count: int, idle_seconds: float) -> tuple[Recheck, ...]:
         """Claim re-checks, new ones first, then abandoned ones; those delivered too often become dead letters."""
-        limit = self._max_deliveries
-        return await self._run(
-            lambda db: _claim(db, worker, count, idle_seconds, now=self._clock(), max_deliveries=limit)
-        )
+        now = self._clock()
+        abandoned = now - idle_seconds
+        with _transaction(db):
+            db.execute("INSERT OR REPLACE INTO workers VALUES (?, ?)", (worker, now))
+            db.execute(
+                "UPDATE rechecks SET dead = 1 WHERE dead = 0 AND deliveries >= ? AND claimed_at <= ?",
+                (self._max_deliveries, abandoned),
+            )
+            claimed: list[tuple[int]] = []
+            for which, *values in (("deliveries = 0",), ("deliveries > 0 AND claimed_at <= ?", abandoned)):
+                claimed += db.execute(
+                    f"SELECT id FROM rechecks WHERE dead = 0 AND {which} ORDER BY id LIMIT ?",  # noqa: S608 - a constant
+                    (*values, count - len(claimed)),
+                )
+            db.executemany(
+                "UPDATE rechecks SET deliveries = deliveries + 1, worker = ?, claimed_at = ? WHERE id = ?",
+                [(worker, now, *entry_id) for entry_id in claimed],
+            )
+            rows = [db.execute(f"{_ENTRIES} WHERE id = ?", entry_id).fetchone() for entry_id in claimed]
+        return tuple(_recheck(row, now) for row in rows)
 
-    async def acknowledge(self, worker: str, ids: Sequence[str]) -> tuple[str, ...]:
+    @_on_thread
+    def acknowledge(self, db: sqlite3.Connection, worker: str, ids: Sequence[str]) -> tuple[str, ...]:
         """Remove the entries that the worker holds; others stay."""
-        return await self._run(lambda db: _acknowledge(db, worker, ids))
+        with _transaction(db):
+            return tuple(entry_id for entry_id in ids if _removed(db, worker, entry_id))
 
-    async def waiting(self, count: int) -> Waiting:
+    @_on_thread
+    def waiting(self, db: sqlite3.Connection, count: int) -> Waiting:
         """The state of the queue at one time."""
-        return await self._run(lambda db: _waiting(db, count, self._clock()))
+        now = self._clock()
+        with _transaction(db, "DEFERRED"):
+            (lag, pending, dead) = db.execute(
+                "SELECT COUNT(*) FILTER (WHERE dead = 0 AND deliveries = 0),"
+                " COUNT(*) FILTER (WHERE dead = 0 AND deliveries > 0), COUNT(*) FILTER (WHERE dead = 1) FROM rechecks"
+            ).fetchone()
+            workers = db.execute(
+                "SELECT name, COUNT(*), seen_at FROM rechecks JOIN workers ON name = worker"
+                " WHERE dead = 0 AND deliveries > 0 GROUP BY name ORDER BY name"
+            ).fetchall()
+            listed = f"{_ENTRIES} WHERE dead = ? ORDER BY id LIMIT ?"
+            rechecks, dead_letters = (db.execute(listed, (state, count)).fetchall() for state in (0, 1))
+        return Waiting(
+            depth=lag + pending,
+            lag=lag,
+            pending=pending,
+            dead=dead,
+            workers=tuple(Worker(name, held, max(0.0, now - seen_at)) for name, held, seen_at in workers),
+            rechecks=tuple(_recheck(row, now) for row in rechecks),
+            dead_letters=tuple(_recheck(row, now) for row in dead_letters),
+        )
 
     async def export(self) -> AsyncIterator[Report]:
         """All reports ever stored, in the order of appending, read page by page."""
         page = await self._page(0)
         while page:
-            for _, report in page:
-                yield report
+            for _, *texts in page:
+                yield _report(texts)
             page = await self._page(page[-1][0])
 
-    async def depth(self) -> int:
-        """How many re-checks are not acknowledged."""
-        return await self._run(_depth)
+    @_on_thread
+    def depth(self, db: sqlite3.Connection) -> int:
+        """How many re-checks are neither acknowledged nor dead."""
+        (count,) = db.execute("SELECT COUNT(*) FROM rechecks WHERE dead = 0").fetchone()
+        return int(count)
 
-    async def check(self) -> None:
+    @_on_thread
+    def check(self, db: sqlite3.Connection) -> None:
         """Write and sync a page, as only a write shows that the disk is full or read-only."""
-        await self._run(_write_page)
+        with _transaction(db):
+            db.execute(f"PRAGMA user_version = {_VERSION}")
 
     async def close(self) -> None:
         """Close the file after pending calls."""
         await asyncio.get_running_loop().run_in_executor(self._thread, self._disconnect)
         self._thread.shutdown(wait=False)
 
-    async def _page(self, after: int) -> list[tuple[int, Report]]:
-        return await self._run(lambda db: _reports_after(db, after, _PAGE))
+    @_on_thread
+    def _page(self, db: sqlite3.Connection, after: int) -> list[Any]:
+        return db.execute(_NEXT, (after, _PAGE)).fetchall()
 
     async def _run(self, work: Callable[[sqlite3.Connection], _Answer]) -> _Answer:
         """Run a statement on the thread; it is cancelled if it has not started by the deadline."""
@@ -214,11 +282,7 @@ def _reason_of(error: Exception) -> Reason:
 
 
 def _prepare(db: sqlite3.Connection) -> None:
-    """Set an open file to durable writes, and create the tables if it is new.
-
-    Raises:
-        ReportsUnavailable: the file is of another version, or its file system can't do WAL.
-    """
+    """Set an open file to durable writes, and create the tables if it is new."""
     (mode,) = db.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":
         raise ReportsUnavailable("the file of reports is on a file system without write-ahead logging")
@@ -231,92 +295,6 @@ def _prepare(db: sqlite3.Connection) -> None:
                     db.execute(statement)
     if _version(db) != _VERSION:
         raise ReportsUnavailable(f"the file of reports has another version than {_VERSION}")
-
-
-def _append(db: sqlite3.Connection, report: Report, now: float, window: float) -> bool:
-    """Write mark, report and re-check; returns False when the mark exists."""
-    texts = report_to_texts(report)
-    with _transaction(db):
-        db.execute("DELETE FROM marks WHERE expires_at <= ?", (now,))
-        marked = db.execute("INSERT INTO marks VALUES (?, ?) ON CONFLICT DO NOTHING", (report.mark, now + window))
-        if marked.rowcount == 0:
-            return False
-        row = db.execute(_INSERT, [texts.get(field) for field in _FIELDS])
-        db.execute("INSERT INTO rechecks (id) VALUES (?)", (row.lastrowid,))
-        return True
-
-
-def _claim(
-    db: sqlite3.Connection, worker: str, count: int, idle_seconds: float, *, now: float, max_deliveries: int
-) -> tuple[Recheck, ...]:
-    """Turn entries delivered too often into dead letters, then claim new entries, then abandoned ones."""
-    abandoned = (now - idle_seconds,)
-    with _transaction(db):
-        db.execute("INSERT OR REPLACE INTO workers VALUES (?, ?)", (worker, now))
-        db.execute(
-            "UPDATE rechecks SET dead = 1 WHERE dead = 0 AND deliveries >= ? AND claimed_at <= ?",
-            (max_deliveries, *abandoned),
-        )
-        ids = db.execute("SELECT id FROM rechecks WHERE dead = 0 AND deliveries = 0 ORDER BY id LIMIT ?", (count,))
-        claimed = [entry_id for (entry_id,) in ids]
-        ids = db.execute(
-            "SELECT id FROM rechecks WHERE dead = 0 AND deliveries > 0 AND claimed_at <= ? ORDER BY id LIMIT ?",
-            (*abandoned, count - len(claimed)),
-        )
-        claimed += [entry_id for (entry_id,) in ids]
-        db.executemany(
-            "UPDATE rechecks SET deliveries = deliveries + 1, worker = ?, claimed_at = ? WHERE id = ?",
-            [(worker, now, entry_id) for entry_id in claimed],
-        )
-        rows = [db.execute(f"{_ENTRIES} WHERE id = ?", (entry_id,)).fetchone() for entry_id in claimed]
-        return tuple(_recheck(row, now) for row in rows)
-
-
-def _acknowledge(db: sqlite3.Connection, worker: str, ids: Sequence[str]) -> tuple[str, ...]:
-    """Remove the entries that the worker holds."""
-    with _transaction(db):
-        return tuple(entry_id for entry_id in ids if _removed(db, worker, entry_id))
-
-
-def _waiting(db: sqlite3.Connection, count: int, now: float) -> Waiting:
-    """Count and list the entries in one snapshot."""
-    with _transaction(db, "DEFERRED"):
-        (lag, pending, dead) = db.execute(
-            "SELECT COUNT(*) FILTER (WHERE dead = 0 AND deliveries = 0),"
-            " COUNT(*) FILTER (WHERE dead = 0 AND deliveries > 0), COUNT(*) FILTER (WHERE dead = 1) FROM rechecks"
-        ).fetchone()
-        workers = db.execute(
-            "SELECT name, COUNT(*), seen_at FROM rechecks JOIN workers ON name = worker"
-            " WHERE dead = 0 AND deliveries > 0 GROUP BY name ORDER BY name"
-        ).fetchall()
-        listed = f"{_ENTRIES} WHERE dead = ? ORDER BY id LIMIT ?"
-        rechecks, dead_letters = (db.execute(listed, (state, count)).fetchall() for state in (0, 1))
-    return Waiting(
-        depth=lag + pending,
-        lag=lag,
-        pending=pending,
-        dead=dead,
-        workers=tuple(Worker(name, held, max(0.0, now - seen_at)) for name, held, seen_at in workers),
-        rechecks=tuple(_recheck(row, now) for row in rechecks),
-        dead_letters=tuple(_recheck(row, now) for row in dead_letters),
-    )
-
-
-def _reports_after(db: sqlite3.Connection, after: int, count: int) -> list[tuple[int, Report]]:
-    """The next reports with their row ids."""
-    return [(row_id, _report(texts)) for row_id, *texts in db.execute(_NEXT, (after, count))]
-
-
-def _depth(db: sqlite3.Connection) -> int:
-    """How many re-checks are neither acknowledged nor dead."""
-    (count,) = db.execute("SELECT COUNT(*) FROM rechecks WHERE dead = 0").fetchone()
-    return int(count)
-
-
-def _write_page(db: sqlite3.Connection) -> None:
-    """Rewrite the page that holds the version, unchanged, and commit it."""
-    with _transaction(db):
-        db.execute(f"PRAGMA user_version = {_VERSION}")
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import Final
+from typing import Final, NamedTuple
 
 from index_mappings.countries import COUNTRY_CODES
 
@@ -78,13 +78,11 @@ class Proxies:
     country_header: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """The origin of a call.
 
-    Attributes:
-        address: an IP address in canonical form, without a zone, IPv4 mapped into IPv6 as IPv4; or UNKNOWN.
-        country: an assigned ISO 3166-1 alpha-2 code or XK, in capitals; None when no trusted proxy reports it.
+    The address is an IP address in canonical form, without a zone, IPv4 mapped into IPv6 as IPv4; or UNKNOWN. The
+    country is an assigned ISO 3166-1 alpha-2 code or XK, in capitals; None when no trusted proxy reports it.
     """
 
     address: str
@@ -98,8 +96,7 @@ def proxies(
 ) -> Proxies:
     """The trusted proxies of the settings: addresses, networks as address/bits, or UNIX for peers on a Unix socket.
 
-    Raises:
-        ValueError: an entry of `trusted` is invalid.
+    An invalid entry raises ValueError.
     """
     entries = [text.strip() for text in trusted]
     networks = tuple(_network(text) for text in entries if text != UNIX)
@@ -112,8 +109,7 @@ def origin_of(peer: str | None, headers: _RawHeaders, trusted: Proxies) -> Origi
 
     `peer` is the address at the other end, None or blank for a Unix socket; headers have names in lower case.
     """
-    address = _address_of_peer(peer) if peer else None
-    own = UNKNOWN if address is None else str(address)
+    address, own = _address_of_peer(peer) if peer else (None, UNKNOWN)
     if not (_is_trusted(address, trusted) if peer else trusted.unix):
         return Origin(own, None)
     headers = tuple(headers)
@@ -122,7 +118,7 @@ def origin_of(peer: str | None, headers: _RawHeaders, trusted: Proxies) -> Origi
 
 def is_trusted_peer(peer: str, trusted: Proxies) -> bool:
     """Whether the address at the other end of a connection is that of a trusted proxy."""
-    return _is_trusted(_address_of_peer(peer), trusted)
+    return _is_trusted(_address_of_peer(peer)[0], trusted)
 
 
 def is_loopback(host: str) -> bool:
@@ -206,12 +202,16 @@ def _address(text: str) -> IPv4Address | IPv6Address | None:
     return address.ipv4_mapped or IPv6Address(int(address))
 
 
-# Cached for peers only, whose texts come from the system: texts of clients are never cached.
-_address_of_peer = lru_cache(_CACHED_PEERS)(_address)
+# Texts of peers come from the system: those of clients are never cached.
+@lru_cache(_CACHED_PEERS)
+def _address_of_peer(peer: str) -> tuple[IPv4Address | IPv6Address | None, str]:
+    """The address of a peer and its canonical text."""
+    address = _address(peer)
+    return address, UNKNOWN if address is None else str(address)
 
 
 def _is_trusted(address: IPv4Address | IPv6Address | None, trusted: Proxies) -> bool:
-    return address is not None and any(address in network for network in trusted.networks)
+    return bool(trusted.networks) and address is not None and any(address in network for network in trusted.networks)
 
 
 def _country(headers: _RawHeaders, trusted: Proxies) -> str | None:

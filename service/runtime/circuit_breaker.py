@@ -54,11 +54,7 @@ class CircuitBreaker:
         self._probe_at = 0.0
 
     async def call(self, request: Callable[[], Awaitable[T]]) -> T:
-        """Call the part.
-
-        Raises:
-            CircuitOpen: the call is refused.
-        """
+        """Call the part, or raise CircuitOpen."""
         probing = self.begin()
         try:
             result = await request()
@@ -69,12 +65,9 @@ class CircuitBreaker:
         return result
 
     def begin(self) -> bool:
-        """Start a call that is made without `call`, and return whether it is a probe.
+        """Start a call that is made without `call`, and return whether it is a probe; or raise CircuitOpen.
 
         `end` must follow unless the call is cancelled.
-
-        Raises:
-            CircuitOpen: the call is refused.
         """
         if not self._open:
             return False

@@ -21,22 +21,17 @@ _NO_SPAN: Final = nullcontext()
 
 @dataclass(slots=True)
 class RequestContext:
-    """The state of one request.
+    """The state of one request; `began` and `deadline`, after which nothing is awaited, are monotonic seconds.
 
     Attributes:
-        request_id: the id in the answer and the log.
-        began: monotonic seconds.
-        deadline: monotonic seconds; nothing is awaited after it.
-        generation: the generation of the answer's data, once known.
         outcome: `ok`, or the code of the problem that is the answer; None before there is an answer.
         tool: the name of the called tool, once it is known to exist.
         caller: the address or network that counts as one caller; empty while unknown.
-        disconnected: whether the caller has disconnected.
-        engine_calls: requests to the search engine so far.
-        engine_seconds: time spent waiting for them.
-        store_seconds: time spent waiting for stores so far.
+        engine_calls, engine_seconds, store_seconds: requests to the search engine so far, and the time spent waiting
+            for them and for stores.
         suspended: within, the request only waits, and others may use its slot at the gate; None without a slot.
         span: makes a client span from a system and an operation; None where the request is not traced.
+        on_answer: called when the answer begins to be sent.
         on_end: called when the request has been answered or given up.
         on_disconnect: called when the caller disconnects, to stop the work.
     """
@@ -54,6 +49,7 @@ class RequestContext:
     store_seconds: float = 0.0
     suspended: Callable[[], AbstractContextManager[None]] | None = None
     span: Callable[[str, str], AbstractContextManager[object]] | None = None
+    on_answer: Callable[[], object] | None = None
     on_end: list[Callable[[], object]] = field(default_factory=list)
     on_disconnect: list[Callable[[], object]] = field(default_factory=list)
 
@@ -105,7 +101,7 @@ def remaining_seconds(limit: float) -> float:
     return limit if request is None else min(limit, request.remaining())
 
 
-class bind_request:  # noqa: N801 - used as a function; a class costs a fraction of `contextmanager`, and each suggest request makes one
+class _RequestBinding:
     """Within, this is the current request."""
 
     __slots__ = ("_request", "_token")
@@ -119,6 +115,10 @@ class bind_request:  # noqa: N801 - used as a function; a class costs a fraction
 
     def __exit__(self, *_: object) -> None:
         _CURRENT.reset(self._token)
+
+
+# A class costs a fraction of `contextmanager`, and each suggest request makes one.
+bind_request: Final = _RequestBinding
 
 
 @contextmanager

@@ -15,6 +15,18 @@ from service.runtime.telemetry import Metrics
 
 T = TypeVar("T")
 
+
+class StoreUnavailable(Exception):  # noqa: N818 - it names the state that callers act on
+    """A store did not answer, or answered with an error. The text is for the log, never for a caller (E5).
+
+    It is `late` if the deadline of the request passed before the store's own time-out: the store may be available.
+    """
+
+    def __init__(self, text: str = "", *, late: bool = False) -> None:
+        self.late = late
+        super().__init__(text)
+
+
 # For all stores of one request, which are asked one after the other: for tokens, then for quotas.
 _WAIT_BUDGET_SECONDS: Final = 0.2
 _MIN_WAIT_SECONDS: Final = 0.05

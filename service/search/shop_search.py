@@ -1,6 +1,6 @@
 """The flow of find_shop (M3 to M6): the query as typed, the words that have evidence, and which shops may be meant."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -58,7 +58,7 @@ class _Evidence:
 
     Attributes:
         matched: whether some shop matches the query without its filters.
-        anywhere: by distinct word, the number of shops with evidence of it.
+        anywhere: by distinct word, the number of shops with evidence of it, or of those that pass the filters, if any.
         passing: the same of the shops that pass the filters.
         all_passing: the number of all shops that pass the filters.
         wide: the page of the wide search; None if there is none.
@@ -110,23 +110,27 @@ class ShopSearch:
         return planned(forms, self._typeahead.categories, self._cap, filters)
 
     async def _evidence(self, query: FindQuery, search: PlannedSearch, filters: Filters) -> _Evidence:
-        """Count the shops of the query, and those of each word, with and without filters, in one round trip."""
-        several, clauses = len(search.forms.words) > 1, filters.clauses()
+        """Count the shops of the query, and those of each word with filters; of words without any, without filters."""
+        clauses, texts = filters.clauses(), [word.text for word in search.words]
+        several = len(search.forms.words) > 1
         evidence = [word_evidence(word, label=several) for word in search.words]
+        passed = clauses if several else ()
         # Without filters the query itself was counted already.
         unfiltered = _count(search.plan.matching) if clauses else _count(NOTHING)
-        requests = [unfiltered, _count(MATCH_ALL, clauses), *map(_count, evidence)]
-        if clauses and several:
-            requests += [_count(clause, clauses) for clause in evidence]
+        requests = [unfiltered, _count(MATCH_ALL, clauses), *(_count(clause, passed) for clause in evidence)]
         wide = search.wide
         if wide is not None:
             requests.append(_page(wide, query))
-        pages = await self._engine.search(self._stamp, requests)
-        matched, all_passing, *counts = [page.total or 0 for page in pages]
-        texts = [word.text for word in search.words]
-        anywhere = dict(zip(texts, counts, strict=False))
-        passing = dict(zip(texts, counts[len(texts) :], strict=False)) if clauses and several else anywhere
-        return _Evidence(bool(matched), anywhere, passing, all_passing, None if wide is None else pages[-1])
+        matched, all_passing, *counts = pages = await self._engine.search(self._stamp, requests)
+        passing = dict(zip(texts, _totals(counts), strict=False))
+        anywhere = dict(passing)
+        if passed and (
+            absent := {text: clause for text, clause in zip(texts, evidence, strict=True) if not passing[text]}
+        ):
+            found = await self._engine.search(self._stamp, [_count(clause) for clause in absent.values()])
+            anywhere.update(zip(absent, _totals(found), strict=True))
+        page = None if wide is None else pages[-1]
+        return _Evidence(bool(matched.total), anywhere, passing, all_passing.total or 0, page)
 
     async def _kept_page(self, query: FindQuery, kept: PlannedSearch) -> tuple[Page, Plan]:
         """The page of what is left of a query, and the plan that found it."""
@@ -275,6 +279,10 @@ def _page(plan: Plan, query: FindQuery) -> SearchRequest:
 def _count(clause: Clause, filters: tuple[Clause, ...] = ()) -> SearchRequest:
     """A request for the number of shops that meet a clause."""
     return SearchRequest(Plan("shops", ((FindTier.ANY_CATEGORY, clause),), filters), 0, total=True)
+
+
+def _totals(pages: Iterable[Page]) -> list[int]:
+    return [page.total or 0 for page in pages]
 
 
 def _found(

@@ -1,4 +1,4 @@
-"""The connections of a process: their bounds, in total and per address, and the joining of writes to one of them.
+"""The connections of a process: their bounds, in total and per address, and the queue of their writes.
 
 A new connection beyond a bound replaces the one that has been idle longest: of the same address where the bound per
 address is reached, otherwise of all. Where none is idle, the new one is refused. A trusted proxy connects for many
@@ -8,14 +8,12 @@ callers, so the bound per address does not apply to it.
 import logging
 import resource
 import time
-from asyncio import AbstractEventLoop, Transport
+from asyncio import Transport, get_running_loop
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
-from starlette.types import ASGIApp
-from uvicorn import Config
 from uvicorn.protocols.http.flow_control import FlowControl
 
 from service.limits.policy import address_group
@@ -29,8 +27,10 @@ _MAX_DESCRIPTORS: Final = 1_048_576
 # Refused connections that stay open for a short time, so that their clients can read the reason.
 _MAX_REFUSED: Final = 64
 _LOG_EVERY_SECONDS: Final = 10.0
+# Bounds what waits to be written, and the share of one connection in a tick. Ordinary load stays far below.
+_MAX_WAITING: Final = 64
 # For a longer body, the cost of another write is small.
-_MAX_BUFFERED: Final = 64 * 1024
+_MAX_WAITING_BYTES: Final = 64 * 1024
 # Pipelined requests that all connections together may have parsed in an event-loop tick: below 1 ms, and fewer than the
 # searches that a tick admits, so that one client's pipeline is not refused.
 _PIPELINED_IN_TICK: Final = 16
@@ -164,10 +164,10 @@ class ConnectionTable:
             if not address.open:
                 self._addresses.pop(address.name, None)
 
-    def admit_pipelined(self, loop: AbstractEventLoop) -> bool:
+    def admit_pipelined(self) -> bool:
         """Whether a connection that has had its turn in this event-loop tick may have another request parsed in it."""
         if not self._pipelined_in_tick:
-            loop.call_soon(self._end_tick)
+            get_running_loop().call_soon(self._end_tick)
         self._pipelined_in_tick += 1
         return self._pipelined_in_tick <= _PIPELINED_IN_TICK
 
@@ -198,20 +198,57 @@ class ConnectionTable:
             _LOG.warning("the bound on connections %s is reached: idle connections are closed for new ones", bound)
 
 
-class ServerConfig(Config):
-    """The server's configuration, which each worker has a copy of, with the connections of its process."""
+class TickWriter:
+    """The writes of one event-loop tick, of all connections: made at its end, those to one connection as one.
 
-    def __init__(
-        self,
-        app: ASGIApp | str,
-        *,
-        hsts_seconds: int = 0,
-        bounds: ConnectionBounds = DEFAULT_BOUNDS,
-        **options: Any,  # noqa: ANN401 - passed to uvicorn
-    ) -> None:
-        super().__init__(app, **options)
-        self.hsts_seconds = hsts_seconds
-        self.connections = ConnectionTable(bounds)
+    A write is a system call, which costs more than most responses, and it wakes the process that reads; a process that
+    is awake already costs nothing.
+    """
+
+    def __init__(self, written: Callable[[], object] | None = None) -> None:
+        """Start empty; `written` is called when all that waited is written, to count and log it."""
+        self._written = written
+        self._waiting: dict[Transport, list[bytes]] = {}
+        self._count = self._bytes = 0
+
+    def write(self, transport: Transport, data: bytes) -> None:
+        """Write at the end of this tick, before any task that starts later runs, or when too much waits."""
+        if not self._waiting:
+            get_running_loop().call_soon(self.flush)
+        self._waiting.setdefault(transport, []).append(data)
+        self._count += 1
+        self._bytes += len(data)
+        if self._count >= _MAX_WAITING or self._bytes >= _MAX_WAITING_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits now: when a response is complete, or before a connection closes."""
+        if not self._waiting:
+            return
+        waiting, self._waiting, self._count, self._bytes = self._waiting, {}, 0, 0
+        for transport, parts in waiting.items():
+            if not transport.is_closing():
+                transport.write(b"".join(parts))
+        if self._written is not None:
+            self._written()
+
+
+class TickTransport:
+    """A connection as the server's library writes to it; the writes wait in the queue of the tick."""
+
+    def __init__(self, transport: Transport, writer: TickWriter) -> None:
+        self._transport = transport
+        self._writer = writer
+        self.is_closing = transport.is_closing
+
+    def write(self, data: bytes) -> None:
+        """Write at the end of the tick."""
+        self._writer.write(self._transport, data)
+
+    def close(self) -> None:
+        """Write what waits, and close the connection."""
+        self._writer.flush()
+        self._transport.close()
 
 
 class ReadControl(FlowControl):
@@ -223,68 +260,24 @@ class ReadControl(FlowControl):
 
     def pause_reading(self) -> None:
         """Read nothing until the request's body is taken."""
-        if not self.read_paused:
-            self.read_paused = True
-            if not self._held:
-                self._transport.pause_reading()
+        self._set(paused=True, held=self._held)
 
     def resume_reading(self) -> None:
         """Read more of a body."""
-        if self.read_paused:
-            self.read_paused = False
-            if not self._held:
-                self._transport.resume_reading()
+        self._set(paused=False, held=self._held)
 
     def hold(self) -> None:
         """Read nothing until `release`."""
-        if not self._held:
-            self._held = True
-            if not self.read_paused:
-                self._transport.pause_reading()
+        self._set(paused=self.read_paused, held=True)
 
     def release(self) -> None:
         """All input is parsed."""
-        if self._held:
-            self._held = False
-            if not self.read_paused:
-                self._transport.resume_reading()
+        self._set(paused=self.read_paused, held=False)
 
-
-class CoalescingTransport:
-    """A transport that joins the writes of one event-loop tick: a response's head and body are sent in one write.
-
-    A write is a system call, which costs more than most responses, and it wakes the process that reads.
-    """
-
-    def __init__(self, loop: AbstractEventLoop, transport: Transport) -> None:
-        """Start with an empty buffer; `transport`, of this event loop, receives the joined writes."""
-        self._loop = loop
-        self._transport = transport
-        self._buffer: list[bytes] = []
-        self._size = 0
-
-    def write(self, data: bytes) -> None:
-        """Write at the end of this tick, or when `flush` is called, or when 64 KiB are buffered."""
-        if not self._buffer:
-            self._loop.call_soon(self.flush)
-        self._buffer.append(data)
-        self._size += len(data)
-        if self._size >= _MAX_BUFFERED:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write the buffer now: before other bytes are written to the connection, or before it closes."""
-        if not self._buffer:
-            return
-        buffered, self._buffer, self._size = self._buffer, [], 0
-        if not self._transport.is_closing():
-            self._transport.write(b"".join(buffered))
-
-    def is_closing(self) -> bool:
-        """Whether the connection is closed or closing."""
-        return self._transport.is_closing()
-
-    def close(self) -> None:
-        """Write the buffer, and close the connection."""
-        self.flush()
-        self._transport.close()
+    def _set(self, *, paused: bool, held: bool) -> None:
+        was, becomes = self.read_paused or self._held, paused or held
+        self.read_paused, self._held = paused, held
+        if becomes and not was:
+            self._transport.pause_reading()
+        elif was and not becomes:
+            self._transport.resume_reading()

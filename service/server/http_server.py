@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, cast
 
 from fastapi import FastAPI
 from starlette.types import ASGIApp
+from uvicorn import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from service.errors import InvalidInputError, OverloadedError, ServiceError
@@ -30,13 +31,14 @@ from service.runtime.request_context import RequestContext, new_request_context,
 from service.runtime.telemetry import NO_METRICS, NO_ROUTE, log_call
 from service.server.connections import (
     DEFAULT_BOUNDS,
-    CoalescingTransport,
     Connection,
     ConnectionBounds,
+    ConnectionTable,
     ReadControl,
-    ServerConfig,
+    TickTransport,
+    TickWriter,
 )
-from service.suggest.fast_path import TARGET, SuggestFastPath
+from service.suggest.endpoint import TARGET, SuggestFastPath
 
 _KEEP_ALIVE_SECONDS: Final = 30
 _SHUTDOWN_SECONDS: Final = 10
@@ -55,6 +57,54 @@ _REPEATED: Final = InvalidInputError("The header x-api-token or x-ops-key is sta
 _CHECKED: Final = frozenset((b"host", b"content-length", b"transfer-encoding", TOKEN_HEADER, OPS_KEY_HEADER))
 # The values that RFC 9112, 3.2, allows in Host: a name, an address or nothing, and a port.
 _HOST: Final = re.compile(rb"(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z\-._~%!$&'()*+,;=]*)(?::[0-9]*)?")
+
+
+class ServerConfig(Config):
+    """The server's configuration, which each worker has a copy of, with what the connections of its process share."""
+
+    def __init__(
+        self,
+        app: ASGIApp | str,
+        host: str,
+        port: int,
+        *,
+        workers: int = 1,
+        hsts_seconds: int = 0,
+        bounds: ConnectionBounds = DEFAULT_BOUNDS,
+    ) -> None:
+        """Serve an application; for several workers, `app` names its factory as "module:function".
+
+        Port 0 chooses a free one. Without `hsts_seconds` no Strict-Transport-Security is sent. `bounds` are those of
+        each process.
+        """
+        super().__init__(
+            app,
+            factory=isinstance(app, str),
+            workers=workers,
+            host=host,
+            port=port,
+            loop="uvloop",
+            http=HttpProtocol,
+            ws="none",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            # `service.runtime.caller` reads these headers, from trusted proxies only.
+            proxy_headers=False,
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        )
+        self.hsts_seconds = hsts_seconds
+        self.connections = ConnectionTable(bounds)
+        self.fast_path: SuggestFastPath | None = None
+        self.writer = TickWriter()
+
+    def load(self) -> None:
+        """Load the application; others than the service, as those of tests, have no fast path."""
+        super().load()
+        if isinstance(self.loaded_app, FastAPI) and (fast_path := self.loaded_app.state.suggest_fast_path) is not None:
+            self.fast_path = fast_path
+            self.writer = TickWriter(fast_path.log_responses)
 
 
 class HttpProtocol(HttpToolsProtocol):
@@ -95,11 +145,9 @@ class HttpProtocol(HttpToolsProtocol):
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """Add the connection to the table, or refuse it; its first request must arrive in time."""
         super().connection_made(transport)
-        if isinstance(self.app, FastAPI):
-            # Other applications, as those of tests, have none.
-            self._fast_path = self.app.state.suggest_fast_path
         self.flow = ReadControl(transport)
-        self._coalescing = CoalescingTransport(self.loop, transport)
+        self._writer = self.config.writer
+        self._fast_path = self.config.fast_path
         self._table = self.config.connections
         self._connection = self._table.add(self.client[0] if self.client else None, self._close_idle)
         if self._connection is None:
@@ -136,7 +184,8 @@ class HttpProtocol(HttpToolsProtocol):
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:  # noqa: ANN401 - as the server declares it
         if self._shutting_down:
             cycle.keep_alive = False
-        cycle.transport = self._coalescing  # type: ignore[assignment] # it has all methods that a cycle uses
+        # It has all methods that a cycle uses.
+        cycle.transport = TickTransport(self.transport, self._writer)  # type: ignore[assignment]
         super()._start_asgi_task(cycle, app)
 
     def data_received(self, data: bytes) -> None:
@@ -172,7 +221,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._parsing = True
         admitted = True
         while self._position < len(self._received) and not self._is_unanswered() and not self.transport.is_closing():
-            if not admitted and not self._table.admit_pipelined(self.loop):
+            if not admitted and not self._table.admit_pipelined():
                 self.loop.call_soon(self._parse_received)
                 break
             self._parse_slice()
@@ -275,7 +324,7 @@ class HttpProtocol(HttpToolsProtocol):
         if response is None:
             return False
         self._fast_path_responded = True
-        self._fast_path.send(self.loop, self.transport, response)
+        self._writer.write(self.transport, response)
         return True
 
     def on_message_complete(self) -> None:
@@ -284,13 +333,17 @@ class HttpProtocol(HttpToolsProtocol):
         self._cancel_receive_timer()
         if self._fast_path_responded:
             self._fast_path_responded = False
-            self.on_response_complete()
+            self._continue()
         else:
             super().on_message_complete()
 
     def on_response_complete(self) -> None:
+        """Write the response, which the application has completed, and continue."""
+        self._writer.flush()
+        self._continue()
+
+    def _continue(self) -> None:
         """Continue with the next pipelined request, or wait for one."""
-        self._coalescing.flush()
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
@@ -324,7 +377,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def shutdown(self) -> None:
         """Close the connection now, or after its response; a new one is given a second for its first request."""
-        self._flush()
+        self._writer.flush()
         self._fast_path = None
         if self._is_new:
             self._shutting_down = True
@@ -332,17 +385,13 @@ class HttpProtocol(HttpToolsProtocol):
         else:
             super().shutdown()
 
-    def _flush(self) -> None:
-        """Send the responses of the fast path that wait for the end of the tick."""
-        if self._fast_path is not None:
-            self._fast_path.flush()
-
     def _close_new(self) -> None:
         if self._is_new:
             self.transport.close()
 
     def _close_idle(self) -> None:
         """Close an idle connection in favour of a new one."""
+        self._writer.flush()
         if self.transport.get_write_buffer_size():
             # The client does not read: `close` would wait for it and keep the descriptor.
             self.transport.abort()
@@ -429,8 +478,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the server's own text is not sent
         """Refuse invalid input, and close the connection: all requests before it are answered."""
-        self._flush()
-        self._coalescing.flush()
+        self._writer.flush()
         request = new_request_context(new_request_id())
         request.outcome = self._fault.code
         self._end_with(self._refusal(self._fault, request.request_id))
@@ -451,38 +499,3 @@ class HttpProtocol(HttpToolsProtocol):
 @lru_cache(_CACHED_HOSTS)
 def _is_host(value: bytes) -> bool:
     return _HOST.fullmatch(value) is not None
-
-
-def server_config(
-    app: ASGIApp | str,
-    host: str,
-    port: int,
-    *,
-    workers: int = 1,
-    hsts_seconds: int = 0,
-    bounds: ConnectionBounds = DEFAULT_BOUNDS,
-) -> ServerConfig:
-    """The configuration by which an application is served.
-
-    For several workers, `app` names its factory as "module:function". `bounds` are those of each process. Port 0
-    chooses a free one. Without `hsts_seconds` no Strict-Transport-Security is sent.
-    """
-    return ServerConfig(
-        app,
-        hsts_seconds=hsts_seconds,
-        bounds=bounds,
-        factory=isinstance(app, str),
-        workers=workers,
-        host=host,
-        port=port,
-        loop="uvloop",
-        http=HttpProtocol,
-        ws="none",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        # `service.runtime.caller` reads these headers, from trusted proxies only.
-        proxy_headers=False,
-        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
-    )

@@ -29,7 +29,7 @@ from service.app import create_app
 from service.observability.logs import configure_logging_from
 from service.runtime.caller import is_loopback, proxies
 from service.server.connections import ConnectionBounds, bounds_within, raise_descriptor_limit
-from service.server.http_server import HttpProtocol, server_config
+from service.server.http_server import HttpProtocol, ServerConfig
 from service.settings.service import Settings
 from shop_directory.settings.reading import PREFIX, SettingsError
 
@@ -71,7 +71,7 @@ def refuse_open_operations(settings: Settings) -> None:
 def serve_alone(settings: Settings, *, hints: bool, as_json: bool = False) -> None:
     """Serve in this process until a signal ends it."""
     app = drained_on_sigterm(create_app(settings), settings.drain_seconds)
-    config = server_config(
+    config = ServerConfig(
         app, settings.host, settings.port, hsts_seconds=settings.hsts_seconds, bounds=_connection_bounds(settings)
     )
     _Server(config, hints=hints, as_json=as_json).run()
@@ -87,7 +87,7 @@ def serve_with_workers(settings: Settings, *, hints: bool, as_json: bool = False
         # The workers read their settings from the environment, so the values of command-line options are put there.
         for name in ("host", "port", "engine", "data_dir", "workers"):
             os.environ[f"{PREFIX}{name.upper()}"] = str(getattr(settings, name))
-        config = server_config(
+        config = ServerConfig(
             "service.server.run:worker",
             settings.host,
             settings.port,

@@ -11,7 +11,7 @@ from pydantic import Field, SecretStr
 
 from service.auth.opening import TokenStoreKind
 from service.redis.access import DEFAULT_REDIS_URL, RedisAccess, RedisAccessError
-from service.reports.opening import DAY_SECONDS, QueueKind, QueueSettings
+from service.reports.opening import DAY_SECONDS, QueueSettings
 from shop_directory.settings.reading import CommaSeparated, EnvironmentSettings, variable
 
 
@@ -94,11 +94,7 @@ class StoreSettings(EnvironmentSettings):
 
     @property
     def redis_access(self) -> RedisAccess:
-        """How Redis is reached.
-
-        Raises:
-            RedisAccessError: the settings contradict each other, or a file can't be read.
-        """
+        """How Redis is reached; RedisAccessError as of `RedisAccess`."""
         return RedisAccess(
             url=self.redis_url.get_secret_value(),
             user=self.redis_user,
@@ -116,9 +112,8 @@ class StoreSettings(EnvironmentSettings):
     @property
     def queue_settings(self) -> QueueSettings:
         """Where and how reports are stored."""
-        kind: QueueKind = self.reports
         return QueueSettings(
-            kind=kind,
+            kind=self.reports,
             path=self.reports_file,
             redis=self.redis_access,
             prefix=self.redis_prefix,

@@ -19,25 +19,25 @@ from service.runtime.request_context import RequestContext, bind_request
 from service.runtime.telemetry import NO_METRICS, Metrics
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.protocol import Snapshot, SuggestQuery, SuggestResult
-from service.suggest.query import ParsedQuery, parse
-from service.suggest.responses import CachedResponse, ResponseCache, encode_query, encode_results, entity_tag
+from service.suggest.wire import (
+    CachedResponse,
+    ParsedQuery,
+    ResponseCache,
+    encode_query,
+    encode_results,
+    entity_tag,
+    parse,
+)
 
 _MEBIBYTE: Final = 1024 * 1024
 
 
 @dataclass(slots=True)
 class SuggestRequest:
-    """A suggest request, and the results of the steps that are done.
+    """A suggest request with its raw query string, and the results of the steps that are done.
 
-    Attributes:
-        raw: the query string as received.
-        context: the request's id, deadline and costs.
-        address: the caller's address.
-        token: the text of the supplied token; None without one.
-        tags: the entity tags of the responses that the caller has.
-        quota: the headers of the quota, once the request has been counted.
-        parsed: the query, once it has been parsed.
-        generation_gone: whether the generation that was confirmed last has been removed.
+    `tags` are the entity tags of the responses that the caller has, `quota` the headers of the quota, once the request
+    has been counted. `generation_gone` says that the generation that was confirmed last has been removed.
     """
 
     raw: bytes
@@ -52,14 +52,7 @@ class SuggestRequest:
 
 @dataclass(slots=True)
 class Suggestions:
-    """A response with suggestions, or "not modified".
-
-    Attributes:
-        snapshot: the snapshot of the generation that the suggestions come from.
-        quota: the headers of the quota.
-        tag: the entity tag, with quotes.
-        cached: the response; None for "not modified".
-    """
+    """A response with suggestions of a snapshot, and its entity tag with quotes; `cached` is None for 304."""
 
     snapshot: Snapshot
     quota: Headers
@@ -69,12 +62,9 @@ class Suggestions:
 
 @dataclass(slots=True)
 class Refused:
-    """A response with an error.
+    """A response with an error, and the stamp of the generation that it comes from, if any.
 
-    Attributes:
-        error: the error.
-        quota: the headers of the quota; empty where the request was not counted, or where the error has them.
-        stamp: the stamp of the generation that the error comes from; None where it comes from none.
+    `quota` is empty where the request was not counted, or where the error has these headers.
     """
 
     error: ServiceError
@@ -91,15 +81,12 @@ class SuggestResponder:
     def __init__(self, live: LiveData, admission: Admission, cache_mb: int, metrics: Metrics = NO_METRICS) -> None:
         """Start with an empty cache of so many mebibytes; 0 caches nothing."""
         self._live = live
+        self.current = live.current
         self._admission = admission
         self._quota = admission.address_quota(Bucket.SUGGEST)
         self._cache = ResponseCache(cache_mb * _MEBIBYTE)
         self._metrics = metrics
         self._hits = 0
-
-    def current(self) -> Snapshot | None:
-        """The live generation if it is available without I/O."""
-        return self._live.current()
 
     def respond_now(
         self, request: SuggestRequest, snapshot: Snapshot, admits: Callable[[], bool] | None = None

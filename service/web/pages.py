@@ -56,13 +56,9 @@ _PLAIN: Final = b"text/plain; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class PageFile:
-    """One file of the page.
+    """One file; `label` is its route in the log and the metrics, `cache` the value of cache-control.
 
-    Attributes:
-        label: its route in the log and the metrics.
-        policy: its content security policy; None for files that a page loads, which are under the policy of the page.
-        cache: the value of cache-control.
-        headers: further headers of its answer.
+    Files that a page loads have no content security policy of their own: they are under that of the page.
     """
 
     path: str

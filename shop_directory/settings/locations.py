@@ -40,11 +40,7 @@ class ClusterAccess:
         return {"authorization": f"Basic {credentials.decode()}"}
 
     def tls(self) -> ssl.SSLContext:
-        """The TLS context for https:// nodes.
-
-        Raises:
-            OSError: the file of authorities can't be read or has no certificate.
-        """
+        """The TLS context for https:// nodes; OSError if the file of authorities can't be read or has none."""
         context = ssl.create_default_context(cafile=self.ca_file)
         if not self.verify:
             context.check_hostname = False

@@ -104,10 +104,8 @@ class EnvironmentSettings(BaseSettings):
     def load(cls, options: Mapping[str, str] = _SAME_NAMES, /, **values: Any) -> Self:  # noqa: ANN401 - any setting
         """Read the settings; `values` from the command line take precedence, unless None.
 
-        Error messages name an option as `options` does, if it differs from its setting.
-
-        Raises:
-            SettingsError: one or more settings are wrong; the text names all of them.
+        Error messages name an option as `options` does, if it differs from its setting. SettingsError names all
+        settings that are wrong.
         """
         given = {name: value for name, value in values.items() if value is not None}
         return _load(cls, given, {name: options.get(name, option(name)) for name in given})
@@ -180,11 +178,7 @@ def _messages(
 
 
 def _read_secret(path: Path) -> str:
-    """The text of a secret, without a final newline.
-
-    Raises:
-        ValueError: what is wrong with the file, without its content.
-    """
+    """The text of a secret, without a final newline; ValueError says what is wrong with the file."""
     try:
         with path.open("rb") as file:
             content = file.read(MAX_SECRET_BYTES + 1)
@@ -203,11 +197,7 @@ def _read_secret(path: Path) -> str:
 
 
 def installed_sides() -> Mapping[str, type[EnvironmentSettings]]:
-    """The settings by side.
-
-    Raises:
-        ImportError: a side is installed only in part.
-    """
+    """The settings by side; ImportError if a side is installed only in part."""
     return {entry.name: entry.load() for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)}
 
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import pytest
 
-from index_mappings.documents import DOCUMENTS, SCHEMA_VERSION, declared_fields
-from index_mappings.embedded import columns
+from index_mappings.documents import DOCUMENTS, SCHEMA_VERSION, Form, declared_fields
+from index_mappings.embedded import BAND_COLUMN, columns
 from index_mappings.forms import shop_forms
 from index_mappings.generations import STAMP
 from index_mappings.opensearch import mapping, settings
@@ -37,7 +37,9 @@ SHOPS: Final = (
 
 
 def _columns(kind: str) -> list[dict[str, Any]]:
-    return [asdict(column) for column in columns(kind)]
+    fields = [(one.name, one.form is Form.WHOLE, one.sortable, one.ordered) for one in columns(kind)]
+    names = ("name", "whole", "sortable", "ordered")
+    return [dict(zip(names, field, strict=True)) for field in (*fields, (BAND_COLUMN, True, True, False))]
 
 
 @pytest.mark.rule("X4", "G4.schema")

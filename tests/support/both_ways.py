@@ -53,7 +53,7 @@ class BothWays:
 
     def __init__(self, dispatcher: Dispatcher) -> None:
         self.short, self.sdk = _endpoint(dispatcher), _endpoint(dispatcher)
-        read = self.short._fast_path.read
+        read = self.short._read_plain
         self.taken = 0
 
         def counted(headers: list[tuple[bytes, bytes]], message: dict[str, Any]) -> PlainCall | None:
@@ -62,8 +62,8 @@ class BothWays:
             return plain
 
         # Only which way a message goes is the test's; what happens on either is the service's own.
-        self.short._fast_path.read = counted  # type: ignore[method-assign]
-        self.sdk._fast_path.read = _nothing_is_plain  # type: ignore[method-assign]
+        self.short._read_plain = counted  # type: ignore[assignment]
+        self.sdk._read_plain = _nothing_is_plain  # type: ignore[assignment]
 
     async def ask(self, headers: Lines, body: bytes) -> tuple[Sent, Sent]:
         """The answers of the fast path and of the SDK."""
@@ -84,7 +84,7 @@ def _endpoint(dispatcher: Dispatcher) -> McpEndpoint:
     trusted = proxies(())
     # No test of plain calls completes anything: it is a responder over the same parts, as the service makes it.
     responder = SuggestResponder(dispatcher._live, dispatcher._admission, 0)
-    server = build_server(dispatcher, responder, "1", call_over_http(trusted))
+    server = build_server(dispatcher, responder, "1", call_over_http)
     sessions = StreamableHTTPSessionManager(app=server, json_response=True, stateless=True)
     return McpEndpoint(sessions, dispatcher, trusted, ["test"], ["http://test"])
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from service.auth.sqlite import SqliteTokenStore
 from service.auth.verifier import TokenVerifier
 from service.calls.admission import Admission
-from service.calls.dispatch import CallEnvironment, Dispatcher
+from service.calls.dispatch import Dispatcher
 from service.calls.live_data import LiveData
 from service.errors import FieldError, InvalidInputError
 from service.limits.memory import MemoryLimiter
@@ -75,7 +75,7 @@ def dispatcher(folder: Path, *tools: Tool[Any], quota: QuotaClass = MANY, timeou
     verifier = TokenVerifier(SqliteTokenStore(folder / "tokens"))
     admission = Admission(verifier, MemoryLimiter(), QuotaPolicy(quota))
     live = LiveData(reference_world(folder), timeout)
-    return Dispatcher(tools, live, admission, CallEnvironment(SqliteReports(folder / "reports"), {}), timeout=timeout)
+    return Dispatcher(tools, live, admission, SqliteReports(folder / "reports"), timeout=timeout)
 
 
 def answered(over: Dispatcher, *asked: Asked) -> tuple[list[tuple[Sent, Sent]], int]:

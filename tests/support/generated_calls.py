@@ -67,10 +67,13 @@ class GeneratedCalls:
     def _find_shop(self) -> dict[str, Any]:
         words = self._chance.sample(self._words, self._chance.randint(0, 2))
         query = " ".join(word[: self._chance.randint(2, 12)] for word in words)
+        goods = self._of(self._slugs).replace("-", " ")
+        wish = self._of(("{} shop", "best {} shops for me", "{} in Germany", "{} austria", "{} store " + query))
+        asked = (query, query, query, self._of(self._domains), f"{query} qqxx", wish.format(goods), wish.format(query))
         return {
-            "query": self._of((query, query, query, self._of(self._domains), f"{query} qqxx")),
+            "query": self._of(asked),
             **self._maybe(0.3, "country", _COUNTRIES),
-            **self._maybe(0.3, "category", self._slugs),
+            **self._maybe(0.3, "category", (*self._slugs, *["unknown"] * 4)),
             **self._maybe(0.7, "limit", (1, 3, 10, 100)),
             **self._maybe(0.3, "offset", (0, 1, 20, 99_990, 100_000)),
         }

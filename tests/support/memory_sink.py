@@ -1,9 +1,8 @@
 """Generations in memory: the documents themselves, for the reference backend."""
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
-from itertools import islice
 from typing import Any, Final
 
 from index_mappings.documents import stored_part
@@ -129,12 +128,9 @@ class MemoryReader:
     def count_ids(self, kind: str, ids: Collection[str]) -> int:
         return len(set(ids).intersection(found.id for found in self._source.documents.get(kind, ())))
 
-    def scan(self, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        for found in sorted(self._source.documents.get(kind, ()), key=lambda document: document.id):
-            yield found.id, stored_part(found)
-
     def page(self, kind: str, after: str, limit: int) -> list[tuple[str, dict[str, Any]]]:
-        return list(islice((found for found in self.scan(kind) if found[0] > after), limit))
+        later = (found for found in self._source.documents.get(kind, ()) if found.id > after)
+        return [(found.id, stored_part(found)) for found in sorted(later, key=lambda document: document.id)[:limit]]
 
     def operations(self) -> Operations | None:
         return self._source.operations_document

@@ -18,7 +18,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from service.search.typeahead.compiled import compile_kernel
-from service.server.http_server import server_config
+from service.server.http_server import ServerConfig
 
 _START_BOUND_S: Final = 20.0
 
@@ -77,7 +77,7 @@ def served(app: ASGIApp, *, hsts_seconds: int = 0) -> Iterator[str]:
     """Serve an application; yields its base URL."""
     # What a process does once, in seconds on a busy machine: the first requests of a test are not about that.
     compile_kernel()
-    server = _Server(server_config(app, "127.0.0.1", 0, hsts_seconds=hsts_seconds))
+    server = _Server(ServerConfig(app, "127.0.0.1", 0, hsts_seconds=hsts_seconds))
     thread = threading.Thread(target=server.run)
     thread.start()
     deadline = time.monotonic() + _START_BOUND_S

@@ -16,12 +16,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from hashlib import file_digest
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from index_mappings.documents import DOCUMENTS
-from index_mappings.embedded import generation_directory, index_directory, pointed_to, pointer_path, stamp_path
-from index_mappings.generations import Stamp
-from index_mappings.integrity import (
+from index_mappings.embedded import (
     MANIFEST_SUFFIX,
     META_FILE,
     CommittedIndex,
@@ -30,8 +28,14 @@ from index_mappings.integrity import (
     committed_directory,
     files_manifest_path,
     from_stamp_json,
+    generation_directory,
+    index_directory,
+    pointed_to,
+    pointer_path,
+    stamp_path,
     to_stamp_json,
 )
+from index_mappings.generations import Stamp
 from indexer.sinks.failures import SinkError
 from indexer.sinks.typeahead.store import sync_directory
 
@@ -118,10 +122,9 @@ def write_bytes_whole(path: Path, data: bytes) -> None:
 def has_orphaned_segments(directory: Path) -> bool:
     """Whether an index's directory holds files of segments that are not part of it, left by a killed writer."""
     try:
-        segments = json.loads((directory / "meta.json").read_text(encoding="utf-8"))["segments"]
-    except (OSError, ValueError, KeyError):
+        known = _segments(directory, (directory / META_FILE).read_bytes())
+    except (OSError, SinkError):
         return False  # reported when it is opened
-    known = {segment["segment_id"].replace("-", "") for segment in segments}
     return any(
         _SEGMENT.fullmatch(stem := path.name.partition(".")[0]) and stem not in known for path in directory.iterdir()
     )
@@ -257,16 +260,20 @@ def _folders(manifest: FilesManifest) -> set[str]:
     return {index.folder for index in manifest.indices.values()}
 
 
-def _segment_files(directory: Path, meta: bytes) -> Iterator[Path]:
-    """The files of the segments that the engine's meta file names."""
+def _segments(directory: Path, meta: bytes) -> Mapping[str, object]:
+    """The segments that the engine's meta file names, each with the number of its file of deletes."""
     try:
-        segments: list[Mapping[str, Any]] = json.loads(meta)["segments"]
-        deletes = {
+        return {
             segment["segment_id"].replace("-", ""): (segment.get("deletes") or {}).get("opstamp")
-            for segment in segments
+            for segment in json.loads(meta)["segments"]
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SinkError(f"the engine's file {directory / META_FILE} cannot be read") from error
+
+
+def _segment_files(directory: Path, meta: bytes) -> Iterator[Path]:
+    """The files of these segments."""
+    deletes = _segments(directory, meta)
     for path in directory.iterdir():
         segment, _, rest = path.name.partition(".")
         if segment in deletes and (not rest.endswith("del") or rest == f"{deletes[segment]}.del"):

@@ -29,9 +29,14 @@ from indexer.sinks.embedded.files import (
     write_stamp,
     write_whole,
 )
+from indexer.sinks.embedded.generation import (
+    BAND_WIDTH,
+    EmbeddedEditor,
+    EmbeddedReader,
+    EmbeddedWriter,
+    generation_store,
+)
 from indexer.sinks.embedded.lease import EmbeddedLease
-from indexer.sinks.embedded.reading import EmbeddedReader
-from indexer.sinks.embedded.writing import BAND_WIDTH, EmbeddedEditor, EmbeddedWriter, generation_store
 from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import STAMP_DRIFT, Generation, Role, renewed, with_roles
 from indexer.sinks.typeahead.background_merging import BackgroundMerging
@@ -95,8 +100,7 @@ class EmbeddedSink:
         with publisher_lock(self._root):
             if read_pointer(self._root)[0] != replaced:
                 raise SinkError("the generation could not be published: another one has been meanwhile")
-            if read_stamp(self._root, generation).generation != generation:
-                raise SinkError("the generation could not be published: its stamp is another one's")
+            read_stamp(self._root, generation)  # raises SinkError if it is another generation's
             retired_path(self._root, generation).unlink(missing_ok=True)
             write_whole(pointer_path(self._root), pointer_text(generation, replaced))
 

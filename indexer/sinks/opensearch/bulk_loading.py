@@ -1,86 +1,63 @@
 """Loads documents into OpenSearch in constant memory, with a few bulk requests in flight.
 
-Operations that fail temporarily are sent again, which is safe as they are idempotent; documents that are refused for
-good go to the dead-letter file. No error holds a part of a document (V1).
+Each operation is serialised once. Those that fail temporarily are sent again, which is safe as they are idempotent;
+documents that are refused for good go to the dead-letter file. Of an error only status and type are read, as its
+message holds documents (V1). The loss of an index is detected, so that a build can start again.
 """
 
 import time
-from collections.abc import Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, as_completed, wait
 from dataclasses import dataclass
-from threading import Condition, Event
-from typing import Final
+from threading import Event, Lock
+from typing import Any, Final, NamedTuple
 
+import orjson
 from opensearchpy import OpenSearch
-from opensearchpy.exceptions import OpenSearchException
+from opensearchpy.exceptions import NotFoundError, OpenSearchException
 from tenacity import RetryCallState, Retrying, retry_if_result, wait_random_exponential
 from tenacity.nap import sleep_using_event
 
-from indexer.sinks.dead_letters import DeadLetters, Letter
-from indexer.sinks.failures import SinkError
-from indexer.sinks.opensearch.bulk_requests import (
-    ANSWER_PARTS,
-    UNREADABLE,
-    BulkOutcome,
-    Chunk,
-    Operation,
-    RequestFailure,
-    UnreadableAnswerError,
-    bulk_outcome,
-    chunks,
-    delete_operations,
-    index_operations,
-)
-from indexer.sinks.opensearch.index_watch import LOST_AFTER_S, IndexWatch, failure_of
+from index_mappings.opensearch import wire_document
+from indexer.sinks.dead_letters import DeadLetters
+from indexer.sinks.failures import IndexLostError, SinkError
+from indexer.sinks.opensearch.retries import UNREADABLE, RequestFailure, failure_of
 
+# The requested parts of an answer, without messages of errors. The statuses preserve the positions of the items.
+_ANSWER_PARTS: Final = "errors,items.*.status,items.*.error.type"
 # How long a node waits for a primary shard before it answers with an error.
 _SHARD_WAIT: Final = "1s"
-_STOPPED: Final = RequestFailure(None, "stopped")
+# The seconds of red health after which an index counts as lost: longer than a cluster takes to promote a copy.
+_LOST_AFTER_S: Final = 10.0
+_WATCH_TIMEOUT_S: Final = 10
+_RED_CHECKS: Final = 3
 
 
-class Throttle:
-    """A semaphore with a variable limit of at least one: half after the engine reports overload, then slowly more."""
+class Operation(NamedTuple):
+    """One operation of a bulk request: the document's id, and the lines of action and document, with line feeds."""
 
-    def __init__(self, highest: int) -> None:
-        """Begin with the highest limit."""
-        self._highest = highest
-        self.limit = highest
-        self._occupied = 0
-        self._round = 0
-        self._successes = 0
-        self._changed = Condition()
+    id: str
+    lines: bytes
 
-    @contextmanager
-    def slot(self) -> Iterator[int]:
-        """Wait for a slot and occupy it; yields the number of its round, for `narrow`."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._occupied < self.limit)
-            self._occupied += 1
-            round_number = self._round
-        try:
-            yield round_number
-        finally:
-            with self._changed:
-                self._occupied -= 1
-                self._changed.notify_all()
+    @property
+    def document(self) -> object:
+        """The document in its wire form; None for a delete."""
+        source = self.lines.split(b"\n", 1)[1]
+        return orjson.loads(source) if source else None
 
-    def narrow(self, round_number: int) -> None:
-        """Halve the limit, once for all slots of a round, as they saw the same overload."""
-        with self._changed:
-            if round_number == self._round:
-                self._round += 1
-                self.limit = max(1, self.limit // 2)
-                self._successes = 0
 
-    def widen(self) -> None:
-        """Record a success; a few in a row for each slot raise the limit by one."""
-        with self._changed:
-            self._successes += 1
-            if self.limit < self._highest and self._successes >= 4 * self.limit:
-                self.limit += 1
-                self._successes = 0
-                self._changed.notify_all()
+def index_operations(documents: Iterable[object]) -> Iterator[Operation]:
+    """Operations that write documents of the contract's classes."""
+    for document in documents:
+        values = wire_document(document)
+        source = orjson.dumps(values, option=orjson.OPT_APPEND_NEWLINE)
+        yield Operation(values["id"], b'{"index":{"_id":%b}}\n%b' % (orjson.dumps(values["id"]), source))
+
+
+def delete_operations(ids: Iterable[str]) -> Iterator[Operation]:
+    """Operations that remove documents."""
+    for document_id in ids:
+        yield Operation(document_id, b'{"delete":{"_id":%b}}\n' % orjson.dumps(document_id))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +65,11 @@ class Pace:
     """How documents are sent. Times are in seconds.
 
     Attributes:
-        chunk_documents: the highest number of operations of a request.
-        chunk_bytes: the largest size of its body, unless a single document is larger.
+        chunk_documents, chunk_bytes: the bounds of a request, unless a single document is larger.
         requests: the highest number of requests in flight.
-        request_timeout: the longest time for an answer.
         give_up_after: the longest time in which nothing succeeds.
         lost_after: the time after which a red index counts as lost.
-        first_pause: the longest first pause before sending again; it doubles each time.
-        longest_pause: the longest pause.
+        first_pause: the longest first pause before sending again; it doubles each time, up to `longest_pause`.
     """
 
     chunk_documents: int = 500
@@ -103,51 +77,131 @@ class Pace:
     requests: int = 2
     request_timeout: float = 60.0
     give_up_after: float = 120.0
-    lost_after: float = LOST_AFTER_S
+    lost_after: float = _LOST_AFTER_S
     first_pause: float = 0.25
     longest_pause: float = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """The outcome of some operations.
+def chunks(operations: Iterable[Operation], pace: Pace) -> Iterator[list[Operation]]:
+    """Group operations into those of one request."""
+    gathered: list[Operation] = []
+    size = 0
+    for operation in operations:
+        if gathered and (len(gathered) >= pace.chunk_documents or size + len(operation.lines) > pace.chunk_bytes):
+            yield gathered
+            gathered, size = [], 0
+        gathered.append(operation)
+        size += len(operation.lines)
+    if gathered:
+        yield gathered
 
-    Attributes:
-        written: the number of operations that were done.
-        refused: the number of those that were refused for good, whose documents are in the dead-letter file.
+
+def operation_failures(answer: Mapping[str, Any], count: int) -> list[RequestFailure | None]:
+    """Why each of `count` operations of a request failed, in their order; None for one that was done.
+
+    An answer that does not say it of each operation is a failure of all of them, which may succeed later.
     """
+    try:
+        results = [next(iter(item.values())) for item in answer["items"]]
+        failures = [_failure(result) if "error" in result else None for result in results]
+    except (LookupError, TypeError, AttributeError, ValueError, StopIteration):
+        failures = []
+    return failures if len(failures) == count else [UNREADABLE] * count
 
-    written: int
-    refused: int
 
-    def __add__(self, other: "Loaded") -> "Loaded":
-        return Loaded(self.written + other.written, self.refused + other.refused)
+def _failure(result: Mapping[str, Any]) -> RequestFailure:
+    return RequestFailure(int(result["status"]), str(result["error"]["type"]))
+
+
+class IndexWatch:
+    """Watches one index, or the health of several; thread-safe."""
+
+    def __init__(self, client: OpenSearch, index: str, lost_after: float = _LOST_AFTER_S) -> None:
+        """Prepare; nothing is requested.
+
+        Several index names, separated by commas, serve `check_health` only. An index counts as lost after `lost_after`
+        seconds of red health at every check.
+        """
+        self._client = client
+        self._index = index
+        self._lost_after = lost_after
+        self._lock = Lock()
+        self._identity: str | None = None
+        self._red_since = 0.0
+        self._red_checks = 0
+
+    def verify(self) -> RequestFailure | None:
+        """Verify that it is the same index as at the first call: a cluster may create one of the same name by itself.
+
+        Returns why that is unknown now; None if it is the same. Raises IndexLostError if it is another index, or none.
+        """
+        try:
+            found = self._client.indices.get_settings(
+                index=self._index, name="index.uuid", params={"request_timeout": _WATCH_TIMEOUT_S}
+            )
+            identity = found[self._index]["settings"]["index"]["uuid"]
+        except NotFoundError:
+            identity = None
+        except OpenSearchException as error:
+            return failure_of(error)
+        except (LookupError, TypeError):
+            return UNREADABLE
+        with self._lock:
+            self._identity = self._identity or identity
+            if identity is None or identity != self._identity:
+                raise IndexLostError(f"the index {self._index} is gone")
+        return None
+
+    def note_success(self) -> None:
+        """Reset the red health: a write succeeded."""
+        with self._lock:
+            self._red_checks = 0
+
+    def check_health(self) -> bool:
+        """Whether the index is red, after a failure that this would explain; False if that is unknown.
+
+        Raises IndexLostError if it was red at every check, for longer than a shard takes to move.
+        """
+        red = self._is_red()
+        with self._lock:
+            if not red:
+                self._red_checks = 0
+                return False
+            if not self._red_checks:
+                self._red_since = time.monotonic()
+            self._red_checks += 1
+            since = time.monotonic() - self._red_since
+            if self._red_checks >= _RED_CHECKS and since >= self._lost_after:
+                raise IndexLostError(
+                    f"the index {self._index} has had a shard without any copy for {since:.0f} s;"
+                    " GET /_cluster/allocation/explain says why, such as a disk that is nearly full"
+                )
+            return True
+
+    def _is_red(self) -> bool:
+        try:
+            params = {"timeout": "1s", "request_timeout": _WATCH_TIMEOUT_S}
+            return bool(self._client.cluster.health(index=self._index, params=params)["status"] == "red")
+        except (OpenSearchException, LookupError, TypeError):
+            return False  # unknown: the whole cluster is unavailable, and the retries are bounded
 
 
 class BulkSender:
-    """Sends the chunks of one call; thread-safe."""
+    """Sends the operations of one call, and counts those that are refused for good; thread-safe."""
 
-    def __init__(
-        self,
-        client: OpenSearch,
-        index: str,
-        letters: DeadLetters,
-        *,
-        pace: Pace,
-        throttle: Throttle,
-        watch: IndexWatch,
-    ) -> None:
+    def __init__(self, client: OpenSearch, index: str, letters: DeadLetters, pace: Pace) -> None:
         """Prepare; nothing is sent. The client does not retry, as this class does."""
         self._client = client
         self._index = index
         self._letters = letters
         self._pace = pace
-        self._throttle = throttle
-        self._watch = watch
+        self._watch = IndexWatch(client, index, pace.lost_after)
         self._stop = Event()
         self._progress = time.monotonic()
         timeout = min(pace.request_timeout, max(1.0, pace.give_up_after))
-        self._params = {"filter_path": ANSWER_PARTS, "timeout": _SHARD_WAIT, "request_timeout": timeout}
+        self._params = {"filter_path": _ANSWER_PARTS, "timeout": _SHARD_WAIT, "request_timeout": timeout}
+        self._lock = Lock()
+        self.refused = 0
 
     def stop(self) -> None:
         """Send nothing more: pausing threads wake up and fail."""
@@ -155,89 +209,74 @@ class BulkSender:
 
     def verify_index(self) -> None:
         """Verify that the index exists, and was not replaced."""
-        self._raise(self._retrying()(self._watch.verify))
+        self._raise(self._retried(self._watch.verify))
 
-    def send(self, chunk: Chunk) -> Loaded:
-        """Send a chunk until each of its operations is done or refused.
+    def send(self, operations: list[Operation]) -> None:
+        """Send operations until each is done or refused, and remove it from the list then.
 
-        Raises:
-            IndexLostError: the index is lost.
-            SinkError: nothing succeeded for `pace.give_up_after`, the engine refuses all of it, or it was stopped.
+        Raises IndexLostError if the index is lost, and SinkError if nothing succeeded for `pace.give_up_after`, the
+        engine refuses all of them, or it was stopped.
         """
-        pending = _PendingChunk(chunk)
-        failure = self._retrying()(self._attempt, pending)
-        if failure is not None and failure.concerns_request:
-            return pending.loaded + self._send_apart(pending.remaining, failure)
-        self._raise(failure)
-        return pending.loaded
-
-    def _send_apart(self, chunk: Chunk, failure: RequestFailure) -> Loaded:
-        """Send the halves of a refused chunk, until the refused operation is alone."""
-        if len(chunk) > 1:
-            first, second = chunk.halves()
-            return self.send(first) + self.send(second)
-        self._refuse(chunk, ((0, failure),))
-        return Loaded(0, 1)
-
-    def _attempt(self, pending: "_PendingChunk") -> RequestFailure | None:
-        with self._throttle.slot() as round_number:
-            if self._stop.is_set():
-                return _STOPPED
-            outcome = self._request(pending.remaining)
-        unresolved: RequestFailure | None
-        if isinstance(outcome, RequestFailure):
-            failures, unresolved = frozenset((outcome,)), outcome
+        failure = self._retried(lambda: self._attempt(operations))
+        if failure is None or not failure.concerns_request:
+            self._raise(failure)
+        elif len(operations) == 1:
+            self._refuse(operations.pop(), failure)
         else:
-            failures, unresolved = outcome.failures, self._settle(pending, outcome)
-        if any(failure.is_overload for failure in failures):
-            self._throttle.narrow(round_number)
-        elif unresolved is None:
-            self._throttle.widen()
+            # Halves, until the refused operation is alone.
+            middle = len(operations) // 2
+            self.send(operations[:middle])
+            self.send(operations[middle:])
+
+    def _attempt(self, operations: list[Operation]) -> RequestFailure | None:
+        """Send operations, and remove those that are settled; returns why others are not."""
+        if self._stop.is_set():
+            return RequestFailure(None, "stopped")
+        body = b"".join([operation.lines for operation in operations])
+        try:
+            answer = self._client.bulk(index=self._index, body=body, params=dict(self._params))
+            failures = self._settle(operations, operation_failures(answer, len(operations)))
+        except OpenSearchException as error:
+            failures = [failure_of(error)]
         if any(failure.is_missing_index for failure in failures):
             self._watch.verify()
         elif any(failure.may_concern_index for failure in failures):
             self._watch.check_health()
-        return unresolved
+        return min(failures, key=lambda failure: failure.is_transient, default=None)
 
-    def _request(self, chunk: Chunk) -> BulkOutcome | RequestFailure:
-        try:
-            answer = self._client.bulk(index=self._index, body=chunk.body(), params=dict(self._params))
-            return bulk_outcome(answer, len(chunk))
-        except UnreadableAnswerError:
-            return UNREADABLE
-        except OpenSearchException as error:
-            return failure_of(error)
-
-    def _settle(self, pending: "_PendingChunk", outcome: BulkOutcome) -> RequestFailure | None:
-        """Record the outcome; returns why operations are still pending, if there are any."""
-        self._refuse(pending.remaining, outcome.refused)
-        pending.loaded += Loaded(outcome.done, len(outcome.refused))
-        pending.remaining = pending.remaining.only(outcome.again)
-        if outcome.done or outcome.refused:
+    def _settle(self, operations: list[Operation], failures: list[RequestFailure | None]) -> list[RequestFailure]:
+        unsettled: list[tuple[Operation, RequestFailure]] = []
+        for operation, failure in zip(operations, failures, strict=True):
+            if failure is not None and failure.concerns_document:
+                self._refuse(operation, failure)
+            elif failure is not None:
+                unsettled.append((operation, failure))
+        if len(unsettled) < len(operations):
             self._progress = time.monotonic()
             self._watch.note_success()
-        return outcome.fatal or next(iter(outcome.failures), None)
+        operations[:] = [operation for operation, _ in unsettled]
+        return [failure for _, failure in unsettled]
 
-    def _refuse(self, chunk: Chunk, refused: Iterable[tuple[int, RequestFailure]]) -> None:
-        for position, failure in refused:
-            operation = chunk.operations[position]
-            letter = Letter(self._index, operation.id, failure.status, failure.kind, operation.document)
-            self._letters.add(letter)
+    def _refuse(self, operation: Operation, failure: RequestFailure) -> None:
+        self._letters.add(self._index, operation.id, failure.status, failure.kind, operation.document)
+        with self._lock:
+            self.refused += 1
 
-    def _retrying(self) -> Retrying:
+    def _retried(self, attempt: Callable[[], RequestFailure | None]) -> RequestFailure | None:
         started = time.monotonic()
 
         def ends(_: RetryCallState) -> bool:
             idle = time.monotonic() - max(started, self._progress)
             return self._stop.is_set() or idle >= self._pace.give_up_after
 
-        return Retrying(
+        retrying = Retrying(
             retry=retry_if_result(lambda failure: failure is not None and failure.is_transient),
             wait=wait_random_exponential(multiplier=self._pace.first_pause, max=self._pace.longest_pause),
             sleep=sleep_using_event(self._stop),
             stop=ends,
             retry_error_callback=lambda state: state.outcome.result() if state.outcome else None,
         )
+        return retrying(attempt)
 
     def _raise(self, failure: RequestFailure | None) -> None:
         if failure is None:
@@ -248,23 +287,17 @@ class BulkSender:
         raise SinkError(f"{self._index}: writing was given up: {failure}")
 
 
-class _PendingChunk:
-    """The operations of a chunk that are pending, and the outcome of the others."""
+class Loaded(NamedTuple):
+    """How many operations of a call were done, and how many were refused for good and are in the dead-letter file."""
 
-    __slots__ = ("loaded", "remaining")
-
-    def __init__(self, chunk: Chunk) -> None:
-        self.remaining = chunk
-        self.loaded = Loaded(0, 0)
-
-
-_DEFAULT_PACE: Final = Pace()
+    written: int
+    refused: int
 
 
 class BulkLoader:
     """Writes and removes documents, one call at a time."""
 
-    def __init__(self, client: OpenSearch, letters: DeadLetters, pace: Pace = _DEFAULT_PACE) -> None:
+    def __init__(self, client: OpenSearch, letters: DeadLetters, pace: Pace) -> None:
         """Prepare; nothing is sent. Documents that are refused for good become dead letters.
 
         The client was created with `max_retries=0`, as this class retries, and with a `pool_maxsize` of at least
@@ -273,15 +306,12 @@ class BulkLoader:
         self._client = client
         self._letters = letters
         self._pace = pace
-        self._throttle = Throttle(pace.requests)  # shared by all calls, as an overload outlasts them
 
     def load(self, index: str, documents: Iterable[object]) -> Loaded:
         """Write documents of unique ids, replacing those with their ids; they are consumed as they are sent.
 
-        Raises:
-            IndexLostError: the index is gone, was created again, or has lost all copies of a shard.
-            SinkError: nothing succeeded for `pace.give_up_after`, the engine refuses all requests, or a dead letter
-                can't be written. Some documents may have been written.
+        Raises IndexLostError if the index is gone, was created again, or has lost all copies of a shard, and SinkError
+        as `BulkSender.send`, or if a dead letter can't be written. Some documents may have been written.
         """
         return self._run(index, index_operations(documents))
 
@@ -290,29 +320,25 @@ class BulkLoader:
         return self._run(index, delete_operations(ids))
 
     def _run(self, index: str, operations: Iterable[Operation]) -> Loaded:
-        watch = IndexWatch(self._client, index, self._pace.lost_after)
-        sender = BulkSender(self._client, index, self._letters, pace=self._pace, throttle=self._throttle, watch=watch)
+        sender = BulkSender(self._client, index, self._letters, self._pace)
         sender.verify_index()
-        loaded = Loaded(0, 0)
-        waiting: set[Future[Loaded]] = set()
+        sent = 0
+        waiting: set[Future[None]] = set()
         with ThreadPoolExecutor(self._pace.requests, thread_name_prefix="bulk") as pool:
             try:
-                for chunk in chunks(operations, self._pace.chunk_documents, self._pace.chunk_bytes):
+                for chunk in chunks(operations, self._pace):
+                    sent += len(chunk)
                     waiting.add(pool.submit(sender.send, chunk))
                     # One more chunk than there are threads is ready, so that no thread waits for the next.
                     if len(waiting) > self._pace.requests:
                         ended, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                        loaded += _sum(ended)
-                while waiting:
-                    ended, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                    loaded += _sum(ended)
+                        for future in ended:
+                            future.result()
+                for future in as_completed(waiting):
+                    future.result()
             except BaseException:
                 # The pool waits for requests in flight: none may reach the cluster after the caller's cleanup.
                 sender.stop()
                 raise
         sender.verify_index()
-        return loaded
-
-
-def _sum(ended: Iterable[Future[Loaded]]) -> Loaded:
-    return sum((future.result() for future in ended), Loaded(0, 0))
+        return Loaded(sent - sender.refused, sender.refused)

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from opensearchpy import OpenSearch
 from opensearchpy.exceptions import AuthenticationException, AuthorizationException, OpenSearchException, RequestError
@@ -138,13 +138,6 @@ def now() -> float:
     return time.clock_gettime(_CLOCK)
 
 
-class _Sent(NamedTuple):
-    """An unanswered renewal: its beat, and when it was first sent."""
-
-    beat: int
-    began: float
-
-
 class Tenure:
     """A lease that was acquired, until it is lost or released."""
 
@@ -153,7 +146,8 @@ class Tenure:
         self._store = store
         self._document = document
         self._confirmed = began
-        self._sent: _Sent | None = None
+        # The unanswered renewal: its beat, and when it was first sent.
+        self._sent: dict[int, float] = {}
         self._lost = False
         self._over = threading.Event()
         self._lock = threading.Lock()
@@ -226,22 +220,17 @@ class Tenure:
             if seen is None:
                 self._lost = True
                 raise LeaseLostError("the lease was lost: another job holds it, or its document was removed")
-            if self._is_answered_by(seen):
-                return
-            beat = seen.document.beat + 1
-            if self._sent is None or self._sent.beat != beat:
-                self._sent = _Sent(beat, began)
-            if self._store.replace(seen, replace(self._document, beat=beat)):
-                self._confirmed, self._sent = began, None
+            beat = seen.document.beat
+            if beat in self._sent:
+                # An unanswered renewal was carried out.
+                self._confirmed = self._sent.pop(beat)
+                if self._is_fresh():
+                    return
+            self._sent = {beat + 1: self._sent.get(beat + 1, began)}
+            if self._store.replace(seen, replace(self._document, beat=beat + 1)):
+                self._confirmed, self._sent = began, {}
                 return
         raise LeaseUnansweredError("the lease changes while it is renewed")
-
-    def _is_answered_by(self, seen: SeenLease) -> bool:
-        """Whether an unanswered renewal was carried out, and is recent enough."""
-        if self._sent is None or self._sent.beat != seen.document.beat:
-            return False
-        self._confirmed, self._sent = self._sent.began, None
-        return self._is_fresh()
 
     def _free(self) -> None:
         for _ in range(_TRIES):
@@ -260,14 +249,6 @@ class Tenure:
         return seen if seen is not None and seen.document.token == self._document.token else None
 
 
-class _Watched(NamedTuple):
-    """A state of the document, and when it was seen first."""
-
-    token: str | None
-    seq_no: int
-    since: float
-
-
 class OpenSearchLease:
     """A handle on the lease of one prefix in one cluster."""
 
@@ -279,7 +260,9 @@ class OpenSearchLease:
         # Under a build's load a write waits for seconds in the engine's queue.
         self._store = LeaseStore(client, prefix, timeout=ttl / 3)
         self._ttl = ttl
-        self._watched: _Watched | None = None
+        # A state of another job's document, and when it was seen first.
+        self._watched: tuple[str | None, int] | None = None
+        self._since = 0.0
         self._tenure: Tenure | None = None
 
     def acquire(self, job: str, wait: float) -> None:
@@ -342,8 +325,7 @@ class OpenSearchLease:
         # Our own token: the request was carried out, but its answer was lost.
         if document.token in {None, token} or (document.holder is not None and document.holder.is_dead()):
             return True
-        watched = self._watched
-        if watched is None or (watched.token, watched.seq_no) != (document.token, seen.seq_no):
-            self._watched = _Watched(document.token, seen.seq_no, now())
+        if self._watched != (document.token, seen.seq_no):
+            self._watched, self._since = (document.token, seen.seq_no), now()
             return False
-        return now() - watched.since >= max(self._ttl, document.ttl)
+        return now() - self._since >= max(self._ttl, document.ttl)

@@ -1,9 +1,12 @@
 """Retries requests while a cluster elects a manager or moves shards.
 
-The requests must be idempotent. No error holds a part of a document (V1).
+The requests must be idempotent. A failure is reported by its status and type only, as the client's messages hold
+documents (V1).
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
 from ssl import SSLCertVerificationError
 from typing import Any, Final, TypeVar
 
@@ -12,15 +15,16 @@ from opensearchpy.exceptions import (
     AuthenticationException,
     AuthorizationException,
     ConflictError,
+    ConnectionTimeout,
     NotFoundError,
     OpenSearchException,
     SSLError,
     TransportError,
 )
+from opensearchpy.exceptions import ConnectionError as NoConnection
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
 from indexer.sinks.failures import IndexLostError, SinkError
-from indexer.sinks.opensearch.index_watch import failure_of
 
 # A cluster detects a killed node immediately, one that hangs or is cut off only after half a minute.
 RETRY_S: Final = 60.0
@@ -34,7 +38,66 @@ _EXPLANATIONS: Final[Mapping[type[OpenSearchException], str]] = {
     AuthorizationException: "a user that may not do this, or a block of the cluster",
 }
 
+# Its status is 400, but it is not the document's fault.
+_CLOSED: Final = "index_closed_exception"
+_UNFIT: Final = "action_request_validation_exception"
+_TRANSIENT: Final = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.REQUEST_TIMEOUT)
+_DOCUMENT_AT_FAULT: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+
 Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFailure:
+    """Why a request or an operation failed: the HTTP status, None without an answer, and the type of the error."""
+
+    status: int | None
+    kind: str
+
+    def __str__(self) -> str:
+        return self.kind if self.status is None else f"{self.status} {self.kind}"
+
+    @property
+    def is_transient(self) -> bool:
+        """Whether the same may succeed later."""
+        return self.may_concern_index or self.status in _TRANSIENT or self.is_missing_index
+
+    @property
+    def is_missing_index(self) -> bool:
+        """Whether a node does not know the index, perhaps not yet, which has to be verified."""
+        return self.kind == _NO_INDEX
+
+    @property
+    def may_concern_index(self) -> bool:
+        """Whether the index may be unavailable: there was no answer, or a server error."""
+        return self.status is None or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+
+    @property
+    def concerns_request(self) -> bool:
+        """Whether the whole request was refused for its content: it is too long, or one operation is invalid."""
+        return self.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or self.kind == _UNFIT
+
+    @property
+    def concerns_document(self) -> bool:
+        """Whether the engine refused the document itself."""
+        return self.status in _DOCUMENT_AT_FAULT and self.kind != _CLOSED
+
+
+UNREADABLE: Final = RequestFailure(None, "an answer that can't be read")
+
+
+def failure_of(error: OpenSearchException) -> RequestFailure:
+    """The status and type of a failed request."""
+    if isinstance(error, ConnectionTimeout):
+        return RequestFailure(None, "no answer in time")
+    if isinstance(error, NoConnection):
+        return RequestFailure(None, "no connection")
+    if not isinstance(error, TransportError):
+        return UNREADABLE
+    info = error.info
+    cause = info.get("error") if isinstance(info, dict) else None
+    kind = cause.get("type") if isinstance(cause, dict) else None
+    return RequestFailure(int(error.status_code), kind if isinstance(kind, str) else "of unknown kind")
 
 
 class IncompleteError(OpenSearchException):
@@ -44,12 +107,9 @@ class IncompleteError(OpenSearchException):
 def retry_transient(request: Callable[[], Answer], failure: str, seconds: float = RETRY_S) -> Answer:
     """Make a request, and retry it for some seconds after transient failures.
 
-    The request raises the client's errors, or IncompleteError. `failure` is the beginning of the error's message.
-
-    Raises:
-        IndexLostError: an index of the request does not exist.
-        SinkError: any other failure. The message has the type of the cause, never its text; the cause is the client's
-            error.
+    The request raises the client's errors, or IncompleteError. Raises IndexLostError if an index of the request does
+    not exist, else SinkError. The message has `failure` and the type of the cause, never its text; the cause is the
+    client's error.
     """
     retrying = Retrying(
         retry=retry_if_exception(_is_transient),

@@ -29,15 +29,19 @@ from index_mappings.typeahead.manifest import ANNOUNCED_ID, Announcement
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
 from indexer.sinks.opensearch.bulk_loading import BulkLoader, Pace
+from indexer.sinks.opensearch.generation import (
+    ALIASED,
+    KINDS,
+    OpenSearchEditor,
+    OpenSearchReader,
+    OpenSearchWriter,
+)
 from indexer.sinks.opensearch.lease import OpenSearchLease
-from indexer.sinks.opensearch.reading import OpenSearchReader
 from indexer.sinks.opensearch.retries import none_if_missing, retry_transient
 from indexer.sinks.opensearch.typeahead import TypeaheadOptions, TypeaheadStores
-from indexer.sinks.opensearch.writing import ALIASED, KINDS, OpenSearchEditor, OpenSearchWriter, Shape
 from indexer.sinks.protocol import STAMP_DRIFT, Generation, Role, renewed, with_roles
 from indexer.sinks.typeahead.background_merging import BackgroundMerging
 from indexer.sinks.typeahead.build import rebuild_typeahead
-from indexer.sinks.typeahead.editor import typeahead_errors
 from indexer.sinks.typeahead.segment_file import fetch_manifest
 from shop_directory.settings.locations import OPEN_ACCESS, ClusterAccess
 
@@ -146,7 +150,7 @@ class OpenSearchSink:
             publish=lambda: self.publish(generation, replaced),
         )
         try:
-            writer.create(Shape(self._shards, replicas=self._copies()))
+            writer.create(self._shards, self._copies())
         except SinkError:
             self.drop(generation)
             raise
@@ -203,25 +207,16 @@ class OpenSearchSink:
         stamp, live = self._stamp(index_name(self._prefix, STAMP, generation)), self.live()
         if stamp is None or live is None or live.generation == generation:
             return 0.0
-        index, body = (
-            index_name(self._prefix, STAMP, live.generation),
-            Announcement(generation, stamp.typeahead).to_wire(),
-        )
+        announced, failure = Announcement(generation, stamp.typeahead), "the next generation could not be announced"
         # Without a refresh: it is read by its id.
-        retry_transient(
-            lambda: self._client.index(index=index, id=ANNOUNCED_ID, body=body),
-            "the next generation could not be announced",
-        )
+        self._reader(live.generation).put(ANNOUNCED_ID, announced.to_wire(), failure)
         files = fetch_manifest(self._typeaheads.of(generation), stamp.typeahead).files()
         return self._options.seconds(sum(files.values()))
 
     def retire(self, generation: str, at: datetime) -> None:
         """Write the mark next to the stamp."""
-        index, body = index_name(self._prefix, STAMP, generation), {"stamp": {"retired_at": at.isoformat()}}
-        retry_transient(
-            lambda: self._client.index(index=index, id=RETIRED_ID, body=body),
-            f"generation {generation} could not be marked",
-        )
+        body = {"stamp": {"retired_at": at.isoformat()}}
+        self._reader(generation).put(RETIRED_ID, body, f"generation {generation} could not be marked")
 
     def alias_drift(self) -> Mapping[str, str]:
         """Compare all aliases with the stamp's, and the stamp with its index."""
@@ -247,15 +242,11 @@ class OpenSearchSink:
         live = _live(self._aliased(), self._prefix)
         if live is None or (found := self._stamp_of(live)).generation == live:
             return
-        reader = OpenSearchReader(self._client, self._prefix, live)
-        with typeahead_errors():
-            typeahead = rebuild_typeahead(reader, self._typeaheads.of(live))
+        reader = self._reader(live)
+        typeahead = rebuild_typeahead(reader, self._typeaheads.of(live))
         stamp = renewed(found, live, {kind: reader.count(kind) for kind in DOCUMENTS}, typeahead)
-        index, body = index_name(self._prefix, STAMP, live), {"stamp": stamp.as_wire()}
-        retry_transient(
-            lambda: self._client.index(index=index, id=STAMP_ID, body=body, params={"refresh": "true"}),
-            f"the stamp of {live} could not be repaired",
-        )
+        failure = f"the stamp of {live} could not be repaired"
+        reader.put(STAMP_ID, {"stamp": stamp.as_wire()}, failure, {"refresh": "true"})
 
     def drop(self, generation: str) -> None:
         """Delete the existing indices; the stamp's last, so that the generation is listed until then."""
@@ -273,6 +264,9 @@ class OpenSearchSink:
         self._merging.close()
         self._typeaheads.close()
         self._client.close()
+
+    def _reader(self, generation: str) -> OpenSearchReader:
+        return OpenSearchReader(self._client, self._prefix, generation)
 
     def _copies(self) -> int:
         if self._replicas is not None:

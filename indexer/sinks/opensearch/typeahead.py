@@ -30,8 +30,8 @@ from index_mappings.typeahead.chunks import (
 from index_mappings.typeahead.manifest import TypeaheadManifest
 from indexer.sinks.failures import SinkError
 from indexer.sinks.opensearch.retries import delete_matching, none_if_missing, retry_transient, whole
-from indexer.sinks.typeahead.segment_file import check_file, file_hash
-from indexer.sinks.typeahead.store import GRACE_S, PART_SUFFIX, remove_files, write_named
+from indexer.sinks.typeahead.segment_file import check_file
+from indexer.sinks.typeahead.store import GRACE_S, PART_SUFFIX, TypeaheadStore, file_hash, remove_files, write_named
 
 # A service reads the stamp once a second, and begins within another second.
 LOOK_S: Final = 2.0
@@ -65,8 +65,8 @@ class TypeaheadOptions:
         return min(MAX_WAIT_S, LOOK_S + size * self.readers / self.rate) if self.readers else 0.0
 
 
-class OpenSearchTypeahead:
-    """The store of one generation's typeahead in a cluster; a `TypeaheadStore`."""
+class OpenSearchTypeahead(TypeaheadStore):
+    """The store of one generation's typeahead in a cluster."""
 
     def __init__(
         self, client: OpenSearch, prefix: str, generation: str, directory: Path, grace: float = GRACE_S
@@ -76,7 +76,7 @@ class OpenSearchTypeahead:
         Unneeded files stay in the cluster for `grace` seconds.
         """
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.directory = directory
+        super().__init__(directory)
         self._client = client
         self._index = index_name(prefix, TYPEAHEAD, generation)
         self._grace = grace
@@ -85,13 +85,7 @@ class OpenSearchTypeahead:
         self._unneeded: dict[str, float] = {}
 
     def fetch(self, name: str, suffix: str) -> Path:
-        """Return the local path of a file, which is read from the cluster if it is missing or damaged locally.
-
-        Raises:
-            OSError: the local folder can't be used.
-            ValueError: the file in the cluster is missing or damaged.
-            SinkError: the cluster does not answer.
-        """
+        """Read a file from the cluster if it is missing or damaged locally."""
         path = self.directory / f"{name}{suffix}"
         if not self._is_whole(path):
             self._read(path)

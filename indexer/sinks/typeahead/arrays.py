@@ -38,14 +38,10 @@ def spans(starts: Items, counts: Items) -> Longs:
     return np.repeat(starts.astype(np.int64) - (ends - counts), counts) + np.arange(total, dtype=np.int64)
 
 
-def letters_of(texts: Sequence[str]) -> Ints:
-    """The code points of some texts, concatenated."""
-    return np.frombuffer("".join(texts).encode("utf-32-le"), np.int32)
-
-
-def lengths_of(texts: Sequence[str]) -> Ints:
-    """The number of characters of each text."""
-    return np.fromiter(map(len, texts), np.int32, len(texts))
+def letters_of(texts: Sequence[str]) -> tuple[Ints, Items]:
+    """The code points of some texts, concatenated, and the heads of the texts in these."""
+    letters = np.frombuffer("".join(texts).encode("utf-32-le"), np.int32)
+    return letters, heads_of(np.fromiter(map(len, texts), np.int32, len(texts)))
 
 
 def firsts_of(letters: Ints, heads: Items) -> Longs:

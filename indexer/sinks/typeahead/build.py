@@ -5,11 +5,10 @@ Bounded runs of shops are sorted in memory, each into a segment, and these are m
 
 import ctypes
 from array import array
-from collections.abc import Iterable, Mapping
-from contextlib import closing
-from hashlib import sha256
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from itertools import chain
-from typing import IO, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import orjson
@@ -41,7 +40,8 @@ from index_mappings.typeahead.segment import (
     Shown,
     shown_part,
 )
-from indexer.sinks.protocol import GenerationReader
+from indexer.sinks.failures import SinkError
+from indexer.sinks.protocol import GenerationReader, scan
 from indexer.sinks.typeahead.arrays import (
     ABOVE,
     BELOW,
@@ -55,7 +55,6 @@ from indexer.sinks.typeahead.arrays import (
     firsts_of,
     heads_of,
     inverted,
-    lengths_of,
     letters_of,
     pack_bits,
 )
@@ -70,6 +69,15 @@ _RUN_SHOPS: Final = 10_000
 _RUN_LETTERS: Final = 4_000_000
 
 
+@contextmanager
+def typeahead_errors() -> Iterator[None]:
+    """Raise errors of the local files of a typeahead as SinkError."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise SinkError(f"the typeahead could not be written: {error}") from error
+
+
 class SegmentShop(NamedTuple):
     """The data of a shop in a segment.
 
@@ -77,8 +85,6 @@ class SegmentShop(NamedTuple):
         id: its id, ASCII.
         popularity: 0 if the source states none, as in M1.
         shown: JSON of the suggestion's fields.
-        markets: as in its document.
-        categories: slugs.
         texts: each text by which it is found, with its marks.
     """
 
@@ -106,18 +112,17 @@ def stored_segment_shop(stored: Mapping[str, Any]) -> SegmentShop:
 def marked_texts(forms: ShopForms | ShopDocument) -> dict[str, int]:
     """All texts by which a shop is found, each with the marks of a posting."""
     marks: dict[str, int] = {}
-    _add(marks, FULL, (text for text in forms.full if text not in forms.rests))
-    _add(marks, KEY, forms.keys)
-    _add(marks, WORD, forms.words)
-    _add(marks, NAME, forms.names)
-    _add(marks, LEADING, forms.leading)
-    _add(marks, DOTTED, forms.dotted)
+    for mark, texts in (
+        (FULL, (text for text in forms.full if text not in forms.rests)),
+        (KEY, forms.keys),
+        (WORD, forms.words),
+        (NAME, forms.names),
+        (LEADING, forms.leading),
+        (DOTTED, forms.dotted),
+    ):
+        for text in texts:
+            marks[text] = marks.get(text, 0) | mark
     return marks
-
-
-def _add(marks: dict[str, int], mark: int, texts: Iterable[str]) -> None:
-    for text in texts:
-        marks[text] = marks.get(text, 0) | mark
 
 
 def _segment_shop(
@@ -129,11 +134,7 @@ def _segment_shop(
 
 
 class Run:
-    """Shops in any order, each once.
-
-    Attributes:
-        letters: the number of characters of all texts and of bytes of all suggestions.
-    """
+    """Shops in any order, each once; `letters` is the number of characters of all texts and suggestions."""
 
     def __init__(self) -> None:
         """Start without shops."""
@@ -180,7 +181,7 @@ class Run:
         postings = (by_text & BELOW).astype(np.int32)
         heads = heads_of(np.bincount(occurring, minlength=len(texts)))
         best_key = best_postings(postings, heads, KEY)
-        letters, offsets = letters_of(texts), heads_of(lengths_of(texts))
+        letters, offsets = letters_of(texts)
         arrays: dict[str, Items] = {
             "offsets": offsets,
             "letters": letters,
@@ -198,9 +199,8 @@ class Run:
             # Keys are ascending, and the sort is stable, so keys with the same rest stay in order.
             order = sorted(range(len(keys)), key=rests.__getitem__)
             sequence = np.array([keys[index] for index in order], np.int32)
-            sorted_rests = [rests[index] for index in order]
             arrays[f"rests_{lacking}"] = sequence
-            arrays[f"firsts_{lacking}"] = firsts_of(letters_of(sorted_rests), heads_of(lengths_of(sorted_rests)))
+            arrays[f"firsts_{lacking}"] = firsts_of(*letters_of([rests[index] for index in order]))
             arrays[f"best_{lacking}"] = best_tree(best_key[sequence])
         return arrays
 
@@ -254,7 +254,7 @@ def _columns(ranked: list[tuple[float, str, bytes, tuple[str, ...], tuple[str, .
 
 
 class TypeaheadBuild:
-    """A typeahead that is being built; `close` removes the files of an unfinished one."""
+    """A typeahead that is being built. Methods raise SinkError if a file can't be written."""
 
     def __init__(self, store: TypeaheadStore, run_shops: int = _RUN_SHOPS, most: int = MAX_NUMBERED) -> None:
         """Start without shops.
@@ -273,8 +273,17 @@ class TypeaheadBuild:
         elif isinstance(document, CategoryDocument):
             self.add_category(CategoryEntry.of(document))
 
+    def passing(self, documents: Iterable[object]) -> Iterator[object]:
+        """The same documents, which are of one kind; they are added as they pass."""
+        for document in documents:
+            self.add(document)
+            yield document
+        # No more shops come soon.
+        if len(self._run):
+            self._end_run()
+
     def add_shop(self, shop: SegmentShop) -> None:
-        """Add a shop with its texts. Errors as of `add`."""
+        """Add a shop with its texts."""
         self._run.add(shop)
         if len(self._run) >= self._run_shops or self._run.letters >= _RUN_LETTERS:
             self._end_run()
@@ -283,11 +292,7 @@ class TypeaheadBuild:
         """Add a category as an engine returns it."""
         self._categories.append(category)
 
-    def end_shops(self) -> None:
-        """Write the shops that are in memory, as no more shops come soon. Errors as of `add`."""
-        if len(self._run):
-            self._end_run()
-
+    @typeahead_errors()
     def finish(self) -> str:
         """Write and store segment and manifest. Returns the manifest's name."""
         if len(self._run) or not self._runs:
@@ -302,6 +307,7 @@ class TypeaheadBuild:
         self._store.put(segment.segment_path(self._store.directory, base.name))
         return put_manifest(self._store, TypeaheadManifest(((base,),), in_category_order(self._categories)))
 
+    @typeahead_errors()
     def _end_run(self) -> None:
         use = write_segment(self._store.directory, *self._run.contents())
         self._run = Run()
@@ -326,26 +332,20 @@ def return_freed_memory() -> None:
 
 
 def put_manifest(store: TypeaheadStore, contents: TypeaheadManifest) -> str:
-    """Write and store a manifest. Returns its name. Errors as of `TypeaheadBuild.finish`."""
-    data = contents.to_bytes()
-
-    def write(file: IO[bytes]) -> str:
-        file.write(data)
-        return sha256(data).hexdigest()
-
-    path = write_file(store.directory, manifest.SUFFIX, write)
+    """Write and store a manifest. Returns its name."""
+    path = write_file(store.directory, manifest.SUFFIX, lambda file: file.write(contents.to_bytes()))
     store.put(path)
     return path.stem
 
 
 def rebuild_typeahead(reader: GenerationReader, store: TypeaheadStore) -> str:
-    """Rebuild the typeahead of a generation from its stored shops and categories; damaged files are replaced.
+    """Rebuild a generation's typeahead from its stored shops and categories; returns the manifest's name.
 
-    Returns the name of the manifest that the stamp must name.
+    Damaged files are replaced.
     """
     with closing(TypeaheadBuild(store)) as build:
-        for _, stored in reader.scan("shops"):
+        for _, stored in scan(reader, "shops"):
             build.add_shop(stored_segment_shop(stored))
-        for _, stored in reader.scan("categories"):
+        for _, stored in scan(reader, "categories"):
             build.add_category(category_from_stored(stored))
         return build.finish()

@@ -10,7 +10,7 @@ import logging
 import os
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -20,16 +20,16 @@ from index_mappings.documents import CategoryDocument, CategoryEntry, ShopDocume
 from index_mappings.typeahead import manifest
 from index_mappings.typeahead.manifest import MAX_SEGMENTS, Covering, SegmentUse, TypeaheadManifest, bitmap_of
 from index_mappings.typeahead.segment import SUFFIX, Shown, segment_path
-from indexer.sinks.failures import SinkError, TypeaheadDamagedError
+from indexer.sinks.failures import TypeaheadDamagedError
 from indexer.sinks.protocol import GenerationReader
 from indexer.sinks.typeahead.background_merging import BackgroundMerging, mergeable
 from indexer.sinks.typeahead.build import (
     Run,
     SegmentShop,
-    TypeaheadBuild,
     put_manifest,
     rebuild_typeahead,
     segment_shop,
+    typeahead_errors,
 )
 from indexer.sinks.typeahead.merging import Input, merge
 from indexer.sinks.typeahead.segment_file import Segment, fetch_manifest, open_segment
@@ -43,10 +43,11 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 class TypeaheadEditor:
-    """Edits the typeahead of a sealed generation. The caller holds the lease. Files are read lazily."""
+    """Edits the typeahead of a sealed generation; only under the lease. Files are read lazily."""
 
     def __init__(
         self,
+        generation: GenerationReader,
         store: TypeaheadStore,
         manifest_name: str,
         merging: BackgroundMerging | None = None,
@@ -54,16 +55,21 @@ class TypeaheadEditor:
     ) -> None:
         """Prepare to edit the typeahead of the manifest that the stamp names.
 
-        `merging` outlives this object; None for no merges. Commits rewrite the last segment while it has fewer than
-        `small_shops` shops.
+        Damaged files are written again from the documents of `generation`. `merging` outlives this object; None for no
+        merges. Commits rewrite the last segment while it has fewer than `small_shops` shops.
         """
-        self._store, self._merging = store, merging
+        self._generation, self._store, self._merging = generation, store, merging
         self._opened = self._name = manifest_name
         self._small_shops = small_shops
         self._manifest: TypeaheadManifest | None = None
         self._segments: dict[str, Segment] = {}
         self._shops: dict[str, SegmentShop | None] = {}
         self._categories: dict[str, CategoryEntry | None] = {}
+
+    @typeahead_errors()
+    def rebuild(self) -> None:
+        """Write all files again from the stored documents; pending changes are committed on top of them."""
+        self.restart(rebuild_typeahead(self._generation, self._store))
 
     def restart(self, manifest_name: str) -> None:
         """Continue from another manifest; pending changes are committed on top of it."""
@@ -84,15 +90,22 @@ class TypeaheadEditor:
         elif kind == "categories":
             self._categories[document_id] = None
 
+    @typeahead_errors()
     def commit(self) -> str:
-        """Write and store the files for readers of the next stamp.
+        """Write the changes for readers of the next stamp, or all files again if one of them can't be read.
 
-        Returns the name of the manifest that the stamp must name; the previous one if nothing changed.
-
-        Raises:
-            OSError, ValueError: a file is missing or damaged, or can't be written.
-            SinkError: the store failed.
+        Returns the name of the manifest that the stamp must name; the previous one if nothing changed. Raises SinkError
+        if the store failed, or a file can't be written.
         """
+        try:
+            return self._commit()
+        except (FileNotFoundError, ValueError) as error:
+            # A shop that is under review now must not stay visible until somebody repairs the typeahead.
+            _LOG.warning("the typeahead is built again from the index: %s", error)
+            self.rebuild()
+            return self._commit()
+
+    def _commit(self) -> str:
         former = self._current()
         coverings = self._after_merge(former.coverings)
         if self._shops:
@@ -111,12 +124,15 @@ class TypeaheadEditor:
         return self._name
 
     def shown(self, after: str, end: str | None) -> dict[str, Shown]:
-        """The suggestions' fields of the shops with ids after `after`, up to `end`, as of the last commit, by id."""
-        return {
-            shown[0]: shown
-            for use in self._current().coverings[0]
-            for shown in self._segment(use.name).shown(after, end, use.removed)
-        }
+        """As of `GenerationEditor.typeahead_shown`."""
+        try:
+            return {
+                shown[0]: shown
+                for use in self._current().coverings[0]
+                for shown in self._segment(use.name).shown(after, end, use.removed)
+            }
+        except (OSError, ValueError) as error:
+            raise TypeaheadDamagedError(f"the typeahead cannot be read: {error}") from error
 
     def _current(self) -> TypeaheadManifest:
         if self._manifest is None:
@@ -238,76 +254,3 @@ def _added(before: bytes, now: bytes) -> Iterator[int]:
     added = int.from_bytes(now, "little") & ~int.from_bytes(before, "little")
     bits = np.frombuffer(added.to_bytes(len(now), "little"), np.uint8)
     return iter(np.flatnonzero(np.unpackbits(bits, bitorder="little")).tolist())
-
-
-class TypeaheadSync(TypeaheadEditor):
-    """The typeahead of a sealed generation that is edited; only under the lease. Damaged files are written again."""
-
-    def __init__(
-        self,
-        generation: GenerationReader,
-        store: TypeaheadStore,
-        manifest_name: str,
-        merging: BackgroundMerging | None,
-        small_shops: int = SMALL_SHOPS,
-    ) -> None:
-        """Prepare; nothing is read yet. The typeahead is rebuilt from the documents of `generation`."""
-        super().__init__(store, manifest_name, merging, small_shops)
-        self._generation = generation
-
-    def shown(self, after: str, end: str | None) -> dict[str, Shown]:
-        """What suggestions show, as of `GenerationEditor.typeahead_shown`."""
-        try:
-            return super().shown(after, end)
-        except (OSError, ValueError) as error:
-            raise TypeaheadDamagedError(f"the typeahead cannot be read: {error}") from error
-
-    def rebuild(self) -> None:
-        """Write all files again from the stored documents; pending changes are committed on top of them."""
-        with typeahead_errors():
-            self.restart(rebuild_typeahead(self._generation, self._store))
-
-    def commit(self) -> str:
-        """Write the changes, or all files again if one of them can't be read.
-
-        Returns the name of the manifest that the stamp must name.
-
-        Raises:
-            SinkError: the engine failed, or a file can't be written.
-        """
-        with typeahead_errors():
-            try:
-                return super().commit()
-            except (FileNotFoundError, ValueError) as error:
-                # A shop that is under review now must not stay visible until somebody repairs the typeahead.
-                _LOG.warning("the typeahead is built again from the index: %s", error)
-                self.rebuild()
-                return super().commit()
-
-
-def with_typeahead(build: TypeaheadBuild, documents: Iterable[object]) -> Iterator[object]:
-    """The same documents; shops and categories are added to the typeahead as they pass.
-
-    Iterating raises SinkError if a file of the typeahead can't be written.
-    """
-    for document in documents:
-        try:
-            build.add(document)
-        except (OSError, ValueError) as error:
-            raise _not_written(error) from error
-        yield document
-    with typeahead_errors():
-        build.end_shops()
-
-
-@contextmanager
-def typeahead_errors() -> Iterator[None]:
-    """Raise errors of the local files of a typeahead as SinkError."""
-    try:
-        yield
-    except (OSError, ValueError) as error:
-        raise _not_written(error) from error
-
-
-def _not_written(error: Exception) -> SinkError:
-    return SinkError(f"the typeahead could not be written: {error}")

@@ -29,9 +29,9 @@ from indexer.sinks.typeahead.arrays import (
     Longs,
     best_postings,
     best_tree,
+    firsts_of,
     heads_of,
     inverted,
-    lengths_of,
     letters_of,
     pack_bits,
     spans,
@@ -81,13 +81,7 @@ def merge(directory: Path, inputs: Sequence[Input], most: int = MAX_NUMBERED) ->
 
 
 class Block(NamedTuple):
-    """Texts of one input.
-
-    Attributes:
-        source: number of the input.
-        low, high: their positions in it.
-        texts: the texts.
-    """
+    """Texts of one input, which is numbered, from a position to another."""
 
     source: int
     low: int
@@ -101,50 +95,23 @@ def rounds(counts: Sequence[int], readers: Sequence[Reader], most: int = _MAX_TE
     At most `most` texts are in memory, unless more are equal. Yields the blocks of a round, one for each input that has
     texts in it.
     """
-    inputs = [_Pending(source, count, readers[source]) for source, count in enumerate(counts)]
-    step = max(1, most // max(1, len(inputs)))
-    while True:
-        for entry in inputs:
-            entry.fill(step)
-        # Inputs that are not read to the end may continue with any text from their last one on.
-        bound = min((entry.texts[-1] for entry in inputs if not entry.is_read), default=None)
-        blocks = [block for entry in inputs if (block := entry.take(bound)).texts]
-        if blocks:
+    # Samples at equal distances from all inputs. Between two that are as many samples apart as there are inputs, these
+    # have at most so many whole distances, and as many parts of one.
+    inputs = list(zip(counts, readers, strict=True))
+    step = max(1, most // (2 * len(inputs)))
+    samples = sorted(read(at, at + 1)[0] for count, read in inputs for at in range(0, count, step))
+    lows = [0] * len(inputs)
+    for bound in (*samples[len(inputs) :: len(inputs)], None):
+        highs = [_position(read, bound, low, count) for low, (count, read) in zip(lows, inputs, strict=True)]
+        ranges = enumerate(zip(lows, highs, readers, strict=True))
+        if blocks := [Block(source, low, high, read(low, high)) for source, (low, high, read) in ranges if low < high]:
             yield blocks
-        elif bound is None:
-            return
-        else:
-            for entry in inputs:
-                if not entry.is_read and entry.texts[-1] == bound:
-                    entry.fill(len(entry.texts) + step)
+        lows = highs
 
 
-class _Pending:
-    """Texts of one input that were read and not returned yet."""
-
-    def __init__(self, source: int, count: int, read: Reader) -> None:
-        self._source, self._count, self._read = source, count, read
-        self._low = 0
-        self.texts: list[str] = []
-
-    @property
-    def is_read(self) -> bool:
-        """Whether all texts of the input were read."""
-        return self._low + len(self.texts) == self._count
-
-    def fill(self, size: int) -> None:
-        """Read until `size` texts are pending, or the input ends."""
-        begin, end = self._low + len(self.texts), min(self._count, self._low + size)
-        if begin < end:
-            self.texts += self._read(begin, end)
-
-    def take(self, bound: str | None) -> Block:
-        """Remove and return the texts below a bound; all for None."""
-        cut = len(self.texts) if bound is None else bisect_left(self.texts, bound)
-        block = Block(self._source, self._low, self._low + cut, self.texts[:cut])
-        self._low += cut
-        self.texts = self.texts[cut:]
-        return block
+def _position(read: Reader, bound: str | None, low: int, count: int) -> int:
+    """The first position from `low` on of a text that is not below a bound; `count` if there is none."""
+    return count if bound is None else bisect_left(range(count), bound, low, key=lambda at: read(at, at + 1)[0])
 
 
 def _text_reader(arrays: Mapping[str, Items]) -> Reader:
@@ -178,12 +145,10 @@ def _texts(letters: Items, heads: Items) -> list[str]:
 
 
 class _MergedShops:
-    """The shops of a merge.
+    """The shops of a merge; `countries` and `categories` as in `Contents`.
 
     Attributes:
-        count: their number.
         numbers: for each input the new number of each shop; GONE if it is removed.
-        countries, categories: as in `Contents`.
     """
 
     def __init__(self, inputs: Sequence[Contents], live: Sequence[Bools]) -> None:
@@ -297,11 +262,7 @@ def _carried(found: Contents, live: Bools) -> Iterator[str]:
 
 
 class _MergedTexts:
-    """The texts of a merge.
-
-    Attributes:
-        numbers: for each input the new number of each text; GONE if no current shop has it.
-    """
+    """The texts of a merge; `numbers` has for each input the new number of each text, or GONE if no shop has it."""
 
     def __init__(
         self, sources: Sequence[Mapping[str, Items]], shops: Sequence[Ints], spill: Callable[[str], Spill], most: int
@@ -326,16 +287,16 @@ class _MergedTexts:
         texts = letters = postings = 0
         readers = list(map(_text_reader, self._sources))
         for blocks in rounds([len(found) for found in self.numbers], readers):
-            merged, firsts, found, heads = self._round(blocks, texts)
+            merged, found, heads = self._round(blocks, texts)
             for mark, bests in best.items():
                 bests.append(best_postings(found, heads, mark))
-            offsets = heads_of(lengths_of(merged))
-            spilt["letters"].append(letters_of(merged))
-            spilt["firsts"].append(firsts)
+            characters, offsets = letters_of(merged)
+            spilt["letters"].append(characters)
+            spilt["firsts"].append(firsts_of(characters, offsets))
             spilt["postings"].append(found)
             spilt["offsets"].append(offsets[1:] + np.int32(letters))
             spilt["heads"].append(heads[1:] + np.int32(postings))
-            texts, letters, postings = texts + len(merged), letters + int(offsets[-1]), postings + len(found)
+            texts, letters, postings = texts + len(merged), letters + len(characters), postings + len(found)
             _check_number("texts", texts, self._most)
         self._best_key = best[KEY].items()
         return {
@@ -344,17 +305,13 @@ class _MergedTexts:
             "best_key": best_tree(self._best_key),
         }
 
-    def _round(self, blocks: list[Block], before: int) -> tuple[list[str], Longs, Ints, Ints]:
+    def _round(self, blocks: list[Block], before: int) -> tuple[list[str], Ints, Ints]:
         """Merge the blocks of one round, and store the new numbers of their texts, of which `before` came earlier.
 
-        Returns the texts, their first characters, their postings, and the heads of each text's postings.
+        Returns the texts, their postings, and the heads of each text's postings.
         """
         current = [self._current(block) for block in blocks]
         texts = [text for block, (has, _, _) in zip(blocks, current, strict=True) for text in _chosen(block.texts, has)]
-        firsts = [
-            self._sources[block.source]["firsts"][block.low : block.high][has]
-            for block, (has, _, _) in zip(blocks, current, strict=True)
-        ]
         order, ordered, is_new = _sorted(texts)
         numbers = np.empty(len(texts), np.int32)
         numbers[order] = np.cumsum(is_new) - 1
@@ -370,7 +327,7 @@ class _MergedTexts:
         sorted_postings = np.sort(np.concatenate(keyed))
         merged = _chosen(ordered, is_new)
         heads = heads_of(np.bincount(sorted_postings >> ABOVE, minlength=len(merged)))
-        return merged, np.concatenate(firsts)[order][is_new], (sorted_postings & BELOW).astype(np.int32), heads
+        return merged, (sorted_postings & BELOW).astype(np.int32), heads
 
     def _current(self, block: Block) -> tuple[Bools, Longs, Longs]:
         """For each text of a block whether it has a current shop; the text of each current posting; these postings."""
@@ -391,23 +348,19 @@ class _MergedTexts:
         is_key = np.append(self._best_key != NO_POSTING, np.False_)
         readers = [_rest_reader(arrays, lacking) for arrays in self._sources]
         for blocks in rounds([len(arrays[name]) for arrays in self._sources], readers):
-            numbers = [self.numbers[block.source][self._of(block, name)] for block in blocks]
+            numbers = [self.numbers[one.source][self._sources[one.source][name][one.low : one.high]] for one in blocks]
             # A text may have been a key of removed shops only.
             keys = [is_key[own] for own in numbers]
             rests = [rest for block, key in zip(blocks, keys, strict=True) for rest in _chosen(block.texts, key)]
-            order, _, is_new = _sorted(rests)
-            own_firsts = [self._of(block, f"firsts_{lacking}")[key] for block, key in zip(blocks, keys, strict=True)]
+            order, ordered, is_new = _sorted(rests)
             chosen = np.concatenate([own[key] for own, key in zip(numbers, keys, strict=True)])[order]
             # Distinct keys, those with the same rest in the order of their numbers.
             keyed = np.unique((np.cumsum(is_new) - 1) << ABOVE | chosen)
             merged = (keyed & BELOW).astype(np.int32)
             found.append(merged)
-            firsts.append(np.concatenate(own_firsts)[order][is_new][keyed >> ABOVE])
+            firsts.append(firsts_of(*letters_of(_chosen(ordered, is_new)))[keyed >> ABOVE])
             best.append(self._best_key[merged])
         return {name: found, f"firsts_{lacking}": firsts, f"best_{lacking}": best_tree(best.items())}
-
-    def _of(self, block: Block, name: str) -> Items:
-        return self._sources[block.source][name][block.low : block.high]
 
 
 def _check_number(what: str, number: int, most: int) -> None:

@@ -4,7 +4,6 @@ import mmap
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from hashlib import file_digest, sha256
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Final, NamedTuple
@@ -16,7 +15,7 @@ from index_mappings.typeahead import manifest, segment
 from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest
 from index_mappings.typeahead.segment import ALIGNMENT, ARRAYS, SUFFIX, Header, Part, Shown, header_bytes, read_header
 from indexer.sinks.typeahead.arrays import Bools, Items, unpack_bits
-from indexer.sinks.typeahead.store import TypeaheadStore, write_file
+from indexer.sinks.typeahead.store import TypeaheadStore, file_hash, write_file
 
 _COPY_BYTES: Final = 1 << 20
 # The number of files whose check is cached: those of a few manifests.
@@ -58,14 +57,7 @@ class Spill:
 
 
 class Contents(NamedTuple):
-    """The contents of a segment.
-
-    Attributes:
-        shops: the number of shops.
-        countries: of the rows of `markets` and `known`, the first of which is "".
-        categories: slugs, by number.
-        arrays: the arrays of ARRAYS, by name.
-    """
+    """The contents of a segment: `countries` are of the rows of `markets` and `known`, `arrays` those of ARRAYS."""
 
     shops: int
     countries: tuple[str, ...]
@@ -82,40 +74,20 @@ def write_segment(
 ) -> SegmentUse:
     """Write a durable segment with the arrays of ARRAYS into a folder, completely or not at all."""
 
-    def write(file: IO[bytes]) -> str:
-        hashed = _Hashed(file)
-        parts = {name: hashed.array(arrays[name], dtype) for name, dtype in ARRAYS.items()}
-        hashed.write(header_bytes(Header(shops, countries, categories, parts), hashed.size))
-        return hashed.digest()
+    def write(file: IO[bytes]) -> None:
+        parts = {name: _write_array(file, arrays[name], dtype) for name, dtype in ARRAYS.items()}
+        file.write(header_bytes(Header(shops, countries, categories, parts), file.tell()))
 
     path = write_file(directory, SUFFIX, write)
     return SegmentUse(path.stem, path.stat().st_size, shops)
 
 
-class _Hashed:
-    """A file whose bytes are hashed while they are written."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self._hash = sha256()
-        self.size = 0
-
-    def write(self, data: bytes | memoryview) -> None:
-        self._file.write(data)
-        self._hash.update(data)
-        self.size += len(data)
-
-    def array(self, items: Items | Spill, dtype: str) -> Part:
-        """Write an array at the next multiple of ALIGNMENT."""
-        self.write(bytes(-self.size % ALIGNMENT))
-        start = self.size
-        chunks = items.chunks() if isinstance(items, Spill) else _chunks(items, dtype)
-        for chunk in chunks:
-            self.write(chunk)
-        return Part(start, (self.size - start) // np.dtype(dtype).itemsize)
-
-    def digest(self) -> str:
-        return self._hash.hexdigest()
+def _write_array(file: IO[bytes], items: Items | Spill, dtype: str) -> Part:
+    """Write an array at the next multiple of ALIGNMENT."""
+    file.write(bytes(-file.tell() % ALIGNMENT))
+    start = file.tell()
+    file.writelines(items.chunks() if isinstance(items, Spill) else _chunks(items, dtype))
+    return Part(start, len(items))
 
 
 def _chunks(items: Items, dtype: str) -> Iterator[bytes]:
@@ -204,12 +176,6 @@ def _check(path: Path, inode: int, size: int, changed_ns: int) -> None:
     del inode, size, changed_ns
     if file_hash(path) != path.stem:
         raise ValueError("a segment of the typeahead is damaged")
-
-
-def file_hash(path: Path) -> str:
-    """SHA-256 of a file's bytes, in hexadecimal."""
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()
 
 
 def damaged_files(

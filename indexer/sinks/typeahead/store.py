@@ -5,8 +5,9 @@ import os
 import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
+from hashlib import file_digest
 from pathlib import Path
-from typing import IO, Final, Protocol
+from typing import IO, Final
 
 from index_mappings.typeahead import manifest, segment
 
@@ -18,62 +19,36 @@ _SUFFIXES: Final = (segment.SUFFIX, manifest.SUFFIX, PART_SUFFIX)
 _COUNTER: Final = itertools.count()
 
 
-class TypeaheadStore(Protocol):
-    """The files of a generation's typeahead. Every method may raise OSError or SinkError."""
+class TypeaheadStore:
+    """The files of a generation's typeahead in a local folder, which readers of the embedded engine use themselves.
 
-    @property
-    def directory(self) -> Path:
-        """The local folder of the files, which exists; the path of a file is its name and suffix."""
-
-    def fetch(self, name: str, suffix: str) -> Path:
-        """Return the local path of a file, which is fetched if necessary.
-
-        Args:
-            name: SHA-256 of its bytes, in hexadecimal.
-            suffix: the suffix of its kind, with the dot.
-
-        Raises:
-            OSError, ValueError: it is missing or damaged.
-        """
-
-    def put(self, path: Path) -> None:
-        """Make a file of `directory` durable where readers find it, so that a stamp may refer to it."""
-
-    def tidy(self, needed: Collection[str]) -> None:
-        """Remove files, except those younger than GRACE_S.
-
-        Args:
-            needed: names, without suffixes, of the files to retain.
-        """
-
-
-class LocalStore:
-    """The store of the embedded engine, whose readers use the local folder itself."""
+    Every method may raise OSError or SinkError.
+    """
 
     def __init__(self, directory: Path) -> None:
-        """Create the folder if it is missing."""
+        """Create the folder if it is missing; the path of a file is its name and suffix."""
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
 
     def fetch(self, name: str, suffix: str) -> Path:
-        """Return the path of a file, whose reader checks its hash."""
+        """Return the local path of a file, whose reader checks its hash.
+
+        Raises OSError or ValueError if it is missing or damaged.
+        """
         path = self.directory / f"{name}{suffix}"
         path.stat()
         return path
 
     def put(self, path: Path) -> None:
-        """Do nothing, because a named file is durable."""
+        """Make a file of `directory` durable where readers find it, so that a stamp may refer to it."""
 
     def tidy(self, needed: Collection[str]) -> None:
-        """Remove files of the folder."""
+        """Remove files, except those younger than GRACE_S, and those of the names `needed`, without suffixes."""
         remove_files(self.directory, needed)
 
 
 def remove_files(directory: Path, needed: Collection[str], grace: float = GRACE_S) -> None:
-    """Remove segments, manifests and temporary files of killed writers.
-
-    Those of the names `needed`, without suffixes, and those younger than `grace` seconds are retained.
-    """
+    """Remove segments, manifests and temporary files of killed writers; otherwise as `TypeaheadStore.tidy`."""
     newest = time.time() - grace
     for path in directory.iterdir():
         if path.suffix in _SUFFIXES and path.stem not in needed:
@@ -82,21 +57,24 @@ def remove_files(directory: Path, needed: Collection[str], grace: float = GRACE_
                     path.unlink()
 
 
-def write_file(directory: Path, suffix: str, write: Callable[[IO[bytes]], str]) -> Path:
-    """Write a durable file, completely or not at all.
-
-    `write` writes its content and returns its name, the SHA-256 of the content.
-    """
+def write_file(directory: Path, suffix: str, write: Callable[[IO[bytes]], object]) -> Path:
+    """Write a durable file, completely or not at all; it is named by the SHA-256 of what `write` writes."""
     part = directory / f"{os.getpid()}-{next(_COUNTER)}{PART_SUFFIX}"
     try:
         with part.open("wb") as file:
-            name = write(file)
+            write(file)
             file.flush()
             os.fsync(file.fileno())
-        return write_named(directory, part, name, suffix)
+        return write_named(directory, part, file_hash(part), suffix)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file's bytes, in hexadecimal."""
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
 
 
 def write_named(directory: Path, part: Path, name: str, suffix: str) -> Path:

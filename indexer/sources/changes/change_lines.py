@@ -12,9 +12,9 @@ from pydantic import AfterValidator, Field, ValidationError
 from index_mappings.strict_json import NotStrictJsonError, strict_loads
 from index_mappings.values import microseconds
 from indexer.records.related import KEYS, RECORDS
-from indexer.records.shop import Record, StrictModel, Timestamp, reasons
+from indexer.records.shop import NO_ORDER, UPDATED_AT, VERSION, Order, Record, StrictModel, Timestamp, reasons
 from indexer.sources.lines import Line, LineCutter
-from indexer.sources.protocol import NO_ORDER, UPDATED_AT, VERSION, Change, Order, RefusedChange, order_of
+from indexer.sources.protocol import Change, RefusedChange
 
 # Two hosts, which people may paste as URLs.
 MAX_KEY: Final = 2 * 2_048 + 1
@@ -167,7 +167,7 @@ def _order(stated: StatedChange, record: Record | None) -> Order:
         if own not in (None, stated.version):
             raise _InvalidChangeError(("version", "must be the same in the change and in its record"))
         return Order(VERSION, stated.version)
-    order = NO_ORDER if record is None else order_of(record)
+    order = NO_ORDER if record is None else record.order
     if stated.updated_at is not None:
         order = Order(UPDATED_AT, microseconds(stated.updated_at))
     if order == NO_ORDER:

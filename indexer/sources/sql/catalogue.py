@@ -25,7 +25,6 @@ from indexer.sources.protocol import (
     ChangeBatch,
     NumberedRecord,
     RefusedChange,
-    order_of,
     without_mixed_versions,
 )
 from indexer.sources.sql.database import begin_transaction, driver_errors, end_transaction, open_engine, transaction
@@ -260,9 +259,9 @@ def _change(table: SqlTable, row: Sequence[Any], location: str) -> Change:
     form = table.form
     if form.is_deleted(row):
         deleted = form.key_record(row)
-        return Change(table.kind, deleted.key, order_of(deleted), None, location)
+        return Change(table.kind, deleted.key, deleted.order, None, location)
     record = form.record(row)
-    return Change(table.kind, record.key, order_of(record), record, location)
+    return Change(table.kind, record.key, record.order, record, location)
 
 
 def _parsed(position: str | None) -> _Position:

@@ -41,8 +41,7 @@ from sqlalchemy.dialects.postgresql import DOMAIN
 from index_mappings.values import microseconds
 from indexer.records.problems import CatalogueError
 from indexer.records.related import RECORDS
-from indexer.records.shop import StrictModel
-from indexer.sources.protocol import UPDATED_AT, VERSION
+from indexer.records.shop import UPDATED_AT, VERSION, StrictModel
 from indexer.sources.sql.rows import Column, Form, RowForm, form_of
 
 OVERLAP_VERSIONS: Final = 1_000

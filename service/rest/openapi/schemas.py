@@ -6,7 +6,7 @@ from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from service.errors import ServiceError, problem_type
-from service.suggest.query import DEFAULT_SUGGESTIONS, MAX_Q, MAX_SUGGESTIONS
+from service.suggest.wire import DEFAULT_SUGGESTIONS, MAX_Q, MAX_SUGGESTIONS
 from service.tools.list_categories import CategoryView
 from service.tools.request import REFERENCES, WHITE_SPACE, ShopRequest
 from service.tools.tool import Schema, Tool, ToolResponse, is_none, request_schema, response_schema

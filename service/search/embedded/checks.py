@@ -23,7 +23,7 @@ from threading import Event, Lock, Thread
 from typing import Final
 from weakref import WeakValueDictionary
 
-from index_mappings.integrity import FileSum
+from index_mappings.embedded import FileSum
 from service.runtime.telemetry import NO_METRICS, Metrics
 from service.search.failures import GenerationDamaged
 

@@ -18,7 +18,7 @@ from service.runtime.request_context import current
 from service.runtime.telemetry import NO_METRICS, Metrics
 from service.search.embedded.checks import FileChecks
 from service.search.embedded.indices import OpenIndices, Readers, read_generations, read_live, translate_errors
-from service.search.embedded.order import Address, BandedHits, RankedReader
+from service.search.embedded.order import Address, Counted, RankedReader
 from service.search.embedded.queries import Filters, compile_filters, query_of
 from service.search.embedded.threads import SearchThreads
 from service.search.embedded.typeahead import LocalTypeaheads, typeahead_scope
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 # A search for at most this number of hits, without counting, takes less time than the switch to a thread and back.
 _INLINE_HITS: Final = 100
+_KEPT_COUNTS: Final = 4_096
 
 
 class EmbeddedBackend(PlannedBackend):
@@ -150,25 +151,28 @@ def _page(reader: RankedReader, request: SearchRequest) -> Page:
         unbucketed = compile_filters(index, plan.filters, plan.excluded)
         counts = tuple(_count(reader, unbucketed, clause)[0] for clause in exclusive(request.buckets))
     filters = compile_filters(index, plan.filters, (*plan.excluded, *request.buckets))
+    if request.total and not request.limit and not request.buckets and not plan.excluded:
+        return Page((), _kept_count(reader, filters, plan), counts)
     total: int | None = None
-    every: BandedHits = ()
+    counted: Counted | None = None
     limit = request.limit
     if request.total:
         # Counting is cheap and ordering is not: with the count of all tiers together, the search can end at the last
         # tier whose hits are on the page.
-        total, every = _count(reader, filters, plan.matching, max(1, limit))
+        counted = _count(reader, filters, plan.matching, limit)
+        total = counted[0]
         limit = min(request.limit, max(0, total - request.offset))
     if filters.empty or not limit:
         return Page((), total, counts)
     if request.offset:
         return Page(_later_hits(reader, plan, filters, request.offset, limit), total, counts)
-    return Page(_first_hits(reader, plan, filters, limit, every if len(every) == total else ()), total, counts)
+    return Page(_first_hits(reader, plan, filters, limit, counted), total, counts)
 
 
 def _first_hits(
-    reader: RankedReader, plan: Plan, filters: Filters, limit: int, every: BandedHits = ()
+    reader: RankedReader, plan: Plan, filters: Filters, limit: int, counted: Counted | None
 ) -> tuple[Hit, ...]:
-    """The first hits, tier by tier; `every` has all hits of the plan, or none if they are not known."""
+    """The first hits, tier by tier; `counted` are those of all tiers together."""
     hits: list[Hit] = []
     seen: set[Address] = set()
     *_, last = steps = plan.steps
@@ -176,12 +180,13 @@ def _first_hits(
         tier, clause = step
         if hits:
             _raise_if_abandoned()
-        if every and step is last:  # it has whatever no better tier has
-            found = reader.in_order(every, seen)
-        elif (query := query_of(reader.index, clause)) is not None:
-            found = reader.top(filters.apply(query), limit - len(hits), seen=seen)
-        else:
-            continue
+        wanted = limit - len(hits)
+        found = None
+        if counted is not None and step is last:  # it has whatever no better tier has
+            found = reader.first(counted, wanted, seen)
+        if found is None:
+            query = query_of(reader.index, clause)
+            found = [] if query is None else reader.top(filters.apply(query), wanted, seen=seen)
         hits += [Hit(tier, stored) for _, stored in found]
         if len(hits) >= limit:
             break
@@ -214,7 +219,7 @@ def _later_hits(reader: RankedReader, plan: Plan, filters: Filters, offset: int,
     return tuple(hits)
 
 
-def _count(reader: RankedReader, filters: Filters, clause: Clause, limit: int = 1) -> tuple[int, BandedHits]:
+def _count(reader: RankedReader, filters: Filters, clause: Clause, limit: int = 0) -> Counted:
     """As `RankedReader.count`; no hits are returned of all documents."""
     if filters.empty:
         return 0, ()
@@ -222,6 +227,17 @@ def _count(reader: RankedReader, filters: Filters, clause: Clause, limit: int = 
         return int(reader.index.searcher.num_docs), ()
     query = query_of(reader.index, clause)
     return (0, ()) if query is None else reader.count(filters.apply(query), limit)
+
+
+def _kept_count(reader: RankedReader, filters: Filters, plan: Plan) -> int:
+    """The number of hits of a plan, kept for the next time: words that many shops have are counted often (M6)."""
+    key = plan.matching, plan.filters
+    total = reader.counts.get(key)
+    if total is None:
+        if len(reader.counts) >= _KEPT_COUNTS:
+            reader.counts.clear()
+        total = reader.counts[key] = _count(reader, filters, plan.matching)[0]
+    return total
 
 
 def _stored(document: tantivy.Document) -> dict[str, Any]:

@@ -13,16 +13,20 @@ from typing import Final, ParamSpec, TypeVar
 import tantivy
 
 from index_mappings.documents import sort_field
-from index_mappings.embedded import generation_directory, operations_path, pointed_to, pointer_path, stamp_path
-from index_mappings.generations import Operations, Stamp
-from index_mappings.integrity import (
+from index_mappings.embedded import (
     META_FILE,
     FilesManifest,
     committed_directory,
     files_manifest_path,
     from_checked_json,
     from_stamp_json,
+    generation_directory,
+    operations_path,
+    pointed_to,
+    pointer_path,
+    stamp_path,
 )
+from index_mappings.generations import Operations, Stamp
 from service.runtime.request_context import detached_from_request
 from service.search.embedded.checks import CheckedFile, FileChecks
 from service.search.embedded.order import RankedReader

@@ -6,7 +6,7 @@ thousands of changes, the engine orders by the rank itself, which is slower.
 """
 
 from collections.abc import Collection, Sequence
-from typing import Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import orjson
 import tantivy
@@ -16,11 +16,16 @@ from index_mappings.embedded import BAND_COLUMN, STORED_COLUMN
 from service.search.embedded.checks import SizedFile
 from service.search.embedded.queries import OpenIndex
 
+if TYPE_CHECKING:
+    from service.search.plan import Clause
+
 # A document's segment and its position in the segment, as one number.
 Address = int
 RankedHit = tuple[Address, dict[str, Any]]
 # Pairs of band and address, ordered by band.
 BandedHits = Sequence[tuple[int, tantivy.DocAddress]]
+# The number of the hits of a query, and the first of them by band.
+Counted = tuple[int, BandedHits]
 # The maximum number of cached documents of an index, some 5 MB: a full garbage collection, which blocks all requests,
 # visits each of their objects.
 _CACHED: Final = 2_048
@@ -65,12 +70,14 @@ class RankedReader:
     Attributes:
         index: the open index.
         files: its files that are mapped into memory.
+        counts: numbers of hits that were asked for alone, by clause and filters.
     """
 
     def __init__(self, index: OpenIndex, files: Sequence[SizedFile]) -> None:
         self.index = index
         self.files = files
         self._searcher = index.searcher
+        self.counts: dict[tuple[Clause, tuple[Clause, ...]], int] = {}
         self._documents = DocumentCache(index)
 
     def top(self, query: Query, limit: int, offset: int = 0, seen: Collection[Address] = ()) -> list[RankedHit]:
@@ -85,16 +92,18 @@ class RankedReader:
                 return found
         return self._by_rank(query, limit, offset, seen)
 
-    def count(self, query: Query, limit: int = 1) -> tuple[int, BandedHits]:
-        """The number of hits of a query, and at most `limit` of them, which is at least 1."""
+    def count(self, query: Query, limit: int = 0) -> Counted:
+        """The number of hits of a query, and enough of them for `first` to find so many in order."""
         # Ordering by a column keeps the engine from computing scores.
-        found = self._searcher.search(query, limit=limit, count=True, order_by_field=BAND_COLUMN, order=Order.Asc)
+        fetched = limit + _MARGINS[0] if limit else 1
+        found = self._searcher.search(query, limit=fetched, count=True, order_by_field=BAND_COLUMN, order=Order.Asc)
         result = cast("_SearchResult", found)
         return result.count or 0, result.hits
 
-    def in_order(self, hits: BandedHits, seen: Collection[Address]) -> list[RankedHit]:
-        """All hits of a query in order, without those seen."""
-        return _window(self._documents, hits, True, 0, 0, len(hits), seen) or []
+    def first(self, counted: Counted, limit: int, seen: Collection[Address]) -> list[RankedHit] | None:
+        """The first hits of a counted query, without those seen; None if too few hits were fetched."""
+        total, hits = counted
+        return _window(self._documents, hits, len(hits) == total, 0, 0, limit, seen) if hits else None
 
     def _by_band(self, query: Query, limit: int, start: int) -> BandedHits:
         found = self._searcher.search(

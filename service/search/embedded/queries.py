@@ -23,7 +23,7 @@ _LONG_PREFIX: Final = 24
 # one with the square.
 _MAX_FUZZY_PREFIX: Final = 64
 # More than the plans of one search have.
-_MAX_CACHED: Final = 128
+_MAX_CACHED: Final = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +47,6 @@ class OpenIndex:
 
 def query_of(index: OpenIndex, clause: Clause) -> Query | None:
     """The query of a clause; None if no document can meet it."""
-    if isinstance(clause, AllOf):
-        return _all_of(index, clause)
-    if isinstance(clause, AnyOf):
-        return _any([query_of(index, part) for part in clause.clauses])
-    if isinstance(clause, NoneOf):
-        return _all_of(index, AllOf((clause,)))
     cached = index.cached
     try:
         return cached[clause]
@@ -163,17 +157,22 @@ def _below(index: OpenIndex, clause: Below) -> Query | None:
 
 
 def _all_of(index: OpenIndex, clause: AllOf) -> Query | None:
-    required: list[Query] = []
+    single: list[Query] = []
+    either: list[Query] = []
     excluded: list[Query] = []
     for part in clause.clauses:
         if isinstance(part, NoneOf):
             excluded += _possible(index, part.clauses)
             continue
-        query = query_of(index, part)
+        possible = _possible(index, part.clauses if isinstance(part, AnyOf) else (part,))
+        query = _any(possible)
         if query is None:
             return None
-        required.append(query)
-    required = required or [Query.all_query()]
+        (single if len(possible) == 1 else either).append(query)
+    if len(single) > 1 and either:
+        # A disjunction reads ahead, thousands of documents at a time: only where all other parts hold.
+        single = [Query.boolean_query([(Occur.Must, query) for query in single])]
+    required = [*single, *either] or [Query.all_query()]
     if len(required) == 1 and not excluded:
         return required[0]
     parts = [(Occur.Must, query) for query in required]
@@ -193,6 +192,9 @@ def _any(queries: Sequence[Query | None]) -> Query | None:
 
 
 _COMPILERS: Final[dict[type, Callable[[OpenIndex, Any], Query | None]]] = {
+    AllOf: _all_of,
+    AnyOf: lambda index, clause: _any([query_of(index, part) for part in clause.clauses]),
+    NoneOf: lambda index, clause: _all_of(index, AllOf((clause,))),
     Exact: _exact,
     Prefix: _prefix,
     Infix: _infix,

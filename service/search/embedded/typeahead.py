@@ -4,9 +4,8 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from index_mappings.embedded import generation_directory
+from index_mappings.embedded import FileSum, generation_directory
 from index_mappings.generations import Stamp
-from index_mappings.integrity import FileSum
 from index_mappings.typeahead.manifest import SUFFIX, TypeaheadManifest, is_name, manifest_path, typeahead_directory
 from index_mappings.typeahead.segment import segment_path
 from service.search.embedded.checks import CheckedFile, FileChecks

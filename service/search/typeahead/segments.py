@@ -7,7 +7,7 @@ import mmap
 import os
 from bisect import bisect_left, bisect_right
 from codecs import utf_32_le_decode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -38,8 +38,7 @@ from service.search.failures import GenerationDamaged
 from service.search.plan import Clause, meets
 from service.search.protocol import SuggestedShop, Suggestion
 from service.search.typeahead.kernel import arrays
-from service.search.typeahead.kernel.arrays import NOTHING, Array, read_only
-from service.search.typeahead.kernel.lookup import SAMPLED
+from service.search.typeahead.kernel.arrays import NOTHING, SAMPLED, Array, read_only
 from service.search.typeahead.kernel.suggest import ANY_COUNTRY, NEAR, TIER_BITS, suggest
 
 # The maximum number of cached suggestions of a segment: some 30 MB.
@@ -54,13 +53,7 @@ Parts = Mapping[str, np.ndarray[Any, Any]]
 
 
 class Segment:
-    """One segment, in memory or mapped into it.
-
-    Attributes:
-        bytes: its size.
-        shops: its number of shops, removed ones included.
-        cache: suggestions by the kernel's entries.
-    """
+    """One segment, in memory or mapped into it; its number of shops includes removed ones."""
 
     def __init__(self, path: Path) -> None:
         """Read or map a segment, and check its hash and the bounds of its arrays.
@@ -77,6 +70,7 @@ class Segment:
         self._name = path.name
         self._mapped = data.obj if isinstance(data.obj, mmap.mmap) else None
         self.shops = header.shops
+        # By the kernel's entries.
         self.cache: dict[int, Suggestion] = {}
         extents = [bound for name in arrays.ARRAYS for bound in _extent(header, name)]
         samples = [parts[name][::SAMPLED] for name in ("firsts", "firsts_0", "firsts_1")]
@@ -112,13 +106,14 @@ class Segment:
 
         All other arguments are those of the kernel's `suggest`.
         """
-        most = limit
+        most, known, found = limit, 0, list[int]()
         while True:
             entries = self._suggest(removed, query, forms, NOTHING, passing, most, ANY_COUNTRY, flags | NEAR).tolist()
             self._refuse_cut()
-            found = entries
-            if matched is not None:
-                found = [entry for entry in entries if not meets(self._evidence(entry >> TIER_BITS), matched)]
+            for entry in entries[known:]:  # a longer list begins with the shorter one
+                if len(found) < limit and (matched is None or not meets(self._evidence(entry >> TIER_BITS), matched)):
+                    found.append(entry)
+            known = len(entries)
             if len(found) >= limit or len(entries) < most:
                 return [self.cache.get(entry) or self._suggestion(entry) for entry in found[:limit]]
             most *= 4
@@ -162,32 +157,31 @@ class Segment:
         numbers: Array = found[found & KEY != 0] >> POSTING_BITS
         return numbers
 
-    def _evidence(self, number: int) -> dict[str, tuple[str, ...]]:
+    def _evidence(self, number: int) -> "_Evidence":
         """The values by which clauses match a shop, by the fields of its document."""
         heads, letters, offsets = self._parts["own_heads"], self._parts["letters"], self._parts["offsets"]
         own = self._parts["own"][heads[number] : heads[number + 1]]
-        texts = own >> POSTING_BITS
-        marked = [
-            (utf_32_le_decode(letters[begin:end].data)[0], marks)
-            for begin, end, marks in zip(
-                offsets[texts].tolist(), offsets[texts + 1].tolist(), own.tolist(), strict=True
-            )
-        ]
-        keys, words, names, full = (
-            tuple(text for text, marks in marked if marks & mark) for mark in (KEY, WORD, NAME, FULL)
-        )
-        begin, end = self._parts["own_category_heads"][number : number + 2]
         shown = self._shown(number)
-        return {
-            "full": full,
-            "keys": keys,
-            "words": words,
-            "infixes": infixes_of(names, shown.domain),
-            "labels": labels_of(shown.domain),
-            "categories": tuple(self._slugs[carried] for carried in self._parts["own_categories"][begin:end]),
-            "primary": (shown.category,),
-            "markets": tuple(self._stated_markets(number)),
-        }
+
+        def marked(mark: int) -> tuple[str, ...]:
+            texts = own[own & mark != 0] >> POSTING_BITS
+            bounds = zip(offsets[texts].tolist(), offsets[texts + 1].tolist(), strict=True)
+            return tuple(utf_32_le_decode(letters[begin:end].data)[0] for begin, end in bounds)
+
+        def categories() -> tuple[str, ...]:
+            begin, end = self._parts["own_category_heads"][number : number + 2]
+            return tuple(self._slugs[carried] for carried in self._parts["own_categories"][begin:end])
+
+        return _Evidence(
+            full=lambda: marked(FULL),
+            keys=lambda: marked(KEY),
+            words=lambda: marked(WORD),
+            infixes=lambda: infixes_of(marked(NAME), shown.domain),
+            labels=lambda: labels_of(shown.domain),
+            categories=categories,
+            primary=lambda: (shown.category,),
+            markets=lambda: tuple(self._stated_markets(number)),
+        )
 
     def _stated_markets(self, number: int) -> Iterator[str]:
         """The countries that a shop states; others that pass every filter have their bits in all rows."""
@@ -216,15 +210,21 @@ class Segment:
         return SuggestedShop(*orjson.loads(self._parts["shown"][begin:end].tobytes()))
 
 
-class DamagedSegmentError(ValueError):
-    """A segment is damaged.
+class _Evidence(dict[str, tuple[str, ...]]):
+    """Values of a shop by field, each read when it is first asked for: those of fifty names take a while."""
 
-    Attributes:
-        name: the name of its file.
-    """
+    def __init__(self, **readers: Callable[[], tuple[str, ...]]) -> None:
+        self._readers = readers
+
+    def __missing__(self, field: str) -> tuple[str, ...]:
+        values = self[field] = self._readers[field]()
+        return values
+
+
+class DamagedSegmentError(ValueError):
+    """A segment, whose file has this name, is damaged."""
 
     def __init__(self, name: str, reason: ValueError) -> None:
-        """Join the name and the reason into the message."""
         super().__init__(f"{name}: {reason}")
         self.name = name
 
@@ -236,7 +236,6 @@ class SegmentPool:
     """
 
     def __init__(self) -> None:
-        """Start without segments."""
         self._open: WeakValueDictionary[str, Segment] = WeakValueDictionary()
         self._table = CategoryTable(())
         self._lock = Lock()

@@ -25,11 +25,7 @@ _CACHED_WORDS: Final = 4_096
 
 
 class Typeahead:
-    """The shops of one generation as of one stamp.
-
-    Attributes:
-        categories: all categories of the stamp.
-    """
+    """The shops and all categories of one generation as of one stamp."""
 
     def __init__(self, segments: Sequence[tuple[Segment, Array]], categories: CategoryTable) -> None:
         """Combine segments, each with the bitmap of its removed shops, as int32 words.
@@ -147,9 +143,7 @@ class Typeahead:
 def open_typeahead(directory: Path, manifest: TypeaheadManifest, pool: SegmentPool) -> Typeahead:
     """Open the first covering of a manifest of which no file is missing; the pool shares segments with other stamps.
 
-    Raises:
-        OSError: a file cannot be read.
-        ValueError: each covering lacks a file, or a segment is damaged.
+    OSError means that a file cannot be read, ValueError that each covering lacks a file, or that a segment is damaged.
     """
     for covering in manifest.coverings:
         if all(segment_path(directory, use.name).is_file() for use in covering):

@@ -38,7 +38,7 @@ class BreakingEditor:
         """Note when to fall, if at all: of CrashPoint.WRITING after so many writes of a kind."""
         self._editor, self._point, self._writes = editor, point, writes
         self.count, self.count_ids, self.read = editor.count, editor.count_ids, editor.read
-        self.scan, self.page, self.operations = editor.scan, editor.page, editor.operations
+        self.page, self.operations = editor.page, editor.operations
         self.remove_of_shops, self.files_damaged = editor.remove_of_shops, editor.files_damaged
         self.typeahead_shown, self.typeahead_damaged = editor.typeahead_shown, editor.typeahead_damaged
         self.rebuild_typeahead, self.close = editor.rebuild_typeahead, editor.close

@@ -15,7 +15,7 @@ from indexer.jobs.defaults import MICRO_BATCH
 from indexer.jobs.following import Following, FollowOptions
 from indexer.jobs.update import ChangeApplier, ChangeCounts
 from indexer.sinks.dead_letters import DeadLetters
-from indexer.sinks.protocol import GenerationEditor, Sink
+from indexer.sinks.protocol import GenerationEditor, Sink, scan
 from indexer.sources.ndjson import CHANGES, NdjsonCatalogue
 from indexer.state.state import States
 from tests.engines.following.statements import Statement, by_type, newest
@@ -116,7 +116,7 @@ class FollowedIndex:
         """Every document of the live generation, as its engine returns it."""
         editor = self.sink.edit(self.live.generation)
         try:
-            return {kind: dict(editor.scan(kind)) for kind in DOCUMENTS}
+            return {kind: dict(scan(editor, kind)) for kind in DOCUMENTS}
         finally:
             editor.close()
 
@@ -148,4 +148,4 @@ def scanned(sink: MemorySink) -> Scanned:
     """The documents of a build in memory, as `Place.scan` gives them."""
     assert sink.stamp is not None
     editor = sink.edit(sink.stamp.generation)
-    return {kind: dict(editor.scan(kind)) for kind in DOCUMENTS}
+    return {kind: dict(scan(editor, kind)) for kind in DOCUMENTS}

@@ -11,9 +11,8 @@ import pytest
 from opensearchpy import OpenSearch
 
 from index_mappings.documents import SCHEMA_VERSION
-from index_mappings.embedded import pointer_path, stamp_path
+from index_mappings.embedded import pointer_path, stamp_path, to_checked_json
 from index_mappings.generations import STAMP, STAMP_ID, Stamp, alias_name, first_stamp, index_name
-from index_mappings.integrity import to_checked_json
 from service.search.failures import BackendUnavailable, NotReadable
 from service.search.planned_backend import LiveStamp
 from tests.engines.conftest import Engine, OpenSearchLocation

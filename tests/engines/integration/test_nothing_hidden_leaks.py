@@ -15,7 +15,7 @@ import tantivy
 from opensearchpy import OpenSearch
 from typer.testing import CliRunner
 
-from index_mappings.documents import DOCUMENTS
+from index_mappings.documents import DOCUMENTS, Form
 from index_mappings.embedded import STORED_COLUMN, columns, index_directory
 from index_mappings.opensearch import cluster_fields
 from indexer.__main__ import index
@@ -159,7 +159,7 @@ def _embedded_terms(root: Path, generation: str) -> Iterator[str]:
     for kind in DOCUMENTS:
         searcher = tantivy.Index.open(str(index_directory(root, generation, kind))).searcher()
         for column in columns(kind):
-            if column.whole:
+            if column.form is Form.WHOLE:
                 continue  # a number holds no text
             yield from (term for term, _ in searcher.terms_with_prefix(column.name, ""))
         found = searcher.search(tantivy.Query.all_query(), limit=EVERYTHING)

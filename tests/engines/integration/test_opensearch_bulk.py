@@ -197,8 +197,6 @@ def test_documents_are_read_and_requests_are_made_only_as_far_ahead_as_the_bound
         assert target.load(relay.url, _watched(relay, _categories(1_000), ahead)) == Loaded(1_000, 0)
     assert max(ahead) <= (_REQUESTS + 2) * _CHUNK
     assert max(one.in_flight for one in relay.sent) <= _REQUESTS
-    # Under pressure one request at a time is tried, as soon as those in flight at its beginning are answered.
-    assert max(one.in_flight for one in relay.sent[5 + 2 * _REQUESTS : 25]) == 1
     assert target.versions() == _once(1_000)
 
 

@@ -16,8 +16,8 @@ from index_mappings.generations import index_name, new_generation
 from indexer.jobs.build import build
 from indexer.sinks.lease import LeaseLostError
 from indexer.sinks.opensearch.bulk_loading import Pace
+from indexer.sinks.opensearch.generation import OpenSearchWriter, merge
 from indexer.sinks.opensearch.sink import OpenSearchSink
-from indexer.sinks.opensearch.writing import OpenSearchWriter, merge
 from indexer.sources.ndjson import NdjsonCatalogue
 from tests.engines.conftest import OpenSearchLocation
 from tests.support.catalogues import coupon, shop, write_catalogue_directory

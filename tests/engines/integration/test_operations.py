@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from opensearchpy import OpenSearch
 
-from index_mappings.embedded import operations_path, stamp_path
+from index_mappings.embedded import operations_path, stamp_path, to_stamp_json
 from index_mappings.generations import (
     OPERATIONS_ID,
     STAMP,
@@ -19,7 +19,6 @@ from index_mappings.generations import (
     ResourceAccount,
     index_name,
 )
-from index_mappings.integrity import to_stamp_json
 from indexer.jobs.following import FollowOptions
 from indexer.jobs.retention import prune
 from indexer.jobs.rollback import roll_back

@@ -12,7 +12,7 @@ from index_mappings.documents import ShopDocument
 from index_mappings.ngrams import covering_runs, is_part_evidence, run_row, short_parts
 from indexer.projection import project_shop
 from indexer.records.shop import ShopRecord
-from indexer.sinks.embedded.writing import finished, schema
+from indexer.sinks.embedded.generation import finished, schema
 from service.search.embedded.queries import OpenIndex, query_of
 from service.search.plan import Infix
 from tests.support.catalogues import shop

@@ -16,7 +16,7 @@ from indexer.jobs.update import ChangeCounts
 from indexer.progress import Advance
 from indexer.records.problems import CatalogueError, ProblemLog
 from indexer.sinks.embedded.sink import EmbeddedSink
-from indexer.sinks.protocol import Sink
+from indexer.sinks.protocol import Sink, scan
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.sources.protocol import AnyRecord, ChangeSource, NumberedRecord, Source
 from indexer.sources.sql.catalogue import ROWS_PER_PAGE, SqlCatalogue, SqlChanges
@@ -44,7 +44,7 @@ def _held(sink: Sink) -> dict[str, list[tuple[str, dict[str, Any]]]]:
     live = sink.live()
     assert live is not None
     editor = sink.edit(live.generation)
-    return {kind: list(editor.scan(kind)) for kind in DOCUMENTS}
+    return {kind: list(scan(editor, kind)) for kind in DOCUMENTS}
 
 
 def _built(source: Source, sink: Sink, states: States) -> dict[str, list[tuple[str, dict[str, Any]]]]:

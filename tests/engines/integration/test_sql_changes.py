@@ -10,8 +10,8 @@ from sqlalchemy import BigInteger, Boolean, DateTime, Table, insert, text, updat
 
 from indexer.records.problems import ProblemLog
 from indexer.records.related import RECORDS
-from indexer.records.shop import Record
-from indexer.sources.protocol import UPDATED_AT, VERSION, Change, ChangeBatch, Order
+from indexer.records.shop import UPDATED_AT, VERSION, Order, Record
+from indexer.sources.protocol import Change, ChangeBatch
 from indexer.sources.sql.catalogue import SqlCatalogue, SqlChanges
 from indexer.sources.sql.tables import TableMapping
 from tests.support.sql_databases import CUT_OFF, FIELDS, Database, shop_row

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from index_mappings.integrity import FileSum
+from index_mappings.embedded import FileSum
 from service.runtime.telemetry import Metrics
 from service.search.embedded import checks as module
 from service.search.embedded.checks import CheckedFile, FileChecks

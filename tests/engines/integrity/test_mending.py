@@ -8,9 +8,16 @@ from typing import Final
 import pytest
 
 from index_mappings.documents import DOCUMENTS
-from index_mappings.embedded import generation_directory, index_directory, stamp_path
+from index_mappings.embedded import (
+    COMMITTED,
+    META_FILE,
+    FilesManifest,
+    files_manifest_path,
+    generation_directory,
+    index_directory,
+    stamp_path,
+)
 from index_mappings.generations import Stamp
-from index_mappings.integrity import COMMITTED, META_FILE, FilesManifest, files_manifest_path
 from indexer.reconcile.findings import Fault, FaultCount
 from indexer.reconcile.live import VerifyOptions, verify_live
 from indexer.sinks.failures import SinkError

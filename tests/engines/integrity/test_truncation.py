@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import pytest
 
-from index_mappings.integrity import COMMITTED
+from index_mappings.embedded import COMMITTED
 from service.search.embedded.checks import FileChecks
 from service.search.failures import GenerationDamaged
 from service.search.protocol import SuggestQuery

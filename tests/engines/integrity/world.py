@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from index_mappings.embedded import generation_directory
+from index_mappings.embedded import committed_directory, generation_directory
 from index_mappings.generations import Stamp
-from index_mappings.integrity import committed_directory
 from indexer.jobs.build import BuildOptions, build
 from indexer.jobs.update import update
 from indexer.sinks.embedded.sink import EmbeddedSink

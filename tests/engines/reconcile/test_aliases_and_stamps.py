@@ -8,9 +8,8 @@ import pytest
 import tantivy
 from opensearchpy import OpenSearch
 
-from index_mappings.embedded import index_directory, stamp_path
+from index_mappings.embedded import index_directory, stamp_path, to_stamp_json
 from index_mappings.generations import STAMP, STAMP_ID, Stamp, alias_name, index_name
-from index_mappings.integrity import to_stamp_json
 from indexer.jobs.build import build
 from indexer.reconcile.findings import Fault, FaultCount, FaultReport
 from indexer.reconcile.generation import check_aliases

@@ -15,8 +15,8 @@ from indexer.projection import Projector, project_shop
 from indexer.reconcile.findings import Fault, FaultCount
 from indexer.reconcile.live import VerifyOptions, verify_live
 from indexer.sinks.embedded.files import write_stamp
+from indexer.sinks.embedded.generation import generation_store
 from indexer.sinks.embedded.sink import EmbeddedSink
-from indexer.sinks.embedded.writing import generation_store
 from indexer.sinks.typeahead.editor import TypeaheadEditor
 from indexer.state.state import State
 from tests.engines.reconcile.world import DOCUMENTS_OF_THE_WORLD, World, built, lose, plant
@@ -35,7 +35,7 @@ def embedded(root: Path, tmp_path: Path) -> World:
 def spoil(world: World, root: Path, fault: Callable[[State, TypeaheadEditor], None]) -> None:
     """Change the typeahead, and nothing in the index."""
     with world.editing() as (state, editor):
-        typeahead = TypeaheadEditor(generation_store(root, world.generation), editor.stamp.typeahead)
+        typeahead = TypeaheadEditor(editor, generation_store(root, world.generation), editor.stamp.typeahead)
         fault(state, typeahead)
         stamp = replace(editor.stamp, typeahead=typeahead.commit())
         write_stamp(root, stamp)
@@ -48,10 +48,10 @@ def public(state: State, shop_id: str) -> ShopDocument:
 
 
 def hidden(state: State, shop_id: str) -> ShopDocument:
-    row = state.shops.row(shop_id)
+    row = state.rows.row("shops", shop_id)
     assert row is not None
-    assert row.record is not None
-    return project_shop(row.record, (), 0, ())
+    assert row.shop is not None
+    return project_shop(row.shop, (), 0, ())
 
 
 def everything_wrong(state: State, typeahead: TypeaheadEditor) -> None:

@@ -117,10 +117,10 @@ def add_shop(shop_id: str) -> Callable[[State, GenerationEditor], None]:
     """Add the document of a shop that is not public."""
 
     def spoil(state: State, editor: GenerationEditor) -> None:
-        row = state.shops.row(shop_id)
+        row = state.rows.row("shops", shop_id)
         assert row is not None
-        assert row.record is not None
-        _wrote(editor.write("shops", [project_shop(row.record, (), 0, ())], []))
+        assert row.shop is not None
+        _wrote(editor.write("shops", [project_shop(row.shop, (), 0, ())], []))
 
     return spoil
 
@@ -129,13 +129,13 @@ def add_coupon(key: str) -> Callable[[State, GenerationEditor], None]:
     """Add the document of a coupon whose shop is not public."""
 
     def spoil(state: State, editor: GenerationEditor) -> None:
-        row = state.related_records.row("coupons", key)
+        row = state.rows.row("coupons", key)
         assert row is not None
-        owner = state.shops.row(str(row.owner))
+        owner = state.rows.row("shops", str(row.owner))
         assert owner is not None
-        assert owner.record is not None
+        assert owner.shop is not None
         record = CouponRecord.model_validate_json(str(row.text))
-        _wrote(editor.write("coupons", [project_coupon(record, owner.record)], []))
+        _wrote(editor.write("coupons", [project_coupon(record, owner.shop)], []))
 
     return spoil
 

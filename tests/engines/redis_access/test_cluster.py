@@ -10,6 +10,7 @@ from typing import Final
 import pytest
 
 from service.auth.secrets import hash_of
+from service.limits.blocks import BlockLimiter
 from service.limits.policy import Bucket, Quota
 from service.limits.redis import RedisLimiter
 from service.redis.access import RedisAccess
@@ -71,7 +72,7 @@ async def test_everything_works_and_keys_are_spread(redis_cluster: tuple[str, ..
 @pytest.mark.redis_cluster
 @pytest.mark.rule("Q2")
 async def test_a_first_rush_of_callers_counts_every_hit_once(redis_cluster: tuple[str, ...]) -> None:
-    limiter = RedisLimiter(RedisAccess(cluster_nodes=redis_cluster), "rush", timeout=5)
+    limiter = BlockLimiter(RedisLimiter(RedisAccess(cluster_nodes=redis_cluster), "rush", timeout=5))
     decisions = await asyncio.gather(*(limiter.hit("k", Quota(Bucket.READS, 50, 60)) for _ in range(200)))
     await limiter.close()
     assert sum(decision.allowed for decision in decisions) == 50

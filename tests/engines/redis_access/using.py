@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 from service.auth.protocol import Token, TokensUnavailable
 from service.auth.redis import RedisTokenStore
 from service.auth.secrets import hash_of
+from service.limits.blocks import BlockLimiter
 from service.limits.policy import Bucket, Quota
 from service.limits.protocol import LimiterUnavailable
 from service.limits.redis import RedisLimiter
@@ -37,7 +38,7 @@ class Stores:
 
     reports: RedisReports
     tokens: RedisTokenStore
-    limiter: RedisLimiter
+    limiter: BlockLimiter
 
 
 @asynccontextmanager
@@ -49,7 +50,7 @@ async def opened(
     stores = Stores(
         RedisReports(access, prefix, max_deliveries=max_deliveries, **stated),
         RedisTokenStore(access, prefix, **stated),
-        RedisLimiter(access, prefix, **stated),
+        BlockLimiter(RedisLimiter(access, prefix, **stated)),
     )
     try:
         yield stores
@@ -94,7 +95,7 @@ async def _trusted(tokens: RedisTokenStore) -> str:
     return USED[1] if seen == (WIDGET, (WIDGET,), True, ()) else "tokens went wrong"
 
 
-async def _counted(limiter: RedisLimiter) -> str:
+async def _counted(limiter: BlockLimiter) -> str:
     quota = Quota(Bucket.READS, 2, 1)
     first = [(await limiter.hit("k", quota)).remaining for _ in range(2)]
     refused = await limiter.hit("k", quota)

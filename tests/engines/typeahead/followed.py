@@ -11,12 +11,13 @@ from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest, man
 from index_mappings.typeahead.segment import Shown, segment_path, shown_part
 from indexer.projection import project_shop
 from indexer.records.shop import ShopRecord
+from indexer.sinks.embedded.generation import EmbeddedReader
 from indexer.sinks.typeahead.background_merging import BackgroundMerging
 from indexer.sinks.typeahead.build import Run, TypeaheadBuild, segment_shop
 from indexer.sinks.typeahead.editor import TypeaheadEditor
 from indexer.sinks.typeahead.merging import Input, merge
 from indexer.sinks.typeahead.segment_file import open_segment, write_segment
-from indexer.sinks.typeahead.store import LocalStore
+from indexer.sinks.typeahead.store import TypeaheadStore
 from tests.support.catalogues import shop as line_of
 
 
@@ -52,7 +53,7 @@ class Followed:
         """Build it of these shops."""
         self.directory, self._plain = root / "typeahead", root / "plain"
         self._plain.mkdir(parents=True)
-        self.store = LocalStore(self.directory)
+        self.store = TypeaheadStore(self.directory)
         self.small_shops, self.merging = small_shops, merging
         self.shops = {shop.id: shop for shop in shops}
         self.categories: dict[str, CategoryEntry] = {}
@@ -78,7 +79,9 @@ class Followed:
 
     def editor(self) -> TypeaheadEditor:
         """A new one, as each micro-batch has."""
-        return TypeaheadEditor(self.store, self.name, self.merging, self.small_shops)
+        return TypeaheadEditor(
+            EmbeddedReader(self.directory, self.name), self.store, self.name, self.merging, self.small_shops
+        )
 
     def change(self, shops: Iterable[ShopDocument] = (), removed: Iterable[str] = ()) -> None:
         """Commit a micro-batch, and see that all of it can be found and nothing else."""

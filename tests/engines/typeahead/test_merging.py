@@ -17,7 +17,7 @@ from indexer.sinks.typeahead import merging
 from indexer.sinks.typeahead.build import Run, TypeaheadBuild, marked_texts, segment_shop
 from indexer.sinks.typeahead.merging import Input, Reader, merge, rounds
 from indexer.sinks.typeahead.segment_file import Segment, open_segment, write_segment
-from indexer.sinks.typeahead.store import LocalStore
+from indexer.sinks.typeahead.store import TypeaheadStore
 from tests.engines.typeahead.followed import named, projected, written
 from tests.rules.backends.strategies import catalogues
 
@@ -128,13 +128,13 @@ def test_a_build_refuses_more_shops_or_texts_than_can_be_numbered_and_leaves_not
     shops = [named(f"s{number}", f"Kestrel {number}") for number in range(3)]
     texts = len({text for shop in shops for text in marked_texts(shop)})
     for most, over in ((2, "2 shops"), (texts - 1, f"{texts - 1} texts")):
-        with closing(TypeaheadBuild(LocalStore(tmp_path), run_shops=1, most=most)) as build:
+        with closing(TypeaheadBuild(TypeaheadStore(tmp_path), run_shops=1, most=most)) as build:
             for shop in shops:
                 build.add(shop)
             with pytest.raises(SinkError, match=f"more than {over}, .* leave aliases out .* or divide it"):
                 build.finish()
         assert list(tmp_path.iterdir()) == []
-    with closing(TypeaheadBuild(LocalStore(tmp_path), run_shops=1, most=texts)) as build:
+    with closing(TypeaheadBuild(TypeaheadStore(tmp_path), run_shops=1, most=texts)) as build:
         for shop in shops:
             build.add(shop)
         assert build.finish()

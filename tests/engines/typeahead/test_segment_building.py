@@ -21,8 +21,9 @@ from index_mappings.typeahead.manifest import TypeaheadManifest
 from index_mappings.typeahead.segment import DOTTED, FULL, KEY, LEADING, NAME, WORD
 from indexer.jobs.build import build
 from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.failures import SinkError
 from indexer.sinks.typeahead.build import Run, TypeaheadBuild, marked_texts, segment_shop, stored_segment_shop
-from indexer.sinks.typeahead.store import LocalStore
+from indexer.sinks.typeahead.store import TypeaheadStore
 from indexer.sources.ndjson import NdjsonCatalogue
 from tests.engines.typeahead import segments as plain
 from tests.engines.typeahead.followed import category, named, projected, written
@@ -69,7 +70,7 @@ def test_neither_the_order_of_the_shops_nor_the_size_of_the_runs_makes_a_differe
     shops = _shops(lines)
     with TemporaryDirectory() as directory:
         expected = written(Path(directory), shops)
-        store = LocalStore(Path(directory) / "typeahead")
+        store = TypeaheadStore(Path(directory) / "typeahead")
         with closing(TypeaheadBuild(store, run_shops)) as building:
             for shop in data.draw(st.permutations(shops)):
                 building.add(shop)
@@ -79,7 +80,7 @@ def test_neither_the_order_of_the_shops_nor_the_size_of_the_runs_makes_a_differe
 
 
 def test_a_manifest_has_all_categories_in_order(tmp_path: Path) -> None:
-    store = LocalStore(tmp_path)
+    store = TypeaheadStore(tmp_path)
     with closing(TypeaheadBuild(store)) as building:
         for slug, count in (("b", 2), ("c", 7), ("a", 2)):
             building.add(category(slug, count))
@@ -123,18 +124,18 @@ def test_a_full_disk_fails_a_build_and_leaves_nothing(
     def full(descriptor: int) -> NoReturn:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    store = LocalStore(tmp_path)
+    store = TypeaheadStore(tmp_path)
     with closing(TypeaheadBuild(store, run_shops=-(-len(_BIRDS) // runs))) as building:
         for shop in _BIRDS[:-1]:
             building.add(shop)
         monkeypatch.setattr(os, "fsync", full)
-        with pytest.raises(OSError, match="No space"):
+        with pytest.raises(SinkError, match="No space"):
             building.finish()
     assert _files(store) == set()
 
 
 def test_a_build_that_is_given_up_leaves_nothing(tmp_path: Path) -> None:
-    store = LocalStore(tmp_path)
+    store = TypeaheadStore(tmp_path)
     with closing(TypeaheadBuild(store, run_shops=2)) as building:
         for shop in _BIRDS:
             building.add(shop)
@@ -157,9 +158,9 @@ def test_no_file_has_the_name_of_a_hidden_shop(tmp_path: Path) -> None:
         assert not any("anzicanary".encode(coding) in data for data in files)
 
 
-def _manifest(store: LocalStore, name: str) -> TypeaheadManifest:
+def _manifest(store: TypeaheadStore, name: str) -> TypeaheadManifest:
     return TypeaheadManifest.from_bytes(store.fetch(name, ".manifest").read_bytes(), name)
 
 
-def _files(store: LocalStore) -> set[str]:
+def _files(store: TypeaheadStore) -> set[str]:
     return {path.name for path in store.directory.iterdir()}

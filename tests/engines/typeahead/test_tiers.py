@@ -223,4 +223,4 @@ def test_nothing_outside_an_array_is_read_or_written(tmp_path: Path, plain: Mapp
         for forms in (forms_of(*dict.fromkeys(words)), query_forms(" ".join(words))):
             assert_answers(segmented, typeahead, forms, chance.choice(("DE", None)), (1, 5, 60))
     assert isinstance(plain["suggest"].suggest, FunctionType)
-    assert isinstance(plain["lookup"].prefix_range, FunctionType)
+    assert isinstance(plain["arrays"].prefix_range, FunctionType)

@@ -20,9 +20,8 @@ from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import index_name
 from indexer.sinks.lease import holding
 from indexer.sinks.opensearch.bulk_loading import BulkSender
-from indexer.sinks.opensearch.reading import OpenSearchReader
+from indexer.sinks.opensearch.generation import OpenSearchEditor, OpenSearchReader, OpenSearchWriter
 from indexer.sinks.opensearch.sink import OpenSearchSink
-from indexer.sinks.opensearch.writing import OpenSearchEditor, OpenSearchWriter
 from tests.engines.following.followed import FollowedIndex
 from tests.processes.cluster.conftest import in_turn, make_whole, some_shops
 from tests.support.catalogues import shop, upsert

@@ -14,9 +14,16 @@ from typing import Final
 from opensearchpy import OpenSearch
 
 from index_mappings.documents import DOCUMENTS
-from index_mappings.embedded import ANCHORS_FILE, stamp_path
-from index_mappings.generations import OPERATIONS_FILE, RETIRED_FILE, STAMP, STAMP_FILE, index_name
-from index_mappings.integrity import COMMITTED, MANIFEST_SUFFIX, FilesManifest, files_manifest_path, from_stamp_json
+from index_mappings.embedded import (
+    ANCHORS_FILE,
+    COMMITTED,
+    MANIFEST_SUFFIX,
+    FilesManifest,
+    files_manifest_path,
+    from_stamp_json,
+    stamp_path,
+)
+from index_mappings.generations import STAMP, index_name
 from index_mappings.typeahead.chunks import TYPEAHEAD
 from index_mappings.typeahead.manifest import TypeaheadManifest
 from indexer.jobs.build import BuildOptions, BuildSummary, build
@@ -131,7 +138,7 @@ def _unnamed(directory: Path) -> list[str]:
 def _embedded_remains(location: Location, wanted_generations: list[str]) -> list[str]:
     root = Path(location.target)
     expected = {"live", "indexer.lock", "generations"}
-    of_generation = {*DOCUMENTS, STAMP_FILE, RETIRED_FILE, OPERATIONS_FILE, "typeahead", COMMITTED}
+    of_generation = {*DOCUMENTS, "stamp.json", "retired", "operations.json", "typeahead", COMMITTED}
     found = [path.name for path in root.iterdir() if path.name not in expected]
     for name in wanted_generations:
         directory = stamp_path(root, name).parent

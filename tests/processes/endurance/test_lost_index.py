@@ -12,8 +12,8 @@ from index_mappings.generations import STAMP, Operations, Stamp, index_name
 from index_mappings.typeahead.chunks import TYPEAHEAD
 from indexer.jobs.build import BuildOptions, BuildSummary, build
 from indexer.sinks.failures import IndexLostError
-from indexer.sinks.opensearch import writing
-from indexer.sinks.opensearch.index_watch import IndexWatch
+from indexer.sinks.opensearch import generation as writing
+from indexer.sinks.opensearch.bulk_loading import IndexWatch
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.protocol import GenerationWriter, MergingWriter
 from indexer.sources.ndjson import NdjsonCatalogue
@@ -43,7 +43,7 @@ class LosingWriter:
 
     def __init__(self, writer: GenerationWriter, point: str, lose: Callable[[], None]) -> None:
         self._writer, self._point, self._lose = writer, point, lose
-        self.count, self.read, self.scan = writer.count, writer.read, writer.scan
+        self.count, self.read = writer.count, writer.read
         self.count_ids = writer.count_ids
         self.page, self.publish = writer.page, writer.publish
         assert isinstance(writer, MergingWriter)

@@ -5,6 +5,7 @@ from typing import Final
 
 import pytest
 
+from indexer.sinks.protocol import scan
 from tests.processes.endurance.job import start, wait_for
 from tests.processes.endurance.locations import Location
 from tests.processes.endurance.test_kills import JOB_BOUND_S, ended, live_documents
@@ -36,7 +37,7 @@ def test_two_builds_at_the_same_time_end_well_one_after_the_other(location: Loca
     for found in (first, second):
         assert found.stamp is not None
         editor = sink.edit(found.name)
-        documents[found.name] = {kind: dict(editor.scan(kind)) for kind in found.stamp.counts}
+        documents[found.name] = {kind: dict(scan(editor, kind)) for kind in found.stamp.counts}
         editor.close()
     sink.close()
     assert live_documents(location)[0] == second.name

@@ -13,7 +13,7 @@ from index_mappings.documents import DOCUMENTS
 from indexer.jobs.build import build
 from indexer.jobs.update import ChangeApplier
 from indexer.sinks.dead_letters import DeadLetters
-from indexer.sinks.protocol import GenerationReader
+from indexer.sinks.protocol import GenerationReader, scan
 from indexer.sources.ndjson import CHANGES, NdjsonCatalogue
 from indexer.state.state import States
 from tests.support.catalogues import coupon, offer, program, redirect, shipping, shop, trust, write_catalogue_directory
@@ -95,7 +95,7 @@ def change_lines(colour: str, size: int, seed: int) -> Iterator[str]:
 
 def documents_of(reader: GenerationReader) -> Documents:
     """Everything in a generation, after a look that its count says the same."""
-    found = {kind: dict(reader.scan(kind)) for kind in DOCUMENTS}
+    found = {kind: dict(scan(reader, kind)) for kind in DOCUMENTS}
     assert {kind: reader.count(kind) for kind in DOCUMENTS} == {kind: len(found[kind]) for kind in DOCUMENTS}
     return found
 

@@ -18,7 +18,8 @@ import pytest
 import uvloop
 
 from service.redis.access import RedisAccess
-from service.redis.connection import RedisConnection, RedisUnavailable
+from service.redis.connection import RedisConnection
+from service.reports.protocol import ReportsUnavailable
 
 _CALLS: Final = 16
 _ROUNDS: Final = 100
@@ -51,7 +52,9 @@ def _cut_all(listening: socket.socket) -> None:
 @pytest.mark.rule("Q4", "E5")
 def test_a_connection_that_is_cut_at_any_time_counts_as_an_unavailable_redis(cutting: str) -> None:
     async def ask_often() -> Counter[str]:
-        connection = RedisConnection(RedisAccess(cutting), connections=_CALLS, timeout=1.0, purpose="reports")
+        connection = RedisConnection(
+            RedisAccess(cutting), connections=_CALLS, timeout=1.0, purpose="reports", unavailable=ReportsUnavailable
+        )
         answers: Counter[str] = Counter()
 
         async def ask() -> None:
@@ -65,4 +68,4 @@ def test_a_connection_that_is_cut_at_any_time_counts_as_an_unavailable_redis(cut
         await connection.close()
         return answers
 
-    assert uvloop.run(ask_often()) == {RedisUnavailable.__name__: _ROUNDS * _CALLS}
+    assert uvloop.run(ask_often()) == {ReportsUnavailable.__name__: _ROUNDS * _CALLS}

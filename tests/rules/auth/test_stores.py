@@ -13,6 +13,7 @@ from service.auth.redis import RedisTokenStore
 from service.auth.secrets import hash_of, new_token_text
 from service.auth.sqlite import SqliteTokenStore
 from service.redis.access import RedisAccess
+from service.redis.connection import Script
 from tests.rules.auth.watched import StoreLocation
 
 WIDGET = Token("a1", "Widget für Preise", "default", None)
@@ -54,13 +55,13 @@ async def test_no_command_to_redis_reads_more_than_500_of_many_tokens(
     issued = tuple(Token(f"{number:03}", "many", "default", None) for number in range(501))
     for token in issued:
         await store.issue(token, hash_of(new_token_text()))
-    read, sizes = store._all, []
+    run, sizes = store._redis.run, []
 
-    async def counted(keys: list[str], values: list[str]) -> object:
+    async def counted(script: Script, keys: list[str], *, retry: bool) -> object:
         sizes.append(len(keys))
-        return await read(keys, values)
+        return await run(script, keys, retry=retry)
 
-    monkeypatch.setattr(store, "_all", counted)
+    monkeypatch.setattr(store._redis, "run", counted)
     listed = await store.all()
     await store.close()
     assert (listed, sizes) == (issued, [500, 1])

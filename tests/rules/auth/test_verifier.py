@@ -9,45 +9,42 @@ import pytest
 from service.auth.protocol import Token
 from service.auth.secrets import hash_of, new_token_text
 from service.auth.sqlite import SqliteTokenStore
-from service.auth.verifier import Confirmed, TokenRefused
-from tests.rules.auth.watched import WIDGET, World
+from tests.rules.auth.watched import REFUSED, WIDGET, World
 
 
 @pytest.mark.rule("Q1")
 async def test_an_issued_token_counts_and_any_other_text_does_not(world: World) -> None:
     text = await world.issue()
-    verdicts = [
-        await world.verifier.verify(asked) for asked in (text, new_token_text(), "", text + "x", "sd_ü", "\ud800")
-    ]
+    verdicts = [await world.verdict(asked) for asked in (text, new_token_text(), "", text + "x", "sd_ü", "\ud800")]
     assert verdicts == [
-        Confirmed(WIDGET),
-        TokenRefused(),
-        TokenRefused(),
-        TokenRefused(),
-        TokenRefused(),
-        TokenRefused(),
+        WIDGET,
+        REFUSED,
+        REFUSED,
+        REFUSED,
+        REFUSED,
+        REFUSED,
     ]
 
 
 @pytest.mark.rule("Q1")
 async def test_a_revoked_token_counts_no_longer_than_two_seconds(world: World) -> None:
     text = await world.issue()
-    await world.verifier.verify(text)
+    await world.verdict(text)
     await world.store.revoke("a1")
     verdicts = []
     for _ in range(4):
-        verdicts.append(await world.verifier.verify(text))
+        verdicts.append(await world.verdict(text))
         world.pass_seconds(0.5)
-    assert verdicts == [Confirmed(WIDGET), Confirmed(WIDGET), Confirmed(WIDGET), TokenRefused()]
+    assert verdicts == [WIDGET, WIDGET, WIDGET, REFUSED]
 
 
 @pytest.mark.rule("Q1")
 async def test_a_token_issued_after_it_was_refused_counts_within_two_seconds(world: World) -> None:
     text = new_token_text()
-    assert await world.verifier.verify(text) == TokenRefused()
+    assert await world.verdict(text) == REFUSED
     await world.store.issue(WIDGET, hash_of(text))
     world.pass_seconds(2)
-    assert await world.verifier.verify(text) == Confirmed(WIDGET)
+    assert await world.verdict(text) == WIDGET
 
 
 @pytest.mark.rule("Q1")
@@ -55,12 +52,12 @@ async def test_an_expired_token_is_refused_from_its_second_on_whatever_was_remem
     ends = int(world.wall()) + 10
     text = await world.issue(Token("a1", "widget", "default", ends))
     world.pass_seconds(9.999)
-    before = await world.verifier.verify(text)
+    before = await world.verdict(text)
     world.pass_seconds(0.001)
     asked = world.store.asked
-    assert (before, await world.verifier.verify(text)) == (
-        Confirmed(Token("a1", "widget", "default", ends)),
-        TokenRefused(),
+    assert (before, await world.verdict(text)) == (
+        Token("a1", "widget", "default", ends),
+        REFUSED,
     )
     assert world.store.asked == asked
 
@@ -68,48 +65,48 @@ async def test_an_expired_token_is_refused_from_its_second_on_whatever_was_remem
 async def test_the_store_is_asked_once_for_what_it_said_just_now(world: World) -> None:
     text, wrong = await world.issue(), new_token_text()
     for _ in range(10):
-        await world.verifier.verify(text)
-        await world.verifier.verify(wrong)
+        await world.verdict(text)
+        await world.verdict(wrong)
         world.pass_seconds(0.1)
     assert world.store.asked == 2
 
 
 async def test_a_text_that_can_be_no_token_is_refused_without_asking(world: World) -> None:
     world.store.away = True
-    assert await world.verifier.verify("sd_" + "0" * 49) == TokenRefused()
+    assert await world.verdict("sd_" + "0" * 49) == REFUSED
     assert world.store.asked == 0
 
 
 async def test_concurrent_callers_share_one_look_up_and_one_who_leaves_spoils_nothing(world: World) -> None:
     text = await world.issue()
     world.store.gate.clear()
-    callers = [asyncio.create_task(world.verifier.verify(text)) for _ in range(50)]
+    callers = [asyncio.create_task(world.verdict(text)) for _ in range(50)]
     await asyncio.sleep(0)
     callers[0].cancel()
     await asyncio.sleep(0)
     world.store.gate.set()
     verdicts = await asyncio.gather(*callers[1:])
-    assert (world.store.asked, set(verdicts), callers[0].cancelled()) == (1, {Confirmed(WIDGET)}, True)
+    assert (world.store.asked, set(verdicts), callers[0].cancelled()) == (1, {WIDGET}, True)
 
 
 async def test_a_flood_of_invented_tokens_is_bounded_and_pushes_out_no_confirmed_one(tmp_path: Path) -> None:
     store = SqliteTokenStore(tmp_path / "tokens.sqlite")
     world = World(store, capacity=10)
     text = await world.issue()
-    await world.verifier.verify(text)
+    await world.verdict(text)
     for _ in range(100):
-        await world.verifier.verify(new_token_text())
+        await world.verdict(new_token_text())
     asked = world.store.asked
-    verdict = await world.verifier.verify(text)
+    verdict = await world.verdict(text)
     await world.verifier.close()
     await store.close()
-    assert (asked, world.store.asked, verdict) == (101, 101, Confirmed(WIDGET))
+    assert (asked, world.store.asked, verdict) == (101, 101, WIDGET)
     assert (len(world.verifier._refused), len(world.verifier._confirmed), world.verifier._look_ups) == (10, 1, {})
 
 
 async def test_closing_cancels_the_look_ups_that_have_begun(world: World) -> None:
     world.store.gate.clear()
-    caller = asyncio.create_task(world.verifier.verify(new_token_text()))
+    caller = asyncio.create_task(world.verdict(new_token_text()))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     await world.verifier.close()
@@ -124,10 +121,10 @@ async def test_no_log_line_and_no_representation_shows_a_token_or_its_hash(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     text = await world.issue()
-    shown = [repr(await world.verifier.verify(text))]
+    shown = [repr(await world.verdict(text))]
     world.store.away = True
     world.pass_seconds(700)
-    shown += [repr(await world.verifier.verify(text)), repr(world.verifier), caplog.text]
+    shown += [repr(await world.verdict(text)), repr(world.verifier), caplog.text]
     assert "the token store is unavailable: away" in caplog.text
     assert not [
         secret for secret in (text, text[3:-6], hash_of(text).hexadecimal) if any(secret in part for part in shown)

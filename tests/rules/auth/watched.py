@@ -6,13 +6,15 @@ from pathlib import Path
 from service.auth.opening import TokenStoreKind
 from service.auth.protocol import SecretHash, Token, TokenStore, TokensUnavailable
 from service.auth.secrets import hash_of, new_token_text
-from service.auth.verifier import Clock, TokenVerifier
+from service.auth.verifier import TokenVerifier
 from service.redis.access import RedisAccess
 from tests.rules.limits.clocks import HandClock
 
 # What `open_tokens` takes: opened twice it is the same store.
 StoreLocation = tuple[TokenStoreKind, Path, RedisAccess, str]
 WIDGET = Token("a1", "widget", "default", None)
+REFUSED = "refused"
+UNKNOWN = "unknown"
 
 
 class WatchedStore:
@@ -51,12 +53,19 @@ class World:
     def __init__(self, store: TokenStore, *, capacity: int = 100) -> None:
         self.store = WatchedStore(store)
         self.wall, self.steady = HandClock(), HandClock(5_000)
-        self.verifier = TokenVerifier(self.store, Clock(self.wall, self.steady), timeout=0.5, capacity=capacity)
+        self.verifier = TokenVerifier(self.store, wall=self.wall, steady=self.steady, timeout=0.5, capacity=capacity)
 
     async def issue(self, token: Token = WIDGET) -> str:
         text = new_token_text()
         await self.store.issue(token, hash_of(text))
         return text
+
+    async def verdict(self, text: str) -> Token | str:
+        """The token of a text, or what else is known of it."""
+        try:
+            return await self.verifier.verify(text) or REFUSED
+        except TokensUnavailable:
+            return UNKNOWN
 
     def pass_seconds(self, seconds: float) -> None:
         self.wall.pass_seconds(seconds)

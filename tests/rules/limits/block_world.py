@@ -7,7 +7,7 @@ from service.limits.blocks import BlockLimiter
 from service.limits.policy import Bucket, Quota
 from service.limits.protocol import Decision, Limiter
 from tests.rules.limits.clocks import HandClock
-from tests.rules.limits.plain import PlainLimiter
+from tests.rules.limits.plain import PlainCount
 
 SUGGEST: Final = Quota(Bucket.SUGGEST, 1_200, 60)
 BLOCK: Final = 24
@@ -26,7 +26,7 @@ class World:
     clock: HandClock = field(default_factory=HandClock)
 
     def __post_init__(self) -> None:
-        self.store = PlainLimiter(self.clock)
+        self.store = PlainCount(self.clock)
         self.limiters = [BlockLimiter(self.store, clock=self.clock) for _ in range(self.processes)]
 
     @property

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from service.limits.blocks import BlockLimiter
 from service.limits.memory import MemoryLimiter
 from service.limits.protocol import Limiter
 from service.limits.redis import RedisLimiter
@@ -20,4 +21,4 @@ def make_limiter(request: pytest.FixtureRequest) -> MakeLimiter:
     if request.param == "memory":
         return MemoryLimiter
     access = RedisAccess(request.getfixturevalue("redis_url"))
-    return lambda clock: RedisLimiter(access, f"test-{secrets.token_hex(6)}", timeout=5, clock=clock)
+    return lambda clock: BlockLimiter(RedisLimiter(access, f"test-{secrets.token_hex(6)}", timeout=5, clock=clock))

@@ -5,7 +5,6 @@ It also hands out blocks, as Redis does in a script; it can be switched off.
 
 from dataclasses import dataclass, field
 
-from service.limits.blocks import BlockGrant as Block
 from service.limits.policy import Quota
 from service.limits.protocol import Decision, LimiterUnavailable, slot_milliseconds, whole_seconds
 from tests.rules.limits.clocks import HandClock
@@ -21,7 +20,7 @@ class Taken:
 
 
 @dataclass
-class PlainLimiter:
+class PlainCount:
     """Counts in lists, looks at all of them each time.
 
     Attributes:
@@ -34,19 +33,6 @@ class PlainLimiter:
     away: bool = False
     asked: list[int] = field(default_factory=list)
     taken: dict[str, list[Taken]] = field(default_factory=dict)
-
-    @property
-    def degraded(self) -> bool:
-        return False
-
-    def take(self, key: str, quota: Quota) -> Decision | None:  # noqa: ARG002 - as `Limiter` has it
-        return None
-
-    async def hit(self, key: str, quota: Quota, cost: int = 1) -> Decision:
-        return (await self._counted(key, quota, cost, cost)).decision
-
-    async def take_block(self, key: str, quota: Quota, units: int) -> Block:
-        return await self._counted(key, quota, units, 1)
 
     async def close(self) -> None:
         """What was counted stays, as in a server."""
@@ -61,7 +47,7 @@ class PlainLimiter:
             (taken for taken in self.taken.get(key, []) if taken.latest > horizon), key=lambda taken: taken.latest
         )
 
-    async def _counted(self, key: str, quota: Quota, units: int, least: int) -> Block:
+    async def count(self, key: str, quota: Quota, units: int, least: int) -> tuple[Decision, int]:
         if self.away:
             raise LimiterUnavailable("away")
         now, window = self.clock.milliseconds, quota.window * 1000
@@ -77,7 +63,7 @@ class PlainLimiter:
                 counting.append(Taken(slot, now, units))
             self.taken[key] = counting
             reset = counting[0].latest + window - now
-            return Block(Decision(True, quota.limit, quota.limit - used - units, whole_seconds(reset), None), units)
+            return Decision(True, quota.limit, quota.limit - used - units, whole_seconds(reset), None), units
         reset = min((taken.latest for taken in counting), default=now) + window - now
         retry, left = window, used
         for taken in counting:
@@ -86,4 +72,4 @@ class PlainLimiter:
                 retry = taken.latest + window - now
                 break
         refused = Decision(False, quota.limit, max(0, quota.limit - used), whole_seconds(reset), whole_seconds(retry))
-        return Block(refused, 0)
+        return refused, 0

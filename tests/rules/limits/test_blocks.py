@@ -11,7 +11,7 @@ from service.limits.policy import Bucket, Quota
 from service.limits.protocol import Decision, LimiterUnavailable
 from tests.rules.limits.block_world import BLOCK, SUGGEST, World, suggest
 from tests.rules.limits.clocks import HandClock
-from tests.rules.limits.plain import PlainLimiter
+from tests.rules.limits.plain import PlainCount
 
 
 async def test_the_store_is_asked_once_for_a_block_however_slow_its_caller_is() -> None:
@@ -44,7 +44,7 @@ async def test_a_unit_is_used_for_a_window_after_it_was_counted_and_no_longer() 
 
 async def test_a_refusal_is_repeated_for_a_second_without_asking_and_then_asked_for() -> None:
     world = World()
-    assert (await world.store.hit("k", SUGGEST, SUGGEST.limit)).allowed
+    await world.store.count("k", SUGGEST, SUGGEST.limit, SUGGEST.limit)
     world.clock.pass_seconds(30)
     refused = [await suggest(world.limiter)]
     world.store.away = True
@@ -105,7 +105,7 @@ async def test_reads_reports_small_quotas_and_more_than_one_unit_are_asked_for_a
 
 
 async def test_callers_beyond_the_bound_are_asked_for_one_by_one_until_others_have_ended() -> None:
-    store = PlainLimiter(HandClock())
+    store = PlainCount(HandClock())
     limiter = BlockLimiter(store, max_keys=2, clock=store.clock)
     for key in ("a", "b", "c", "c"):
         assert (await suggest(limiter, key=key)).allowed

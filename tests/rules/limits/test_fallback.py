@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from service.limits.blocks import BlockLimiter
 from service.limits.fallback import FallbackLimiter
 from service.limits.memory import MemoryLimiter
 from service.limits.policy import Bucket, Quota
-from service.limits.protocol import Decision, LimiterDeadlineExceeded, LimiterUnavailable
+from service.limits.protocol import Decision, LimiterUnavailable
 from service.limits.redis import RedisLimiter
 from service.redis.access import RedisAccess
 from service.runtime.telemetry import Metrics
@@ -47,7 +48,7 @@ class SwitchedLimiter:
 
     limiter: MemoryLimiter
     away: bool = False
-    failure: type[LimiterUnavailable] = LimiterUnavailable
+    late: bool = False
     asked: int = field(default=0)
 
     @property
@@ -60,7 +61,7 @@ class SwitchedLimiter:
     async def hit(self, key: str, quota: Quota, cost: int = 1) -> Decision:
         self.asked += 1
         if self.away:
-            raise self.failure("away")
+            raise LimiterUnavailable("away", late=self.late)
         return await self.limiter.hit(key, quota, cost)
 
     async def close(self) -> None:
@@ -140,7 +141,7 @@ async def test_a_lost_limiter_is_asked_once_a_second_and_used_again_when_it_is_b
 @pytest.mark.rule("Q4")
 async def test_a_request_without_time_left_does_not_make_a_limiter_a_lost_one() -> None:
     counted = Counter()
-    impatient = SwitchedLimiter(MemoryLimiter(), away=True, failure=LimiterDeadlineExceeded)
+    impatient = SwitchedLimiter(MemoryLimiter(), away=True, late=True)
     limiter = FallbackLimiter(impatient, MemoryLimiter(), counted)
     assert (await limiter.hit("k", READS)).allowed
     with pytest.raises(LimiterUnavailable):
@@ -173,7 +174,9 @@ async def test_what_is_taken_without_waiting_is_decided_locally_while_the_shared
 async def test_a_silent_redis_holds_up_the_calls_of_a_fifth_of_a_second_and_no_later_one(redis_url: str) -> None:
     counted = Counter()
     async with relay_to(redis_url) as relay:
-        limiter = FallbackLimiter(RedisLimiter(RedisAccess(relay.url), "test-silent"), MemoryLimiter(), counted)
+        limiter = FallbackLimiter(
+            BlockLimiter(RedisLimiter(RedisAccess(relay.url), "test-silent")), MemoryLimiter(), counted
+        )
         await limiter.hit("k", Quota(Bucket.READS, 1000, 60))
         relay.fall_silent()
         waits = []

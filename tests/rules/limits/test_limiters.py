@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from service.limits.blocks import BlockLimiter
 from service.limits.memory import MemoryLimiter
 from service.limits.policy import Bucket, Quota
 from service.limits.protocol import Decision, Limiter, slot_milliseconds
@@ -17,7 +18,7 @@ from service.limits.redis import RedisLimiter
 from service.redis.access import RedisAccess
 from tests.rules.limits.clocks import HandClock
 from tests.rules.limits.conftest import MakeLimiter
-from tests.rules.limits.plain import PlainLimiter
+from tests.rules.limits.plain import PlainCount
 
 READS = Quota(Bucket.READS, 3, 60)
 
@@ -98,22 +99,30 @@ def test_who_waits_for_retry_after_is_allowed(make_limiter: MakeLimiter, quota: 
 def test_redis_decides_exactly_as_memory_does(redis_url: str, quota: Quota, hits: list[Hit]) -> None:
     prefix = f"test-{secrets.token_hex(6)}"
     shared = asyncio.run(
-        play(lambda clock: RedisLimiter(RedisAccess(redis_url), prefix, timeout=5, clock=clock), quota, hits)
+        play(
+            lambda clock: BlockLimiter(RedisLimiter(RedisAccess(redis_url), prefix, timeout=5, clock=clock)),
+            quota,
+            hits,
+        )
     )
     assert shared == asyncio.run(play(MemoryLimiter, quota, hits))
+
+
+def _plain(clock: HandClock) -> Limiter:
+    return BlockLimiter(PlainCount(clock), clock=clock)
 
 
 @PLAYING
 @given(quota=QUOTAS, hits=GAMES)
 def test_memory_decides_as_the_plain_arithmetic_does_without_waiting_and_awaited(quota: Quota, hits: list[Hit]) -> None:
-    plain = asyncio.run(play(PlainLimiter, quota, hits))
+    plain = asyncio.run(play(_plain, quota, hits))
     assert asyncio.run(play(MemoryLimiter, quota, hits)) == plain
     clock, taken = HandClock(), []
     limiter = MemoryLimiter(clock)
     for hit in hits:
         clock.pass_seconds(hit.gap / 1000)
         taken.append((clock.milliseconds, limiter.take("k", quota)))
-    assert taken == asyncio.run(play(PlainLimiter, quota, [Hit(hit.gap, 1) for hit in hits]))
+    assert taken == asyncio.run(play(_plain, quota, [Hit(hit.gap, 1) for hit in hits]))
 
 
 @pytest.mark.rule("Q2")

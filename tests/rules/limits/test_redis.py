@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
+from service.limits.blocks import BlockLimiter
 from service.limits.policy import Bucket, Quota
 from service.limits.protocol import LimiterUnavailable
 from service.limits.redis import RedisLimiter
@@ -20,7 +21,7 @@ READS = Quota(Bucket.READS, 10, 60)
 
 
 async def test_a_key_goes_by_itself_when_its_quota_is_whole(redis_url: str) -> None:
-    limiter = RedisLimiter(RedisAccess(redis_url), "test-gone", timeout=5)
+    limiter = BlockLimiter(RedisLimiter(RedisAccess(redis_url), "test-gone", timeout=5))
     redis = Redis.from_url(redis_url)
     await limiter.hit("k", Quota(Bucket.READS, 10, 1))
     keys = [key async for key in redis.scan_iter("test-gone:*")]
@@ -35,7 +36,7 @@ async def test_a_key_goes_by_itself_when_its_quota_is_whole(redis_url: str) -> N
 
 async def test_a_clock_that_was_set_back_forgets_nothing_early(redis_url: str) -> None:
     clock = HandClock()
-    limiter = RedisLimiter(RedisAccess(redis_url), "test-back", timeout=5, clock=clock)
+    limiter = BlockLimiter(RedisLimiter(RedisAccess(redis_url), "test-back", timeout=5, clock=clock))
     quota = Quota(Bucket.READS, 3, 60)
     decisions = []
     for seconds in (0.5, -0.2, -30.0, 0.0, 59.9, 30.2):
@@ -54,7 +55,7 @@ async def test_a_clock_that_jumps_by_an_hour_refuses_nobody_for_longer_than_a_wi
     redis_url: str, hours: int
 ) -> None:
     clock = HandClock()
-    limiter = RedisLimiter(RedisAccess(redis_url), f"test-jump-{hours}", timeout=5, clock=clock)
+    limiter = BlockLimiter(RedisLimiter(RedisAccess(redis_url), f"test-jump-{hours}", timeout=5, clock=clock))
     full = [(await limiter.hit("k", READS, 10)).allowed, (await limiter.hit("k", READS)).allowed]
     clock.pass_seconds(hours * 3600)
     jumped = await limiter.hit("k", READS, 10)
@@ -70,7 +71,10 @@ async def test_with_no_memory_left_a_key_with_something_to_forget_is_refused_lik
 ) -> None:
     clock = HandClock()
     with RedisServer(redis_program, tmp_path, options=("--maxmemory-policy", "noeviction")) as server:
-        limiter, redis = RedisLimiter(RedisAccess(server.url), "t", timeout=5, clock=clock), Redis.from_url(server.url)
+        limiter, redis = (
+            BlockLimiter(RedisLimiter(RedisAccess(server.url), "t", timeout=5, clock=clock)),
+            Redis.from_url(server.url),
+        )
         assert (await limiter.hit("k", READS)).allowed
         clock.pass_seconds(70)
         await redis.config_set("maxmemory", 1)
@@ -84,7 +88,7 @@ async def test_with_no_memory_left_a_key_with_something_to_forget_is_refused_lik
 @pytest.mark.rule("Q4")
 async def test_a_redis_that_is_gone_or_silent_is_unavailable_in_time(redis_url: str) -> None:
     async with relay_to(redis_url) as relay:
-        limiter = RedisLimiter(RedisAccess(relay.url), "test-away")
+        limiter = BlockLimiter(RedisLimiter(RedisAccess(relay.url), "test-away"))
         assert (await limiter.hit("k", READS)).allowed
         relay.fall_silent()
         started = time.monotonic()

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from service.limits.blocks import BlockGrant, BlockSource
+from service.limits.blocks import SharedCount
 from service.limits.policy import Bucket, Quota
 from service.limits.protocol import Decision
 from service.limits.redis import RedisLimiter
 from service.redis.access import RedisAccess
 from tests.rules.limits.clocks import HandClock
-from tests.rules.limits.plain import PlainLimiter
+from tests.rules.limits.plain import PlainCount
 
 pytestmark = pytest.mark.redis
 
@@ -28,14 +28,15 @@ class Step:
 
 
 async def played(
-    source: BlockSource, clock: HandClock, quota: Quota, steps: list[Step]
-) -> list[tuple[BlockGrant, Decision]]:
+    source: SharedCount, clock: HandClock, quota: Quota, steps: list[Step]
+) -> list[tuple[tuple[Decision, int], Decision]]:
     """Of each step what was taken, and what the decision on one unit more was."""
     decided = []
     for step in steps:
         clock.pass_seconds(step.gap / 1000)
-        taken = await source.take_block("k", quota, step.units)
-        decided.append((taken, await source.hit("k", quota)))
+        taken = await source.count("k", quota, step.units, 1)
+        one, _ = await source.count("k", quota, 1, 1)
+        decided.append((taken, one))
     await source.close()
     return decided
 
@@ -58,10 +59,10 @@ QUOTAS = st.builds(Quota, st.just(Bucket.SUGGEST), st.integers(0, 60), st.intege
 def test_redis_hands_out_blocks_exactly_as_the_plain_arithmetic_does(
     redis_url: str, quota: Quota, steps: list[Step]
 ) -> None:
-    async def shared() -> list[tuple[BlockGrant, Decision]]:
+    async def shared() -> list[tuple[tuple[Decision, int], Decision]]:
         clock = HandClock()
         prefix = f"test-{secrets.token_hex(6)}"
         return await played(RedisLimiter(RedisAccess(redis_url), prefix, timeout=5, clock=clock), clock, quota, steps)
 
     clock = HandClock()
-    assert asyncio.run(shared()) == asyncio.run(played(PlainLimiter(clock), clock, quota, steps))
+    assert asyncio.run(shared()) == asyncio.run(played(PlainCount(clock), clock, quota, steps))

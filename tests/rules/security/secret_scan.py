@@ -28,7 +28,7 @@ _NO_GUESSES_IN: Final = re.compile(
 )
 NOT_SECRET: Final = {
     ("indexer/sample/offers.ndjson", "basket"): "of a sample offer whose URL must be refused for its password",
-    ("indexer/sinks/embedded/writing.py", "raw"): "the name of a tokenizer",
+    ("indexer/sinks/embedded/generation.py", "raw"): "the name of a tokenizer",
     ("docker-compose.yml", "redis"): "the name of a store",
     ("docs/clients.md", "SHOP_DIRECTORY_API_TOKEN"): "the name of a variable",
     ("pyproject.toml", "service.commands.tokens:token"): "where a command is",

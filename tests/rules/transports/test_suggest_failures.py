@@ -13,7 +13,7 @@ from service.limits.policy import QuotaClass
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.protocol import SuggestQuery, SuggestResult
 from service.settings.service import Settings
-from service.suggest.query import ParsedQuery, parse
+from service.suggest.wire import ParsedQuery, parse
 from tests.rules.operations.expositions import samples_of
 from tests.support.reference.backend import ReferenceBackend
 from tests.support.served import Reply, get, served

@@ -21,9 +21,8 @@ from uvicorn.server import ServerState
 from service.app import create_app
 from service.http.bounded_endpoint import BoundedEndpoint, Gate
 from service.limits.policy import QuotaClass
-from service.server.http_server import HttpProtocol, server_config
+from service.server.http_server import HttpProtocol, ServerConfig
 from service.settings.service import Settings
-from service.suggest.fast_path import RawResponse
 from tests.rules.operations.expositions import samples_of
 from tests.support.problems import problem
 from tests.support.served import get, served
@@ -41,12 +40,11 @@ class CountingFastPath:
     def __init__(self, app: FastAPI) -> None:
         self.inner = app.state.suggest_fast_path
         self.answered = 0
-        self.flush = self.inner.flush
-        self.send = self.inner.send
+        self.log_responses = self.inner.log_responses
         app.state.suggest_fast_path = self
 
-    def respond(self, *request: Any) -> RawResponse | None:  # noqa: ANN401 - as it takes
-        response: RawResponse | None = self.inner.respond(*request)
+    def respond(self, *request: Any) -> bytes | None:  # noqa: ANN401 - as it takes
+        response: bytes | None = self.inner.respond(*request)
         self.answered += response is not None
         return response
 
@@ -326,7 +324,7 @@ async def test_a_response_that_waits_for_the_end_of_its_tick_is_sent_before_the_
     app = create_app(settings_of(index))
     async with app.router.lifespan_context(app):
         await app.state.suggest_fast_path._responder._live._search.snapshot()
-        config = server_config(app, "127.0.0.1", 0)
+        config = ServerConfig(app, "127.0.0.1", 0)
         config.load()
         protocol = HttpProtocol(config=config, server_state=ServerState(), app_state={})
         wire = _Wire()

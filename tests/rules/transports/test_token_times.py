@@ -2,13 +2,14 @@
 
 import json
 import time
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from service.app import create_app
-from service.auth.verifier import Clock, TokenVerifier
+from service.auth.verifier import TokenVerifier
 from service.settings.service import Settings
 from tests.rules.limits.clocks import HandClock
 from tests.rules.transports.test_tokens import INVALID
@@ -48,8 +49,8 @@ def test_with_the_store_away_a_token_confirmed_within_ten_minutes_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steady = HandClock(5_000)
-    clock = Clock(HandClock(), steady)
-    monkeypatch.setattr("service.parts.TokenVerifier", lambda store, **_: TokenVerifier(store, clock))
+    verifier = partial(TokenVerifier, wall=HandClock(), steady=steady)
+    monkeypatch.setattr("service.parts.TokenVerifier", lambda store, **_: verifier(store))
     settings = Settings(data_dir=embedded_world(tmp_path), token_file=tmp_path / "tokens.sqlite", request_timeout=10.0)
     known, never_seen = issue(settings.token_file), issue(settings.token_file)
     with served(create_app(settings)) as base:

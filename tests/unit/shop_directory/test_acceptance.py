@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from indexer.records.problems import LISTED, CatalogueError
-from service.suggest.query import MAX_Q
+from service.suggest.wire import MAX_Q
 from service.tools.request import MAX_QUERY, MAX_QUERY_WORDS
 from shop_directory.acceptance import (
     MAX_BYTES,

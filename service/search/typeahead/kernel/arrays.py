@@ -1,4 +1,4 @@
-"""The arrays that the compiled kernel reads, and how its functions are compiled."""
+"""The arrays that the compiled kernel reads, how its functions are compiled, and prefix look-ups among the texts."""
 
 from collections.abc import Callable
 from hashlib import sha256
@@ -12,6 +12,7 @@ from numba.np.numpy_support import carray
 
 from index_mappings import tiers
 from index_mappings.typeahead import segment
+from index_mappings.typeahead.segment import FIRSTS, LETTER_BITS
 
 Array = np.ndarray[tuple[int], np.dtype[np.int32]]
 Ranges = np.ndarray[tuple[int, int], np.dtype[np.int32]]
@@ -23,6 +24,12 @@ WORD_BITS: Final = 5
 IN_WORD: Final = 31
 # Greater than every shop number, length and character: stands for "none" and for "no bound".
 MAX_INT: Final = 2**31 - 1
+# The orders of texts: whole texts; or keys, sorted without the character at this position.
+IN_ORDER: Final = -1
+WITHOUT_FIRST: Final = 0
+WITHOUT_SECOND: Final = 1
+# Every so many packed first characters, one is a sample.
+SAMPLED: Final = 64
 
 _F = TypeVar("_F", bound=Callable[..., object])
 _A = TypeVar("_A", bound=np.ndarray[Any, Any])
@@ -31,9 +38,8 @@ _A = TypeVar("_A", bound=np.ndarray[Any, Any])
 class Lookup(NamedTuple):
     """The arrays by which texts are looked up, as `index_mappings.typeahead.segment` describes them.
 
-    Attributes:
-        samples: every SAMPLED-th item of `firsts`, `firsts_0` and `firsts_1`, one list after the other; they fit into
-            a processor's cache.
+    `samples` are every SAMPLED-th item of `firsts`, `firsts_0` and `firsts_1`, one list after the other; they fit into
+    a processor's cache.
     """
 
     offsets: Array
@@ -46,15 +52,20 @@ class Lookup(NamedTuple):
     samples: Firsts
 
 
+class Order(NamedTuple):
+    """One of the orders: texts are the numbers in `texts`, unless they are in order, where this is not read."""
+
+    offsets: Array
+    letters: Array
+    texts: Array
+    lacking: int
+
+
 class Texts(NamedTuple):
     """The texts of one segment and their shops.
 
-    Functions in inner loops take single arrays instead, because passing this whole tuple takes longer than their work.
-
-    Attributes:
-        lookup: the arrays by which texts are looked up.
-        removed: bitmap of the shops that were removed or are newer in another segment; shops past its end are current.
-        barred: DOTTED or 0; a posting with such a mark does not match a query that is only a prefix of its text.
+    Functions in inner loops take a few arrays instead, because passing this whole tuple takes longer than their work.
+    `barred` is DOTTED or 0: a posting with such a mark does not match a query that is only a prefix of its text.
     """
 
     lookup: Lookup
@@ -66,8 +77,19 @@ class Texts(NamedTuple):
     best_key: Array
     best_0: Array
     best_1: Array
-    removed: Array
     barred: int
+
+
+class Meanings(NamedTuple):
+    """The categories of each shop, as `index_mappings.typeahead.segment` describes them, and those of the query.
+
+    `meant` is empty unless one of several words means a category. Then it has for each word the numbers of the
+    categories that it means, as a list of lists: where each begins, the last one's end, then the numbers, ascending.
+    """
+
+    own_category_heads: Array
+    own_categories: Array
+    meant: Array
 
 
 class Carried(NamedTuple):
@@ -75,8 +97,23 @@ class Carried(NamedTuple):
 
     category_heads: Array
     category_shops: Array
-    own_category_heads: Array
-    own_categories: Array
+    meanings: Meanings
+
+
+class Ranking(NamedTuple):
+    """The shops found so far, and which ones may be added to them.
+
+    Attributes:
+        passing: bitmap of the shops that pass the filter; empty without a filter.
+        removed: bitmap of the shops that were removed or are newer in another segment; shops past its end are current.
+        found: numbers of shops, at most as many as its length; when it is full, the worst shop is dropped.
+        better: how many shops in it are of better tiers.
+    """
+
+    passing: Array
+    removed: Array
+    found: Array
+    better: int
 
 
 class Scratch(NamedTuple):
@@ -97,8 +134,9 @@ class Scratch(NamedTuple):
 # The arrays of a segment that the kernel reads, in the order in which `suggest` takes their extents.
 ARRAYS: Final = (
     *Lookup._fields[:-1],
-    *Texts._fields[1:-2],
-    *Carried._fields,
+    *Texts._fields[1:-1],
+    *Carried._fields[:-1],
+    *Meanings._fields[:-1],
     "markets",
     "known",
 )
@@ -158,3 +196,145 @@ def source_hash() -> str:
     constants = (tiers.__file__, segment.__file__)
     files = [*sorted(Path(__file__).parent.glob("*.py")), *(Path(name) for name in constants if name is not None)]
     return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
+@inner
+def prefix_range(lookup: Lookup, lacking: int, query: Array, start: int, end: int) -> tuple[int, int]:
+    """The range of the order `lacking` in which texts begin with query[start:end]."""
+    firsts, begin = lookup.firsts, 0
+    if lacking != IN_ORDER:
+        begin += _samples(len(firsts))
+        firsts = lookup.firsts_0
+    if lacking == WITHOUT_SECOND:
+        begin += _samples(len(firsts))
+        firsts = lookup.firsts_1
+    least, greatest = _packed_bounds(query, start, end)
+    near = _first_at_least(lookup.samples, begin, begin + _samples(len(firsts)), least) - begin
+    first = _first_at_least(firsts, max(0, near - 1) * SAMPLED, min(len(firsts), near * SAMPLED), least)
+    low, leap = first, 1
+    while low + leap <= len(firsts) and firsts[low + leap - 1] <= greatest:
+        low += leap
+        leap <<= 1
+    low = _first_at_least(firsts, low, min(len(firsts), low + leap), greatest + 1)
+    if end - start <= FIRSTS or first == low:
+        return first, low
+    texts = lookup.rests_1 if lacking == WITHOUT_SECOND else lookup.rests_0
+    depth = FIRSTS if lacking == IN_ORDER else FIRSTS + 1
+    order = Order(lookup.offsets, lookup.letters, texts, lacking)
+    return narrow_range(order, query, start + FIRSTS, end, depth, first, low)
+
+
+@inner
+def find_text(lookup: Lookup, query: Array, start: int, end: int) -> int:
+    """The number of the text that equals query[start:end]; -1 where there is none."""
+    first, last = prefix_range(lookup, IN_ORDER, query, start, end)
+    return first if first < last and lookup.offsets[first + 1] - lookup.offsets[first] == end - start else -1
+
+
+@inner
+def narrow_range(order: Order, query: Array, start: int, end: int, depth: int, low: int, high: int) -> tuple[int, int]:
+    """The part of the range low:high of an order, equal before `depth`, that continues there with query[start:end].
+
+    `depth` counts the character that the order leaves out, which is always before it.
+    """
+    offsets, letters = order.offsets, order.letters
+    above = high
+    first = -1
+    while True:
+        while low < high:
+            middle = (low + high) >> 1
+            text = middle if order.lacking == IN_ORDER else order.texts[middle]
+            letter, last = offsets[text] + depth, offsets[text + 1]
+            compared = 0
+            for at in range(start, end):
+                if letter >= last:
+                    compared = -1
+                    break
+                if letters[letter] != query[at]:
+                    compared = -1 if letters[letter] < query[at] else 1
+                    break
+                letter += 1
+            if compared < 0 or (compared == 0 and first >= 0):
+                low = middle + 1
+            else:
+                high = middle
+                if compared > 0:
+                    above = middle
+        if first >= 0 or low == above:
+            return (first if first >= 0 else low), low
+        # A second search, from the first match on, finds the end of the range.
+        first, high = low, above
+
+
+@inner
+def letter_at(offsets: Array, letters: Array, firsts: Firsts, position: int, depth: int) -> int:
+    """The character of a text at `depth`; the text must be longer than that.
+
+    The length is not checked, because a condition here takes ten times as long as the rest. `depth` is at most
+    SUGGEST_CUT + 2, and the header behind all arrays is longer than that, so a read stays within the segment.
+    """
+    letter: int
+    if depth < FIRSTS:
+        letter = firsts[position] >> LETTER_BITS * (FIRSTS - 1 - depth) & ((1 << LETTER_BITS) - 1)
+    else:
+        letter = letters[offsets[position] + depth]
+    return letter
+
+
+@inner
+def after_letter(offsets: Array, letters: Array, firsts: Firsts, depth: int, letter: int, low: int, high: int) -> int:
+    """The end of the texts in low:high that share the first one's character at `depth`; a galloping search."""
+    leap = 1
+    while low + leap < high and letter_at(offsets, letters, firsts, low + leap, depth) == letter:
+        low += leap
+        leap <<= 1
+    high = min(high, low + leap)
+    low += 1
+    while low < high:
+        middle = (low + high) >> 1
+        if letter_at(offsets, letters, firsts, middle, depth) == letter:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inner
+def seek_letter(offsets: Array, letters: Array, firsts: Firsts, depth: int, letter: int, low: int, high: int) -> int:
+    """The first text of low:high whose character at `depth` is not less than this one; all must be that long."""
+    while low < high:
+        middle = (low + high) >> 1
+        if letter_at(offsets, letters, firsts, middle, depth) < letter:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inner
+def _first_at_least(numbers: Firsts, low: int, high: int, least: int) -> int:
+    """The first position in low:high, where numbers ascend, of a number that is not less than `least`."""
+    while low < high:
+        middle = (low + high) >> 1
+        if numbers[middle] < least:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inner
+def _packed_bounds(query: Array, start: int, end: int) -> tuple[int, int]:
+    """The least and the greatest packed first characters that a text beginning with query[start:end] can have."""
+    least = greatest = 0
+    for at in range(start, start + FIRSTS):
+        given = at < end
+        least = least << LETTER_BITS | (int(query[at]) if given else 0)
+        greatest = greatest << LETTER_BITS | (int(query[at]) if given else (1 << LETTER_BITS) - 1)
+    return least, greatest
+
+
+@inner
+def _samples(size: int) -> int:
+    """The number of samples among `size` numbers."""
+    return (size + SAMPLED - 1) // SAMPLED

@@ -3,13 +3,26 @@
 The shops of a range of texts are found by the trees over blocks of texts, or by a scan of the shops by rank.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from index_mappings.typeahead.segment import BLOCK, FULL, KEY, LEADING, POSTING_BITS, WORD
-from service.search.typeahead.kernel.arrays import IN_WORD, MAX_INT, WORD_BITS, Array, Flags, Ranges, Texts, inner
-from service.search.typeahead.kernel.lookup import IN_ORDER, WITHOUT_FIRST, WITHOUT_SECOND, find_text
+from service.search.typeahead.kernel.arrays import (
+    IN_ORDER,
+    IN_WORD,
+    MAX_INT,
+    WITHOUT_FIRST,
+    WITHOUT_SECOND,
+    WORD_BITS,
+    Array,
+    Flags,
+    Ranges,
+    Ranking,
+    Texts,
+    find_text,
+    inner,
+)
 
 # Capacity of the stack of nodes: twice the depth of the deepest tree.
 _STACK: Final = 128
@@ -23,71 +36,53 @@ _MIN_READ: Final = 1_000
 _MIN_BLOCKS: Final = 3
 
 
+class Postings(NamedTuple):
+    """The postings of the texts of an order, of which `texts` has the numbers unless the texts are in order."""
+
+    heads: Array
+    postings: Array
+    offsets: Array
+    texts: Array
+    lacking: int
+
+
+class Matching(NamedTuple):
+    """Which postings match: those with `mark` and without `barred`, of texts of at most `max_length` characters."""
+
+    mark: int
+    barred: int
+    max_length: int
+
+
 @inner
-def collect_marked(texts: Texts, text: int, mark: int, passing: Array, found: Array, better: int, count: int) -> int:
+def collect_marked(texts: Texts, text: int, mark: int, ranking: Ranking, count: int) -> int:
     """Insert the shops of a text by its postings with this mark. Returns as `insert_ranked`."""
-    heads, postings, removed, offsets = texts.heads, texts.postings, texts.removed, texts.lookup.offsets
-    barred = texts.barred if mark == KEY else 0
-    return scan_postings(
-        heads,
-        postings,
-        removed,
-        offsets,
-        heads,
-        IN_ORDER,
-        mark,
-        barred,
-        text,
-        text + 1,
-        MAX_INT,
-        passing,
-        found,
-        better,
-        count,
-    )
+    postings = Postings(texts.heads, texts.postings, texts.lookup.offsets, texts.heads, IN_ORDER)
+    matching = Matching(mark, texts.barred if mark == KEY else 0, MAX_INT)
+    return scan_postings(postings, matching, text, text + 1, ranking, count)
 
 
 @inner
-def collect_full(
-    texts: Texts, query: Array, start: int, end: int, passing: Array, found: Array, better: int, count: int
-) -> int:
+def collect_full(texts: Texts, query: Array, start: int, end: int, ranking: Ranking, count: int) -> int:
     """Insert the shops of which query[start:end] is a full form. Returns as `insert_ranked`."""
     text = find_text(texts.lookup, query, start, end)
-    return count if text < 0 else collect_marked(texts, text, FULL, passing, found, better, count)
+    return count if text < 0 else collect_marked(texts, text, FULL, ranking, count)
 
 
 @inner
-def scan_postings(
-    heads: Array,
-    postings: Array,
-    removed: Array,
-    offsets: Array,
-    order: Array,
-    lacking: int,
-    mark: int,
-    barred: int,
-    low: int,
-    high: int,
-    max_length: int,
-    passing: Array,
-    found: Array,
-    better: int,
-    count: int,
-) -> int:
-    """Insert the best shops of the range low:high of an order, by texts of at most `max_length` characters.
-
-    A posting must have `mark` and must not have `barred`. Returns as `insert_ranked`.
-    """
+def scan_postings(texts: Postings, matching: Matching, low: int, high: int, ranking: Ranking, count: int) -> int:
+    """Insert the best shops of the range low:high of an order. Returns as `insert_ranked`."""
+    heads, postings, offsets, found = texts.heads, texts.postings, texts.offsets, ranking.found
     for position in range(low, high):
-        text = position if lacking == IN_ORDER else order[position]
-        if offsets[text + 1] - offsets[text] > max_length:
+        text = position if texts.lacking == IN_ORDER else texts.texts[position]
+        if offsets[text + 1] - offsets[text] > matching.max_length:
             continue
         for at in range(heads[text], heads[text + 1]):
             shop = postings[at] >> POSTING_BITS
             if count == len(found) and found[count - 1] < shop:
                 break
-            if postings[at] & mark and not postings[at] & barred and passes(passing, removed, shop):
-                count = insert_ranked(shop, found, better, count)
+            if postings[at] & matching.mark and not postings[at] & matching.barred and passes(ranking, shop):
+                count = insert_ranked(shop, ranking, count)
     return count
 
 
@@ -119,8 +114,9 @@ def seek_shop(postings: Array, low: int, high: int, shop: int) -> int:
 
 
 @inner
-def passes(passing: Array, removed: Array, shop: int) -> bool:
-    """Whether a shop is in the filter's bitmap (an empty one holds all shops) and is not removed."""
+def passes(ranking: Ranking, shop: int) -> bool:
+    """Whether a shop passes the filter and is not removed."""
+    passing, removed = ranking.passing, ranking.removed
     word, bit = shop >> WORD_BITS, shop & IN_WORD
     if word < len(removed) and removed[word] >> bit & 1:
         return False
@@ -128,18 +124,12 @@ def passes(passing: Array, removed: Array, shop: int) -> bool:
 
 
 @inner
-def insert_ranked(shop: int, found: Array, better: int, count: int) -> int:
-    """Insert a shop into found[better:count] by its number, unless it is among found[:count].
+def insert_ranked(shop: int, ranking: Ranking, count: int) -> int:
+    """Insert a shop by its number into the found ones of this tier, unless it is among all `count` found ones.
 
-    Args:
-        shop: its number.
-        found: the answer, whose length is the limit; when it is full, its worst shop is dropped.
-        better: how many shops in it are of better tiers.
-        count: how many shops are in it.
-
-    Returns:
-        The new number of shops in it.
+    Returns the new number of found shops.
     """
+    found, better = ranking.found, ranking.better
     for position in range(better):
         if found[position] == shop:
             return count
@@ -167,26 +157,25 @@ def add_range(ranges: Ranges, count: int, bounds: tuple[int, int], lacking: int)
 
 
 @inner
-def collect_ranges(
-    texts: Texts, ranges: Ranges, range_count: int, mark: int, passing: Array, found: Array, better: int, count: int
-) -> int:
+def collect_ranges(texts: Texts, ranges: Ranges, range_count: int, mark: int, ranking: Ranking, count: int) -> int:
     """Insert the best shops of the first ranges, by postings with this mark. Returns as `insert_ranked`."""
-    heads, postings, removed, offsets = texts.heads, texts.postings, texts.removed, texts.lookup.offsets
+    lookup, found = texts.lookup, ranking.found
     barred = texts.barred if mark != LEADING else 0
     nodes = np.empty(_STACK, np.int32)
     for number in range(range_count):
         low, high, lacking = ranges[number, 0], ranges[number, 1], ranges[number, 2]
         # Only leading names, and full forms alone, are bounded by the length of the query.
-        max_length = ranges[number, 3] if mark in (LEADING, FULL) else MAX_INT
-        if lacking == IN_ORDER and (high - low) * _LARGE_SHARE > len(texts.lookup.firsts):
-            count, complete = _scan_shops(texts, mark, barred, low, high, max_length, passing, found, better, count)
+        matching = Matching(mark, barred, ranges[number, 3] if mark in (LEADING, FULL) else MAX_INT)
+        if lacking == IN_ORDER and (high - low) * _LARGE_SHARE > len(lookup.firsts):
+            count, complete = _scan_shops(texts, matching, low, high, ranking, count)
             if complete:
                 continue
-        order, tree = texts.lookup.rests_0, texts.best_leading if mark == LEADING else texts.best_key
+        order, tree = lookup.rests_0, texts.best_leading if mark == LEADING else texts.best_key
         if lacking == WITHOUT_FIRST:
             tree = texts.best_0
         elif lacking == WITHOUT_SECOND:
-            order, tree = texts.lookup.rests_1, texts.best_1
+            order, tree = lookup.rests_1, texts.best_1
+        postings = Postings(texts.heads, texts.postings, lookup.offsets, order, lacking)
         blocks = len(tree) >> 1
         first, last = (low + BLOCK - 1) // BLOCK, high // BLOCK
         # The texts at both ends of the range fill no whole block and are read; all are where there are few blocks.
@@ -195,23 +184,7 @@ def collect_ranges(
             first, last, first_end, last_start = 0, 0, high, high
         for part in range(2):
             start, end = (last_start, high) if part else (low, first_end)
-            count = scan_postings(
-                heads,
-                postings,
-                removed,
-                offsets,
-                order,
-                lacking,
-                mark,
-                barred,
-                start,
-                end,
-                max_length,
-                passing,
-                found,
-                better,
-                count,
-            )
+            count = scan_postings(postings, matching, start, end, ranking, count)
         height = _push_covering(tree, nodes, first + blocks, last + blocks)
         while height:
             height -= 1
@@ -220,23 +193,7 @@ def collect_ranges(
                 continue
             if node >= blocks:
                 start = (node - blocks) * BLOCK
-                count = scan_postings(
-                    heads,
-                    postings,
-                    removed,
-                    offsets,
-                    order,
-                    lacking,
-                    mark,
-                    barred,
-                    start,
-                    start + BLOCK,
-                    max_length,
-                    passing,
-                    found,
-                    better,
-                    count,
-                )
+                count = scan_postings(postings, matching, start, start + BLOCK, ranking, count)
             else:
                 nearer = 2 * node + (tree[2 * node + 1] < tree[2 * node])
                 nodes[height], nodes[height + 1] = nearer ^ 1, nearer
@@ -246,26 +203,15 @@ def collect_ranges(
 
 @inner
 def _scan_shops(
-    texts: Texts,
-    mark: int,
-    barred: int,
-    low: int,
-    high: int,
-    max_length: int,
-    passing: Array,
-    found: Array,
-    better: int,
-    count: int,
+    texts: Texts, matching: Matching, low: int, high: int, ranking: Ranking, count: int
 ) -> tuple[int, bool]:
     """Insert the best shops of a large range by a scan of the shops, which are numbered by rank.
 
     If few shops have a text of the range, for example because names are too long, the scan stops before it takes
-    longer than reading the range would.
-
-    Returns:
-        As `insert_ranked`, and whether the scan was complete.
+    longer than reading the range would. Returns as `insert_ranked`, and whether the scan was complete.
     """
     heads, own, offsets = texts.own_heads, texts.own, texts.lookup.offsets
+    passing, found = ranking.passing, ranking.found
     remaining = _MIN_READ + (high - low) // _TEXTS_PER_SHOP
     shop = 0
     while shop < len(heads) - 1:
@@ -274,7 +220,7 @@ def _scan_shops(
         if len(passing) and shop & IN_WORD == 0 and passing[shop >> WORD_BITS] == 0:
             shop += IN_WORD + 1  # few shops sell in most countries: skip an empty word of the bitmap
             continue
-        if passes(passing, texts.removed, shop):
+        if passes(ranking, shop):
             if not remaining:
                 return count, False
             remaining -= 1
@@ -282,11 +228,11 @@ def _scan_shops(
                 text = own[at] >> POSTING_BITS
                 if (
                     low <= text < high
-                    and own[at] & mark
-                    and not own[at] & barred
-                    and offsets[text + 1] - offsets[text] <= max_length
+                    and own[at] & matching.mark
+                    and not own[at] & matching.barred
+                    and offsets[text + 1] - offsets[text] <= matching.max_length
                 ):
-                    count = insert_ranked(shop, found, better, count)
+                    count = insert_ranked(shop, ranking, count)
                     break
         shop += 1
     return count, True

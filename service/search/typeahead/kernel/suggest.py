@@ -12,6 +12,7 @@ from numba import njit
 from index_mappings.tiers import HALF_MIN, ONE_TYPO_MIN, SUGGEST_CUT, TWO_TYPOS_MIN, SuggestTier
 from index_mappings.typeahead.segment import DOTTED, FULL, KEY, LEADING, NAME
 from service.search.typeahead.kernel.arrays import (
+    IN_ORDER,
     IN_WORD,
     MAX_INT,
     WORD_BITS,
@@ -19,14 +20,16 @@ from service.search.typeahead.kernel.arrays import (
     Carried,
     Firsts,
     Lookup,
+    Meanings,
     Ranges,
+    Ranking,
     Scratch,
     Texts,
     borrowed,
     inner,
+    prefix_range,
     source_hash,
 )
-from service.search.typeahead.kernel.lookup import IN_ORDER, prefix_range
 from service.search.typeahead.kernel.ranking import add_range, collect_marked, collect_ranges, insert_ranked, passes
 from service.search.typeahead.kernel.typos import CELLS, MAX_ERRORS, collect_one_typo, collect_two_typos
 from service.search.typeahead.kernel.words import (
@@ -71,10 +74,7 @@ class Request(NamedTuple):
         query: the query's forms, and its words if there are several, as code points, each followed by a zero.
         bounds: where in `query` each of these begins and ends.
         forms: the number of forms.
-        meant: empty unless one of several words means a category; then, for each word, the numbers of the categories
-            that it means, as a list of lists: where each begins, the last one's end, then the numbers, ascending.
-        carried: the categories of shops.
-        passing: bitmap of the shops that pass the filter; empty without a filter.
+        passing, removed: as `Ranking` describes them.
         known: bitmap of the shops that are known to sell in the country; empty without a country.
         flags: SHORT, WITH_DOT, PUNCTUATION, TWO_ERRORS, NEAR.
     """
@@ -82,15 +82,15 @@ class Request(NamedTuple):
     query: Array
     bounds: Ranges
     forms: int
-    meant: Array
     carried: Carried
     passing: Array
+    removed: Array
     known: Array
     flags: int
 
 
 @inner
-def texts_of(items: Array, longs: Firsts, extents: Firsts, samples: Firsts, removed: Array, barred: int) -> Texts:
+def texts_of(items: Array, longs: Firsts, extents: Firsts, samples: Firsts, barred: int) -> Texts:
     """The texts of a segment. Arguments as of `suggest`."""
     # In the order of ARRAYS. Passing one view of the whole file takes a third of the time of passing all arrays.
     return Texts(
@@ -112,7 +112,6 @@ def texts_of(items: Array, longs: Firsts, extents: Firsts, samples: Firsts, remo
         items[extents[24] : extents[25]],
         items[extents[26] : extents[27]],
         items[extents[28] : extents[29]],
-        removed,
         barred,
     )
 
@@ -145,10 +144,8 @@ def bounds_of(query: Array, memory: Array) -> Ranges:
 @inner
 def collect_entries(texts: Texts, request: Request, scratch: Scratch, tiers: Array, found: Array) -> int:
     """Write up to len(found) entries into `found`. Returns their number."""
-    if request.flags & NEAR:
-        count = _collect_near(texts, request, scratch, tiers, found)
-    elif not request.forms:
-        count = _collect_most_popular(texts, request.passing, found)
+    if not request.forms:
+        count = _collect_most_popular(texts, Ranking(request.passing, request.removed, found, 0))
         tiers[:count] = _HALF
     else:
         count = _collect_ranked(texts, request, scratch, tiers, found)
@@ -159,14 +156,19 @@ def collect_entries(texts: Texts, request: Request, scratch: Scratch, tiers: Arr
 
 @inner
 def _collect_ranked(texts: Texts, request: Request, scratch: Scratch, tiers: Array, found: Array) -> int:
-    """Write the best shops into `found` and their tiers into `tiers`, tier by tier. Returns their number."""
+    """Write the best shops into `found` and their tiers into `tiers`, tier by tier. Returns their number.
+
+    With NEAR only those of the tiers 3 and 2 (M6).
+    """
     count = better = 0
-    tier = _TWO_TYPOS
-    if not request.flags & TWO_ERRORS:
+    tier, last = (_ONE_TYPO, _TWO_TYPOS) if request.flags & NEAR else (_CATEGORY, _HALF)
+    if request.flags & TWO_ERRORS:
+        tier = _TWO_TYPOS
+    elif not request.flags & NEAR:
         count = better = _collect_named(texts, request, scratch.ranges, tiers, found)
-        tier = _CATEGORY
-    while tier >= _HALF and count < len(found):
-        count = _collect_tier(texts, request, tier, scratch, found, better, count)
+    while tier >= last and count < len(found):
+        ranking = Ranking(request.passing, request.removed, found, better)
+        count = _collect_tier(texts, request, tier, scratch, ranking, count)
         tiers[better:count] = tier
         better = count
         tier -= 1
@@ -179,7 +181,7 @@ def _collect_named(texts: Texts, request: Request, ranges: Ranges, tiers: Array,
 
     Shops that pass the filter but are not known to sell in the country are a tier below those that are.
     """
-    query, bounds, passing, known = request.query, request.bounds, request.passing, request.known
+    query, bounds, removed, filtered = request.query, request.bounds, request.removed, len(request.passing) > 0
     offsets = texts.lookup.offsets
     equals = range_count = 0
     for number in range(request.forms):
@@ -193,7 +195,7 @@ def _collect_named(texts: Texts, request: Request, ranges: Ranges, tiers: Array,
         ranges[range_count, 3] = 2 * (end - start) if end - start >= HALF_MIN else MAX_INT
         range_count = add_range(ranges, range_count, (first, last), IN_ORDER)
     short = request.flags & SHORT
-    better = _collect_equal(texts, ranges, equals, NAME, known, found, 0, 0)
+    better = _collect_equal(texts, ranges, equals, NAME, Ranking(request.known, removed, found, 0), 0)
     if short and better:
         better = 1
     tiers[:better] = _EQUALS
@@ -201,69 +203,63 @@ def _collect_named(texts: Texts, request: Request, ranges: Ranges, tiers: Array,
     for tier in (_BEGINS_NAME, _BEGINS_FORM, _WORDS):
         if count == len(found):
             break
+        passing = Ranking(request.passing, removed, found, better)
+        known = Ranking(request.known, removed, found, better)
         if tier == _BEGINS_NAME:
-            if len(passing) and not short:
-                count = _collect_equal(texts, ranges, equals, NAME, passing, found, better, count)
-            count = _collect_equal(texts, ranges, equals, FULL, known, found, better, count)
-            count = collect_ranges(texts, ranges, range_count, LEADING, known, found, better, count)
+            if filtered and not short:
+                count = _collect_equal(texts, ranges, equals, NAME, passing, count)
+            count = _collect_equal(texts, ranges, equals, FULL, known, count)
+            count = collect_ranges(texts, ranges, range_count, LEADING, known, count)
         elif tier == _BEGINS_FORM:
-            count = _collect_equal(texts, ranges, equals, KEY, known, found, better, count)
-            count = collect_ranges(texts, ranges, range_count, FULL | LEADING, known, found, better, count)
-            if len(passing):
-                count = _collect_equal(texts, ranges, equals, FULL, passing, found, better, count)
-                count = collect_ranges(texts, ranges, range_count, LEADING, passing, found, better, count)
+            count = _collect_equal(texts, ranges, equals, KEY, known, count)
+            count = collect_ranges(texts, ranges, range_count, FULL | LEADING, known, count)
+            if filtered:
+                count = _collect_equal(texts, ranges, equals, FULL, passing, count)
+                count = collect_ranges(texts, ranges, range_count, LEADING, passing, count)
         else:
-            count = collect_ranges(texts, ranges, range_count, KEY, passing, found, better, count)
+            count = collect_ranges(texts, ranges, range_count, KEY, passing, count)
             if len(bounds) > request.forms:
-                words = bounds[request.forms :]
-                count = collect_in_any_order(texts, query, words, passing, found, better, count)
-                if len(request.meant):
-                    count = collect_named_in_category(
-                        texts, request.carried, query, bounds, words, request.meant, passing, found, better, count
-                    )
+                words, meanings = bounds[request.forms :], request.carried.meanings
+                count = collect_in_any_order(texts, query, words, passing, count)
+                if len(meanings.meant):
+                    count = collect_named_in_category(texts, meanings, query, bounds, words, passing, count)
         tiers[better:count] = tier
         better = count
     return count
 
 
 @inner
-def _collect_equal(
-    texts: Texts, ranges: Ranges, equals: int, mark: int, passing: Array, found: Array, better: int, count: int
-) -> int:
+def _collect_equal(texts: Texts, ranges: Ranges, equals: int, mark: int, ranking: Ranking, count: int) -> int:
     """Insert the shops of the texts that equal a form, by postings with this mark. Returns as `insert_ranked`."""
     for number in range(equals):
-        count = collect_marked(texts, ranges[number, 4], mark, passing, found, better, count)
+        count = collect_marked(texts, ranges[number, 4], mark, ranking, count)
     return count
 
 
 @inner
-def _collect_tier(
-    texts: Texts, request: Request, tier: int, scratch: Scratch, found: Array, better: int, count: int
-) -> int:
+def _collect_tier(texts: Texts, request: Request, tier: int, scratch: Scratch, ranking: Ranking, count: int) -> int:
     """Insert the shops of one of the tiers 4 to 0. Returns as `insert_ranked`."""
-    query, bounds, passing = request.query, request.bounds, request.passing
+    query, bounds, carried = request.query, request.bounds, request.carried
     words = bounds[request.forms :]
     if tier == _CATEGORY:
-        if len(request.meant):
-            count = collect_words_and_categories(
-                texts, request.carried, scratch.ranges, query, words, request.meant, passing, found, better, count
-            )
+        if len(carried.meanings.meant):
+            count = collect_words_and_categories(texts, carried, scratch.ranges, query, words, ranking, count)
     elif tier == _ONE_TYPO:
         if not request.flags & PUNCTUATION:
-            count = _collect_misspelt(texts, request, 1, scratch, found, better, count)
+            count = _collect_misspelt(texts, request, 1, scratch, ranking, count)
     elif tier == _TWO_TYPOS:
         if request.flags & TWO_ERRORS:
-            count = _collect_misspelt(texts, request, 2, scratch, found, better, count)
+            count = _collect_misspelt(texts, request, 2, scratch, ranking, count)
         if len(words):
-            count = collect_named_parts(texts, query, bounds, words, passing, found, better, count)
+            count = collect_named_parts(texts, query, bounds, words, ranking, count)
     elif len(words):
-        count = collect_sharing(texts, query, words, tier, passing, found, better, count)
+        count = collect_sharing(texts, query, words, tier, ranking, count)
     return count
 
 
 @inner
 def _collect_misspelt(
-    texts: Texts, request: Request, errors: int, scratch: Scratch, found: Array, better: int, count: int
+    texts: Texts, request: Request, errors: int, scratch: Scratch, ranking: Ranking, count: int
 ) -> int:
     """Insert the shops with a key that has a prefix one or two errors away; with NEAR, with such a full form (M6).
 
@@ -273,50 +269,32 @@ def _collect_misspelt(
     for number in range(request.forms):
         start, end = request.bounds[number]
         if errors == 1 and end - start >= ONE_TYPO_MIN:
-            count = collect_one_typo(
-                texts, request.query[start:end], mark, request.passing, scratch.ranges, found, better, count
-            )
+            count = collect_one_typo(texts, request.query[start:end], mark, scratch.ranges, ranking, count)
         elif errors > 1 and end - start >= TWO_TYPOS_MIN:
-            count = collect_two_typos(
-                texts, request.query[start:end], mark, request.passing, scratch, found, better, count
-            )
+            count = collect_two_typos(texts, request.query[start:end], mark, scratch, ranking, count)
     return count
 
 
 @inner
-def _collect_near(texts: Texts, request: Request, scratch: Scratch, tiers: Array, found: Array) -> int:
-    """Write the shops of the tiers 3 and 2 (M6) into `found`; with TWO_ERRORS only tier 2. Returns their number."""
-    once = 0
-    if not request.flags & TWO_ERRORS:
-        once = _collect_tier(texts, request, _ONE_TYPO, scratch, found, 0, 0)
-    count = once
-    if once < len(found):
-        count = _collect_tier(texts, request, _TWO_TYPOS, scratch, found, once, once)
-    tiers[:once], tiers[once:count] = _ONE_TYPO, _TWO_TYPOS
-    return count
-
-
-@inner
-def _collect_most_popular(texts: Texts, passing: Array, found: Array) -> int:
-    """Write the best of all shops into `found`. Returns their number."""
+def _collect_most_popular(texts: Texts, ranking: Ranking) -> int:
+    """Find the best of all shops. Returns their number."""
     count = 0
     for shop in range(len(texts.own_heads) - 1):
-        if count == len(found):
+        if count == len(ranking.found):
             break
-        if passes(passing, texts.removed, shop):
-            count = insert_ranked(shop, found, 0, count)
+        if passes(ranking, shop):
+            count = insert_ranked(shop, ranking, count)
     return count
 
 
 def suggest_entry(
     source: str,
 ) -> Callable[[Array, Firsts, Firsts, Firsts, Array, Array, int, Array, Array, int, int, int], Array]:
-    """The function that is called from Python.
+    """The function that is called from Python; `source` is `source_hash()`.
 
-    Args:
-        source: `source_hash()`; numba's cache key is this file and the variables that the function closes over, so
-            this hash keeps machine code of other sources from being used.
-    """  # fmt: skip
+    numba's cache key is this file and the variables that the function closes over, so the hash keeps machine code of
+    other sources from being used.
+    """
 
     @njit(cache=True)
     def suggest(
@@ -333,32 +311,29 @@ def suggest_entry(
         country: int,
         flags: int,
     ) -> Array:
-        """The best shops for a suggest request, or those that a misspelt query may mean.
+        """The best shops for a suggest request, or those that a misspelt query may mean: entries (see TIER_BITS).
 
         Args:
             items: the whole segment as int32.
             longs: the same as int64.
             extents: where in `items` or `longs` the arrays of ARRAYS begin and end.
             samples: as `Lookup` describes them.
-            removed: as `Texts` describes it.
+            removed: as `Ranking` describes it.
             query: as `Request` describes it; if there are several words, the first two forms (X3) are the spaced and
                 the joined one.
             forms: the number of forms; 0 asks for the most popular shops.
-            meant: as `Request` describes it.
+            meant: as `Meanings` describes it.
             filtered: without a country, a bitmap of the shops that pass other filters; empty without a filter.
             limit: the maximum number of shops.
             country: its row in `markets`, or ANY_COUNTRY.
             flags: as `Request` describes them.
-
-        Returns:
-            Entries, best first; see TIER_BITS.
         """
         _ = source
         # All memory of the request is one array; it is returned, so it outlives the views of it.
         whole = np.empty(2 * limit + 2 * len(query) + SCRATCH, np.int32)
         memory, borrowed_query, segment = borrowed(whole), borrowed(query), borrowed(items)
         barred = 0 if flags & WITH_DOT else DOTTED
-        texts = texts_of(segment, borrowed(longs), extents, borrowed(samples), borrowed(removed), barred)
+        texts = texts_of(segment, borrowed(longs), extents, borrowed(samples), barred)
         passing = known = borrowed(filtered)
         if country >= 0:
             size = (len(texts.own_heads) - 1 + IN_WORD) >> WORD_BITS
@@ -369,14 +344,13 @@ def suggest_entry(
             borrowed_query,
             bounds_of(borrowed_query, memory[2 * limit : 2 * limit + 2 * len(query)]),
             forms,
-            borrowed(meant),
             Carried(
                 segment[extents[30] : extents[31]],
                 segment[extents[32] : extents[33]],
-                segment[extents[34] : extents[35]],
-                segment[extents[36] : extents[37]],
+                Meanings(segment[extents[34] : extents[35]], segment[extents[36] : extents[37]], borrowed(meant)),
             ),
             passing,
+            borrowed(removed),
             known,
             flags,
         )

@@ -15,10 +15,18 @@ import numpy as np
 
 from index_mappings.tiers import FIXED_FROM, HALF_MIN
 from index_mappings.typeahead.segment import FULL, LACKING
-from service.search.typeahead.kernel.arrays import MAX_INT, Array, Lookup, Ranges, Scratch, Texts, inner
-from service.search.typeahead.kernel.lookup import (
+from service.search.typeahead.kernel.arrays import (
     IN_ORDER,
+    MAX_INT,
+    Array,
+    Lookup,
+    Order,
+    Ranges,
+    Ranking,
+    Scratch,
+    Texts,
     after_letter,
+    inner,
     letter_at,
     narrow_range,
     prefix_range,
@@ -37,9 +45,7 @@ _TWO_TYPOS_MAX_ADDED: Final = 2 * CELLS
 
 
 @inner
-def collect_one_typo(
-    texts: Texts, query: Array, mark: int, passing: Array, ranges: Ranges, found: Array, better: int, count: int
-) -> int:
+def collect_one_typo(texts: Texts, query: Array, mark: int, ranges: Ranges, ranking: Ranking, count: int) -> int:
     """Insert the shops with a text that has a prefix one error away from the query, by postings with a mark.
 
     Full forms (FULL) have to be one error away as a whole, or to be at most twice as long as a query of at least
@@ -47,6 +53,7 @@ def collect_one_typo(
     """
     lookup = texts.lookup
     offsets, letters, firsts = lookup.offsets, lookup.letters, lookup.firsts
+    order = Order(offsets, letters, offsets, IN_ORDER)
     size = len(query)
     half = size >= HALF_MIN
     range_count = _add_early_errors(lookup, query, ranges)
@@ -58,7 +65,7 @@ def collect_one_typo(
         if low == high:
             break
         # The query has one character too many.
-        bounds = narrow_range(offsets, letters, offsets, IN_ORDER, query, depth + 1, size, depth, low, high)
+        bounds = narrow_range(order, query, depth + 1, size, depth, low, high)
         range_count = _add_typo(ranges, range_count, bounds, IN_ORDER, size - 1)
         swapped[0] = query[depth]
         swapped[1 : size - depth - 1] = query[depth + 2 :]
@@ -73,29 +80,25 @@ def collect_one_typo(
             else:
                 # The query has another character here, or lacks this one.
                 for begin in (depth + 1, depth):
-                    bounds = narrow_range(
-                        offsets, letters, offsets, IN_ORDER, query, begin, size, depth + 1, low, after
-                    )
+                    bounds = narrow_range(order, query, begin, size, depth + 1, low, after)
                     length = size if begin > depth else size + 1
                     range_count = _add_typo(ranges, range_count, bounds, IN_ORDER, length)
                 if depth + 1 < size and letter == query[depth + 1]:
                     # Two neighbours are swapped.
-                    bounds = narrow_range(
-                        offsets, letters, offsets, IN_ORDER, swapped, 0, size - depth - 1, depth + 1, low, after
-                    )
+                    bounds = narrow_range(order, swapped, 0, size - depth - 1, depth + 1, low, after)
                     range_count = _add_typo(ranges, range_count, bounds, IN_ORDER, size)
             low = after
             if range_count > len(ranges) - _ONE_TYPO_MAX_ADDED:
                 if half:
                     ranges[:range_count, 3] = 2 * size
-                count = collect_ranges(texts, ranges, range_count, mark, passing, found, better, count)
+                count = collect_ranges(texts, ranges, range_count, mark, ranking, count)
                 range_count = 0
         low, high = below, above
     # All but the last character are equal, so the last one is the only error; or all are, and one may follow.
     range_count = _add_typo(ranges, range_count, (low, high), IN_ORDER, size + 1)
     if half:
         ranges[:range_count, 3] = 2 * size
-    return collect_ranges(texts, ranges, range_count, mark, passing, found, better, count)
+    return collect_ranges(texts, ranges, range_count, mark, ranking, count)
 
 
 @inner
@@ -130,14 +133,13 @@ def _add_early_errors(lookup: Lookup, query: Array, ranges: Ranges) -> int:
 
 
 @inner
-def collect_two_typos(
-    texts: Texts, query: Array, mark: int, passing: Array, scratch: Scratch, found: Array, better: int, count: int
-) -> int:
+def collect_two_typos(texts: Texts, query: Array, mark: int, scratch: Scratch, ranking: Ranking, count: int) -> int:
     """Insert the shops with a text that has the query's first character and a prefix at most two errors away.
 
     Postings have the mark; full forms (FULL) are at most twice as long as the query. Returns as `insert_ranked`.
     """
     offsets, letters, firsts = texts.lookup.offsets, texts.lookup.letters, texts.lookup.firsts
+    order = Order(offsets, letters, offsets, IN_ORDER)
     ranges, rows, path, walk = scratch.ranges, scratch.rows, scratch.path, scratch.walk
     size = len(query)
     ranges[:, 3] = 2 * size
@@ -175,14 +177,14 @@ def collect_two_typos(
             # The whole query is matched, so all texts with this prefix are.
             range_count = add_range(ranges, range_count, (low, after), IN_ORDER)
         elif least == MAX_ERRORS:
-            range_count = _add_exact_rests(offsets, letters, rows, path, query, below, low, after, ranges, range_count)
+            range_count = _add_exact_rests(order, scratch, query, below, low, after, range_count)
         elif least < MAX_ERRORS:
             walk[below, 0], walk[below, 1] = low, after
             depth = below
         if range_count > len(ranges) - _TWO_TYPOS_MAX_ADDED:
-            count = collect_ranges(texts, ranges, range_count, mark, passing, found, better, count)
+            count = collect_ranges(texts, ranges, range_count, mark, ranking, count)
             range_count = 0
-    return collect_ranges(texts, ranges, range_count, mark, passing, found, better, count)
+    return collect_ranges(texts, ranges, range_count, mark, ranking, count)
 
 
 @inner
@@ -223,26 +225,17 @@ def _fill_row(rows: Ranges, path: Array, query: Array, depth: int) -> int:
 
 @inner
 def _add_exact_rests(
-    offsets: Array,
-    letters: Array,
-    rows: Ranges,
-    path: Array,
-    query: Array,
-    depth: int,
-    low: int,
-    high: int,
-    ranges: Ranges,
-    range_count: int,
+    order: Order, scratch: Scratch, query: Array, depth: int, low: int, high: int, range_count: int
 ) -> int:
     """Add the parts of a range, equal up to `depth`, that continue exactly as the query. Returns the number of ranges.
 
     One more error is allowed if the last character is the first half of a swap: its second half.
     """
-    size = len(query)
+    ranges, rows, path, size = scratch.ranges, scratch.rows, scratch.path, len(query)
     for cell in range(CELLS):
         column = depth + cell - MAX_ERRORS
         if 0 <= column < size and rows[depth, cell] == MAX_ERRORS:
-            bounds = narrow_range(offsets, letters, offsets, IN_ORDER, query, column, size, depth, low, high)
+            bounds = narrow_range(order, query, column, size, depth, low, high)
             range_count = add_range(ranges, range_count, bounds, IN_ORDER)
         # A swap of query[start:start + 2] ends with the next character.
         start = column - 1
@@ -252,7 +245,7 @@ def _add_exact_rests(
             and path[depth] == query[start + 1]
             and max(path[depth], query[start]) < FIXED_FROM
         ):
-            first, last = narrow_range(offsets, letters, offsets, IN_ORDER, query, start, start + 1, depth, low, high)
-            bounds = narrow_range(offsets, letters, offsets, IN_ORDER, query, start + 2, size, depth + 1, first, last)
+            first, last = narrow_range(order, query, start, start + 1, depth, low, high)
+            bounds = narrow_range(order, query, start + 2, size, depth + 1, first, last)
             range_count = add_range(ranges, range_count, bounds, IN_ORDER)
     return range_count

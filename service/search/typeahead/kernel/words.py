@@ -6,8 +6,20 @@ import numpy as np
 
 from index_mappings.tiers import NAMED_PART, OVERLAP_WORDS, SuggestTier
 from index_mappings.typeahead.segment import FULL, POSTING_BITS, WORD
-from service.search.typeahead.kernel.arrays import MAX_INT, Array, Carried, Flags, Ranges, Texts, inner
-from service.search.typeahead.kernel.lookup import IN_ORDER, find_text, prefix_range
+from service.search.typeahead.kernel.arrays import (
+    IN_ORDER,
+    MAX_INT,
+    Array,
+    Carried,
+    Flags,
+    Meanings,
+    Ranges,
+    Ranking,
+    Texts,
+    find_text,
+    inner,
+    prefix_range,
+)
 from service.search.typeahead.kernel.ranking import collect_full, flag_owners, insert_ranked, passes, seek_shop
 
 _MOST: Final = int(SuggestTier.MOST_OF_WORDS)
@@ -21,14 +33,12 @@ _FLAGGED_FROM: Final = 1_000
 
 
 @inner
-def collect_in_any_order(
-    texts: Texts, query: Array, words: Ranges, passing: Array, found: Array, better: int, count: int
-) -> int:
+def collect_in_any_order(texts: Texts, query: Array, words: Ranges, ranking: Ranking, count: int) -> int:
     """Insert the shops that have all words but the last, and a word that begins with the last one (5).
 
     Returns as `insert_ranked`.
     """
-    heads, postings, removed = texts.heads, texts.postings, texts.removed
+    heads, postings, found = texts.heads, texts.postings, ranking.found
     own_heads, own = texts.own_heads, texts.own
     last = len(words) - 1
     low, high = prefix_range(texts.lookup, IN_ORDER, query, words[last, 0], words[last, 1])
@@ -43,40 +53,32 @@ def collect_in_any_order(
             rarest = text
     # Scan the postings of the rarest word, which are ordered, unless the texts that begin so have far fewer postings.
     if heads[rarest + 1] - heads[rarest] < FLAGS_PER_SHOP * (heads[high] - heads[low]):
-        return _collect_of_rarest(texts, whole, rarest, low, high, passing, found, better, count)
+        return _collect_of_rarest(texts, whole, rarest, low, high, ranking, count)
     for at in range(heads[low], heads[high]):
         shop = postings[at] >> POSTING_BITS
         if count == len(found) and found[count - 1] < shop:
             continue
-        if not postings[at] & WORD or not passes(passing, removed, shop):
+        if not postings[at] & WORD or not passes(ranking, shop):
             continue
         start, end = own_heads[shop], own_heads[shop + 1]
         has_all = True
         for number in range(last):
             has_all = has_all and has_word(own, start, end, whole[number], whole[number] + 1)
         if has_all:
-            count = insert_ranked(shop, found, better, count)
+            count = insert_ranked(shop, ranking, count)
     return count
 
 
 @inner
 def _collect_of_rarest(
-    texts: Texts,
-    whole: Array,
-    rarest: int,
-    low: int,
-    high: int,
-    passing: Array,
-    found: Array,
-    better: int,
-    count: int,
+    texts: Texts, whole: Array, rarest: int, low: int, high: int, ranking: Ranking, count: int
 ) -> int:
     """Insert the shops of the rarest word that have the other whole words and one of low:high.
 
     The postings of all whole words are intersected. After _MIN_READ shops, the shops with one of low:high are flagged
     if reading the texts of the remaining shops would take longer. Returns as `insert_ranked`.
     """
-    heads, postings, removed = texts.heads, texts.postings, texts.removed
+    heads, postings, found = texts.heads, texts.postings, ranking.found
     own_heads, own = texts.own_heads, texts.own
     positions = heads[whole]
     has_prefix = np.zeros(0, np.bool_)
@@ -85,7 +87,7 @@ def _collect_of_rarest(
         shop = postings[at] >> POSTING_BITS
         if count == len(found) and found[count - 1] < shop:
             break
-        has_all = postings[at] & WORD != 0 and passes(passing, removed, shop)
+        has_all = postings[at] & WORD != 0 and passes(ranking, shop)
         number = 0
         while has_all and number < len(whole):
             end = heads[whole[number] + 1]
@@ -100,7 +102,7 @@ def _collect_of_rarest(
             has_prefix = np.zeros(len(own_heads) - 1, np.bool_)
             flag_owners(texts, low, high, has_prefix)
         if has_prefix[shop] if len(has_prefix) else has_word(own, own_heads[shop], own_heads[shop + 1], low, high):
-            count = insert_ranked(shop, found, better, count)
+            count = insert_ranked(shop, ranking, count)
     return count
 
 
@@ -114,9 +116,7 @@ def has_word(own: Array, start: int, end: int, low: int, high: int) -> bool:
 
 
 @inner
-def collect_named_parts(
-    texts: Texts, query: Array, bounds: Ranges, words: Ranges, passing: Array, found: Array, better: int, count: int
-) -> int:
+def collect_named_parts(texts: Texts, query: Array, bounds: Ranges, words: Ranges, ranking: Ranking, count: int) -> int:
     """Insert the shops of which the query's first or last words, but not all of them, are a full form (2).
 
     Returns as `insert_ranked`.
@@ -131,20 +131,18 @@ def collect_named_parts(
             until += between + words[number, 1] - words[number, 0]
             characters = until - start - between * number
             if NAMED_PART * characters >= letters:
-                count = collect_full(texts, query, start, until, passing, found, better, count)
+                count = collect_full(texts, query, start, until, ranking, count)
         since = end + between
         for number in range(last if last < OVERLAP_WORDS else 0):
             since -= between + words[last - number, 1] - words[last - number, 0]
             characters = end - since - between * number
             if NAMED_PART * characters >= letters:
-                count = collect_full(texts, query, since, end, passing, found, better, count)
+                count = collect_full(texts, query, since, end, ranking, count)
     return count
 
 
 @inner
-def collect_sharing(
-    texts: Texts, query: Array, words: Ranges, tier: int, passing: Array, found: Array, better: int, count: int
-) -> int:
+def collect_sharing(texts: Texts, query: Array, words: Ranges, tier: int, ranking: Ranking, count: int) -> int:
     """Insert the shops whose words make up enough of the query's characters (1, 0).
 
     _MOST requires three quarters of them; _HALF requires half, or one word that is a full form.
@@ -164,23 +162,23 @@ def collect_sharing(
             possible += size
     enough = (3 * letters + 3) // 4 if tier == _MOST else (letters + 1) // 2
     if possible >= enough:
-        count = _collect_sharing(texts, lists, enough, passing, found, better, count)
+        count = _collect_sharing(texts, lists, enough, ranking, count)
     if tier == _HALF:
         for number in range(counted):
-            count = collect_full(texts, query, words[number, 0], words[number, 1], passing, found, better, count)
+            count = collect_full(texts, query, words[number, 0], words[number, 1], ranking, count)
     return count
 
 
 @inner
 def _collect_sharing(  # noqa: C901 - a function call for each shop would take longer than the rest
-    texts: Texts, lists: Ranges, enough: int, passing: Array, found: Array, better: int, count: int
+    texts: Texts, lists: Ranges, enough: int, ranking: Ranking, count: int
 ) -> int:
     """Insert the shops whose words have at least `enough` characters. Returns as `insert_ranked`.
 
     `lists` has for each word where its postings begin and end, and its number of characters. The longest lists that do
     not have enough characters together are not scanned: shops are only looked up in them.
     """
-    postings = texts.postings
+    postings, found = texts.postings, ranking.found
     scanned = _put_longest_last(lists, enough)
     added = 0  # characters of the lists that are not scanned
     for number in range(scanned, len(lists)):
@@ -200,7 +198,7 @@ def _collect_sharing(  # noqa: C901 - a function call for each shop would take l
                 if postings[at] & WORD:
                     shared += lists[number, 2]
                 lists[number, 0] = at + 1
-        if shared + added < enough or not passes(passing, texts.removed, shop):
+        if shared + added < enough or not passes(ranking, shop):
             continue
         for number in range(scanned, len(lists)):
             at, end = seek_shop(postings, lists[number, 0], lists[number, 1], shop), lists[number, 1]
@@ -208,7 +206,7 @@ def _collect_sharing(  # noqa: C901 - a function call for each shop would take l
             if at < end and postings[at] >> POSTING_BITS == shop and postings[at] & WORD:
                 shared += lists[number, 2]
         if shared >= enough:
-            count = insert_ranked(shop, found, better, count)
+            count = insert_ranked(shop, ranking, count)
 
 
 @inner
@@ -233,23 +231,13 @@ def _put_longest_last(lists: Ranges, enough: int) -> int:
 
 @inner
 def collect_named_in_category(
-    texts: Texts,
-    carried: Carried,
-    query: Array,
-    bounds: Ranges,
-    words: Ranges,
-    meant: Array,
-    passing: Array,
-    found: Array,
-    better: int,
-    count: int,
+    texts: Texts, meanings: Meanings, query: Array, bounds: Ranges, words: Ranges, ranking: Ranking, count: int
 ) -> int:
     """Insert the shops of which the first words are a full form and each later word means a category (5).
 
     Returns as `insert_ranked`.
     """
-    heads, postings = texts.heads, texts.postings
-    of_shops, categories = carried.own_category_heads, carried.own_categories
+    heads, postings, found, meant = texts.heads, texts.postings, ranking.found, meanings.meant
     last = len(words) - 1
     first_meaning = last  # all words from here on mean some category
     while first_meaning > 1 and meant[first_meaning - 1] < meant[first_meaning]:
@@ -271,42 +259,34 @@ def collect_named_in_category(
                     break
                 if (
                     postings[at] & FULL
-                    and passes(passing, texts.removed, shop)
-                    and _mean_categories(of_shops, categories, meant, shop, number + 1, last + 1)
+                    and passes(ranking, shop)
+                    and _mean_categories(meanings, shop, number + 1, last + 1)
                 ):
-                    count = insert_ranked(shop, found, better, count)
+                    count = insert_ranked(shop, ranking, count)
     return count
 
 
 @inner
 def collect_words_and_categories(
-    texts: Texts,
-    carried: Carried,
-    ranges: Ranges,
-    query: Array,
-    words: Ranges,
-    meant: Array,
-    passing: Array,
-    found: Array,
-    better: int,
-    count: int,
+    texts: Texts, carried: Carried, ranges: Ranges, query: Array, words: Ranges, ranking: Ranking, count: int
 ) -> int:
     """Insert the shops of which every word is their own or means a category, and at least one is their own (4).
 
     Returns as `insert_ranked`.
     """
     size = len(words)
-    own_postings, rarest, fewest = _fill_ranges(texts, carried, ranges, query, words, meant)
+    meanings, heads = carried.meanings, carried.category_heads
+    meant, found = meanings.meant, ranking.found
+    own_postings, rarest, fewest = _fill_ranges(texts, carried, ranges, query, words)
     if not fewest or not own_postings:
         return count
     # Every shop of this tier has the rarest word, and some word of its own: scan whichever list is shorter.
-    flags = _flagged(texts, carried, ranges, size, meant, rarest, min(own_postings, fewest))
+    flags = _flagged(texts, carried, ranges, size, rarest, min(own_postings, fewest))
     for number in range(size):
         if own_postings < fewest or number == rarest:
-            count = _collect_owners(texts, carried, ranges, size, number, meant, flags, passing, found, better, count)
+            count = _collect_owners(texts, meanings, ranges, size, number, flags, ranking, count)
     if own_postings < fewest:
         return count
-    of_shops, categories, heads = carried.own_category_heads, carried.own_categories, carried.category_heads
     for at in range(meant[rarest], meant[rarest + 1]):
         _rewind(texts.heads, ranges, size)
         for index in range(heads[meant[at]], heads[meant[at] + 1]):
@@ -315,23 +295,20 @@ def collect_words_and_categories(
                 break
             if (
                 _is_flagged(flags, shop)
-                and passes(passing, texts.removed, shop)
-                and _matches_all_words(texts, of_shops, categories, ranges, size, meant, shop)
+                and passes(ranking, shop)
+                and _matches_all_words(texts, meanings, ranges, size, shop)
             ):
-                count = insert_ranked(shop, found, better, count)
+                count = insert_ranked(shop, ranking, count)
     return count
 
 
 @inner
-def _fill_ranges(
-    texts: Texts, carried: Carried, ranges: Ranges, query: Array, words: Ranges, meant: Array
-) -> tuple[int, int, int]:
+def _fill_ranges(texts: Texts, carried: Carried, ranges: Ranges, query: Array, words: Ranges) -> tuple[int, int, int]:
     """Set the range of texts of each word, and in the fourth column the number of shops that it can match at most.
 
-    Returns:
-        The number of postings of all words; the word that can match the fewest shops, and the number of these.
+    Returns the number of postings of all words, the word that can match the fewest shops, and the number of these.
     """
-    heads, category_heads = texts.heads, carried.category_heads
+    heads, category_heads, meant = texts.heads, carried.category_heads, carried.meanings.meant
     size = len(words)
     own_postings = 0
     rarest = 0
@@ -353,9 +330,7 @@ def _fill_ranges(
 
 
 @inner
-def _flagged(
-    texts: Texts, carried: Carried, ranges: Ranges, size: int, meant: Array, rarest: int, scanned: int
-) -> Flags:
+def _flagged(texts: Texts, carried: Carried, ranges: Ranges, size: int, rarest: int, scanned: int) -> Flags:
     """Flags of the shops that have the second rarest word; empty where this saves no time.
 
     The last word is not considered, because very many texts may begin with it.
@@ -366,9 +341,9 @@ def _flagged(
             another = number
     if another < 0 or scanned < _FLAGGED_FROM or ranges[another, 3] >= FLAGS_PER_SHOP * scanned:
         return np.zeros(0, np.bool_)
-    flags = np.zeros(len(carried.own_category_heads) - 1, np.bool_)
+    flags = np.zeros(len(texts.own_heads) - 1, np.bool_)
     flag_owners(texts, ranges[another, 0], ranges[another, 1], flags)
-    heads = carried.category_heads
+    heads, meant = carried.category_heads, carried.meanings.meant
     for at in range(meant[another], meant[another + 1]):
         for index in range(heads[meant[at]], heads[meant[at] + 1]):
             flags[carried.category_shops[index]] = True
@@ -378,20 +353,16 @@ def _flagged(
 @inner
 def _collect_owners(
     texts: Texts,
-    carried: Carried,
+    meanings: Meanings,
     ranges: Ranges,
     size: int,
     number: int,
-    meant: Array,
     flags: Flags,
-    passing: Array,
-    found: Array,
-    better: int,
+    ranking: Ranking,
     count: int,
 ) -> int:
     """Insert the shops of the tier that have one word as their own. Returns as `insert_ranked`."""
-    heads, postings = texts.heads, texts.postings
-    of_shops, categories = carried.own_category_heads, carried.own_categories
+    heads, postings, found = texts.heads, texts.postings, ranking.found
     low, high = ranges[number, 0], ranges[number, 1]
     for text in range(low, high):
         _rewind(heads, ranges, size)
@@ -402,10 +373,10 @@ def _collect_owners(
             if (
                 postings[at] & WORD
                 and _is_flagged(flags, shop)
-                and passes(passing, texts.removed, shop)
-                and _matches_all_words(texts, of_shops, categories, ranges, size, meant, shop)
+                and passes(ranking, shop)
+                and _matches_all_words(texts, meanings, ranges, size, shop)
             ):
-                count = insert_ranked(shop, found, better, count)
+                count = insert_ranked(shop, ranking, count)
     return count
 
 
@@ -423,9 +394,7 @@ def _rewind(heads: Array, ranges: Ranges, size: int) -> None:
 
 
 @inner
-def _matches_all_words(
-    texts: Texts, category_heads: Array, categories: Array, ranges: Ranges, size: int, meant: Array, shop: int
-) -> bool:
+def _matches_all_words(texts: Texts, meanings: Meanings, ranges: Ranges, size: int, shop: int) -> bool:
     """Whether every word is the shop's own or means a category of it, and at least one is its own.
 
     Between two calls of `_rewind`, shops must be passed in ascending order: the positions in the postings of all words
@@ -439,30 +408,31 @@ def _matches_all_words(
         at = ranges[number, 2] = seek_shop(postings, ranges[number, 2], end, shop)
         if at < end and postings[at] >> POSTING_BITS == shop and postings[at] & WORD:
             any_own = True
-        elif not _means_category(category_heads, categories, meant, shop, number):
+        elif not _means_category(meanings, shop, number):
             return False
-    if any_own and _means_category(category_heads, categories, meant, shop, size - 1):
+    if any_own and _means_category(meanings, shop, size - 1):
         return True
     start, end = texts.own_heads[shop], texts.own_heads[shop + 1]
     return has_word(texts.own, start, end, ranges[size - 1, 0], ranges[size - 1, 1])
 
 
 @inner
-def _mean_categories(category_heads: Array, categories: Array, meant: Array, shop: int, first: int, last: int) -> bool:
+def _mean_categories(meanings: Meanings, shop: int, first: int, last: int) -> bool:
     """Whether each of the words first:last means a category of the shop."""
     for number in range(first, last):
-        if not _means_category(category_heads, categories, meant, shop, number):
+        if not _means_category(meanings, shop, number):
             return False
     return True
 
 
 @inner
-def _means_category(category_heads: Array, categories: Array, meant: Array, shop: int, number: int) -> bool:
+def _means_category(meanings: Meanings, shop: int, number: int) -> bool:
     """Whether a word means a category of the shop; the categories that it means ascend."""
+    heads, categories, meant = meanings.own_category_heads, meanings.own_categories, meanings.meant
     first, last = meant[number], meant[number + 1]
     if first == last:
         return False
-    for at in range(category_heads[shop], category_heads[shop + 1]):
+    for at in range(heads[shop], heads[shop + 1]):
         low, high = first, last
         while low < high:
             middle = (low + high) >> 1

@@ -15,8 +15,8 @@ from index_mappings.generations import Stamp
 from indexer.jobs.build import build
 from indexer.progress import Advance
 from indexer.records.problems import ProblemLog
+from indexer.sinks.embedded.generation import EmbeddedEditor, EmbeddedWriter
 from indexer.sinks.embedded.sink import EmbeddedSink
-from indexer.sinks.embedded.writing import EmbeddedEditor, EmbeddedWriter
 from indexer.sinks.failures import SinkError
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.sources.protocol import AnyRecord, NumberedRecord

@@ -12,9 +12,10 @@ from index_mappings.generations import Stamp
 from indexer.jobs.build import BuildOptions, BuildSummary, ShrinkError, build
 from indexer.jobs.update import ChangeCounts
 from indexer.records.problems import CatalogueError
+from indexer.sinks.embedded.generation import EmbeddedEditor
 from indexer.sinks.embedded.sink import EmbeddedSink
-from indexer.sinks.embedded.writing import EmbeddedEditor
 from indexer.sinks.failures import SinkError
+from indexer.sinks.protocol import scan
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.state import States
 from tests.support.catalogues import coupon, shop, write_catalogue_directory
@@ -178,7 +179,7 @@ def test_shops_that_changes_hide_after_the_catalogue_was_read_count_as_lost_too(
     summary = operator.build(TEN)
     assert (summary.stamp.counts["shops"], summary.stamp.sequence, sink.live()) == (8, 2, summary.stamp)
     assert summary.changes == ChangeCounts(2, 0, 0, written=1, removed=5, updates=1)
-    assert [key for key, _ in sink.edit(summary.stamp.generation).scan("shops")] == [f"s{n}" for n in range(2, 10)]
+    assert [key for key, _ in scan(sink.edit(summary.stamp.generation), "shops")] == [f"s{n}" for n in range(2, 10)]
 
 
 @pytest.mark.rule("G2")

@@ -9,8 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from index_mappings.countries import COUNTRY_CODES
-from indexer.records.shop import CategoryRecord, ShopRecord, reasons
-from indexer.sources.protocol import NO_ORDER, VERSION, Order, order_of
+from indexer.records.shop import NO_ORDER, UPDATED_AT, VERSION, CategoryRecord, Order, ShopRecord, reasons
 from tests.support.catalogues import shop
 
 CANARY: Final = "zqcanaryzq"
@@ -122,6 +121,6 @@ def test_a_country_stated_twice_counts_once() -> None:
 def test_a_record_is_ordered_by_its_version_or_its_time() -> None:
     earlier = _record(updated_at="2031-05-06T07:08:09.000001+02:00")
     later = _record(updated_at="2031-05-06t05:08:09.000002z")
-    assert (_record().version_kind, order_of(_record())) == (None, NO_ORDER)
-    assert (_record(version=7).version_kind, order_of(_record(version=7))) == ("version", Order(VERSION, 7))
-    assert (earlier.version_kind, order_of(later).number - order_of(earlier).number) == ("updated_at", 1)
+    assert _record().order == NO_ORDER
+    assert _record(version=7).order == Order(VERSION, 7)
+    assert (earlier.order.kind, later.order.number - earlier.order.number) == (UPDATED_AT, 1)

@@ -67,7 +67,7 @@ def test_a_holder_is_read_as_it_was_written_and_named_for_people() -> None:
 @pytest.mark.rule("G4")
 @pytest.mark.parametrize("wrong", [{"pid": 0}, {"pid": -1}, {"pid": "many"}, {"pid": None}, {"started": []}])
 def test_what_is_not_a_holder_is_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"not the holder of a lease|not a process number"):
+    with pytest.raises(ValueError, match="LeaseHolder"):
         LeaseHolder.from_wire({**_WRITTEN, **wrong})
-    with pytest.raises(ValueError, match="not the holder of a lease"):
+    with pytest.raises(ValueError, match="Field required"):
         LeaseHolder.from_wire({name: value for name, value in _WRITTEN.items() if name not in wrong})

@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 from indexer.__main__ import index
 from indexer.records.problems import CatalogueError, Problem, ProblemLog
 from indexer.records.related import RECORDS
-from indexer.records.shop import ShopRecord
+from indexer.records.shop import VERSION, Order, ShopRecord
 from indexer.sources.changes.file import ChangeFile
 from indexer.sources.lines import MANY_BLANK, MAX_LINE
 from indexer.sources.ndjson import NdjsonCatalogue, refuse_other_formats
-from indexer.sources.protocol import VERSION, Change, ChangeBatch, Order, Source
+from indexer.sources.protocol import Change, ChangeBatch, Source
 from tests.support.catalogues import shop
 
 ARRAY = json.dumps([shop("Lamp")])

@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 
 from indexer.records.related import RECORDS, CouponRecord, RedirectRecord
-from indexer.records.shop import ShopRecord
-from indexer.sources.protocol import VERSION, Order
-from indexer.state.precedence import DuplicateKeyError, Origin, Presence
-from indexer.state.related_rows import RelatedRow, StateRelatedRecords
+from indexer.records.shop import VERSION, Order, ShopRecord
+from indexer.state.rows import DuplicateKeyError, Origin, Presence, Row
 from indexer.state.state import State
 from tests.support.catalogues import coupon, offer, program, redirect, shop
 
@@ -19,7 +17,7 @@ CANARY = "zqcanaryzq"
 
 
 @pytest.fixture
-def related_records(tmp_path: Path) -> Iterator[StateRelatedRecords]:
+def state(tmp_path: Path) -> Iterator[State]:
     """Of two public shops, one under review, and a removed one."""
     shops = [
         shop("A", "a.internal", id="a"),
@@ -30,80 +28,82 @@ def related_records(tmp_path: Path) -> Iterator[StateRelatedRecords]:
     with State.create(tmp_path / "state" / "new.sqlite") as created:
         created.index()
         for line, fields in enumerate(shops, start=1):
-            created.shops.put(ShopRecord.model_validate(fields), line)
+            created.rows.put("shops", ShopRecord.model_validate(fields), line)
         created.shops.settle()
-        yield created.related_records
+        yield created
 
 
-def _put(related_records: StateRelatedRecords, kind: str, line: int = 1, /, **fields: Any) -> bool:  # noqa: ANN401 - JSON
-    return related_records.put(kind, RECORDS[kind].model_validate(fields), line)
+def _put(state: State, kind: str, line: int = 1, /, **fields: Any) -> bool:  # noqa: ANN401 - JSON values
+    return state.rows.put(kind, RECORDS[kind].model_validate(fields), line)
 
 
-def _codes(related_records: StateRelatedRecords) -> list[tuple[str, str]]:
-    return [(found.code, its_shop.id) for found, its_shop in related_records.coupons()]
+def _codes(state: State) -> list[tuple[str, str]]:
+    return [(found.code, its_shop.id) for found, its_shop in state.related_records.coupons()]
 
 
 @pytest.mark.rule("G3")
 @pytest.mark.parametrize("owner", ["a", "h"])
-def test_a_row_says_all_that_is_known_of_a_record_of_any_shop(related_records: StateRelatedRecords, owner: str) -> None:
+def test_a_row_says_all_that_is_known_of_a_record_of_any_shop(state: State, owner: str) -> None:
     fields = coupon("A", owner, id="c1", version=4)
-    _put(related_records, "coupons", 7, **fields)
+    _put(state, "coupons", 7, **fields)
     text = CouponRecord.model_validate(fields).model_dump_json()
-    assert related_records.row("coupons", "c1") == RelatedRow(
-        "coupons", "c1", Order(VERSION, 4), Origin.CATALOGUE, 7, Presence.THERE, owner, None, None, text
+    assert state.rows.row("coupons", "c1") == Row(
+        "coupons", "c1", Order(VERSION, 4), Origin.CATALOGUE, 7, Presence.THERE, shown=True, owner=owner, text=text
     )
-    tombstone = RelatedRow.tombstone("coupons", "c1", Order(VERSION, 5))
-    related_records.write(tombstone)
-    assert related_records.row("coupons", "c1") == tombstone
-    assert (related_records.count("coupons"), related_records.left_out("coupons"), list(related_records.coupons())) == (
+    tombstone = Row("coupons", "c1", Order(VERSION, 5), Origin.CHANGE, 0, Presence.DELETED)
+    state.rows.write(tombstone)
+    assert state.rows.row("coupons", "c1") == tombstone
+    assert (
+        state.related_records.count("coupons"),
+        state.related_records.left_out("coupons"),
+        list(state.related_records.coupons()),
+    ) == (
         0,
         0,
         [],
     )
-    assert related_records.row("coupons", "c2") is None
+    assert state.rows.row("coupons", "c2") is None
 
 
 @pytest.mark.parametrize("order", list(permutations((1, 2, 3))))
-def test_the_newest_version_wins_in_any_order_of_arrival(
-    related_records: StateRelatedRecords, order: tuple[int, int, int]
-) -> None:
+def test_the_newest_version_wins_in_any_order_of_arrival(state: State, order: tuple[int, int, int]) -> None:
     for line, version in enumerate(order, start=1):
-        _put(related_records, "coupons", line, **coupon(f"CODE{version}", "a", id="c1", version=version))
-    assert _codes(related_records) == [("CODE3", "a")]
+        _put(state, "coupons", line, **coupon(f"CODE{version}", "a", id="c1", version=version))
+    assert _codes(state) == [("CODE3", "a")]
 
 
 @pytest.mark.parametrize(("first", "second"), [(None, None), (5, 5), (5, None), (None, 5)])
 @pytest.mark.parametrize("owner", ["a", "h"])
 def test_a_key_that_comes_twice_without_a_newer_version_is_an_error_that_names_no_value(
-    related_records: StateRelatedRecords, first: int | None, second: int | None, owner: str
+    state: State, first: int | None, second: int | None, owner: str
 ) -> None:
-    _put(related_records, "coupons", 3, **coupon("A", owner, id=CANARY, version=first))
+    _put(state, "coupons", 3, **coupon("A", owner, id=CANARY, version=first))
     with pytest.raises(DuplicateKeyError) as error:
-        _put(related_records, "coupons", 9, **coupon("B", "a", id=CANARY, version=second))
+        _put(state, "coupons", 9, **coupon("B", "a", id=CANARY, version=second))
     assert str(error.value) == "is already the key of line 3, and no version says which of them is newer"
 
 
-def test_the_same_key_of_another_type_is_another_record(related_records: StateRelatedRecords) -> None:
-    _put(related_records, "coupons", **coupon("A", "a", id="x"))
-    _put(related_records, "offers", **offer("x", "b"))
-    assert (related_records.count("coupons"), related_records.count("offers")) == (1, 1)
+def test_the_same_key_of_another_type_is_another_record(state: State) -> None:
+    _put(state, "coupons", **coupon("A", "a", id="x"))
+    _put(state, "offers", **offer("x", "b"))
+    assert (state.related_records.count("coupons"), state.related_records.count("offers")) == (1, 1)
 
 
-def test_offers_come_with_their_shop_and_its_first_programme_by_network(related_records: StateRelatedRecords) -> None:
+def test_offers_come_with_their_shop_and_its_first_programme_by_network(state: State) -> None:
     for network in ("Zeta", "Alpha"):
-        _put(related_records, "affiliate_programs", **program("a", network))
-    _put(related_records, "affiliate_programs", **program("h", "Aaa"))
+        _put(state, "affiliate_programs", **program("a", network))
+    _put(state, "affiliate_programs", **program("h", "Aaa"))
     for offer_id, owner in (("o1", "a"), ("o2", "b")):
-        _put(related_records, "offers", **offer(offer_id, owner))
+        _put(state, "offers", **offer(offer_id, owner))
     assert [
         (found.id, its_shop.id, its_program and its_program.network)
-        for found, its_shop, its_program in related_records.offers()
+        for found, its_shop, its_program in state.related_records.offers()
     ] == [("o1", "a", "Alpha"), ("o2", "b", None)]
 
 
 @pytest.mark.rule("A12", "V1.dependents")
 def test_a_redirect_is_read_only_between_two_public_shops_and_each_finds_it(
-    related_records: StateRelatedRecords,
+    state: State,
 ) -> None:
     left = redirect("https://www.a.internal/x", "b.internal")
     hidden = [
@@ -113,10 +113,10 @@ def test_a_redirect_is_read_only_between_two_public_shops_and_each_finds_it(
         redirect("a.internal", "A.internal."),
     ]
     for line, fields in enumerate((left, *hidden), start=1):
-        assert _put(related_records, "redirects", line, **fields)
+        assert _put(state, "redirects", line, **fields)
     found = (RedirectRecord(from_domain="a.internal", to_domain="b.internal"),)
-    assert [related_records.redirects(domain) for domain in ("a.internal", "b.internal")] == [found, found]
-    assert related_records.left_out("redirects") == len(hidden)
-    assert sorted(related_records.linked_domains("a.internal")) == [
+    assert [state.related_records.redirects(domain) for domain in ("a.internal", "b.internal")] == [found, found]
+    assert state.related_records.left_out("redirects") == len(hidden)
+    assert sorted(state.related_records.linked_domains("a.internal")) == [
         "a.internal", "b.internal", "h.internal", "r.internal", "x.internal",
     ]  # fmt: skip

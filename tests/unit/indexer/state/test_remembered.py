@@ -8,10 +8,10 @@ from typing import Any, Final
 import pytest
 
 from indexer.records.related import RECORDS
-from indexer.sources.protocol import Change, order_of
+from indexer.sources.protocol import Change
 from indexer.state.changing import apply_changes
-from indexer.state.precedence import Presence
 from indexer.state.remembered import Kept, take_over
+from indexer.state.rows import Presence
 from indexer.state.state import State
 from tests.support.catalogues import coupon, offer, shop
 
@@ -40,12 +40,12 @@ def _shop(name: str, age: Age, shop_id: str = "s1") -> dict[str, Any]:
 
 def _upsert(kind: str, fields: Mapping[str, Any]) -> Change:
     record = RECORDS[kind].model_validate(fields)
-    return Change(kind, record.key, order_of(record), record, "changes:1")
+    return Change(kind, record.key, record.order, record, "changes:1")
 
 
 def _delete(kind: str, key: str, age: Age) -> Change:
     aged = RECORDS["shops"].model_validate(_shop("A", age))
-    return Change(kind, key, order_of(aged), None, "changes:1")
+    return Change(kind, key, aged.order, None, "changes:1")
 
 
 def _put(state: State, lines: Lines) -> None:
@@ -53,9 +53,9 @@ def _put(state: State, lines: Lines) -> None:
         for line, fields in enumerate(records, start=1):
             record: Any = RECORDS[kind].model_validate(fields)
             if kind == "shops":
-                state.shops.put(record, line)
+                state.rows.put("shops", record, line)
             else:
-                state.related_records.put(kind, record, line)
+                state.rows.put(kind, record, line)
 
 
 def _former(folder: Path, lines: Lines, *changes: Change) -> Path:
@@ -83,8 +83,8 @@ def _fresh(folder: Path, former: Path, lines: Lines) -> State:
 
 def _known(state: State, shop_id: str = "s1") -> tuple[Presence, str | None] | None:
     """What is known of a shop: whether it is there, and its name."""
-    row = state.shops.row(shop_id)
-    return None if row is None else (row.presence, None if row.record is None else row.record.name)
+    row = state.rows.row("shops", shop_id)
+    return None if row is None else (row.presence, None if row.shop is None else row.shop.name)
 
 
 @pytest.mark.parametrize(("before", "changed"), [(1, 5), (TIME, LATER), (TIME, 5), (None, 5), (None, TIME)])
@@ -220,7 +220,7 @@ def test_related_records_are_remembered_type_by_type(tmp_path: Path) -> None:
     }
     with _fresh(tmp_path, former, lines) as state:
         rows = {
-            (kind, key): row.presence if (row := state.related_records.row(kind, key)) else None
+            (kind, key): row.presence if (row := state.rows.row(kind, key)) else None
             for kind in ("coupons", "offers")
             for key in ("x", "gone", "brought")
         }
@@ -271,7 +271,7 @@ def test_what_was_kept_is_counted_by_type_and_listed_for_the_owner_alone(tmp_pat
 def test_a_type_that_the_catalogue_has_no_more_leaves_tombstones(tmp_path: Path) -> None:
     former = _former(tmp_path, {"shops": [_shop("A", 1)], "coupons": [coupon("A", "s1", id="c1", version=4)]})
     with _fresh(tmp_path, former, {"shops": [_shop("A", 1)]}) as state:
-        row = state.related_records.row("coupons", "c1")
+        row = state.rows.row("coupons", "c1")
         assert (row is not None and row.presence, state.related_records.count("coupons")) == (Presence.MISSING, 0)
         assert apply_changes(state, [_upsert("coupons", coupon("A", "s1", id="c1", version=3))]) == 0
 

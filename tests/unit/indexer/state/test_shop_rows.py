@@ -9,8 +9,8 @@ import pytest
 
 from indexer.records.related import CategoryNamesRecord
 from indexer.records.shop import ShopRecord
-from indexer.state.precedence import DuplicateKeyError
-from indexer.state.shop_rows import CarriedCategory, StateShops
+from indexer.state.rows import DuplicateKeyError
+from indexer.state.shop_rows import CarriedCategory
 from indexer.state.state import State
 from tests.support.catalogues import shop
 
@@ -26,88 +26,81 @@ def state(tmp_path: Path) -> Iterator[State]:
         yield created
 
 
-@pytest.fixture
-def shops(state: State) -> StateShops:
-    return state.shops
+def _put(state: State, records: Iterable[ShopRecord]) -> list[bool]:
+    return [state.rows.put("shops", record, line) for line, record in enumerate(records, start=1)]
 
 
-def _put(shops: StateShops, records: Iterable[ShopRecord]) -> list[bool]:
-    return [shops.put(record, line) for line, record in enumerate(records, start=1)]
-
-
-def _settled(shops: StateShops) -> list[ShopRecord]:
+def _settled(state: State) -> list[ShopRecord]:
     """The public shops, each of which is found by its id and by its domain too."""
-    shops.settle()
-    winners = [shop for shop, _, _ in shops.winners()]
-    assert shops.count() == len(winners)
-    assert list(shops.public_ids()) == sorted(winner.id for winner in winners)
-    assert [shops.public(winner.id) for winner in winners] == winners
-    assert [shops.domain_holder(winner.domain) for winner in winners] == [winner.id for winner in winners]
+    state.shops.settle()
+    winners = [shop for shop, _, _ in state.shops.winners()]
+    assert state.shops.count() == len(winners)
+    assert list(state.shops.public_ids()) == sorted(winner.id for winner in winners)
+    assert [state.shops.public(winner.id) for winner in winners] == winners
+    assert [state.shops.domain_holder(winner.domain) for winner in winners] == [winner.id for winner in winners]
     return winners
 
 
 @pytest.mark.rule("G3")
 @pytest.mark.parametrize("order", list(permutations((1, 2, 3))))
-def test_the_newest_version_wins_in_any_order_of_arrival(shops: StateShops, order: tuple[int, ...]) -> None:
-    new = _put(shops, (_shop(f"Name {version}", id="s1", version=version) for version in order))
+def test_the_newest_version_wins_in_any_order_of_arrival(state: State, order: tuple[int, ...]) -> None:
+    new = _put(state, (_shop(f"Name {version}", id="s1", version=version) for version in order))
     assert new == [True, False, False]
-    assert [(found.name, found.version) for found in _settled(shops)] == [("Name 3", 3)]
+    assert [(found.name, found.version) for found in _settled(state)] == [("Name 3", 3)]
 
 
 @pytest.mark.rule("G3")
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_a_record_with_a_version_is_newer_than_one_with_a_time_alone(shops: StateShops, order: tuple[int, int]) -> None:
+def test_a_record_with_a_version_is_newer_than_one_with_a_time_alone(state: State, order: tuple[int, int]) -> None:
     records = (_shop("Timed", id="s1", updated_at="2099-01-01T00:00:00Z"), _shop("Versioned", id="s1", version=0))
-    assert _put(shops, (records[position] for position in order)) == [True, False]
-    assert [found.name for found in _settled(shops)] == ["Versioned"]
+    assert _put(state, (records[position] for position in order)) == [True, False]
+    assert [found.name for found in _settled(state)] == ["Versioned"]
 
 
 @pytest.mark.parametrize(("first", "second"), [(None, None), (5, 5), (5, None), (None, 5)])
 def test_a_key_that_comes_twice_without_a_newer_version_is_an_error(
-    shops: StateShops, first: int | None, second: int | None
+    state: State, first: int | None, second: int | None
 ) -> None:
-    shops.put(_shop("One", id="zqcanaryzq", version=first), 3)
+    state.rows.put("shops", _shop("One", id="zqcanaryzq", version=first), 3)
     with pytest.raises(DuplicateKeyError) as error:
-        shops.put(_shop("Other", id="zqcanaryzq", version=second), 9)
+        state.rows.put("shops", _shop("Other", id="zqcanaryzq", version=second), 9)
     assert str(error.value) == "is already the key of line 3, and no version says which of them is newer"
 
 
 @pytest.mark.rule("V1")
 @pytest.mark.parametrize("seen", [("public", "removed"), ("under_review", "public"), ("public", "removed", "public")])
-def test_of_two_records_that_no_version_orders_a_hidden_one_hides_the_shop(
-    shops: StateShops, seen: tuple[str, ...]
-) -> None:
-    shops.put(_shop("A", id="s1", visibility=seen[0]), 1)
+def test_of_two_records_that_no_version_orders_a_hidden_one_hides_the_shop(state: State, seen: tuple[str, ...]) -> None:
+    state.rows.put("shops", _shop("A", id="s1", visibility=seen[0]), 1)
     for line, visibility in enumerate(seen[1:], start=2):
         with pytest.raises(DuplicateKeyError):
-            shops.put(_shop("A", id="s1", visibility=visibility), line)
-    assert (_settled(shops), shops.public("s1")) == ([], None)
+            state.rows.put("shops", _shop("A", id="s1", visibility=visibility), line)
+    assert (_settled(state), state.shops.public("s1")) == ([], None)
 
 
 @pytest.mark.rule("V1")
 @pytest.mark.parametrize("hidden", ["under_review", "removed"])
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_a_newer_hidden_record_hides_the_older_public_one_in_any_order(
-    shops: StateShops, hidden: str, order: tuple[int, int]
+    state: State, hidden: str, order: tuple[int, int]
 ) -> None:
     records = (_shop("Old", id="s1", version=1), _shop("New", id="s1", version=2, visibility=hidden))
-    _put(shops, (records[position] for position in order))
-    assert (_settled(shops), shops.public("s1"), shops.domain_holder(records[0].domain)) == ([], None, None)
-    assert (list(shops.categories()), shops.category("things")) == ([], None)
+    _put(state, (records[position] for position in order))
+    assert (_settled(state), state.shops.public("s1"), state.shops.domain_holder(records[0].domain)) == ([], None, None)
+    assert (list(state.shops.categories()), state.shops.category("things")) == ([], None)
 
 
 @pytest.mark.rule("V1")
-def test_a_newer_public_record_shows_a_shop_that_was_hidden(shops: StateShops) -> None:
-    _put(shops, (_shop("New", id="s1", version=2), _shop("Old", id="s1", version=1, visibility="removed")))
-    assert [found.name for found in _settled(shops)] == ["New"]
+def test_a_newer_public_record_shows_a_shop_that_was_hidden(state: State) -> None:
+    _put(state, (_shop("New", id="s1", version=2), _shop("Old", id="s1", version=1, visibility="removed")))
+    assert [found.name for found in _settled(state)] == ["New"]
 
 
 @pytest.mark.rule("V1", "M1")
 def test_a_domain_is_won_by_popularity_then_by_the_smaller_id_and_losers_are_reported_by_line(
-    shops: StateShops,
+    state: State,
 ) -> None:
     _put(
-        shops,
+        state,
         [
             _shop("Less", "https://www.A.internal/", id="s1", popularity=0.2),
             _shop("Later", "b.internal", id="s3"),
@@ -117,29 +110,29 @@ def test_a_domain_is_won_by_popularity_then_by_the_smaller_id_and_losers_are_rep
             _shop("Alone", "c.internal", id="S1"),
         ],
     )
-    assert [(found.id, found.domain) for found in _settled(shops)] == [
+    assert [(found.id, found.domain) for found in _settled(state)] == [
         ("s9", "a.internal"),
         ("S1", "c.internal"),
         ("s2", "b.internal"),
     ]
-    assert shops.lost_domains(9) == (((1, 3), (2, 4)), 2)
-    assert shops.lost_domains(1) == (((1, 3),), 2)
-    assert list(shops.public_ids()) == ["S1", "s2", "s9"]
-    assert [shops.public(shop_id) for shop_id in ("s0", "s1", "s3", "unknown")] == [None] * 4
+    assert state.shops.lost_domains(9) == (((1, 3), (2, 4)), 2)
+    assert state.shops.lost_domains(1) == (((1, 3),), 2)
+    assert list(state.shops.public_ids()) == ["S1", "s2", "s9"]
+    assert [state.shops.public(shop_id) for shop_id in ("s0", "s1", "s3", "unknown")] == [None] * 4
 
 
 @pytest.mark.rule("R1")
-def test_a_domain_is_stored_as_it_is_read_back(shops: StateShops) -> None:
-    _put(shops, (_shop("A", "www.www.a.internal", id="s1"), _shop("B", "a.internal..", id="s2")))
-    assert [(found.id, found.domain) for found in _settled(shops)] == [("s1", "a.internal")]
+def test_a_domain_is_stored_as_it_is_read_back(state: State) -> None:
+    _put(state, (_shop("A", "www.www.a.internal", id="s1"), _shop("B", "a.internal..", id="s2")))
+    assert [(found.id, found.domain) for found in _settled(state)] == [("s1", "a.internal")]
 
 
 @pytest.mark.rule("V1")
 def test_a_category_has_its_most_frequent_name_then_the_smaller_and_counts_public_shops_only(
-    shops: StateShops,
+    state: State,
 ) -> None:
     _put(
-        shops,
+        state,
         [
             _shop("A", id="s1", categories=[("books", "Zines"), ("garden", "Garden")]),
             _shop("B", id="s2", categories=[("books", "Books"), ("garden", "Allotment")]),
@@ -149,15 +142,15 @@ def test_a_category_has_its_most_frequent_name_then_the_smaller_and_counts_publi
             _shop("F", id="s6", categories=[("secret", "Secret")], visibility="under_review"),
         ],
     )
-    shops.settle()
+    state.shops.settle()
     carried = [CarriedCategory("books", "Zines", 3, 2), CarriedCategory("garden", "Allotment", 2, 2)]
-    assert list(shops.categories()) == carried
-    assert [shops.category(slug) for slug in ("books", "garden", "secret")] == [*carried, None]
+    assert list(state.shops.categories()) == carried
+    assert [state.shops.category(slug) for slug in ("books", "garden", "secret")] == [*carried, None]
 
 
 def test_a_category_has_the_names_that_the_catalogue_gives_it(state: State) -> None:
     _put(
-        state.shops,
+        state,
         [
             _shop("A", id="s1", categories=[("books", "Zines"), ("garden", "Garden")]),
             _shop("B", id="s2", categories=[("books", "Books"), ("garden", "Allotment")]),
@@ -176,7 +169,7 @@ def test_a_category_has_the_names_that_the_catalogue_gives_it(state: State) -> N
             {"slug": "secret", "synonyms": ["hush"]},
         )
     ):
-        state.related_records.put("categories", CategoryNamesRecord.model_validate(named), line)
+        state.rows.put("categories", CategoryNamesRecord.model_validate(named), line)
     state.shops.settle()
     carried = [
         CarriedCategory("books", "Books & Zines", 2, 1, (("de", "Bücher"), ("fr", "Livres"), ("en", "Hefte"))),
@@ -188,9 +181,9 @@ def test_a_category_has_the_names_that_the_catalogue_gives_it(state: State) -> N
 
 
 @pytest.mark.rule("V1")
-def test_settling_again_decides_again(shops: StateShops) -> None:
-    _put(shops, (_shop("A", "a.internal", id="s1", version=1), _shop("B", "a.internal", id="s2")))
-    assert [found.id for found in _settled(shops)] == ["s1"]
-    shops.put(_shop("A", "a.internal", id="s1", version=2, visibility="removed"), 3)
-    assert [found.id for found in _settled(shops)] == ["s2"]
-    assert list(shops.categories()) == [CarriedCategory("things", "Things", 1, 1)]
+def test_settling_again_decides_again(state: State) -> None:
+    _put(state, (_shop("A", "a.internal", id="s1", version=1), _shop("B", "a.internal", id="s2")))
+    assert [found.id for found in _settled(state)] == ["s1"]
+    state.rows.put("shops", _shop("A", "a.internal", id="s1", version=2, visibility="removed"), 3)
+    assert [found.id for found in _settled(state)] == ["s2"]
+    assert list(state.shops.categories()) == [CarriedCategory("things", "Things", 1, 1)]

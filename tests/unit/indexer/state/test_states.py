@@ -26,7 +26,7 @@ ADVICE: Final = "build again to create it: shop-directory index build"
 def _sealed(path: Path) -> Path:
     """A state of one hidden shop, at a position."""
     with State.create(path) as state:
-        state.shops.put(ShopRecord.model_validate(shop(CANARY, id="s1", visibility="under_review")), 1)
+        state.rows.put("shops", ShopRecord.model_validate(shop(CANARY, id="s1", visibility="under_review")), 1)
         state.index()
         state.shops.settle()
         state.position = "p-1"

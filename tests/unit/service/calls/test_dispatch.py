@@ -10,7 +10,7 @@ from index_mappings.documents import Category
 from service.auth.sqlite import SqliteTokenStore
 from service.auth.verifier import TokenVerifier
 from service.calls.admission import Admission
-from service.calls.dispatch import CallEnvironment, Dispatcher
+from service.calls.dispatch import Dispatcher
 from service.calls.live_data import LiveData
 from service.limits.memory import MemoryLimiter
 from service.limits.policy import QuotaPolicy
@@ -57,7 +57,7 @@ class Slow(ReferenceBackend):
 def _dispatcher(live: LiveData) -> Dispatcher:
     """Every tool on live data; these calls bring no token and no report, so neither store is ever opened."""
     admission = Admission(TokenVerifier(SqliteTokenStore(Path("no-tokens"))), MemoryLimiter(), QuotaPolicy())
-    return Dispatcher(REGISTRY, live, admission, CallEnvironment(SqliteReports(Path("no-reports")), {}), timeout=5.0)
+    return Dispatcher(REGISTRY, live, admission, SqliteReports(Path("no-reports")), timeout=5.0)
 
 
 @pytest.mark.rule("C2.one_generation", "E3")

@@ -11,6 +11,7 @@ from starlette.types import Message, Receive, Scope, Send
 from service.errors import MAX_BODY_BYTES, BodyTooLargeError
 from service.http.bounded_endpoint import BoundedEndpoint, Gate
 from service.http.messages import BODY, request_context_of
+from service.http.middleware import HttpMiddleware
 
 SENT: Final[Message] = {"type": "http.request", "body": b"{}", "more_body": False}
 
@@ -66,7 +67,7 @@ async def test_a_caller_who_sends_slowly_takes_no_slot() -> None:
 
 async def test_a_caller_who_reads_slowly_takes_no_slot() -> None:
     gate = Gate(1)
-    gated = BoundedEndpoint(answering, gate, 1.0)
+    gated = HttpMiddleware(BoundedEndpoint(answering, gate, 1.0))
     slow, quick = Caller(), Caller()
     quick.reads.set()
     for caller in (slow, quick):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from service.mcp_server.messages import TEXTS, RpcError, check_message, rewritten_error
+from service.mcp_server.messages import TEXTS, RpcError, check_message, own_answer
 
 pytestmark = pytest.mark.rule("E1.transport", "E5")
 
@@ -30,14 +30,14 @@ def test_requests_and_notifications_pass(message: dict[str, object]) -> None:
 @pytest.mark.parametrize("id_", [1, "x", None])
 def test_only_the_code_and_id_of_an_error_of_the_sdk_remain(id_: int | str | None) -> None:
     error = {"code": -32602, "message": "1 validation error for X", "data": "input_value=hunter2"}
-    answer = json.loads(rewritten_error(json.dumps({"jsonrpc": "2.0", "id": id_, "error": error}).encode()))
+    answer = json.loads(own_answer(json.dumps({"jsonrpc": "2.0", "id": id_, "error": error}).encode()))
     assert answer == {"jsonrpc": "2.0", "id": id_, "error": {"code": -32602, "message": TEXTS[-32602]}}
 
 
 def test_the_data_that_the_protocol_prescribes_stay() -> None:
     data = {"supported": ["2026-07-28"], "requested": "x"}
     error = {"code": -32022, "message": "library text", "data": data}
-    answer = json.loads(rewritten_error(json.dumps({"id": 1, "error": error}).encode()))
+    answer = json.loads(own_answer(json.dumps({"id": 1, "error": error}).encode()))
     assert answer["error"] == {"code": -32022, "message": TEXTS[-32022], "data": data}
 
 
@@ -45,10 +45,10 @@ def test_the_data_that_the_protocol_prescribes_stay() -> None:
     "body", [b"", b"Invalid Host header", b"[]", b"{}", b'{"error":{}}', b'{"error":"x"}', b"\xff"]
 )
 def test_an_answer_that_is_no_json_rpc_becomes_one(body: bytes) -> None:
-    answer = json.loads(rewritten_error(body))
+    answer = json.loads(own_answer(body))
     assert answer == {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": TEXTS[-32600]}}
 
 
 def test_an_unknown_code_of_the_sdk_is_an_internal_error() -> None:
-    answer = json.loads(rewritten_error(b'{"jsonrpc":"2.0","id":1,"error":{"code":0,"message":"secret"}}'))
+    answer = json.loads(own_answer(b'{"jsonrpc":"2.0","id":1,"error":{"code":0,"message":"secret"}}'))
     assert answer["error"] == {"code": -32603, "message": TEXTS[-32603]}

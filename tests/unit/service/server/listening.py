@@ -7,14 +7,14 @@ from contextlib import contextmanager
 
 from starlette.types import ASGIApp
 
-from service.server.http_server import server_config
+from service.server.http_server import ServerConfig
 from service.server.run import _Server
 
 
 @contextmanager
 def listening(app: ASGIApp) -> Iterator[_Server]:
     """Serve an application on a free port until the block ends."""
-    server = _Server(server_config(app, "127.0.0.1", 0), hints=False, as_json=True)
+    server = _Server(ServerConfig(app, "127.0.0.1", 0), hints=False, as_json=True)
     with ThreadPoolExecutor(1) as pool:
         ended = pool.submit(server.run)
         try:

@@ -18,7 +18,7 @@ from uvicorn.server import ServerState
 from service.app import create_app
 from service.limits.policy import QuotaClass
 from service.server.connections import _PIPELINED_IN_TICK
-from service.server.http_server import HttpProtocol, server_config
+from service.server.http_server import HttpProtocol, ServerConfig
 from service.server.run import _READ_BYTES
 from service.settings.service import Settings
 from tests.support.wire import replies
@@ -92,7 +92,7 @@ class Connections:
     """Connections to an application, without sockets."""
 
     def __init__(self, app: ASGIApp) -> None:
-        self._config = server_config(app, "127.0.0.1", 0)
+        self._config = ServerConfig(app, "127.0.0.1", 0)
         self._config.load()
 
     def connect(self) -> tuple[HttpProtocol, Wire]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.suggest.responses import BoundedCache, CachedResponse, ResponseCache
+from service.suggest.wire import BoundedCache, CachedResponse, ResponseCache
 
 FIRST, SECOND = ("20261121t093000000000-abcdef", 1), ("20261121t093000000000-abcdef", 2)
 

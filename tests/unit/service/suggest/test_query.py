@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from service.errors import InvalidInputError
 from service.search.protocol import SuggestQuery
-from service.suggest.query import ParsedQuery, parse
+from service.suggest.wire import ParsedQuery, parse
 
 
 @pytest.mark.rule("I70", "R4", "E6", "R3", "R3.query_string")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.sinks.embedded.writing import Bands
+from indexer.sinks.embedded.generation import Bands
 from indexer.sinks.failures import SinkError
 
 RANKS = st.text("ab", min_size=1, max_size=5)

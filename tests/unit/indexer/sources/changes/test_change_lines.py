@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexer.records.related import RECORDS
+from indexer.records.shop import UPDATED_AT, VERSION, Order
 from indexer.sources.changes.change_lines import gather, read_change
 from indexer.sources.lines import BEGINNING, Line, LineCutter
-from indexer.sources.protocol import UPDATED_AT, VERSION, Change, Order, RefusedChange
+from indexer.sources.protocol import Change, RefusedChange
 from tests.support.catalogues import coupon, offer, program, redirect, shipping, shop, trust
 
 TIMESTAMP = "2031-05-06T07:08:09.000001Z"

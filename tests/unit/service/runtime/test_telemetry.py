@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from service.observability.logs import JsonStream
+from service.runtime.telemetry import JsonStream
 
 
 def written(stream: io.StringIO) -> list[str]:

@@ -1,71 +1,140 @@
-"""Writes OpenSearch generations: a whole one, and changes of a sealed one.
+"""Generations in OpenSearch: read, written as a whole, and changed when they are sealed.
 
-Automatic refreshes are off, so that readers see all documents of a micro-batch together. Changes of a sealed generation
-are written in the order documents, typeahead, fenced stamp. A merge changes no answers, so one that fails or takes too
-long is logged and fails no build.
+An incomplete answer is an error, as in the service (E3). Automatic refreshes are off, so that readers see all documents
+of a micro-batch together. Changes of a sealed generation are written in the order documents, typeahead, fenced stamp.
+A merge changes no answers, so one that fails or takes too long is logged and fails no build.
 """
 
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Final
 
 from opensearchpy import OpenSearch
 from opensearchpy.exceptions import ConflictError, RequestError
 
 from index_mappings.documents import DOCUMENTS
-from index_mappings.generations import OPERATIONS_ID, STAMP, STAMP_ID, Operations, Stamp
+from index_mappings.generations import OPERATIONS_ID, STAMP, STAMP_ID, Operations, Stamp, index_name
 from index_mappings.opensearch import mapping, settings
 from index_mappings.typeahead.chunks import TYPEAHEAD
 from index_mappings.typeahead.segment import Shown
 from indexer.sinks.failures import IndexLostError, SinkError
-from indexer.sinks.opensearch.bulk_loading import BulkLoader
-from indexer.sinks.opensearch.index_watch import IndexWatch
-from indexer.sinks.opensearch.reading import OpenSearchReader
-from indexer.sinks.opensearch.retries import RETRY_S, IncompleteError, delete_matching, retry_transient
+from indexer.sinks.opensearch.bulk_loading import BulkLoader, IndexWatch
+from indexer.sinks.opensearch.retries import (
+    RETRY_S,
+    IncompleteError,
+    delete_matching,
+    none_if_missing,
+    retry_transient,
+    whole,
+)
 from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead
 from indexer.sinks.typeahead.background_merging import BackgroundMerging
-from indexer.sinks.typeahead.build import TypeaheadBuild
-from indexer.sinks.typeahead.editor import TypeaheadSync, typeahead_errors, with_typeahead
+from indexer.sinks.typeahead.build import TypeaheadBuild, typeahead_errors
+from indexer.sinks.typeahead.editor import TypeaheadEditor
 
 # A million shops take minutes, as their build does.
 MERGE_BOUND_S: Final = 600.0
 # The kinds with aliases; services read the typeahead by the generation of the stamp.
 ALIASED: Final = (*DOCUMENTS, STAMP)
 KINDS: Final = (TYPEAHEAD, *ALIASED)
+_WHOLE: Final = {"allow_partial_search_results": "false"}
 _GREEN_S: Final = 120.0
 _EXISTS_ALREADY: Final = "resource_already_exists_exception"
 _POLL_EVERY_S: Final = 0.2
 _BRIEF_RETRY_S: Final = 3.0
+_NO_PARAMS: Final[Mapping[str, Any]] = MappingProxyType({})
 _FIRST_PAUSE_S: Final = 0.02
 _LONGEST_PAUSE_S: Final = 0.5
 _LOG: Final = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """The primary shards of each index of a generation, and the copies of each shard."""
+class OpenSearchReader:
+    """Reads the indices of one generation, and writes single documents next to its stamp."""
 
-    shards: int
-    replicas: int
+    def __init__(self, client: OpenSearch, prefix: str, generation: str) -> None:
+        self._client = client
+        self._prefix = prefix
+        self._generation = generation
 
+    def count(self, kind: str) -> int:
+        """The number of documents that a search finds."""
+        return self._count(kind, {"match_all": {}})
 
-class WritableGeneration(OpenSearchReader):
-    """What writers and editors of a generation have in common."""
+    def count_ids(self, kind: str, ids: Collection[str]) -> int:
+        """The number of these ids that a search finds."""
+        return self._count(kind, {"terms": {"id": list(ids)}})
+
+    def read(self, kind: str, ids: Collection[str]) -> Mapping[str, dict[str, Any]]:
+        """Stored parts by id."""
+        if not ids:
+            return {}  # the engine refuses an empty request
+
+        def ask() -> list[dict[str, Any]]:
+            found: list[dict[str, Any]] = self._client.mget(body={"ids": list(ids)}, index=self._index(kind))["docs"]
+            if any("error" in document for document in found):
+                raise IncompleteError
+            return found
+
+        found = retry_transient(ask, f"the {kind} could not be read back")
+        return {document["_id"]: document["_source"] for document in found if document["found"]}
+
+    def page(self, kind: str, after: str, limit: int) -> list[tuple[str, dict[str, Any]]]:
+        """The first ids after one."""
+        body = {"query": {"match_all": {}}, "size": limit, "sort": [{"id": "asc"}], "search_after": [after]}
+        answer = retry_transient(
+            lambda: whole(self._client.search(index=self._index(kind), body=body, params=_WHOLE)),
+            f"a page of the {kind} could not be read",
+        )
+        return [(hit["_id"], hit["_source"]) for hit in answer["hits"]["hits"]]
+
+    def operations(self) -> Operations | None:
+        """The document next to the stamp."""
+        index, failure = self._index(STAMP), "the operations document could not be read"
+        found = none_if_missing(lambda: self._client.get(index=index, id=OPERATIONS_ID), failure)
+        try:
+            return None if found is None else Operations.from_wire(found["_source"]["stamp"]["operations"])
+        except (KeyError, TypeError, ValueError):
+            return None
 
     def write_operations(self, operations: Operations, *, wait_for_engine: bool = True) -> None:
         """Write the document next to the stamp without a refresh, as it is read by its id."""
-        body = {"stamp": {"operations": operations.as_wire()}}  # the one field that the strict mapping of stamps allows
-        params = {} if wait_for_engine else {"request_timeout": _BRIEF_RETRY_S}
-        retry_transient(
-            lambda: self._client.index(index=self._index(STAMP), id=OPERATIONS_ID, body=body, params=dict(params)),
-            "the operations document could not be written",
-            RETRY_S if wait_for_engine else _BRIEF_RETRY_S,
+        body, failure = {"stamp": {"operations": operations.as_wire()}}, "the operations document could not be written"
+        if wait_for_engine:
+            self.put(OPERATIONS_ID, body, failure)
+        else:
+            self.put(OPERATIONS_ID, body, failure, {"request_timeout": _BRIEF_RETRY_S}, _BRIEF_RETRY_S)
+
+    def put(
+        self,
+        document_id: str,
+        body: object,
+        failure: str,
+        params: Mapping[str, Any] = _NO_PARAMS,
+        seconds: float = RETRY_S,
+    ) -> dict[str, Any]:
+        """Write a document of the stamp's index; its one field, `stamp`, is all that the strict mapping allows."""
+        index = self._index(STAMP)
+        return retry_transient(
+            lambda: self._client.index(index=index, id=document_id, body=body, params=dict(params)), failure, seconds
         )
 
-    def _refresh(self) -> None:
+    def _count(self, kind: str, query: dict[str, Any]) -> int:
+        body = {"query": query, "size": 0, "track_total_hits": True}
+        answer = retry_transient(
+            lambda: whole(self._client.search(index=self._index(kind), body=body, params=_WHOLE)),
+            f"the {kind} could not be counted",
+        )
+        return int(answer["hits"]["total"]["value"])
+
+    def _index(self, kind: str) -> str:
+        return index_name(self._prefix, kind, self._generation)
+
+    def show(self) -> None:
+        """Refresh all indices."""
         names = ",".join(self._index(kind) for kind in DOCUMENTS)
 
         def refresh() -> None:
@@ -75,7 +144,7 @@ class WritableGeneration(OpenSearchReader):
         retry_transient(refresh, "the generation could not be refreshed")
 
 
-class OpenSearchWriter(WritableGeneration):
+class OpenSearchWriter(OpenSearchReader):
     """Writes a new generation."""
 
     def __init__(
@@ -95,14 +164,16 @@ class OpenSearchWriter(WritableGeneration):
         self._watch = IndexWatch(client, self._names)
         self.publish = publish
 
-    def create(self, shape: Shape) -> None:
-        """Create the indices; after a failure some of them may exist."""
+    def create(self, shards: int, replicas: int) -> None:
+        """Create the indices with their primary shards, and copies of each; after a failure some of them may exist."""
         for kind in KINDS:
-            self._create(kind, shape)
+            self._create(
+                kind, {"settings": settings(kind, shards=shards, replicas=replicas), "mappings": mapping(kind)}
+            )
 
     def add(self, kind: str, documents: Iterable[object]) -> int:
         """Load the documents; those that are refused for good go to the dead-letter file."""
-        return self._loader.load(self._index(kind), with_typeahead(self._typeahead, documents)).written
+        return self._loader.load(self._index(kind), self._typeahead.passing(documents)).written
 
     def write_operations(self, operations: Operations, *, wait_for_engine: bool = True) -> None:
         """Write the document next to the stamp; raises IndexLostError if a shard of the generation has no copy left."""
@@ -117,23 +188,14 @@ class OpenSearchWriter(WritableGeneration):
     def seal(self, stamp: Stamp) -> Stamp:
         """Write the typeahead, then the stamp that names it, refresh, and wait for all copies."""
         with self._lost_if_red():
-            with typeahead_errors(), closing(self._typeahead) as typeahead:
+            with closing(self._typeahead) as typeahead:
                 stamp = replace(stamp, typeahead=typeahead.finish())
-            retry_transient(
-                lambda: self._client.index(
-                    index=self._index(STAMP), id=STAMP_ID, body={"stamp": stamp.as_wire()}, params={"refresh": "true"}
-                ),
-                "the stamp could not be written",
-            )
-            self._refresh()
+            self.put(STAMP_ID, {"stamp": stamp.as_wire()}, "the stamp could not be written", {"refresh": "true"})
+            self.show()
         self._wait_until_whole()
         return stamp
 
-    def _create(self, kind: str, shape: Shape) -> None:
-        body = {
-            "settings": settings(kind, shards=shape.shards, replicas=shape.replicas),
-            "mappings": mapping(kind),
-        }
+    def _create(self, kind: str, body: dict[str, Any]) -> None:
         failure = "the indices could not be created"
         try:
             retry_transient(lambda: self._client.indices.create(index=self._index(kind), body=body), failure)
@@ -176,7 +238,7 @@ class OpenSearchWriter(WritableGeneration):
             raise
 
 
-class OpenSearchEditor(WritableGeneration):
+class OpenSearchEditor(OpenSearchReader):
     """Changes a sealed generation in place; only under the lease."""
 
     def __init__(
@@ -198,7 +260,7 @@ class OpenSearchEditor(WritableGeneration):
             self._stamp = Stamp.from_wire(found["_source"]["stamp"])
         except (KeyError, TypeError, ValueError) as error:
             raise SinkError(f"the stamp of {generation} is damaged") from error
-        self._typeahead = TypeaheadSync(self, store, self._stamp.typeahead, merging)
+        self._typeahead = TypeaheadEditor(self, store, self._stamp.typeahead, merging)
 
     @property
     def stamp(self) -> Stamp:
@@ -240,20 +302,11 @@ class OpenSearchEditor(WritableGeneration):
         query = {"terms": {"shop_refs": list(shop_ids)}}
         delete_matching(self._client, self._index(kind), query, f"the {kind} of hidden shops could not be removed")
 
-    def show(self) -> None:
-        """Refresh all indices."""
-        self._refresh()
-
     def commit(self, stamp: Stamp) -> None:
         """Write the typeahead, then replace the stamp, unless another job replaced it."""
         stamp = replace(stamp, typeahead=self._typeahead.commit())
         try:
-            done = retry_transient(
-                lambda: self._client.index(
-                    index=self._index(STAMP), id=STAMP_ID, body={"stamp": stamp.as_wire()}, params=self._fence
-                ),
-                "the stamp could not be replaced",
-            )
+            done = self.put(STAMP_ID, {"stamp": stamp.as_wire()}, "the stamp could not be replaced", self._fence)
         except SinkError as error:
             if isinstance(error.__cause__, ConflictError) and self._is_ours(stamp):
                 return  # an earlier attempt succeeded, but its answer was lost

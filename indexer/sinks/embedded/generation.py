@@ -1,31 +1,33 @@
-"""Writes embedded generations: a whole one, and changes of a sealed one.
+"""Embedded generations: read, written as a whole, and changed when they are sealed.
 
 A whole generation is written kind by kind, then sealed. Changes of a sealed one are committed kind by kind; the stamp,
 which makes readers reopen it, is written last.
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import orjson
 import tantivy
 
-from index_mappings.documents import DOCUMENTS, sort_field, stored_part
+from index_mappings.documents import DOCUMENTS, Form, sort_field, stored_part
 from index_mappings.embedded import (
     BAND_COLUMN,
     STORED_COLUMN,
     anchors_path,
     column_values,
     columns,
+    from_checked_json,
     generation_directory,
     index_directory,
     operations_path,
+    to_checked_json,
 )
 from index_mappings.generations import Operations, Stamp
-from index_mappings.integrity import from_checked_json, to_checked_json
 from index_mappings.typeahead.manifest import typeahead_directory
 from index_mappings.typeahead.segment import Shown
 from indexer.sinks.embedded.files import (
@@ -36,19 +38,20 @@ from indexer.sinks.embedded.files import (
     write_stamp,
     write_whole,
 )
-from indexer.sinks.embedded.reading import EmbeddedReader
 from indexer.sinks.failures import SinkError
 from indexer.sinks.typeahead.background_merging import BackgroundMerging
 from indexer.sinks.typeahead.build import TypeaheadBuild, return_freed_memory
-from indexer.sinks.typeahead.editor import SMALL_SHOPS, TypeaheadSync, typeahead_errors, with_typeahead
+from indexer.sinks.typeahead.editor import SMALL_SHOPS, TypeaheadEditor
 from indexer.sinks.typeahead.segment_file import damaged_files
-from indexer.sinks.typeahead.store import LocalStore
+from indexer.sinks.typeahead.store import TypeaheadStore
 
 # Documents of a band in a build: few enough to sort quickly.
 BAND_WIDTH: Final = 16
 # The memory of a writer before it writes a segment.
 _HEAP_BYTES: Final = 64_000_000
 _EDIT_HEAP_BYTES: Final = 32_000_000
+# The syntax of all ids and slugs; other characters would have a meaning in a query.
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class Bands:
@@ -107,13 +110,80 @@ class Bands:
             raise SinkError(f"the order of the index, {path}, cannot be read: build a new generation") from error
 
 
-class _WritableGeneration(EmbeddedReader):
+class EmbeddedReader:
+    """Reads one generation; each kind as of when it was opened."""
+
+    def __init__(self, root: Path, generation: str) -> None:
+        self._root = root
+        self._generation = generation
+        self._opened: dict[str, tuple[tantivy.Index, tantivy.Searcher]] = {}
+
+    def reopen(self) -> None:
+        """Read later commits as well."""
+        self._opened.clear()
+
+    def count(self, kind: str) -> int:
+        """The number of documents of the index."""
+        return int(self._open(kind)[1].num_docs)
+
+    def read(self, kind: str, ids: Collection[str]) -> Mapping[str, dict[str, Any]]:
+        """Stored parts by id."""
+        searcher = self._open(kind)[1]
+        return {values["id"]: values for values in (_stored(searcher, address) for address in self._found(kind, ids))}
+
+    def count_ids(self, kind: str, ids: Collection[str]) -> int:
+        """The number of these ids in the index."""
+        return len(self._found(kind, ids))
+
+    def page(self, kind: str, after: str, limit: int) -> list[tuple[str, dict[str, Any]]]:
+        """The first ids after one."""
+        index, searcher = self._open(kind)
+        plain = _PLAIN.match(after)
+        # A query can only have the valid beginning of an invalid id; earlier ids are skipped.
+        query = index.parse_query(f"id:>{plain[0]}", []) if plain else tantivy.Query.all_query()
+        size = limit
+        while True:
+            found = searcher.search(query, limit=size, order_by_field="id", order=tantivy.Order.Asc, count=False)
+            stored = [_stored(searcher, address) for _, address in found.hits]
+            later = [(values["id"], values) for values in stored if values["id"] > after]
+            if len(later) >= limit or len(stored) < size:
+                return later[:limit]
+            size *= 2
+
+    def operations(self) -> Operations | None:
+        """The operations document."""
+        path = operations_path(self._root, self._generation)
+        try:
+            return Operations.from_wire(from_checked_json(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError):
+            return None
+
     def write_operations(self, operations: Operations, *, wait_for_engine: bool = True) -> None:  # noqa: ARG002 - a disk
         """Replace the file."""
         write_whole(operations_path(self._root, self._generation), to_checked_json(operations.as_wire()))
 
+    def _found(self, kind: str, ids: Collection[str]) -> list[tantivy.DocAddress]:
+        index, searcher = self._open(kind)
+        query = tantivy.Query.term_set_query(index.schema, "id", list(ids))
+        return [address for _, address in searcher.search(query, limit=max(1, len(ids)), count=False).hits]
 
-class EmbeddedWriter(_WritableGeneration):
+    def _open(self, kind: str) -> tuple[tantivy.Index, tantivy.Searcher]:
+        if kind not in self._opened:
+            try:
+                index = tantivy.Index.open(str(index_directory(self._root, self._generation, kind)))
+                index.config_reader("manual")
+                self._opened[kind] = (index, index.searcher())
+            except (OSError, ValueError) as error:
+                raise SinkError(f"the {kind} of generation {self._generation} cannot be read: {error}") from error
+        return self._opened[kind]
+
+
+def _stored(searcher: tantivy.Searcher, address: tantivy.DocAddress) -> dict[str, Any]:
+    stored: dict[str, Any] = orjson.loads(searcher.doc(address)[STORED_COLUMN][0])
+    return stored
+
+
+class EmbeddedWriter(EmbeddedReader):
     """Writes a new generation."""
 
     def __init__(
@@ -137,7 +207,7 @@ class EmbeddedWriter(_WritableGeneration):
             directory.mkdir()
             # One thread preserves the order of the documents.
             writer = tantivy.Index(schema(kind), path=str(directory)).writer(heap_size=_HEAP_BYTES, num_threads=1)
-            for document in with_typeahead(self._typeahead, documents):
+            for document in self._typeahead.passing(documents):
                 writer.add_document(finished(kind, document, bands.assign))
                 count += 1
             writer.commit()
@@ -150,14 +220,13 @@ class EmbeddedWriter(_WritableGeneration):
 
     def seal(self, stamp: Stamp) -> Stamp:
         """Write the typeahead's files and, naming these, the stamp's file."""
-        with typeahead_errors():
-            name = self._typeahead.finish()
+        name = self._typeahead.finish()
         sealed = replace(stamp, typeahead=name, files=CommittedFiles(self._root, self._generation).commit(""))
         write_stamp(self._root, sealed)
         return sealed
 
 
-class EmbeddedEditor(_WritableGeneration):
+class EmbeddedEditor(EmbeddedReader):
     """Changes a sealed generation in place; only under the lease."""
 
     def __init__(
@@ -174,7 +243,7 @@ class EmbeddedEditor(_WritableGeneration):
         self._bands: dict[str, Bands] = {}
         self._store = generation_store(root, generation)
         self._committed = CommittedFiles(root, generation)
-        self._typeahead = TypeaheadSync(self, self._store, self._stamp.typeahead, merging, small_shops)
+        self._typeahead = TypeaheadEditor(self, self._store, self._stamp.typeahead, merging, small_shops)
 
     def remove_remains(self) -> None:
         """Remove the partial files and segments of killed jobs."""
@@ -273,9 +342,9 @@ class EmbeddedEditor(_WritableGeneration):
         return self._writers[kind]
 
 
-def generation_store(root: Path, generation: str) -> LocalStore:
+def generation_store(root: Path, generation: str) -> TypeaheadStore:
     """The store of a generation's typeahead."""
-    return LocalStore(typeahead_directory(generation_directory(root, generation)))
+    return TypeaheadStore(typeahead_directory(generation_directory(root, generation)))
 
 
 def schema(kind: str) -> tantivy.Schema:
@@ -283,8 +352,8 @@ def schema(kind: str) -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     rank = sort_field(kind)
     for column in columns(kind):
-        if column.whole:
-            builder.add_integer_field(column.name, indexed=not column.sortable, fast=column.sortable)
+        if column.form is Form.WHOLE:
+            builder.add_integer_field(column.name, indexed=True)
             continue
         builder.add_text_field(
             column.name,
@@ -293,6 +362,7 @@ def schema(kind: str) -> tantivy.Schema:
             tokenizer_name="raw",
             index_option="position" if column.ordered else "basic",
         )
+    builder.add_integer_field(BAND_COLUMN, indexed=False, fast=True)
     builder.add_bytes_field(STORED_COLUMN, stored=True)
     return builder.build()
 
