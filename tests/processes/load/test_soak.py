@@ -115,6 +115,7 @@ def soak(location: Location, folder: Path, settings: dict[str, str], issued: Cal
 @pytest.mark.slow
 @pytest.mark.timeout(120 + 2 * SECONDS)
 def test_nothing_fails_and_nothing_grows_over_the_embedded_engine(tmp_path: Path) -> None:
+    """Takes half a minute: what grows is seen in the last fifth of `SECONDS` beside the second one, between builds."""
     with embedded_location(tmp_path) as location:
         soak(location, tmp_path, {}, lambda tokens: issue(tokens).text)
 
@@ -126,6 +127,7 @@ def test_nothing_fails_and_nothing_grows_over_the_embedded_engine(tmp_path: Path
 def test_nothing_fails_and_nothing_grows_over_opensearch_and_redis(
     opensearch_url: str, tmp_path: Path, redis_url: str
 ) -> None:
+    """Takes half a minute, as the one above."""
     prefix = f"soak-{time.monotonic_ns()}"
     settings = in_redis(redis_url, prefix)
     with opensearch_location(opensearch_url, tmp_path) as location:
