@@ -62,10 +62,6 @@ class MemoryLimiter:
         self._max_keys = max_keys
         self._windows: dict[int, _Window] = {}
 
-    def __len__(self) -> int:
-        """How many keys are stored."""
-        return sum(len(window.counts) for window in self._windows.values())
-
     def take(self, key: str, quota: Quota) -> Decision:
         """Take one unit from a key's quota if it is available; never returns None."""
         return self._decide(key, quota, 1)
