@@ -26,10 +26,7 @@ class _Slot:
 
 @dataclass(slots=True)
 class _Count:
-    """The units that one key has taken, in some sixty slots at most, the oldest first.
-
-    It is mutable, as it changes with every suggest request.
-    """
+    """The units that one key has taken, in some sixty slots at most, the oldest first."""
 
     slots: deque[_Slot] = field(default_factory=deque)
     used: int = 0
