@@ -34,14 +34,6 @@ _CANDIDATES: Final = 10
 _COMPARED: Final = 200
 _BEST_FIRST: Final[tuple[Verdict, ...]] = ("likely_same", "insufficient_evidence", "likely_different")
 
-DESCRIPTION = (
-    "Audit whether two entries of the directory are the same shop: give both, or from_shop_id alone to get up to 10 "
-    "candidates. Each pair comes with its evidence, what a merge would touch, and a verdict: likely_same (a stated "
-    "redirect, or one name on one domain that no shop of another name shares), likely_different (nothing in common "
-    "that identifies a shop) or insufficient_evidence; one name on two domains is mostly two companies. It is "
-    "read-only: nothing is merged. Requires an API token."
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -265,7 +257,13 @@ async def _audit(first: Shop, second: Shop, context: ToolContext) -> dict[str, A
 RESOLVE_CONFLICT = Tool(
     name="resolve_conflict",
     title="Audit a shop merge",
-    description=DESCRIPTION,
+    description=(
+        "Audit whether two entries of the directory are the same shop: give both, or from_shop_id alone to get up to "
+        "10 candidates. Each pair comes with its evidence, what a merge would touch, and a verdict: likely_same (a "
+        "stated redirect, or one name on one domain that no shop of another name shares), likely_different (nothing in "
+        "common that identifies a shop) or insufficient_evidence; one name on two domains is mostly two companies. It "
+        "is read-only: nothing is merged. Requires an API token."
+    ),
     request=ResolveConflictRequest,
     response=ResolveConflictResponse,
     token=TokenRule.REQUIRED,
