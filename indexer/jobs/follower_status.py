@@ -27,7 +27,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 def accounts_of(state: State) -> tuple[ResourceAccount, ...]:
     """The accounts of a state, by provider, then account."""
-    return tuple(map(_account, state.related_records.accounts()))
+    return tuple(map(_account, state.public.accounts()))
 
 
 def write_accounts(state: State, editor: GenerationEditor) -> None:
@@ -53,8 +53,7 @@ def carry_over_status(sink: Sink, former: str, state: State, editor: GenerationE
 class StatusWriter:
     """Writes the follower's status: after each micro-batch that changed something, and at an interval otherwise.
 
-    Attributes:
-        status_failures: how often writing failed; following goes on all the same.
+    `status_failures` counts how often writing failed; following goes on all the same.
     """
 
     def __init__(
