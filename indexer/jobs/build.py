@@ -110,7 +110,7 @@ def build(
     if the catalogue cannot be read, has bad records that are not to be skipped, or no public shop although that is not
     allowed; SinkError if the engine failed, did not hold what was written, or another job has the lease.
     """
-    started, options, problems = time.monotonic(), options or BuildOptions(), ProblemLog()
+    started, options = time.monotonic(), options or BuildOptions()
     with ExitStack() as stack:
         lease = sink.lease()
         if not options.dry_run:
@@ -120,12 +120,11 @@ def build(
             return BuildSummary(live, published=False, unchanged=True, seconds=time.monotonic() - started)
 
         job = _prepare(source, sink, states, options, stack, digest=digest, lease=lease, clock=clock)
-        records = read_records(job.reading, job.state, problems, job.live.tick)
-        counts = settle(job.reading, records, job.state, job.live.tick)
-        job.refuse_losses(counts.public)
+        records = read_records(job.reading, job.state, job.problems, job.live.tick)
+        job.counts = settle(job.reading, records, job.state, job.live.tick)
+        job.refuse_losses(job.counts.public)
         if options.dry_run:
-            stamp = first_stamp_of(job.state, job.generation, clock())
-            return job.summary(stamp, counts, problems, counts.changes, started)
+            return job.summary(first_stamp_of(job.state, job.generation, clock()), job.counts.changes, started)
         try:
             try:
                 written = job.write()
@@ -140,8 +139,8 @@ def build(
         except BaseException:
             job.drop_unless_live()
             raise
-        removed, notes = job.prune()
-        return job.summary(stamp, counts, problems, counts.changes + applied, started, removed=removed, notes=notes)
+        job.prune()
+        return job.summary(stamp, job.counts.changes + applied, started)
 
 
 def _unchanged(sink: Sink, states: States | None, digest: str | None, options: BuildOptions) -> Stamp | None:
@@ -206,7 +205,7 @@ class _Build:
     """What the steps of one build work on, under its lease.
 
     `states` has the state of this build: with the former states, or in a temporary directory. `live` keeps the live
-    generation up to date meanwhile; `previous` is its stamp. `unfinished` generations of killed builds were removed.
+    generation up to date meanwhile; `previous` is its stamp. `removed` begins with the generations of killed builds.
     """
 
     sink: Sink
@@ -219,10 +218,13 @@ class _Build:
     state: State
     live: LiveFollower
     previous: Stamp | None
-    unfinished: tuple[str, ...]
+    removed: tuple[str, ...]
     generation: str
     restarts: int = 0
     published: bool = False
+    counts: ReadCounts = field(default_factory=ReadCounts)
+    problems: ProblemLog = field(default_factory=ProblemLog)
+    notes: tuple[str, ...] = ()
 
     def write(self) -> Written:
         """Write and seal the generation."""
@@ -305,36 +307,26 @@ class _Build:
                 "the catalogue has no public shop: check it, or publish a directory without shops by --allow-empty"
             )
 
-    def prune(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Remove older generations: their names, or a note. A failure does not undo the publication."""
+    def prune(self) -> None:
+        """Remove older generations. A failure is noted, and does not undo the publication."""
         try:
-            return prune(self.sink, self.states, self.clock()), ()
+            self.removed += prune(self.sink, self.states, self.clock())
         except SinkError as error:
-            return (), (f"published, but older generations could not be removed ({error}); the next job tries again",)
+            self.notes = (f"published, but older generations could not be removed ({error}); the next job tries again",)
 
-    def summary(
-        self,
-        stamp: Stamp,
-        counts: ReadCounts,
-        problems: ProblemLog,
-        changes: ChangeCounts,
-        started: float,
-        *,
-        removed: tuple[str, ...] = (),
-        notes: tuple[str, ...] = (),
-    ) -> BuildSummary:
+    def summary(self, stamp: Stamp, changes: ChangeCounts, started: float) -> BuildSummary:
         """What the build did since `started`, in seconds of the monotonic clock."""
         disputed = disputed_categories(self.state)
         return BuildSummary(
             stamp=stamp,
             published=self.published,
-            catalogue=counts,
+            catalogue=self.counts,
             disputed_categories=len(disputed),
             changes=changes,
-            notes=(*build_notes(self.reading.source.name("shops"), counts, disputed), *notes),
-            kept_listing=self.states.kept_listing if counts.kept and not self.options.dry_run else None,
-            problems=problems,
-            removed=(*self.unfinished, *removed),
+            notes=(*build_notes(self.reading.source.name("shops"), self.counts, disputed), *self.notes),
+            kept_listing=self.states.kept_listing if self.counts.kept and not self.options.dry_run else None,
+            problems=self.problems,
+            removed=self.removed,
             restarts=self.restarts,
             seconds=time.monotonic() - started,
         )
@@ -355,7 +347,7 @@ def _prepare(
     target = states
     if target is None or options.dry_run:
         target = States(Path(stack.enter_context(TemporaryDirectory(prefix="shop-directory-"))) / "state", "none")
-    unfinished = () if options.dry_run else remove_unfinished(sink, target, clock())
+    removed = () if options.dry_run else remove_unfinished(sink, target, clock())
     previous, generation = sink.live(), new_generation(clock())
     job: _Build | None = None
 
@@ -386,7 +378,7 @@ def _prepare(
         state=state,
         live=live,
         previous=previous,
-        unfinished=unfinished,
+        removed=removed,
         generation=generation,
     )
     return job
