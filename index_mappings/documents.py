@@ -101,11 +101,8 @@ class ShopDocument:
     """A public shop.
 
     Attributes:
-        id: shop id.
         refs: the keys by which a reference is looked up: the id and the reduced domain (R1).
         rank: M1's sortable key.
-        name: display name.
-        aliases: other names, as in the source.
         domain: reduced domain, A-labels.
         categories: category slugs, the first is primary.
         primary: the first one again, which counts before the others (M4).
@@ -154,7 +151,6 @@ class CategoryDocument:
     Attributes:
         id: the slug.
         rank: the sortable key of M11: most shops first, then slug.
-        name: display name.
         count: the number of public shops that carry it.
         words, alone, whole: the forms by which it is found (`index_mappings.category_forms`, M5).
     """
@@ -173,11 +169,9 @@ class CouponDocument:
     """A coupon of a public shop. Each request decides whether it may be shown (A4, A5).
 
     Attributes:
-        id: coupon id.
         rank: M11's sortable key.
         shop_refs: the shop's id and domain.
         valid_from_us, valid_until_us: the bounds in microseconds since 1970; an open end is LONG_AGO or FAR_AHEAD.
-        status: verification status.
         reserved: "yes" when the shop's domain is a reserved test name, else "no".
         blocked_channels, blocked_countries: the channels and countries in which the display policy hides it.
         folded_code: the form by which codes are compared (`index_mappings.values`).
@@ -202,7 +196,6 @@ class OfferDocument:
     """An offer of a public shop.
 
     Attributes:
-        id: offer id.
         rank: M11's sortable key.
         shop_refs: the shop's id and domain.
         view: the fields that callers see, with wire names, without the URL (A2).
@@ -319,18 +312,10 @@ def in_category_order(entries: Iterable[CategoryEntry]) -> tuple[CategoryEntry, 
 
 def shop_from_stored(stored: dict[str, Any]) -> Shop:
     """Read a shop back from the stored fields of a hit."""
-    return Shop(
-        id=stored["id"],
-        name=stored["name"],
-        aliases=tuple(stored["aliases"]),
-        domain=stored["domain"],
-        categories=tuple(stored["categories"]),
-        countries=tuple(stored["countries"]),
-        popularity=stored["popularity"],
-        offers=tuple(stored["offers"]),
-        offers_total=stored["offers_total"],
-        redirects=tuple(stored["redirects"]),
-    )
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()
+    }
+    return Shop(**values)
 
 
 def category_from_stored(stored: dict[str, Any]) -> CategoryEntry:

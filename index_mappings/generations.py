@@ -34,7 +34,6 @@ class Stamp:
 
     Attributes:
         schema_version: SCHEMA_VERSION of the code that built it.
-        generation: its name.
         sequence: a number that grows with each refreshed change of its data (C1).
         built_at: when its data was last changed, RFC 3339 UTC.
         source_position: its position in the source's changes; None if the source has no positions.
@@ -140,13 +139,8 @@ class ResourceAccount:
     """An account of the operator with an outside provider, as in the catalogue; None for values that it does not state.
 
     Attributes:
-        provider: the provider's name.
-        account: the account's name.
         unit: the unit of `used` and `limit`.
-        used: the number of used units.
-        limit: the number of available units.
         resets_at: when `used` is reset, RFC 3339 UTC.
-        status: the status as text.
         observed_at: when these values were observed, RFC 3339 UTC.
     """
 

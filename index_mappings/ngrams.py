@@ -32,9 +32,7 @@ class EngineField(NamedTuple):
     """A field of an engine's index.
 
     Attributes:
-        name: its name.
         source: the document's field from which its values follow.
-        form: the type of its values.
         values: computes its values or value from that of `source`.
         indexed: whether its values can be looked up.
         sortable: whether hits can be ordered by it; such a field has one value per document.
@@ -108,11 +106,7 @@ def short_prefixes(texts: Iterable[str]) -> list[str]:
 
 
 def prefix_lookup(name: str, prefix: str) -> tuple[str, bool]:
-    """How the texts of a PREFIX field that begin with a prefix are looked up.
-
-    Returns:
-        The field to look in, and whether its terms equal the prefix; else they begin with it.
-    """
+    """Where the texts of a PREFIX field that begin with a prefix are looked up, and whether by terms that equal it."""
     length = len(prefix)
     if length > _PREFIX_LENGTHS[-1]:
         return name, False

@@ -34,7 +34,7 @@ from indexer.records.related import (
     TrustRecord,
 )
 from indexer.records.shop import ShopRecord
-from indexer.state.shop_rows import CarriedCategory
+from indexer.state.public_records import CarriedCategory
 from indexer.state.state import State
 
 Document = ShopDocument | CategoryDocument | CouponDocument | OfferDocument | FactsDocument
@@ -248,59 +248,51 @@ class Projector:
     """Makes documents from the records of one settled state."""
 
     def __init__(self, state: State) -> None:
-        self._rows = state.rows
-        self._shops = state.shops
-        self._related = state.related_records
+        self._rows, self._public = state.rows, state.public
 
     def all(self) -> tuple[Projected, ...]:
         """All kinds, with the counts of now."""
-        shops, related = self._shops, self._related
-        slugs = [category.slug for category in shops.categories()]
-        coupons, offers = related.count("coupons"), related.count("offers")
+        public = self._public
+        slugs = [category.slug for category in public.categories()]
+        shops, coupons, offers = (public.count(kind) for kind in ("shops", "coupons", "offers"))
         return (
-            Projected("shops", shops.count(), self._all_shops, shops.public_ids),
-            Projected("categories", len(slugs), lambda: map(project_category, shops.categories()), lambda: iter(slugs)),
+            Projected("shops", shops, self._all_shops, public.shop_ids),
             Projected(
-                "coupons", coupons, lambda: starmap(project_coupon, related.coupons()), lambda: related.keys("coupons")
+                "categories", len(slugs), lambda: map(project_category, public.categories()), lambda: iter(slugs)
             ),
             Projected(
-                "offers", offers, lambda: starmap(project_offer, related.offers()), lambda: related.keys("offers")
+                "coupons", coupons, lambda: starmap(project_coupon, public.coupons()), lambda: public.keys("coupons")
             ),
-            Projected("facts", shops.count(), lambda: starmap(project_facts, related.facts()), shops.public_ids),
+            Projected("offers", offers, lambda: starmap(project_offer, public.offers()), lambda: public.keys("offers")),
+            Projected("facts", shops, lambda: starmap(project_facts, public.facts()), public.shop_ids),
         )
 
     def document(self, kind: str, document_id: str) -> Document | None:
         """One document by its id; None when the id has no public record."""
-        match kind:
-            case "shops":
-                return None if (shop := self._shops.public(document_id)) is None else self._shop(shop)
-            case "facts":
-                return None if (shop := self._shops.public(document_id)) is None else self._facts(shop)
-            case "categories":
-                category = self._shops.category(document_id)
-                return None if category is None else project_category(category)
-            case "coupons" | "offers":
-                return self._owned(kind, document_id)
-            case _:
-                raise ValueError(f"there are no documents of the kind {kind}")
+        if kind == "categories":
+            category = self._public.category(document_id)
+            return None if category is None else project_category(category)
+        if kind in {"coupons", "offers"}:
+            return self._owned(kind, document_id)
+        if kind not in {"shops", "facts"}:
+            raise ValueError(f"there are no documents of the kind {kind}")
+        if (shop := self._public.shop(document_id)) is None:
+            return None
+        if kind == "facts":
+            return project_facts(shop.id, shop.domain, self._public.shipping(shop.id), self._public.trust(shop.id))
+        offers, total = self._public.newest_offers(shop.id, HEAD_OFFERS)
+        return project_shop(shop, offers, total, self._public.redirects(shop.domain))
 
     def _all_shops(self) -> Iterator[ShopDocument]:
-        for shop, has_offers, has_redirects in self._shops.winners():
-            offers, total = self._related.newest_offers(shop.id, HEAD_OFFERS) if has_offers else ((), 0)
-            yield project_shop(shop, offers, total, self._related.redirects(shop.domain) if has_redirects else ())
-
-    def _shop(self, shop: ShopRecord) -> ShopDocument:
-        offers, total = self._related.newest_offers(shop.id, HEAD_OFFERS)
-        return project_shop(shop, offers, total, self._related.redirects(shop.domain))
-
-    def _facts(self, shop: ShopRecord) -> FactsDocument:
-        return project_facts(shop.id, shop.domain, self._related.shipping(shop.id), self._related.trust(shop.id))
+        for shop, has_offers, has_redirects in self._public.shops():
+            offers, total = self._public.newest_offers(shop.id, HEAD_OFFERS) if has_offers else ((), 0)
+            yield project_shop(shop, offers, total, self._public.redirects(shop.domain) if has_redirects else ())
 
     def _owned(self, kind: str, key: str) -> CouponDocument | OfferDocument | None:
         """The document of a coupon or an offer; None for one of a shop that is not public."""
         row = self._rows.row(kind, key)
-        if row is None or row.text is None or (shop := self._shops.public(str(row.owner))) is None:
+        if row is None or row.text is None or (shop := self._public.shop(str(row.owner))) is None:
             return None
         if kind == "coupons":
             return project_coupon(CouponRecord.model_validate_json(row.text), shop)
-        return project_offer(OfferRecord.model_validate_json(row.text), shop, self._related.program(shop.id))
+        return project_offer(OfferRecord.model_validate_json(row.text), shop, self._public.program(shop.id))

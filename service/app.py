@@ -147,7 +147,6 @@ def _about(settings: Settings) -> About:
 
 
 def _mcp_sessions(settings: Settings, parts: Parts) -> StreamableHTTPSessionManager:
-    """The SDK's side of MCP over HTTP."""
     server = build_server(parts.dispatcher, parts.responder, VERSION, call_over_http, public_url=settings.public_url)
     return StreamableHTTPSessionManager(
         app=server, json_response=True, stateless=True, max_request_body_size=MAX_BODY_BYTES
@@ -179,7 +178,6 @@ def _probes(settings: Settings, parts: Parts, draining: asyncio.Event) -> list[R
 
 
 def _operations(settings: Settings, parts: Parts, trusted: Proxies, prometheus: PrometheusMetrics) -> list[BaseRoute]:
-    """The endpoints for the operators of the service."""
     key = OpsKey(settings.ops_key, parts.admission, trusted, any_host=settings.open_operations)
     probe = HealthProbe(parts.search, parts.reports, settings.request_timeout)
     return operations_routes(key, probe, _about(settings), prometheus)

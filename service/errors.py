@@ -18,6 +18,7 @@ A detail is our own text and says what to do. It contains neither the caller's i
     ├── MethodNotAllowedError       405 method_not_allowed
     ├── BodyTooLargeError           413 body_too_large
     ├── UnsupportedMediaTypeError   415 unsupported_media_type
+    ├── MisdirectedRequestError     421 misdirected_request
     ├── InternalError               500 internal_error
     ├── VersionUnknownError         503 version_unknown
     ├── NotReadyError               503 not_ready

@@ -332,8 +332,7 @@ async def _reasons(snapshot: PlannedSnapshot, query: AcceptanceQuery) -> tuple[s
     if query.category is not None and query.category not in {found.slug for found in await snapshot.categories()}:
         # To callers this is an error and not an empty answer (E4).
         return ("category is carried by no shop",)
-    shops, total = await _page(snapshot, query)
-    return (*_rank_failures(query, shops), *_too_few(query, total))
+    return tuple(_failures(query, *await _page(snapshot, query)))
 
 
 async def _page(snapshot: Snapshot, query: AcceptanceQuery) -> tuple[Sequence[Shop | SuggestedShop], int]:
@@ -347,7 +346,7 @@ async def _page(snapshot: Snapshot, query: AcceptanceQuery) -> tuple[Sequence[Sh
     return tuple(suggestion.shop for suggestion in suggested.shops), len(suggested.shops)
 
 
-def _rank_failures(query: AcceptanceQuery, shops: Sequence[Shop | SuggestedShop]) -> Iterator[str]:
+def _failures(query: AcceptanceQuery, shops: Sequence[Shop | SuggestedShop], total: int) -> Iterator[str]:
     ranks = {name: rank for rank, shop in enumerate(shops, 1) for name in (shop.id, shop.domain)}
     for number, name in enumerate(query.expect):
         rank = ranks.get(name)
@@ -359,8 +358,5 @@ def _rank_failures(query: AcceptanceQuery, shops: Sequence[Shop | SuggestedShop]
         rank = ranks.get(name)
         if rank is not None and rank <= _FIRST_PAGE[query.tool]:
             yield f"absent.{number} is in place {rank}"
-
-
-def _too_few(query: AcceptanceQuery, total: int) -> Iterator[str]:
     if query.minimum_total is not None and total < query.minimum_total:
         yield f"minimum_total is {query.minimum_total}, but there are {total}"

@@ -88,7 +88,6 @@ class Header(NamedTuple):
     """The header of a segment.
 
     Attributes:
-        shops: number of shops.
         countries: of the rows of `markets` and `known`; the first is "" and stands for every other country.
         categories: slugs, by number.
         parts: positions of the arrays of ARRAYS, by name.

@@ -6,16 +6,12 @@ Columns that say which shops are suspended are recognised, and their values are 
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from indexer.records.problems import CatalogueError
 
-FIELDS: Final = (
-    "id", "name", "domain", "categories", "countries", "popularity", "aliases", "checkout_hosts", "visibility",
-    "source",
-)  # fmt: skip
 # By field: names of columns, in lower case with _ for other characters than letters and digits; the first match wins.
 _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
     "id": ("id", "shop_id", "shopid", "merchant_id", "store_id", "key", "identifier"),
@@ -35,6 +31,7 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
     "visibility": ("visibility",),
     "source": ("source",),
 }  # fmt: skip
+FIELDS: Final = tuple(_SYNONYMS)
 _REQUIRED: Final = ("name", "domain")
 _NO_LETTER_OR_DIGIT: Final = re.compile(r"[\W_]+")
 # By language, in lower case: words that name such a column, words for shops that are shown, and for those that are not.
@@ -109,6 +106,7 @@ class Values:
     Of the first thousand values, in lower case; the rows of `others` are only counted.
     """
 
+    name: str
     rows: Counter[str] = field(default_factory=Counter)
     spellings: dict[str, str] = field(default_factory=dict)
     others: int = 0
@@ -122,35 +120,56 @@ class Values:
         else:
             self.others += 1
 
-    def as_text(self, only: Iterable[str] | None = None) -> str:
-        """The most frequent values, each of at most 60 characters, with their rows."""
-        chosen = self.rows if only is None else {value: self.rows[value] for value in only}
-        listed = Counter(chosen).most_common(_MAX_LISTED)
-        texts = [f"{self.spellings[value][:_MAX_SHOWN]!r} {rows:,}" for value, rows in listed]
-        more = len(chosen) - len(listed)
-        return ", ".join([*texts, f"{more:,} more values"] if more else texts) or "none"
+    @property
+    def is_status(self) -> bool:
+        """Whether the column says which shops are suspended, by its name or its values."""
+        name = plain(self.name)
+        if self.rows and (name.rpartition("_")[2] in _NAMES or name.endswith("status")):
+            return True
+        known = sum(rows for value, rows in self.rows.items() if value in _SHOWN | _HIDDEN)
+        return bool(_HIDDEN & self.rows.keys()) and 2 * known >= self.rows.total() + self.others
 
+    def unknown(self, stated: Mapping[str, str]) -> Sequence[str]:
+        """The values that are no visibility and have none stated."""
+        return [value for value in self.rows if value not in VISIBILITIES and value not in stated]
 
-def is_status(name: str, values: Values) -> bool:
-    """Whether a column says which shops are suspended, by its plain name or its values."""
-    if name.rpartition("_")[2] in _NAMES or name.endswith("status"):
-        return True
-    known = sum(rows for value, rows in values.rows.items() if value in _SHOWN | _HIDDEN)
-    return bool(_HIDDEN & values.rows.keys()) and 2 * known >= values.rows.total() + values.others
+    def status_as_text(self) -> str:
+        """What is wrong with a column that looks like a status and is not mapped, and what to type."""
+        return (
+            f"the column {self.name!r} looks as if it said which shops are suspended ({self._listed(self.rows)}), and"
+            " nothing maps it, so that all of them would be public: say what its values mean, such as"
+            f" `{self._options(self.rows)}`, or publish all of them by `--map {shlex.quote(f'{self.name}=')}`"
+        )
 
+    def unknown_as_text(self, unknown: Sequence[str]) -> str:
+        """What is wrong with values that are no visibility, and what to type."""
+        return (
+            f"the column {self.name!r} has values that are no visibility ({self._listed(unknown)}): say what they mean,"
+            f" such as `{self._options(unknown)}`, or leave these rows out by --skip-invalid"
+        )
 
-def suggested(name: str, value: str) -> str:
-    """The visibility that a value of a column most probably means; a value that is not known hides the shop."""
-    asks_if_shown = name.rpartition("_")[2] in _SHOWN
-    shown = (value in _YES) == asks_if_shown if value in _YES | _NO else value in _SHOWN
-    if shown or value in VISIBILITIES:
-        return VISIBILITIES[0] if shown else value
-    return VISIBILITIES[2] if value in _REMOVED else VISIBILITIES[1]
+    def _most_frequent(self, chosen: Iterable[str]) -> list[tuple[str, int]]:
+        return Counter({value: self.rows[value] for value in chosen}).most_common(_MAX_LISTED)
 
+    def _listed(self, chosen: Collection[str]) -> str:
+        texts = [f"{self.spellings[value][:_MAX_SHOWN]!r} {rows:,}" for value, rows in self._most_frequent(chosen)]
+        more = len(chosen) - len(texts)
+        return ", ".join([*texts, f"{more:,} more values"] if more else texts)
 
-def unknown_values(values: Values, stated: Mapping[str, str]) -> Sequence[str]:
-    """The values that are no visibility and have none stated."""
-    return [value for value in values.rows if value not in VISIBILITIES and value not in stated]
+    def _options(self, chosen: Iterable[str]) -> str:
+        return " ".join(
+            f"--map-value {shlex.quote(f'{self.name}:{self.spellings[value]}={self._suggested(value)}')}"
+            for value, _ in self._most_frequent(chosen)
+            if len(value) <= _MAX_SHOWN
+        )
+
+    def _suggested(self, value: str) -> str:
+        """The visibility that a value most probably means; a value that is not known hides the shop."""
+        asks_if_shown = plain(self.name).rpartition("_")[2] in _SHOWN
+        shown = (value in _YES) == asks_if_shown if value in _YES | _NO else value in _SHOWN
+        if shown or value in VISIBILITIES:
+            return VISIBILITIES[0] if shown else value
+        return VISIBILITIES[2] if value in _REMOVED else VISIBILITIES[1]
 
 
 def stated_values(pairs: Sequence[str], header: Sequence[str]) -> tuple[str | None, Mapping[str, str]]:
@@ -176,33 +195,6 @@ def stated_values(pairs: Sequence[str], header: Sequence[str]) -> tuple[str | No
     if len(named) > 1:
         raise CatalogueError(f"--map-value names several columns ({', '.join(sorted(named))}): one has the visibility")
     return next(iter(named), None), visibilities
-
-
-def status_as_text(name: str, plain_name: str, values: Values) -> str:
-    """What is wrong with a column that looks like a status and is not mapped, and what to type."""
-    return (
-        f"the column {name!r} looks as if it said which shops are suspended ({values.as_text()}), and nothing maps it,"
-        f" so that all of them would be public: say what its values mean, such as"
-        f" `{_options(name, plain_name, values, values.rows)}`, or publish all of them by"
-        f" `--map {shlex.quote(f'{name}=')}`"
-    )
-
-
-def unknown_as_text(name: str, values: Values, unknown: Sequence[str]) -> str:
-    """What is wrong with values that are no visibility, and what to type."""
-    return (
-        f"the column {name!r} has values that are no visibility ({values.as_text(unknown)}): say what they mean, such"
-        f" as `{_options(name, name.casefold(), values, unknown)}`, or leave these rows out by --skip-invalid"
-    )
-
-
-def _options(name: str, plain_name: str, values: Values, chosen: Iterable[str]) -> str:
-    listed = Counter({value: values.rows[value] for value in chosen}).most_common(_MAX_LISTED)
-    return " ".join(
-        f"--map-value {shlex.quote(f'{name}:{values.spellings[value]}={suggested(plain_name, value)}')}"
-        for value, _ in listed
-        if len(value) <= _MAX_SHOWN
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,41 +14,23 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Self, TextIO
+from typing import Any, Final, TextIO
 
 import pycountry
 from anyascii import anyascii
-from pydantic import ValidationError
 
 from index_mappings.countries import COUNTRY_CODES
 from index_mappings.documents import WORLDWIDE
 from index_mappings.hosts import reduce_host
-from indexer.catalogue.csv_columns import (
-    VISIBILITIES,
-    Columns,
-    Values,
-    columns_of,
-    is_status,
-    plain,
-    position_of,
-    stated_values,
-    status_as_text,
-    unknown_as_text,
-    unknown_values,
-)
-from indexer.records.problems import CatalogueError, Problem
-from indexer.records.shop import ShopRecord, reasons
+from indexer.catalogue.csv_columns import VISIBILITIES, Columns, Values, columns_of, position_of, stated_values
+from indexer.records.problems import CatalogueError, Problem, RefusedRecordError
+from indexer.records.shop import ShopRecord, validated
 
 _SAMPLE: Final = 64 * 1024
 _DELIMITERS: Final = ",;\t|"
 # A first line by which spreadsheets state the delimiter; it belongs to no row.
 _STATED_DELIMITER: Final = re.compile(r"sep=([,;\t|])(?:\r\n|\r|\n)", re.IGNORECASE)
 _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
-# A carriage return at the end of a block may be half of an end.
-_LINE_END: Final = re.compile(r"\r\n|\n|\r(?!\Z)")
-_BLOCK: Final = 256 * 1024
-# The characters in which blank lines are looked for first; doubled while they hold nothing else.
-_FIRST_LOOK: Final = 64
 _MAX_ID: Final = 64
 _MAX_SLUG: Final = 100
 _NO_SLUG: Final = re.compile(r"[^a-z0-9]+")
@@ -61,72 +43,12 @@ _WORLD: Final = frozenset({"WORLDWIDE", "GLOBAL", "INTERNATIONAL", "WORLD"})
 class CsvOptions:
     """The options of reading a CSV.
 
-    Attributes:
-        stated: `COLUMN=FIELD` each, which overrides the columns' names.
-        category: of rows without one; None where such a row is bad.
-        values: `COLUMN:VALUE=VISIBILITY` each, what a value of the column of the visibility means.
+    `stated` has `COLUMN=FIELD` each, `values` `COLUMN:VALUE=VISIBILITY` each; rows without a category get `category`.
     """
 
     stated: Sequence[str] = ()
     category: str | None = None
     values: Sequence[str] = ()
-
-
-class CsvLines:
-    """The lines of a text with their ends; `number` counts them.
-
-    Between two rows blank lines can be skipped many at a time, as a file may have millions of them. Within a row, that
-    is in a quoted cell, they belong to its text.
-    """
-
-    def __init__(self, file: TextIO, block: int = _BLOCK) -> None:
-        self.number = 0
-        self._file = file
-        self._block = block
-        self._text = ""
-        self._at = 0
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __next__(self) -> str:
-        end = _LINE_END.search(self._text, self._at)
-        while end is None and self._feed():
-            end = _LINE_END.search(self._text, self._at)
-        start, self._at = self._at, len(self._text) if end is None else end.end()
-        if start == self._at:
-            raise StopIteration
-        self.number += 1
-        return self._text[start : self._at]
-
-    def skip_blank(self) -> None:
-        """Skip the blank lines that follow and are whole."""
-        size = min(_FIRST_LOOK, self._block)
-        while self._at == len(self._text) or self._text[self._at].isspace():
-            if len(self._text) - self._at < size:
-                self._feed()
-            # The end of a line may be cut in two, so a last carriage return is left for later.
-            ahead = self._text[self._at : self._at + size].removesuffix("\r")
-            blank = ahead[: len(ahead) - len(ahead.lstrip())]
-            through = max(blank.rfind("\n"), blank.rfind("\r")) + 1
-            if through:
-                skipped = blank[:through]
-                self.number += skipped.count("\n") + skipped.count("\r") - skipped.count("\r\n")
-                self._at += through
-            elif blank != ahead or size == self._block or len(ahead) < size - 1:
-                return
-            size = min(2 * size, self._block)
-
-    def _feed(self) -> bool:
-        """Read on; returns whether there was more."""
-        # Never less than what remains, so that long lines take linear time.
-        more = self._file.read(max(self._block, len(self._text) - self._at))
-        self._text, self._at = self._text[self._at :] + more, 0
-        return more != ""
-
-
-class _RowError(Exception):
-    """A row that can't be read as a record; the text says why."""
 
 
 class CsvShops:
@@ -135,8 +57,7 @@ class CsvShops:
     def __init__(self, path: Path, options: CsvOptions) -> None:
         """Read the header; CatalogueError if there is none, or no column for name or domain."""
         self._path, self._options = path, options
-        self._encoding = _encoding(path)
-        with self._opened() as file, self._as_error():
+        with self._opened() as file:
             sample = file.read(_SAMPLE)
         stated = _STATED_DELIMITER.match(sample)
         self._lines_before_header = 0 if stated is None else 1
@@ -160,19 +81,16 @@ class CsvShops:
         ids: dict[str, int] = {}
         for line, cells in islice(self._lines(), 1, None):
             try:
-                record = self._record(cells)
-                first = ids.setdefault(record.id, line)
-                if first == line:
-                    yield record
-                    continue
-                faults: list[tuple[str | None, str]] = [("id", f"is already the id of line {first}{self._made()}")]
-            except ValidationError as error:
-                faults = [(field, self._advised(field, reason, cells)) for field, reason in reasons(error)]
+                yield self._record(cells, line, ids)
+            except RefusedRecordError as error:
                 # Where ids are made from domains, a missing or wrong domain is one fault, without the id that it lacks.
-                faults = [fault for fault in faults if fault[0] != "id" or "id" in self.columns.positions] or faults
-            except _RowError as error:
-                faults = [(None, str(error))]
-            report(*(Problem(self._path.name, line, field, reason) for field, reason in faults))
+                faults = [fault for fault in error.faults if fault[0] != "id" or "id" in self.columns.positions]
+                report(
+                    *(
+                        Problem(self._path.name, line, field, self._advised(field, reason, cells))
+                        for field, reason in faults or error.faults
+                    )
+                )
 
     def refuse_unclear_status(self, *, skip_invalid: bool = False) -> None:
         """Refuse a file from which shops that its owner has suspended might be published, by a CatalogueError.
@@ -182,59 +100,61 @@ class CsvShops:
         """
         visibility = self.columns.positions.get("visibility")
         unused = [one for one in self.columns.unused_positions() if one not in self.columns.settled]
-        values = {position: Values() for position in (unused if visibility is None else [visibility])}
+        chosen = unused if visibility is None else [visibility]
+        values = {position: Values(self.columns.header[position]) for position in chosen}
         for _, cells in islice(self._lines(), 1, None):
             for position, column in values.items():
                 if position < len(cells) and (text := cells[position].strip()):
                     column.add(text)
         faults = []
         for position, column in values.items():
-            name = self.columns.header[position]
             if position == visibility:
-                unknown = unknown_values(column, self._visibilities)
+                unknown = column.unknown(self._visibilities)
                 if unknown and not skip_invalid:
-                    faults.append(unknown_as_text(name, column, unknown))
-            elif column.rows and is_status(plain(name), column):
-                faults.append(status_as_text(name, plain(name), column))
+                    faults.append(column.unknown_as_text(unknown))
+            elif column.is_status:
+                faults.append(column.status_as_text())
         if faults:
             raise CatalogueError("; ".join(faults))
 
-    def _record(self, cells: Sequence[str]) -> ShopRecord:
+    def _record(self, cells: Sequence[str], line: int, ids: dict[str, int]) -> ShopRecord:
+        """The shop of a row, whose id is added to the lines by id."""
         more = len(cells) - len(self.columns.header)
         if more > 0 and any(cell.strip() for cell in cells[-more:]):
-            raise _RowError(f"the row is longer than the header by {more}: quote cells that hold the delimiter")
-        return ShopRecord.model_validate(self._fields(cells))
+            reason = f"the row is longer than the header by {more}: quote cells that hold the delimiter"
+            raise RefusedRecordError((None, reason))
+        record = validated(ShopRecord, self._fields(cells), lenient=False)
+        if (first := ids.setdefault(record.id, line)) != line:
+            made = "" if "id" in self.columns.positions else ", made from the same domain"
+            raise RefusedRecordError(("id", f"is already the id of line {first}{made}"))
+        return record
 
     def _lines(self) -> Iterator[tuple[int, list[str]]]:
         """The rows that are not blank, the header first, each with the number of its first line."""
-        with self._opened() as file, self._as_error():
-            lines = CsvLines(file)
+        with self._opened() as file:
             for _ in range(self._lines_before_header):
-                next(lines)
-            reader = csv.reader(lines, delimiter=self.delimiter)
-            while True:
-                lines.skip_blank()
-                line = lines.number + 1
-                row = next(reader, None)
-                if row is None:
-                    return
+                next(file)
+            reader = csv.reader(file, delimiter=self.delimiter)
+            line = self._lines_before_header + 1
+            for row in reader:
                 if any(cell.strip() for cell in row):
                     yield line, row
+                line = self._lines_before_header + reader.line_num + 1
 
     @contextmanager
-    def _as_error(self) -> Iterator[None]:
+    def _opened(self) -> Iterator[TextIO]:
+        path = self._path
         try:
-            yield
+            with path.open("rb") as file:
+                encoding = "utf-16" if file.read(2) in _UTF16_MARKS else "utf-8-sig"
+            with path.open(encoding=encoding, newline="") as text:
+                yield text
         except csv.Error as error:
-            raise CatalogueError(f"{self._path} is no CSV: {error}") from error
+            raise CatalogueError(f"{path} is no CSV: {error}") from error
         except UnicodeDecodeError as error:
-            raise CatalogueError(f"{self._path} is not {error.encoding.upper()}: save it as UTF-8") from error
-
-    def _opened(self) -> TextIO:
-        try:
-            return self._path.open(encoding=self._encoding, newline="")
+            raise CatalogueError(f"{path} is not {error.encoding.upper()}: save it as UTF-8") from error
         except OSError as error:
-            raise CatalogueError(f"{self._path} cannot be read: {error.strerror}") from error
+            raise CatalogueError(f"{path} cannot be read: {error.strerror}") from error
 
     def _fields(self, cells: Sequence[str]) -> dict[str, Any]:
         """A row as a line of `shops`; a value that can't be converted stays, and the record's model rejects it."""
@@ -273,9 +193,9 @@ class CsvShops:
         except ValueError:
             return text
 
-    def _advised(self, field: str, reason: str, cells: Sequence[str]) -> str:
+    def _advised(self, field: str | None, reason: str, cells: Sequence[str]) -> str:
         """The reason of a bad row, with what a CSV may hold instead."""
-        position = self.columns.positions.get(field)
+        position = None if field is None else self.columns.positions.get(field)
         if position is not None and position < len(cells) and len(cells[position].splitlines()) > 1:
             return f"{reason}: the cell has a line break"
         if field == "countries":
@@ -288,9 +208,6 @@ class CsvShops:
                 f"{reason}; --map-value {shlex.quote(f'{self.columns.header[position]}:=under_review')} hides such rows"
             )
         return reason
-
-    def _made(self) -> str:
-        return "" if "id" in self.columns.positions else ", made from the same domain"
 
 
 def slug_of(name: str) -> str:
@@ -333,14 +250,6 @@ def _several(cell: str, delimiters: str = "|;,") -> list[str]:
     """The entries of a cell, split at the first of these delimiters that occurs in it."""
     delimiter = next((one for one in delimiters if one in cell), delimiters[0])
     return [part.strip() for part in cell.split(delimiter) if part.strip()]
-
-
-def _encoding(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return "utf-16" if file.read(2) in _UTF16_MARKS else "utf-8-sig"
-    except OSError as error:
-        raise CatalogueError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def _delimiter(sample: str) -> str:

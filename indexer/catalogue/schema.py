@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic.json_schema import models_json_schema
 
 from indexer.records.related import RECORDS
-from indexer.sources.changes.change_lines import StatedChange
+from indexer.sources.changes import StatedChange
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -84,7 +84,6 @@ def _tidy(schema: Any, names: dict[str, str]) -> Any:  # noqa: ANN401 - any part
 
 
 def _change(stated: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a change, with the rules between its fields."""
     fields = {**stated["properties"], "type": {"enum": list(RECORDS)}}
     is_upsert = {"op": {"const": "upsert"}}
     upsert = {"properties": is_upsert, "required": ["op"]}

@@ -5,7 +5,7 @@ The records go into a state in a temporary directory, as in a build, so memory i
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -16,7 +16,7 @@ from index_mappings.forms import shop_forms
 from index_mappings.ngrams import is_part_evidence
 from index_mappings.text import words_of
 from indexer.jobs.reading import NOTED, ReadCounts, Reading, build_notes, disputed_categories, read_catalogue
-from indexer.progress import stage
+from indexer.progress import Advance, stage
 from indexer.records.problems import CatalogueError, Problem, ProblemLog
 from indexer.records.related import (
     RELATED_RECORDS,
@@ -28,9 +28,9 @@ from indexer.records.related import (
 )
 from indexer.records.shop import Record
 from indexer.sinks.dead_letters import DeadLetters
-from indexer.sources.changes.change_lines import change_faults
+from indexer.sources.changes import change_faults
 from indexer.sources.ndjson import NdjsonCatalogue, numbered_lines
-from indexer.sources.protocol import AnyRecord, NumberedRecord
+from indexer.sources.protocol import NumberedRecord
 from indexer.state.state import State
 
 # Many more forms than honest shops have: 75 is the most of the 3,295 development shops.
@@ -45,29 +45,12 @@ _MAX_RUN: Final = 6
 _MAX_SHOWN: Final = 60
 
 
-@dataclass(slots=True)
-class ReportedProblems(ProblemLog):
-    """Problems that are reported when they are found; only the first hundred are stored."""
-
-    report: Callable[[Problem], None] = field(kw_only=True)
-
-    def add(self, *problems: Problem) -> None:
-        """Count and report the problems of one record."""
-        ProblemLog.add(self, *problems)
-        for problem in problems:
-            self.report(problem)
-
-
 @dataclass(frozen=True, slots=True)
 class Validated:
     """The result of a validation.
 
-    Attributes:
-        records: valid records by kind, changes among them; empty where the catalogue could not be read to its end.
-        public_shops: the number of shops that a build would publish.
-        bad_records: the number of records, lines or files with a problem.
-        problems: the number of problems.
-        notes: what a build would leave out, and why; what is valid, and hardly meant.
+    `records` are the valid ones by kind, changes among them; empty where the catalogue could not be read to its end. A
+    build would publish `public_shops`. `notes` say what it would leave out, and what is valid and hardly meant.
     """
 
     records: Mapping[str, int]
@@ -88,7 +71,7 @@ def validate(
     source = _NotingCatalogue(path, lenient=lenient, changes=changes)
     if changes is not None and not changes.is_file():
         raise CatalogueError(f"there is no file of changes at {changes}")
-    problems = ReportedProblems(report=report)
+    problems = ProblemLog(report=report)
     records: dict[str, int] = {}
     notes: tuple[str, ...] = ()
     public = 0
@@ -114,18 +97,16 @@ class _NotingCatalogue(NdjsonCatalogue):
         self._notes: dict[str, list[str]] = {}
         self._unlisted: Counter[str] = Counter()
 
-    def records(
-        self, kind: str, model: type[AnyRecord], problems: ProblemLog, advance: Callable[[int], None]
-    ) -> Iterator[NumberedRecord[AnyRecord]]:
+    def records(self, kind: str, problems: ProblemLog, advance: Advance) -> Iterator[NumberedRecord]:
         """Read the records of a type, and note which of them are doubtful."""
         notes = self._notes.setdefault(kind, [])
-        for numbered in super().records(kind, model, problems, advance):
-            for doubt in _doubts(numbered.record):
+        for line, record in super().records(kind, problems, advance):
+            for doubt in _doubts(record):
                 if len(notes) < NOTED:
-                    notes.append(f"{self.name(kind)}:{numbered.line}: {doubt}")
+                    notes.append(f"{self.name(kind)}:{line}: {doubt}")
                 else:
                     self._unlisted[kind] += 1
-            yield numbered
+            yield line, record
 
     @property
     def notes(self) -> Iterator[str]:
@@ -162,7 +143,6 @@ def _can_be_found(name: str) -> bool:
 
 
 def _read(source: _NotingCatalogue, problems: ProblemLog) -> tuple[ReadCounts, tuple[str, ...]]:
-    """Read the records; returns their counts and the notes."""
     with TemporaryDirectory(prefix="shop-directory-") as folder:
         letters = DeadLetters(Path(folder) / "none.ndjson")  # unused, as no changes are read here
         reading = Reading(source, None, None, letters, skip_invalid=True)
@@ -177,7 +157,7 @@ def _read(source: _NotingCatalogue, problems: ProblemLog) -> tuple[ReadCounts, t
                 f"{source.name(kind)}:{line}: shop_id is the id of no valid record of {source.name('shops')}"
                 for kind in RELATED_RECORDS
                 if kind in source.kinds()
-                for line in state.related_records.without_shop(kind, NOTED)
+                for line in state.public.without_shop(kind, NOTED)
             ]
             shops = source.name("shops")
             many = islice(_with_many_forms(shops, state), NOTED)
@@ -187,7 +167,7 @@ def _read(source: _NotingCatalogue, problems: ProblemLog) -> tuple[ReadCounts, t
 
 def _with_many_forms(file: str, state: State) -> Iterator[str]:
     """Notes on the public shops that are found by so many forms that searches take longer for them."""
-    for line, shop in state.shops.by_line():
+    for line, shop in state.public.shops_by_line():
         if sum(map(len, (shop.name, *shop.aliases))) < _FEW_CHARACTERS:
             continue
         forms = shop_forms(shop.name, shop.aliases, shop.domain)

@@ -102,7 +102,7 @@ def build_command(
     from indexer.jobs.build import BuildOptions, build
 
     settings = parts.settings_of(engine, data_dir, state_dir)
-    with exit_on_failure("Nothing was published"), parts.opened(settings, make_states=not dry_run) as workspace:
+    with exit_on_failure("Nothing was published"), parts.opened(settings, make_states=not dry_run) as (sink, states):
         queries = acceptance or golden
         source = parts.source_of(settings, catalogue, sql=sql, mapping=mapping, changes=changes, lenient=lenient)
         options = BuildOptions(
@@ -116,7 +116,7 @@ def build_command(
             acceptance=None if queries is None else _acceptance(queries, settings),
             wait=wait,
         )
-        summary = build(source, workspace.sink, workspace.states, options)
+        summary = build(source, sink, states, options)
     list_problems(summary.problems)
     if not (sql or catalogue):
         print(_SAMPLE_NOTE, file=sys.stderr)
@@ -132,24 +132,21 @@ def _acceptance(path: Path, settings: "IndexerSettings") -> "Callable[[Stamp], N
 
 def as_wire(summary: "BuildSummary") -> dict[str, Any]:
     """The summary as `--json` prints it."""
+    catalogue = summary.catalogue
     return {
         "generation": summary.stamp.generation,
         "published": summary.published,
         "unchanged": summary.unchanged,
         "counts": dict(summary.stamp.counts),
-        "read": dict(summary.read),
-        "left_out": dict(summary.left_out),
-        "not_public": summary.not_public,
-        "superseded": summary.superseded,
-        "lost_domain": summary.lost_domain,
+        "read": dict(catalogue.read),
+        "left_out": dict(catalogue.left_out),
+        "not_public": catalogue.not_public,
+        "superseded": catalogue.superseded,
+        "lost_domain": catalogue.lost_domain,
         "disputed_categories": summary.disputed_categories,
         "skipped_invalid": summary.problems.records,
-        "changes": {
-            "applied": summary.changes.applied,
-            "older": summary.changes.older,
-            "refused": summary.changes.refused,
-        },
-        "kept": {kind: {"lacking": kept.lacking, "newer": kept.newer} for kind, kept in summary.kept.items()},
+        "changes": summary.changes.as_wire(),
+        "kept": {kind: {"lacking": kept.lacking, "newer": kept.newer} for kind, kept in catalogue.kept.items()},
         "kept_listing": None if summary.kept_listing is None else str(summary.kept_listing),
         "notes": list(summary.notes),
         "removed_generations": list(summary.removed),
@@ -166,19 +163,21 @@ def as_text(summary: "BuildSummary") -> str:
     done = f"Published generation {summary.stamp.generation}" if summary.published else "Nothing was written"
     would = "" if summary.published else "; it would hold"
     lines = [f"{done} in {summary.seconds:.1f} s{would}: {held}."]
+    catalogue = summary.catalogue
     lines.append(
-        f"Read {summary.read['shops']:,} shops: {summary.not_public:,} not public, {summary.superseded:,} superseded,"
-        f" {summary.lost_domain:,} without their domain; {summary.problems.records:,} bad records skipped."
+        f"Read {catalogue.read['shops']:,} shops: {catalogue.not_public:,} not public,"
+        f" {catalogue.superseded:,} superseded, {catalogue.lost_domain:,} without their domain;"
+        f" {summary.problems.records:,} bad records skipped."
     )
     lines += [
-        f"Read {count:,} {kind}: {summary.left_out[kind]:,} of no public shop."
-        for kind, count in summary.read.items()
-        if kind in summary.left_out
+        f"Read {count:,} {kind}: {catalogue.left_out[kind]:,} of no public shop."
+        for kind, count in catalogue.read.items()
+        if kind in catalogue.left_out
     ]
     changes = summary.changes
     if changes.applied or changes.older or changes.refused:
         lines.append(f"Changes: {changes.applied:,} applied, {changes.older:,} older, {changes.refused:,} refused.")
-    if summary.kept:
+    if catalogue.kept:
         lines.append(_kept_as_text(summary))
     if summary.restarts:
         lines.append("The engine lost an index during the build, which started again with a new generation.")
@@ -198,7 +197,7 @@ def _kept_as_text(summary: "BuildSummary") -> str:
             )
             if number
         )
-        for kind, kept in summary.kept.items()
+        for kind, kept in summary.catalogue.kept.items()
     ]
     listed = "" if summary.kept_listing is None else f" {summary.kept_listing} names them."
     return f"Kept from earlier changes: {'; '.join(counts)}. `--fresh-state` builds from the catalogue alone.{listed}"

@@ -20,6 +20,8 @@ _FILES: Final = "The files"
 # How many rows with the same fault are named.
 _SHOWN: Final = 5
 
+DirectoryArgument = Annotated[Path, typer.Argument(metavar="DIRECTORY", help="An empty directory, or a new one.")]
+
 catalogue = typer.Typer(help="Write a catalogue, and check it without building an index.", no_args_is_help=True)
 
 
@@ -107,7 +109,7 @@ def validate_command(
 
 @catalogue.command("init")
 def init_command(
-    directory: Annotated[Path, typer.Argument(metavar="DIRECTORY", help="An empty directory, or a new one.")],
+    directory: DirectoryArgument,
     *,
     as_json: JsonOption = False,
 ) -> None:
@@ -132,29 +134,33 @@ def init_command(
     _print_next(directory)
 
 
+MapOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--map",
+        metavar="COLUMN=FIELD",
+        help="The field of a column; without a FIELD the column is left out. Repeatable.",
+        rich_help_panel=_FILES,
+    ),
+]
+MapValueOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--map-value",
+        metavar="COLUMN:VALUE=VISIBILITY",
+        help="What a value of a status means: public, under_review or removed. Repeatable.",
+        rich_help_panel=_FILES,
+    ),
+]
+
+
 @catalogue.command("from-csv")
 def from_csv_command(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A CSV whose first line names the columns.")],
-    directory: Annotated[Path, typer.Argument(metavar="DIRECTORY", help="An empty directory, or a new one.")],
+    directory: DirectoryArgument,
     *,
-    stated: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--map",
-            metavar="COLUMN=FIELD",
-            help="The field of a column; without a FIELD the column is left out. Repeatable.",
-            rich_help_panel=_FILES,
-        ),
-    ] = None,
-    stated_values: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--map-value",
-            metavar="COLUMN:VALUE=VISIBILITY",
-            help="What a value of a status means: public, under_review or removed. Repeatable.",
-            rich_help_panel=_FILES,
-        ),
-    ] = None,
+    stated: MapOption = None,
+    stated_values: MapValueOption = None,
     category: Annotated[
         str | None,
         typer.Option("--category", help="The category of rows without one.", rich_help_panel=_FILES),
@@ -188,17 +194,8 @@ def from_csv_command(
     if as_json:
         mapped = {field: shops.columns.header[position] for field, position in shops.columns.positions.items()}
         columns = {"mapped": mapped, "unused": list(shops.columns.unused), "delimiter": shops.delimiter}
-        print(
-            json.dumps(
-                {
-                    "directory": str(directory),
-                    "shops": written,
-                    "not_public": hidden,
-                    "bad_rows": bad,
-                    "columns": columns,
-                }
-            )
-        )
+        counts = {"shops": written, "not_public": hidden, "bad_rows": bad}
+        print(json.dumps({"directory": str(directory), **counts, "columns": columns}))
         return
     shown = f" ({hidden:,} of them not public)" if hidden else ""
     print(f"Wrote {written:,} shops{shown} to {directory / 'shops.ndjson'}; {bad:,} bad rows were left out. Next:")
@@ -208,8 +205,7 @@ def from_csv_command(
 def _write_shops(shops: "CsvShops", file: Path, directory: Path, *, skip_invalid: bool) -> tuple[int, int, int]:
     """Write the shops; returns the number of shops, of those that are not public, and of bad rows."""
     from indexer.catalogue.new_catalogue import new_shops_file
-    from indexer.catalogue.validation import ReportedProblems
-    from indexer.records.problems import CatalogueError, Problem
+    from indexer.records.problems import CatalogueError, Problem, ProblemLog
     from indexer.records.shop import is_public
 
     found: Counter[tuple[str | None, str]] = Counter()
@@ -220,7 +216,7 @@ def _write_shops(shops: "CsvShops", file: Path, directory: Path, *, skip_invalid
         if found[problem.field, problem.reason] <= _SHOWN:
             print(problem, file=sys.stderr)
 
-    problems = ReportedProblems(report=report)
+    problems = ProblemLog(report=report)
     written = hidden = 0
     with new_shops_file(directory) as output:
         for record in shops.records(problems.add):

@@ -98,11 +98,11 @@ def follow_command(
     logged.setFormatter(form)
     logging.basicConfig(level=logging.INFO, handlers=[logged])
     settings = parts.settings_of(engine, data_dir, state_dir)
-    with exit_on_failure("Following ended"), parts.opened(settings) as workspace:
+    with exit_on_failure("Following ended"), parts.opened(settings) as (sink, states):
         source = _changes(settings, catalogue, mapping, changes, sql=sql, lenient=lenient)
         options = FollowOptions(interval=interval, once=once, micro_batch=micro_batch)
-        following = Following(workspace.sink, workspace.states, source, options, on_batch=_log_batch)
-        rounds = VerificationRounds(workspace.sink, workspace.states, reconcile)
+        following = Following(sink, states, source, options, on_batch=_log_batch)
+        rounds = VerificationRounds(sink, states, reconcile)
         verifying = rounds.running() if reconcile and not once else nullcontext()
         with closing(source), _low_priority(), stopped_by_signals() as stop_event, verifying:
             summary = following.run(stop_event)
@@ -111,7 +111,7 @@ def follow_command(
     if once and summary.changes.refused:
         stop(
             ExitCode.BAD_INPUT,
-            f"{summary.changes.refused:,} changes were refused: see {workspace.states.dead_letters}.",
+            f"{summary.changes.refused:,} changes were refused: see {states.dead_letters}.",
         )
 
 
@@ -124,8 +124,7 @@ def _changes(
     sql: bool,
     lenient: bool,
 ) -> "ChangeSource":
-    from indexer.sources.changes.file import ChangeFile
-    from indexer.sources.changes.stream import ChangeStream
+    from indexer.sources.changes import ChangeFile, ChangeStream
 
     if changes == "-":
         return ChangeStream(sys.stdin.buffer, "standard input", lenient=lenient)
@@ -178,9 +177,7 @@ def _as_wire(summary: "FollowSummary", found: "FaultReport") -> dict[str, object
     changes = summary.changes
     return {
         "generation": summary.generation,
-        "applied": changes.applied,
-        "older": changes.older,
-        "refused": changes.refused,
+        **changes.as_wire(),
         "documents_written": changes.written,
         "documents_removed": changes.removed,
         "updates": changes.updates,

@@ -14,6 +14,7 @@ from shop_directory.settings.commands import DataDirOption, EngineOption, ExitCo
 if TYPE_CHECKING:
     from indexer.sinks.protocol import Generation
     from indexer.sources.protocol import ChangeSource
+    from indexer.state.state import States
 
 
 def status_command(
@@ -34,9 +35,9 @@ def status_command(
     from indexer.sinks.protocol import Role
 
     settings = parts.settings_of(engine, data_dir, state_dir)
-    with exit_on_failure("The generations could not be listed"), parts.opened(settings) as workspace:
-        location = workspace.sink.location
-        listed = [_as_wire(found, workspace) for found in workspace.sink.generations()]
+    with exit_on_failure("The generations could not be listed"), parts.opened(settings) as (sink, states):
+        location = sink.location
+        listed = [_as_wire(found, states) for found in sink.generations()]
     print(json.dumps({"location": location, "generations": listed}) if as_json else _as_text(listed, location))
     if all(found["role"] != Role.LIVE.value for found in listed):
         raise typer.Exit(ExitCode.BAD_INPUT)
@@ -71,23 +72,18 @@ def rollback_command(
     from indexer.sources.protocol import changes_of
 
     settings = parts.settings_of(engine, data_dir, state_dir)
-    with exit_on_failure("Nothing was rolled back"), parts.opened(settings) as workspace, ExitStack() as stack:
+    with exit_on_failure("Nothing was rolled back"), parts.opened(settings) as (sink, states), ExitStack() as stack:
         since: ChangeSource | None = None
         if catalogue is not None or sql or changes is not None:
             source = parts.source_of(settings, catalogue, sql=sql, mapping=mapping, changes=changes)
             since = stack.enter_context(changes_of(source))
-        done = roll_back(workspace.sink, workspace.states, since, wait=wait, dry_run=dry_run)
+        done = roll_back(sink, states, since, wait=wait, dry_run=dry_run)
     wire = {
         "generation": done.stamp.generation,
         "published": not dry_run,
         "counts": dict(done.stamp.counts),
         "replaced": done.replaced,
-        "changes": {
-            "applied": done.changes.applied,
-            "older": done.changes.older,
-            "refused": done.changes.refused,
-            "carried_over": done.carried_over,
-        },
+        "changes": {**done.changes.as_wire(), "carried_over": done.carried_over},
     }
     held = ", ".join(f"{count:,} {kind}" for kind, count in done.stamp.counts.items())
     text = (
@@ -125,21 +121,20 @@ def prune_command(
 
     now = datetime.now(UTC)
     settings = parts.settings_of(engine, data_dir, state_dir)
-    with exit_on_failure("Nothing was removed"), parts.opened(settings) as workspace:
-        sink = workspace.sink
+    with exit_on_failure("Nothing was removed"), parts.opened(settings) as (sink, states):
         if dry_run:
             removed = tuple(
                 found.name for found in sink.generations() if is_due(found, now, keep_previous=not previous)
             )
         else:
             with holding(sink.lease(), "prune", wait):
-                removed = prune(sink, workspace.states, now, keep_previous=not previous)
+                removed = prune(sink, states, now, keep_previous=not previous)
     named = ", ".join(removed) or "nothing"
     text = f"{'Would remove' if dry_run else 'Removed'} {named}."
     print(json.dumps({"removed_generations": list(removed), "dry_run": dry_run}) if as_json else text)
 
 
-def _as_wire(found: "Generation", workspace: parts.Workspace) -> dict[str, Any]:
+def _as_wire(found: "Generation", states: "States") -> dict[str, Any]:
     stamp = found.stamp
     return {
         "generation": found.name,
@@ -150,7 +145,7 @@ def _as_wire(found: "Generation", workspace: parts.Workspace) -> dict[str, Any]:
         "data_as_of": None if stamp is None else stamp.built_at,
         "counts": None if stamp is None else dict(stamp.counts),
         "retired_at": None if found.retired_at is None else found.retired_at.isoformat(),
-        "can_be_followed": workspace.states.has(found.name),
+        "can_be_followed": states.has(found.name),
     }
 
 

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 SAMPLE: Final = Path(__file__).parent.parent / "sample"
 
 _WHAT: Final = "What is indexed"
-
 
 StateDirOption = Annotated[
     Path | None,
@@ -70,18 +68,6 @@ ChangesOption = Annotated[
 WaitOption = Annotated[float, typer.Option("--wait", help="Seconds to wait while another job is running.")]
 
 
-@dataclass(frozen=True, slots=True)
-class Workspace:
-    """What a command works on.
-
-    Attributes:
-        sink, states: the write side of the index.
-    """
-
-    sink: "Sink"
-    states: "States"
-
-
 def settings_of(engine: str | None, data_dir: Path | None, state_dir: Path | None) -> "IndexerSettings":
     """The settings of the environment, which the command's options override."""
     from indexer.settings import IndexerSettings
@@ -97,7 +83,7 @@ def settings_of(engine: str | None, data_dir: Path | None, state_dir: Path | Non
 
 
 @contextmanager
-def opened(settings: "IndexerSettings", *, make_states: bool = True) -> Iterator[Workspace]:
+def opened(settings: "IndexerSettings", *, make_states: bool = True) -> Iterator[tuple["Sink", "States"]]:
     """Open the sink and the states, and close the sink at the end.
 
     `make_states` says whether to make the directory of the states where it is missing.
@@ -125,7 +111,7 @@ def opened(settings: "IndexerSettings", *, make_states: bool = True) -> Iterator
             ),
         )
     with closing(sink):
-        yield Workspace(sink, States(settings.states, sink.location, make=make_states))
+        yield sink, States(settings.states, sink.location, make=make_states)
 
 
 def source_of(

@@ -48,17 +48,15 @@ def verify_command(
 
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr)
     settings = parts.settings_of(engine, data_dir, state_dir)
-    with exit_on_failure("The verification is incomplete"), parts.opened(settings) as workspace:
+    with exit_on_failure("The verification is incomplete"), parts.opened(settings) as (sink, states):
         source: Source | None = None
         if catalogue is not None or sql:
             source = parts.source_of(settings, catalogue, sql=sql, mapping=mapping, changes=changes, lenient=lenient)
         options = VerifyOptions(repair=repair, rate=rate, skip_invalid=skip_invalid, wait=wait)
-        live = workspace.sink.live()
+        live = sink.live()
         total = 0 if live is None else sum(live.counts.values())
         with stage("Comparing", total, "documents") as advance:
-            done = verify_live(
-                workspace.sink, workspace.states, source, options, tick=lambda found: advance(found.checked)
-            )
+            done = verify_live(sink, states, source, options, tick=lambda found: advance(found.checked))
     wire = {"generation": done.generation, **done.found.as_wire()}
     print(json.dumps(wire) if as_json else _as_text(done))
     if done.found.remaining:

@@ -4,23 +4,29 @@ The live generation is served and follows its changes until it is replaced; a bu
 (G1, G2). Changes that arrive during a build are in the new generation before it is published (G3).
 """
 
+import json
+import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import distributions
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+import index_mappings
 from index_mappings.generations import Stamp, new_generation
+from indexer.disk_space import DiskFullError
 from indexer.jobs.defaults import MOST_SHRINK
 from indexer.jobs.follower_status import carry_over_status
 from indexer.jobs.following import LiveFollower, announce
 from indexer.jobs.generation_writing import Written, first_stamp_of, verify_counts, write_generation
 from indexer.jobs.reading import ReadCounts, Reading, build_notes, disputed_categories, read_records, settle
 from indexer.jobs.retention import prune, remove_unfinished
-from indexer.jobs.unchanged import find_unchanged, record_source, source_digest
 from indexer.jobs.update import NOTHING, ChangeApplier, ChangeCounts
 from indexer.progress import stage
 from indexer.records.problems import CatalogueError, ProblemLog
@@ -28,11 +34,12 @@ from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import IndexLostError, SinkError
 from indexer.sinks.lease import Lease, holding
 from indexer.sinks.protocol import Sink
-from indexer.sources.protocol import ChangeSource, Source, changes_of
-from indexer.state.remembered import Kept
+from indexer.sources.protocol import Source, changes_of
 from indexer.state.state import State, States
 
 _WAIT_S: Final = 60.0
+# The property of a state that says what its generation was built from.
+_DIGEST_KEY: Final = "built_from"
 
 
 class ShrinkError(SinkError):
@@ -45,18 +52,11 @@ class AcceptanceFailedError(SinkError):
 
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
-    """How a build is done.
+    """How a build is done; the help of `index build` describes most options.
 
-    Attributes:
-        skip_invalid: pass over bad records instead of stopping.
-        allow_empty: publish although there is no public shop.
-        allow_shrink: publish however many public shops are lost.
-        most_shrink: without `allow_shrink`, the share of the live generation's public shops that may be lost.
-        fresh_state: ignore the versions and deletions in the former state.
-        dry_run: read, validate, project and count; write nothing, neither to the engine nor to the states.
-        if_changed: build nothing if the live generation was built from the same source.
-        acceptance: asks the operator's acceptance queries of a sealed generation; raises SinkError when one fails.
-        wait: seconds to wait while another job has the lease.
+    `most_shrink` is the share of the live generation's public shops that may be lost without `allow_shrink`.
+    `acceptance` asks the operator's acceptance queries of a sealed generation, and raises SinkError when one fails.
+    `wait` is how many seconds to wait while another job has the lease.
     """
 
     skip_invalid: bool = False
@@ -74,37 +74,20 @@ class BuildOptions:
 class BuildSummary:
     """What a build did.
 
-    Attributes:
-        stamp: of the published generation, with its counts; after a dry run, the stamp that it would have.
-        published: whether the generation is live.
-        read: valid records read, by type.
-        left_out: records by type that belong to no public shop.
-        not_public: shops that the gate rejected.
-        superseded: records that a newer one of the same key replaced.
-        lost_domain: public shops left out because another shop has their domain.
-        disputed_categories: slugs with more than one display name.
-        changes: counts of the changes applied to the new generation, before and after it was written.
-        notes: for the operator to look into, by line; at most twenty of a kind.
-        kept: what the former state has instead of the catalogue, by type.
-        kept_listing: the file that names these records; None where there are none, and after a dry run.
-        problems: of the records that were skipped.
-        removed: generations removed, those of killed builds included.
-        restarts: how often the build started a new generation because the engine lost an index.
-        seconds: the duration.
-        unchanged: whether the live generation was built from the same source, so that nothing was read or built.
+    After a dry run, `stamp` is what the generation would have. `changes` were applied to the new generation, before and
+    after it was written. `notes` are for the operator to look into, at most twenty of a kind. `kept_listing` names the
+    records kept from the former state; None where there are none, and after a dry run. `problems` are those of skipped
+    records. `removed` has generations of killed builds too. `restarts` is how often the engine lost an index, so that a
+    new generation was started. `unchanged` says that the live generation was built from the same source, so that
+    nothing was read or built.
     """
 
     stamp: Stamp
     published: bool
-    read: Mapping[str, int] = field(default_factory=dict)
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    not_public: int = 0
-    superseded: int = 0
-    lost_domain: int = 0
+    catalogue: ReadCounts = field(default_factory=ReadCounts)
     disputed_categories: int = 0
     changes: ChangeCounts = NOTHING
     notes: tuple[str, ...] = ()
-    kept: Mapping[str, Kept] = field(default_factory=dict)
     kept_listing: Path | None = None
     problems: ProblemLog = field(default_factory=ProblemLog)
     removed: tuple[str, ...] = ()
@@ -123,29 +106,25 @@ def build(
 ) -> BuildSummary:
     """Build and publish one generation from a whole catalogue.
 
-    `states` stores the state that following needs; without it the state is discarded at the end.
-
-    Raises:
-        CatalogueError: the catalogue cannot be read, has bad records that were not to be skipped, or has no public
-            shop although that was not allowed.
-        SinkError: the engine failed, did not hold what was written, or another job has the lease.
+    `states` stores the state that following needs; without it the state is discarded at the end. Raises CatalogueError
+    if the catalogue cannot be read, has bad records that are not to be skipped, or no public shop although that is not
+    allowed; SinkError if the engine failed, did not hold what was written, or another job has the lease.
     """
-    started, options, problems = time.monotonic(), options or BuildOptions(), ProblemLog()
+    started, options = time.monotonic(), options or BuildOptions()
     with ExitStack() as stack:
         lease = sink.lease()
         if not options.dry_run:
             stack.enter_context(holding(lease, "build", options.wait))
-        digest = source_digest(source, skip_invalid=options.skip_invalid)
+        digest = _source_digest(source, skip_invalid=options.skip_invalid)
         if (live := _unchanged(sink, states, digest, options)) is not None:
             return BuildSummary(live, published=False, unchanged=True, seconds=time.monotonic() - started)
 
         job = _prepare(source, sink, states, options, stack, digest=digest, lease=lease, clock=clock)
-        records = read_records(job.reading, job.state, problems, job.live.tick)
-        counts = settle(job.reading, records, job.state, job.live.tick)
-        job.refuse_losses(counts.public)
+        records = read_records(job.reading, job.state, job.problems, job.live.tick)
+        job.counts = settle(job.reading, records, job.state, job.live.tick)
+        job.refuse_losses(job.counts.public)
         if options.dry_run:
-            stamp = first_stamp_of(job.state, job.generation, clock())
-            return job.summary(stamp, counts, problems, counts.changes, started)
+            return job.summary(first_stamp_of(job.state, job.generation, clock()), job.counts.changes, started)
         try:
             try:
                 written = job.write()
@@ -160,33 +139,75 @@ def build(
         except BaseException:
             job.drop_unless_live()
             raise
-        removed, notes = job.prune()
-        return job.summary(stamp, counts, problems, counts.changes + applied, started, removed=removed, notes=notes)
+        job.prune()
+        return job.summary(stamp, job.counts.changes + applied, started)
 
 
 def _unchanged(sink: Sink, states: States | None, digest: str | None, options: BuildOptions) -> Stamp | None:
-    """The live stamp, if the build may be skipped as it would make what is live; else None."""
+    """The live stamp, if the live generation is complete, readable and what this build would make; else None.
+
+    In any doubt the build runs: for a database that can't be digested, a generation that has followed changes since, a
+    file of the index that is missing.
+    """
     may_skip = options.if_changed and not options.dry_run and options.acceptance is None
     if not may_skip or digest is None or states is None:
         return None
-    return find_unchanged(sink, states, digest, alone=options.fresh_state)
+    try:
+        stamp = sink.live()
+        if stamp is None or not stamp.readable or not states.has(stamp.generation):
+            return None
+        with states.open(stamp.generation) as state:
+            recorded = state.get(_DIGEST_KEY)
+        reproducible = {_recorded(digest, stamp, alone=True)}
+        if not options.fresh_state:
+            reproducible.add(_recorded(digest, stamp, alone=False))
+        return stamp if recorded in reproducible and _is_complete(sink, stamp) else None
+    except (CatalogueError, SinkError, DiskFullError):
+        return None  # the build that follows reports what is wrong
+
+
+def _is_complete(sink: Sink, stamp: Stamp) -> bool:
+    with closing(sink.edit(stamp.generation)) as editor:
+        counted = all(editor.count(kind) == count for kind, count in stamp.counts.items())
+        return counted and not editor.typeahead_damaged()
+
+
+def _source_digest(source: Source, *, skip_invalid: bool) -> str | None:
+    """A digest of all inputs of a build except former states; None where the source can't be digested."""
+    content = source.fingerprint()
+    if content is None:
+        return None
+    return sha256(json.dumps([content, skip_invalid, *_program()]).encode()).hexdigest()
+
+
+def _recorded(digest: str, stamp: Stamp, *, alone: bool) -> str:
+    """What a generation's state records of its source; a later sequence means that changes were applied.
+
+    `alone` says whether no former state was used. With one, building again from the same source has the same result,
+    as the generation's own state holds what was kept, except with `--fresh-state`.
+    """
+    return json.dumps([digest, stamp.sequence, *([] if alone else ["with former state"])])
+
+
+@cache
+def _program() -> list[str]:
+    """The digest of the code that makes documents, and the versions of Python and all installed packages."""
+    folders = (Path(index_mappings.__file__).parent, Path(__file__).parents[1])
+    code = sha256()
+    for path in sorted(path for folder in folders for path in folder.rglob("*.py")):
+        code.update(f"{path.name} {sha256(path.read_bytes()).hexdigest()}\n".encode())
+    installed = sorted(f"{found.name} {found.version}" for found in distributions())
+    return [sys.version, code.hexdigest(), *installed]
 
 
 @dataclass(slots=True)
 class _Build:
     """What the steps of one build work on, under its lease.
 
-    Attributes:
-        states: where the state of this build goes: where former states are, or a temporary directory.
-        digest: of the source; None where it is not known.
-        reading: how the catalogue is read.
-        live: keeps the live generation up to date meanwhile.
-        previous: the stamp of the live generation.
-        unfinished: generations of killed builds, which were removed.
-        restarts: how often the build started a new generation because the engine lost an index.
+    `states` has the state of this build: with the former states, or in a temporary directory. `live` keeps the live
+    generation up to date meanwhile; `previous` is its stamp. `removed` begins with the generations of killed builds.
     """
 
-    source: Source
     sink: Sink
     options: BuildOptions
     lease: Lease
@@ -194,15 +215,16 @@ class _Build:
     states: States
     digest: str | None
     reading: Reading
-    changes: ChangeSource | None
-    letters: DeadLetters
     state: State
     live: LiveFollower
     previous: Stamp | None
-    unfinished: tuple[str, ...]
+    removed: tuple[str, ...]
     generation: str
     restarts: int = 0
     published: bool = False
+    counts: ReadCounts = field(default_factory=ReadCounts)
+    problems: ProblemLog = field(default_factory=ProblemLog)
+    notes: tuple[str, ...] = ()
 
     def write(self) -> Written:
         """Write and seal the generation."""
@@ -228,10 +250,12 @@ class _Build:
         # Announced before the last changes: what they add is small, and readers fetch it when it is live.
         announce(self.sink, self.generation, self.lease.check, self.live)
         with closing(self.sink.edit(self.generation)) as editor:
-            applier = ChangeApplier(self.state, editor, self.changes, self.letters, self.lease.check, self.clock)
+            applier = ChangeApplier(
+                self.state, editor, self.reading.changes, self.reading.letters, self.lease.check, self.clock
+            )
             self.live.tick()
             applied = applier.drain()
-            self.refuse_losses(self.state.shops.count())
+            self.refuse_losses(self.state.public.count("shops"))
             verify_counts(self.state, editor)
             if self.previous is not None:
                 carry_over_status(self.sink, self.previous.generation, self.state, editor)
@@ -251,10 +275,13 @@ class _Build:
 
     def _record_source(self, stamp: Stamp) -> None:
         """Record the source's digest, unless the catalogue changed during the build."""
-        if self.digest is None or source_digest(self.source, skip_invalid=self.options.skip_invalid) != self.digest:
+        if (
+            self.digest is None
+            or _source_digest(self.reading.source, skip_invalid=self.options.skip_invalid) != self.digest
+        ):
             return
         alone = self.previous is None or self.options.fresh_state
-        record_source(self.state, self.digest, stamp, alone=alone)
+        self.state.set(_DIGEST_KEY, _recorded(self.digest, stamp, alone=alone))
 
     def drop_unless_live(self) -> None:
         """Remove what was written, unless it is live: a publication may succeed although its answer was lost."""
@@ -280,41 +307,26 @@ class _Build:
                 "the catalogue has no public shop: check it, or publish a directory without shops by --allow-empty"
             )
 
-    def prune(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Remove older generations: their names, or a note. A failure does not undo the publication."""
+    def prune(self) -> None:
+        """Remove older generations. A failure is noted, and does not undo the publication."""
         try:
-            return prune(self.sink, self.states, self.clock()), ()
+            self.removed += prune(self.sink, self.states, self.clock())
         except SinkError as error:
-            return (), (f"published, but older generations could not be removed ({error}); the next job tries again",)
+            self.notes = (f"published, but older generations could not be removed ({error}); the next job tries again",)
 
-    def summary(
-        self,
-        stamp: Stamp,
-        counts: ReadCounts,
-        problems: ProblemLog,
-        changes: ChangeCounts,
-        started: float,
-        *,
-        removed: tuple[str, ...] = (),
-        notes: tuple[str, ...] = (),
-    ) -> BuildSummary:
+    def summary(self, stamp: Stamp, changes: ChangeCounts, started: float) -> BuildSummary:
         """What the build did since `started`, in seconds of the monotonic clock."""
         disputed = disputed_categories(self.state)
         return BuildSummary(
             stamp=stamp,
             published=self.published,
-            read=counts.read,
-            left_out=counts.left_out,
-            not_public=counts.not_public,
-            superseded=counts.superseded,
-            lost_domain=counts.lost_domain,
+            catalogue=self.counts,
             disputed_categories=len(disputed),
             changes=changes,
-            notes=(*build_notes(self.source.name("shops"), counts, disputed), *notes),
-            kept=counts.kept,
-            kept_listing=self.states.kept_listing if counts.kept and not self.options.dry_run else None,
-            problems=problems,
-            removed=(*self.unfinished, *removed),
+            notes=(*build_notes(self.reading.source.name("shops"), self.counts, disputed), *self.notes),
+            kept_listing=self.states.kept_listing if self.counts.kept and not self.options.dry_run else None,
+            problems=self.problems,
+            removed=self.removed,
             restarts=self.restarts,
             seconds=time.monotonic() - started,
         )
@@ -335,7 +347,7 @@ def _prepare(
     target = states
     if target is None or options.dry_run:
         target = States(Path(stack.enter_context(TemporaryDirectory(prefix="shop-directory-"))) / "state", "none")
-    unfinished = () if options.dry_run else remove_unfinished(sink, target, clock())
+    removed = () if options.dry_run else remove_unfinished(sink, target, clock())
     previous, generation = sink.live(), new_generation(clock())
     job: _Build | None = None
 
@@ -355,22 +367,18 @@ def _prepare(
         listing.unlink(missing_ok=True)
     state = stack.enter_context(target.create(generation))
     live = stack.enter_context(closing(LiveFollower(sink, target, letters, lease.check, live_changes)))
-    reading = Reading(source, changes, former, letters, options.skip_invalid, listing)
     job = _Build(
-        source=source,
         sink=sink,
         options=options,
         lease=lease,
         clock=clock,
         states=target,
         digest=digest,
-        reading=reading,
-        changes=changes,
-        letters=letters,
+        reading=Reading(source, changes, former, letters, options.skip_invalid, listing),
         state=state,
         live=live,
         previous=previous,
-        unfinished=unfinished,
+        removed=removed,
         generation=generation,
     )
     return job

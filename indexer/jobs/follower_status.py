@@ -15,7 +15,6 @@ from typing import Final
 from index_mappings.generations import FollowerStatus, Operations, ResourceAccount
 from index_mappings.values import optional_timestamp, wire_timestamp
 from indexer.records.problems import CatalogueError
-from indexer.records.related import ResourceAccountRecord
 from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import GenerationEditor, Sink
 from indexer.sources.protocol import ChangeSource
@@ -27,7 +26,14 @@ _LOG: Final = logging.getLogger(__name__)
 
 def accounts_of(state: State) -> tuple[ResourceAccount, ...]:
     """The accounts of a state, by provider, then account."""
-    return tuple(map(_account, state.related_records.accounts()))
+    return tuple(
+        ResourceAccount(
+            **record.model_dump(exclude={"version", "updated_at", "resets_at", "observed_at"}),
+            resets_at=optional_timestamp(record.resets_at),
+            observed_at=optional_timestamp(record.observed_at),
+        )
+        for record in state.public.accounts()
+    )
 
 
 def write_accounts(state: State, editor: GenerationEditor) -> None:
@@ -53,8 +59,7 @@ def carry_over_status(sink: Sink, former: str, state: State, editor: GenerationE
 class StatusWriter:
     """Writes the follower's status: after each micro-batch that changed something, and at an interval otherwise.
 
-    Attributes:
-        status_failures: how often writing failed; following goes on all the same.
+    `status_failures` counts how often writing failed; following goes on all the same.
     """
 
     def __init__(
@@ -124,16 +129,3 @@ class StatusWriter:
             caught_up_at = None if former is None else former.caught_up_at
             status = replace(status, waiting=changes.backlog(state.position), caught_up_at=caught_up_at)
         return Operations(accounts_of(state), status)
-
-
-def _account(record: ResourceAccountRecord) -> ResourceAccount:
-    return ResourceAccount(
-        provider=record.provider,
-        account=record.account,
-        unit=record.unit,
-        used=record.used,
-        limit=record.limit,
-        resets_at=optional_timestamp(record.resets_at),
-        status=record.status,
-        observed_at=optional_timestamp(record.observed_at),
-    )

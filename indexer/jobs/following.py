@@ -38,11 +38,9 @@ _LOG: Final = logging.getLogger(__name__)
 class FollowOptions:
     """The options of the follow job.
 
-    Attributes:
-        interval: seconds between two reads of changes.
-        once: end when no more changes are available, and raise failures instead of retrying.
-        micro_batch: the largest number of changes that readers see together.
-        status_interval: seconds between two statuses for operators while no change arrives.
+    `interval` is the seconds between two reads of changes, `status_interval` those between two statuses for operators
+    while no change arrives. With `once` the job ends when no more changes are available, and raises failures instead of
+    retrying.
     """
 
     interval: float = 1.0
@@ -55,10 +53,8 @@ class FollowOptions:
 class FollowSummary:
     """What the follow job did.
 
-    Attributes:
-        generation: the last one that was followed; None when the job ended before the first micro-batch.
-        failures: how often a micro-batch failed and was retried.
-        status_failures: how often the status for operators could not be written.
+    `generation` is the last one that was followed, if any. `failures` counts micro-batches that failed and were
+    retried, `status_failures` statuses that could not be written.
     """
 
     generation: str | None
@@ -97,9 +93,8 @@ class Following:
     def run(self, stop: threading.Event) -> FollowSummary:
         """Follow until `stop` is set, the stream of changes ends or, with `once`, no more changes are available.
 
-        Raises:
-            StateError: the state of the live generation is lost; a full build makes a new one.
-            CatalogueError, SinkError, DiskFullError: a failure, with `once`.
+        Raises StateError if the state of the live generation is lost, which only a full build can replace; with `once`,
+        any failure.
         """
         started, total, failures, pause = time.monotonic(), NOTHING, 0, self._options.interval
         try:

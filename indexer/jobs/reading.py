@@ -1,14 +1,13 @@
 """Reads a whole catalogue into a new state, with the former state's versions and the changes since (G3)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from indexer.jobs.update import NOTHING, ChangeCounts, replay
 from indexer.progress import stage
 from indexer.records.problems import InvalidRecordsError, Problem, ProblemLog
-from indexer.records.related import RECORDS
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.protocol import ChangeSource, Source
 from indexer.state.remembered import Kept, take_over
@@ -22,40 +21,29 @@ NOTED: Final = 20
 class ReadCounts:
     """The counts of what was read.
 
-    Attributes:
-        read: valid records by type.
-        left_out: records by type that belong to no public shop.
-        superseded: shops that a newer record of the same key replaced.
-        public: public shops that have their domain.
-        not_public: shops that the gate rejected, those that only changes or the former state know included.
-        lost: for the first public shops without their domain: their line, and the line of the shop that has it.
-        lost_domain: the number of shops without their domain.
-        changes: of the changes that were available.
-        kept: what the former state has instead of the catalogue, by type.
+    `read` has the valid records by type, `left_out` those that belong to no public shop. A newer record of the same key
+    replaced the `superseded` shops. `public` shops have their domain; `lost_domain` shops have not, and `lost` has the
+    lines of the first of them, each with the line of the shop that has it. `not_public` counts shops that only changes
+    or the former state know too. `kept` is what the former state has instead of the catalogue, by type.
     """
 
-    read: Mapping[str, int]
-    left_out: Mapping[str, int]
-    superseded: int
-    public: int
-    not_public: int
-    lost: tuple[tuple[int, int], ...]
-    lost_domain: int
-    changes: ChangeCounts
-    kept: Mapping[str, Kept]
+    read: Mapping[str, int] = field(default_factory=dict)
+    superseded: int = 0
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    public: int = 0
+    not_public: int = 0
+    lost: tuple[tuple[int, int], ...] = ()
+    lost_domain: int = 0
+    changes: ChangeCounts = NOTHING
+    kept: Mapping[str, Kept] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What to read, and how.
 
-    Attributes:
-        source: the catalogue.
-        changes: its changes, if it has any.
-        former: the file of the former state, whose versions and deletions are taken over; None without one.
-        letters: takes changes that can't be applied.
-        skip_invalid: whether bad records are skipped.
-        kept_listing: the file that names the records kept from the former state; None for no file.
+    `former` is the file of the former state, whose versions and deletions are taken over, and `kept_listing` the file
+    that names the records that were. `letters` takes changes that can't be applied.
     """
 
     source: Source
@@ -64,21 +52,6 @@ class Reading:
     letters: DeadLetters
     skip_invalid: bool
     kept_listing: Path | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ReadRecords:
-    """The records of a catalogue, stored in a state that is not settled yet.
-
-    Attributes:
-        position: from which changes have to be read so that none is missed.
-        read: valid records by type.
-        superseded: shops that a newer record of the same key replaced.
-    """
-
-    position: str | None
-    read: Mapping[str, int]
-    superseded: int
 
 
 def read_catalogue(
@@ -90,22 +63,20 @@ def read_catalogue(
 
 def read_records(
     reading: Reading, state: State, problems: ProblemLog, tick: Callable[[], None] = lambda: None
-) -> ReadRecords:
-    """Read the records of a catalogue into an empty state; `tick` is called after each."""
+) -> ReadCounts:
+    """Read the records of a catalogue into an empty state, which is not settled yet; `tick` is called after each."""
     source = reading.source
-    position = source.begin_reading()
-    try:
+    with source.reading() as position:
         state.connection.execute("BEGIN")
         counted = {kind: _stage(source, kind, state, problems, tick) for kind in source.kinds()}
         state.connection.execute("COMMIT")
-    finally:
-        source.end_reading()
     if problems.count and not reading.skip_invalid:
         raise InvalidRecordsError(problems)
-    return ReadRecords(position, {kind: read for kind, (read, _) in counted.items()}, counted["shops"][1])
+    state.position = position
+    return ReadCounts({kind: read for kind, (read, _) in counted.items()}, counted["shops"][1])
 
 
-def settle(reading: Reading, records: ReadRecords, state: State, tick: Callable[[], None] = lambda: None) -> ReadCounts:
+def settle(reading: Reading, counts: ReadCounts, state: State, tick: Callable[[], None] = lambda: None) -> ReadCounts:
     """Decide which records are public, with the former state's versions and the changes that are available.
 
     `tick` is called between the statements that sort the records.
@@ -121,19 +92,15 @@ def settle(reading: Reading, records: ReadRecords, state: State, tick: Callable[
             kept = take_over(state.connection, reading.former, reading.kept_listing)
             meanwhile()
         state.index(meanwhile)
-        state.shops.settle(meanwhile)
-    state.position = records.position
-    changes = NOTHING
-    if reading.changes is not None:
-        changes = replay(state, reading.changes, reading.letters)
+        state.public.settle(meanwhile)
+    changes = NOTHING if reading.changes is None else replay(state, reading.changes, reading.letters)
     state.pending.clear()  # the generation is not written yet: it will have all of it
-    lost, lost_domain = state.shops.lost_domains(NOTED)
-    return ReadCounts(
-        read=records.read,
-        left_out={kind: state.related_records.left_out(kind) for kind in reading.source.kinds()[1:]},
-        superseded=records.superseded,
-        public=state.shops.count(),
-        not_public=state.shops.count_hidden(),
+    lost, lost_domain = state.public.lost_domains(NOTED)
+    return replace(
+        counts,
+        left_out={kind: state.public.left_out(kind) for kind in reading.source.kinds()[1:]},
+        public=state.public.count("shops"),
+        not_public=state.public.count_hidden(),
         lost=lost,
         lost_domain=lost_domain,
         changes=changes,
@@ -144,20 +111,20 @@ def settle(reading: Reading, records: ReadRecords, state: State, tick: Callable[
 def _stage(source: Source, kind: str, state: State, problems: ProblemLog, tick: Callable[[], None]) -> tuple[int, int]:
     """Read one type; returns the number of records, and how many of them repeat a key."""
     read = repeated = 0
-    with stage(f"Reading {kind}", source.size(kind), source.unit()) as advance:
-        for numbered in source.records(kind, RECORDS[kind], problems, advance):
+    with stage(f"Reading {kind}", source.size(kind), source.unit) as advance:
+        for line, record in source.records(kind, problems, advance):
             tick()
             try:
-                repeated += not state.rows.put(kind, numbered.record, numbered.line)
+                repeated += not state.rows.put(kind, record, line)
                 read += 1
             except DuplicateKeyError as error:
-                problems.add(Problem(source.name(kind), numbered.line, "id", str(error)))
+                problems.add(Problem(source.name(kind), line, "id", str(error)))
     return read, repeated
 
 
 def disputed_categories(state: State) -> list[str]:
     """The slugs of the categories with more than one display name."""
-    return [category.slug for category in state.shops.categories() if category.names > 1]
+    return [category.slug for category in state.public.categories() if category.names > 1]
 
 
 def build_notes(file: str, counts: ReadCounts, disputed: Sequence[str]) -> tuple[str, ...]:

@@ -61,15 +61,11 @@ def roll_back(
     dry_run: bool = False,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> RollbackSummary:
-    """Publish the previous generation again.
+    """Publish the previous generation again; a `dry_run` only returns what would be published.
 
     `changes` are those since the previous generation, where they can be read again. `wait` is the seconds to wait while
-    another job has the lease. A `dry_run` publishes nothing, and returns what would be published.
-
-    Raises:
-        StateError: a state is lost, so it is not known what has been hidden since.
-        CatalogueError: the changes can't be read.
-        SinkError: there is no previous generation that can be read, or the engine failed.
+    another job has the lease. Raises StateError if a state is lost, as it is not known then what has been hidden since;
+    CatalogueError if the changes can't be read; SinkError if no previous generation can be read, or the engine failed.
     """
     lease = sink.lease()
     with holding(lease, "rollback", wait):
@@ -95,7 +91,6 @@ def roll_back(
 
 
 def _live_and_previous(sink: Sink) -> tuple[Generation, Generation, Stamp]:
-    """The live generation, the previous one, and the stamp of the previous one."""
     by_role = {found.role: found for found in sink.generations()}
     live, previous = by_role.get(Role.LIVE), by_role.get(Role.PREVIOUS)
     if live is None or previous is None or previous.stamp is None:

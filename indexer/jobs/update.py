@@ -30,13 +30,9 @@ _OWNED_KINDS: Final = ("coupons", "offers")
 class ChangeCounts:
     """The outcome of some changes, or of an update.
 
-    Attributes:
-        applied: changes that changed the state.
-        older: changes that the state had already, in this version or a newer one.
-        refused: changes that can't be applied, or whose documents the engine refused; they are dead letters.
-        written, removed: documents.
-        updates: how often the stamp's sequence rose.
-        more: whether more changes are available already.
+    The state had `older` changes already, in this version or a newer one. `refused` changes can't be applied, or the
+    engine refused their documents; they are dead letters. `updates` is how often the stamp's sequence rose. `more` says
+    whether more changes are available already.
     """
 
     applied: int = 0
@@ -46,6 +42,10 @@ class ChangeCounts:
     removed: int = 0
     updates: int = 0
     more: bool = False
+
+    def as_wire(self) -> dict[str, int]:
+        """The counts of changes as `--json` prints them."""
+        return {"applied": self.applied, "older": self.older, "refused": self.refused}
 
     def __add__(self, other: "ChangeCounts") -> "ChangeCounts":
         return ChangeCounts(
@@ -70,10 +70,8 @@ def update(
 ) -> ChangeCounts:
     """Write the pending documents, show them, and raise the stamp; the state's transaction is committed.
 
-    `check` raises when the lease is lost; it is called before each write.
-
-    Raises:
-        SinkError: the engine failed; all documents are still pending, and an update can be repeated safely.
+    `check` raises when the lease is lost; it is called before each write. After a SinkError all documents are still
+    pending, and the update can be repeated safely.
     """
     if state.pending.has(ACCOUNTS):
         check()
@@ -84,7 +82,7 @@ def update(
     written = removed = refused = 0
     projector = Projector(state)
     for shop_ids in state.pending.batches(REMOVED_SHOPS, _BATCH):
-        hidden = [shop_id for shop_id in shop_ids if state.shops.public(shop_id) is None]
+        hidden = [shop_id for shop_id in shop_ids if state.public.shop(shop_id) is None]
         for kind in _OWNED_KINDS:
             check()
             editor.remove_of_shops(kind, hidden)
@@ -126,9 +124,8 @@ class ChangeApplier:
     def step(self, most: int = MICRO_BATCH) -> ChangeCounts:
         """Apply one micro-batch: all available changes, up to `most`.
 
-        Raises:
-            CatalogueError: the changes can't be read now.
-            SinkError: the engine failed; what was taken into the state is pending, and the next step writes it.
+        Raises CatalogueError if the changes can't be read now; SinkError if the engine failed: what was taken into the
+        state is pending then, and the next step writes it.
         """
         applied = NOTHING if self.changes is None else _apply_batch(self.state, self.changes, self.letters, most)
         return update(self.state, self.editor, self.check, self.clock) + applied

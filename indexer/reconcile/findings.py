@@ -32,14 +32,10 @@ class FaultCount:
 
 @dataclass(frozen=True, slots=True)
 class FaultReport:
-    """What a comparison found and did.
+    """What a comparison found and did; `faults` are those by class and kind, the gravest first, without zeros.
 
-    Attributes:
-        faults: by class and kind, the gravest first, without zeros.
-        repaired: the number of faults that were repaired.
-        refused: the number that the engine rejected; they are in the dead-letter file.
-        checked: the number of documents that were compared.
-        seconds: the duration, pauses included.
+    The engine `refused` some repairs, which are in the dead-letter file. `checked` documents were compared, in
+    `seconds` with pauses.
     """
 
     faults: tuple[FaultCount, ...] = ()

@@ -9,7 +9,8 @@ errors.
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, cast
@@ -22,7 +23,7 @@ from indexer.projection import Projector
 from indexer.reconcile.findings import Fault, FaultCount, FaultReport
 from indexer.sinks.failures import SinkError, TypeaheadDamagedError
 from indexer.sinks.protocol import GenerationEditor, Sink
-from indexer.state.shop_rows import COUNTED_CATEGORIES, DOMAIN_WINNERS
+from indexer.state.public_records import COUNTED_CATEGORIES, DOMAIN_WINNERS
 from indexer.state.state import REMOVED_SHOPS, State
 
 _SHOPS: Final = "SELECT id FROM winners WHERE id > :after ORDER BY id LIMIT :most"
@@ -41,36 +42,30 @@ PAGE: Final = 1_000
 TYPEAHEAD: Final = "typeahead"
 _OWNED: Final = "SELECT key FROM belongings WHERE owner = ? AND type = ?"
 _LOG: Final = logging.getLogger(__name__)
-_TABLES: Final = (
-    "CREATE TEMP TABLE IF NOT EXISTS doubtful (kind TEXT, id TEXT, PRIMARY KEY (kind, id)) WITHOUT ROWID",
-    """
-    CREATE TEMP TABLE IF NOT EXISTS rightful_winners (id TEXT PRIMARY KEY, rank TEXT, domain TEXT, line INTEGER)
-    WITHOUT ROWID
-    """,
-    "CREATE TEMP TABLE IF NOT EXISTS counted_categories (slug TEXT, name TEXT, shops INTEGER)",
-    "CREATE TEMP TABLE IF NOT EXISTS differing_shops (id TEXT PRIMARY KEY) WITHOUT ROWID",
-    "CREATE TEMP TABLE IF NOT EXISTS differing_categories (slug TEXT PRIMARY KEY) WITHOUT ROWID",
-    "DELETE FROM temp.doubtful",
-    "DELETE FROM temp.rightful_winners",
-    "DELETE FROM temp.counted_categories",
-    "DELETE FROM temp.differing_shops",
-    "DELETE FROM temp.differing_categories",
+# The ids of one kind; those of the others by _RELATED.
+_IDS: Final = {"shops": _SHOPS, "facts": _SHOPS, "categories": _CATEGORIES}
+_DOUBTFUL_TABLE: Final = (
+    "DROP TABLE IF EXISTS temp.doubtful",
+    "CREATE TEMP TABLE doubtful (kind TEXT, id TEXT, PRIMARY KEY (kind, id)) WITHOUT ROWID",
 )
-# Stored, because several comparisons read the winners, and sorting a million shops takes seconds.
-_RECOUNT: Final = (
-    f"INSERT INTO temp.rightful_winners {DOMAIN_WINNERS} ORDER BY id",
-    # Counted from the rightful winners, whatever the table of winners holds.
-    f"INSERT INTO temp.counted_categories WITH winners AS (SELECT * FROM temp.rightful_winners) {COUNTED_CATEGORIES}",  # noqa: S608 - nothing but constants of this package
-)
-# Rows of one side that the other lacks.
-_DIFFERING: Final = tuple(
-    f"INSERT OR IGNORE INTO temp.{table} SELECT {key} FROM (SELECT * FROM {one} EXCEPT SELECT * FROM {other})"  # noqa: S608 - nothing but constants of this module
-    for table, key, derived, counted in (
-        ("differing_shops", "id", "winners", "temp.rightful_winners"),
-        ("differing_categories", "slug", "category_names", "temp.counted_categories"),
+
+
+def _differing(key: str, derived: str, counted: str) -> str:
+    """Selects the keys of the rows of one side that the other lacks."""
+    return " UNION ".join(
+        f"SELECT {key} FROM (SELECT * FROM {one} EXCEPT SELECT * FROM {other})"  # noqa: S608 - constants of this module
+        for one, other in ((counted, derived), (derived, counted))
     )
-    for one, other in ((counted, derived), (derived, counted))
-)
+
+
+# Stored, because several comparisons read the winners, and sorting a million shops takes seconds.
+_RECOUNTED: Final = {
+    "rightful_winners": DOMAIN_WINNERS,
+    # Counted from the rightful winners, whatever the table of winners holds.
+    "counted_categories": f"WITH winners AS (SELECT * FROM temp.rightful_winners) {COUNTED_CATEGORIES}",  # noqa: S608 - constants
+    "differing_shops": _differing("id", "main.winners", "temp.rightful_winners"),
+    "differing_categories": _differing("slug", "main.category_names", "temp.counted_categories"),
+}
 _DOUBTFUL: Final = (
     "SELECT 'shops', id FROM temp.differing_shops",
     "SELECT 'facts', id FROM temp.differing_shops",
@@ -113,30 +108,27 @@ class Finding:
     shop_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """The comparison of one page; the next page starts after the id `after`, None after the last one of the kind."""
-
-    findings: tuple[Finding, ...]
-    checked: int
-    after: str | None
+# What one page showed: the faults, the number of compared documents, and the id after which the next page starts; None
+# after the last one of the kind.
+_Page = tuple[tuple[Finding, ...], int, str | None]
 
 
-def _compare_page(state: State, editor: GenerationEditor, kind: str, after: str, most: int) -> Page:
-    """Compare the next documents of a kind; neither side may change meanwhile.
+def _compare_page(state: State, editor: GenerationEditor, kind: str, after: str, most: int) -> _Page:
+    """Compare the next documents of a kind, with ids after `after`; neither side may change meanwhile.
 
-    At most `most` are read on either side, with ids after `after`.
+    At most `most` are read on either side.
     """
-    first = _compare_once(state, editor, kind, after, most)
-    if not first.findings:
-        return first
-    second = set(_compare_once(state, editor, kind, after, most).findings)
-    return Page(tuple(finding for finding in first.findings if finding in second), first.checked, first.after)
+    findings, checked, end = _compare_once(state, editor, kind, after, most)
+    if findings:
+        again = set(_compare_once(state, editor, kind, after, most)[0])
+        findings = tuple(finding for finding in findings if finding in again)
+    return findings, checked, end
 
 
-def _compare_once(state: State, editor: GenerationEditor, kind: str, after: str, most: int) -> Page:
+def _compare_once(state: State, editor: GenerationEditor, kind: str, after: str, most: int) -> _Page:
+    db, parameters = state.connection, {"kind": kind, "after": after, "most": most}
     indexed = editor.page(kind, after, most)
-    wanted = _wanted(state, kind, after, most)
+    wanted = [found for (found,) in db.execute(_IDS.get(kind, _RELATED), parameters)]
     # A document beyond the end of a full page may be on the next one: both sides stop at the lower end.
     ends = [wanted[-1]] if len(wanted) == most else []
     if len(indexed) == most:
@@ -145,30 +137,16 @@ def _compare_once(state: State, editor: GenerationEditor, kind: str, after: str,
     if end is not None:
         wanted = [found for found in wanted if found <= end]
         indexed = [(found, stored) for found, stored in indexed if "id" in stored and stored["id"] <= end]
-    shown = _shown(editor, after, end) if kind == "shops" else None
-    found = _differences(state, kind, indexed, wanted, shown)
-    findings = tuple(finding for finding in found if not _excused(state, finding))
-    return Page(findings, len({document_id for document_id, _ in indexed}.union(wanted)), end)
-
-
-def _shown(editor: GenerationEditor, after: str, end: str | None) -> Mapping[str, Shown] | None:
-    """What suggestions show of the shops of a page; None where its files are damaged, which is reported as a fault."""
-    try:
-        return editor.typeahead_shown(after, end)
-    except TypeaheadDamagedError:
-        return None
-
-
-def _wanted(state: State, kind: str, after: str, most: int) -> list[str]:
-    match kind:
-        case "shops" | "facts":
-            query = _SHOPS
-        case "categories":
-            query = _CATEGORIES
-        case _:
-            query = _RELATED
-    parameters = {"kind": kind, "after": after, "most": most}
-    return [found for (found,) in state.connection.execute(query, parameters)]
+    shown: Mapping[str, Shown] | None = None
+    if kind == "shops":
+        with suppress(TypeaheadDamagedError):  # reported as a fault of its own
+            shown = editor.typeahead_shown(after, end)
+    findings = tuple(
+        finding
+        for finding in _differences(state, kind, indexed, wanted, shown)
+        if db.execute(_EXCUSED, {"kind": kind, "id": finding.id}).fetchone() == (0,)
+    )
+    return findings, len({document_id for document_id, _ in indexed}.union(wanted)), end
 
 
 def _differences(
@@ -213,11 +191,6 @@ def _unwanted(state: State, kind: str, document_id: str) -> Finding:
     return Finding(Fault.GHOST if owner is None else Fault.NOT_PUBLIC, kind, document_id, owner)
 
 
-def _excused(state: State, finding: Finding) -> bool:
-    (excused,) = state.connection.execute(_EXCUSED, {"kind": finding.kind, "id": finding.id}).fetchone()
-    return bool(excused)
-
-
 @dataclass(frozen=True, slots=True)
 class Cursor:
     """The position of a comparison: the index of a kind in KINDS, or -1 at the start, and the last id compared."""
@@ -259,11 +232,11 @@ class Comparison:
             return (damaged, None) if damaged.total else (self._compare_derived(), Cursor(0))
         if self.repair:
             self._update()  # pending documents of a failed update, which the comparison skips
-        page = _compare_page(self.state, self.editor, KINDS[cursor.kind], cursor.after, most)
-        found = self._repair_page(page.findings) if self.repair else _counted(page.findings)
-        found += FaultReport(checked=page.checked)
-        if page.after is not None:
-            return found, Cursor(cursor.kind, page.after)
+        findings, checked, end = _compare_page(self.state, self.editor, KINDS[cursor.kind], cursor.after, most)
+        found = self._repair_page(findings) if self.repair else _counted(findings)
+        found += FaultReport(checked=checked)
+        if end is not None:
+            return found, Cursor(cursor.kind, end)
         return found, Cursor(cursor.kind + 1) if cursor.kind + 1 < len(KINDS) else None
 
     def _compare_derived(self) -> FaultReport:
@@ -312,17 +285,17 @@ class Comparison:
         faults = ((Fault.WRONG_GENERATION, kind) for kind in wrong)
         return FaultReport.of(faults, repaired=len(wrong) if self.repair else 0)
 
-    def _repair_page(self, findings: Iterable[Finding]) -> FaultReport:
+    def _repair_page(self, findings: Collection[Finding]) -> FaultReport:
         """Repair the faults of a page, the gravest in a micro-batch of their own."""
-        listed = tuple(findings)
-        urgent = {finding for finding in listed if finding.fault is Fault.NOT_PUBLIC}
+        urgent = {finding for finding in findings if finding.fault is Fault.NOT_PUBLIC}
         for shop_id in sorted({str(finding.shop_id) for finding in urgent}):
             urgent.update(self._all_of_hidden(shop_id))
-        return self._repair_findings(urgent) + self._repair_findings([found for found in listed if found not in urgent])
+        others = [finding for finding in findings if finding not in urgent]
+        return self._repair_findings(urgent) + self._repair_findings(others)
 
     def _all_of_hidden(self, shop_id: str) -> Iterator[Finding]:
         """All documents of a shop that is not public, so that none waits for its own page."""
-        if self.state.shops.public(shop_id) is not None:
+        if self.state.public.shop(shop_id) is not None:
             return
         for kind in ("shops", "facts", "coupons", "offers"):
             owned = self.state.connection.execute(_OWNED, (shop_id, kind))
@@ -369,8 +342,7 @@ def check_aliases(sink: Sink, *, repair: bool, check: Callable[[], None]) -> Fau
 
 
 def _clear_doubtful(state: State) -> None:
-    """Make the tables of doubtful documents for this connection, empty."""
-    for statement in _TABLES:
+    for statement in _DOUBTFUL_TABLE:
         state.connection.execute(statement)
 
 
@@ -381,8 +353,9 @@ def _check_state(state: State) -> FaultReport:
     """
     db = state.connection
     _clear_doubtful(state)
-    for statement in (*_RECOUNT, *_DIFFERING):
-        db.execute(statement)
+    for table, query in _RECOUNTED.items():
+        db.execute(f"DROP TABLE IF EXISTS temp.{table}")
+        db.execute(f"CREATE TEMP TABLE {table} AS {query}")
     for statement in _DOUBTFUL:
         db.execute(f"INSERT OR IGNORE INTO temp.doubtful {statement}")
     return FaultReport(tuple(FaultCount(Fault.STATE, kind, number) for kind, number in db.execute(_COUNTS) if number))
@@ -398,10 +371,9 @@ def derived_tables_match(state: State) -> bool:
 
 
 def _rebuild_derived_tables(state: State) -> None:
-    """Rebuild the derived tables; doubtful documents are pending then."""
     db = state.connection
     with state.transaction():
-        state.shops.settle()
+        state.public.settle()
         db.execute("INSERT OR IGNORE INTO pending SELECT kind, id FROM temp.doubtful")
         db.execute(_REMOVED_SHOPS)
         db.execute("DELETE FROM temp.doubtful")

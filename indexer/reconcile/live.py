@@ -41,11 +41,8 @@ _LOG: Final = logging.getLogger(__name__)
 class VerifyOptions:
     """The options of a verification.
 
-    Attributes:
-        repair: whether faults are repaired.
-        rate: the largest number of documents a second; None for no limit, which leaves a follower hardly any time.
-        skip_invalid: skip bad records of the source, as its build did.
-        wait: seconds to wait each time while another job has the lease.
+    `rate` is the largest number of documents a second; None for no limit, which leaves a follower hardly any time.
+    `wait` is the seconds to wait each time while another job has the lease.
     """
 
     repair: bool = False
@@ -86,12 +83,9 @@ def verify_live(
     """Check aliases and stamp, then compare the source, if there is one, with the state, and the state with the index.
 
     The source is read whole, and its changes are applied, as following does. `tick` is called with what was found since
-    the last call, often an empty report; its errors are raised.
-
-    Raises:
-        StateError: nothing is live, or its state is lost; a full build makes a new one.
-        CatalogueError: the source can't be read.
-        SinkError: the engine failed, another job had the lease for too long, or another generation was published.
+    the last call, often an empty report; its errors are raised. Raises StateError if nothing is live or its state is
+    lost; CatalogueError if the source can't be read; SinkError if the engine failed, another job had the lease for too
+    long, or another generation was published.
     """
     return _Job(sink, states, options or VerifyOptions(), sink.lease(), tick, clock, timer or Timer()).run(source)
 
@@ -192,8 +186,7 @@ class _EndedError(SinkError):
 class VerificationRounds:
     """Verifies and repairs the live generation round after round, in a thread, while a follower works.
 
-    Attributes:
-        found: the faults of all rounds.
+    `found` has the faults of all rounds.
     """
 
     def __init__(self, sink: Sink, states: States, rate: float, interval: float = _ROUND_INTERVAL_S) -> None:
@@ -233,6 +226,8 @@ class VerificationRounds:
                 pass  # a build is running, which verifies its generation
             except (CatalogueError, SinkError, DiskFullError) as error:
                 _LOG.warning("a round of reconciling ended early: %s", error)
+            except Exception:  # noqa: BLE001 - an unforeseen fault must not end verification while following goes on
+                _LOG.exception("a round of reconciling failed, and the next one tries again")
             self._ended.wait(max(0.0, started + self._interval - time.monotonic()))
 
     def _tick(self, found: FaultReport) -> None:

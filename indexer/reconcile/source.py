@@ -125,7 +125,6 @@ def _find_lost(state: State, fresh: State) -> FaultReport:
 
 
 def _put(state: State, fresh: State, kind: str, key: str, *, gone: bool) -> None:
-    """Write the fresh row, or a tombstone where there is none."""
     row, known = fresh.rows.row(kind, key), state.rows.row(kind, key)
     if row is None and known is not None and gone:
         row = Row(kind, key, known.order, Origin.CATALOGUE, 0, Presence.MISSING)

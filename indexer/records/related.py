@@ -94,7 +94,10 @@ def _destinations(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _one_or_several(value: object) -> str | None:
+def _form_of(value: object) -> str | None:
+    """The branch of a union that a value belongs to."""
+    if isinstance(value, dict):
+        return BY_LANGUAGE
     if isinstance(value, str):
         return ONE
     return SEVERAL if isinstance(value, (list, tuple)) else None
@@ -112,12 +115,6 @@ def _by_language(value: object) -> object:
     if isinstance(value, dict) and not all(map(_is_language_tag, value)):
         raise ValueError("must have language tags (BCP 47) such as de, pt-BR or zh-Hant as its keys")
     return value
-
-
-def _listed_or_by_language(value: object) -> str | None:
-    if isinstance(value, dict):
-        return BY_LANGUAGE
-    return SEVERAL if isinstance(value, (list, tuple)) else None
 
 
 def _is_language_tag(tag: str) -> bool:
@@ -179,7 +176,7 @@ Label = Annotated[str, Field(max_length=300), AfterValidator(clean)]
 # A discriminated union, so that an invalid value is reported for its own form only.
 TrustValue = Annotated[
     Annotated[Label, Tag(ONE)] | Annotated[tuple[Label, ...], Field(strict=False, max_length=50), Tag(SEVERAL)],
-    Discriminator(_one_or_several, custom_error_type="one_or_several", custom_error_message="wrong"),
+    Discriminator(_form_of, custom_error_type="one_or_several", custom_error_message="wrong"),
 ]
 _BY_TAG: Final[dict[str, Any]] = {
     "max_length": 100,
@@ -192,7 +189,7 @@ _Texts = Annotated[tuple[Name, ...], Field(max_length=50, strict=False)]
 Synonyms = Annotated[
     Annotated[_Texts, Tag(SEVERAL)]
     | Annotated[dict[str, _Texts], Field(**_BY_TAG), BeforeValidator(_by_language), Tag(BY_LANGUAGE)],
-    Discriminator(_listed_or_by_language, custom_error_type="listed_or_by_language", custom_error_message="wrong"),
+    Discriminator(_form_of, custom_error_type="listed_or_by_language", custom_error_message="wrong"),
 ]
 Channels = Annotated[tuple[Literal["rest", "mcp", "stdio"], ...], Field(strict=False, max_length=3)]
 

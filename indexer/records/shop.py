@@ -6,7 +6,7 @@ A reason never repeats the invalid value, which may belong to a shop that is not
 import re
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -15,6 +15,7 @@ from index_mappings.documents import WORLDWIDE
 from index_mappings.hosts import reduce_host
 from index_mappings.text import is_blank
 from index_mappings.values import microseconds
+from indexer.records.problems import RefusedRecordError
 
 # A host whose last label is a number is parsed as an IP address.
 _HOST: Final = re.compile(
@@ -170,6 +171,9 @@ class StrictModel(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
+AnyModel = TypeVar("AnyModel", bound=StrictModel)
+
+
 class Record(StrictModel):
     """The base of all records. A record with a higher `version` or `updated_at` replaces an older one of its key."""
 
@@ -223,6 +227,14 @@ def is_public(shop: ShopRecord) -> bool:
     It is checked before anything else: a shop that is not public is given no domain, and nothing of it is projected.
     """
     return shop.visibility == "public"
+
+
+def validated(model: type[AnyModel], value: object, *, lenient: bool) -> AnyModel:
+    """The value as a model; a lenient reading ignores unknown fields. RefusedRecordError says what is wrong."""
+    try:
+        return model.model_validate(value, extra="ignore" if lenient else None)
+    except ValidationError as error:
+        raise RefusedRecordError(*reasons(error)) from None
 
 
 def reasons(error: ValidationError) -> list[tuple[str, str]]:

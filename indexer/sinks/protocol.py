@@ -109,10 +109,10 @@ def scan(reader: GenerationReader, kind: str) -> Iterator[tuple[str, dict[str, A
 
     The documents may not change meanwhile, as under the lease.
     """
-    page = reader.page(kind, "", _PAGE)
-    while page:
+    after: str | None = ""
+    while after is not None and (page := reader.page(kind, after, _PAGE)):
         yield from page
-        page = reader.page(kind, page[-1][1]["id"], _PAGE)
+        after = page[-1][1].get("id")  # a document without one comes last
 
 
 class GenerationWriter(GenerationReader, Protocol):

@@ -5,8 +5,12 @@ a time, as a few kilobytes of gzip can hold millions of them.
 """
 
 import logging
+import re
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
+
+from index_mappings.strict_json import NotStrictJsonError, strict_loads
+from indexer.records.problems import RefusedRecordError
 
 MAX_LINE: Final = 1024 * 1024
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -16,8 +20,7 @@ MANY_BLANK: Final = 1_000_000
 
 _LOG: Final = logging.getLogger(__name__)
 _END: Final = b"\n"
-# The bytes in which blank lines are looked for first; doubled while they hold nothing else.
-_FIRST_LOOK: Final = 64
+_BLANK: Final = re.compile(rb"\s*\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,14 @@ class Line:
     number: int
     text: bytes
     too_long: bool
+
+
+def parsed(text: bytes) -> Any:  # noqa: ANN401 - any JSON value
+    """The JSON value of a line; RefusedRecordError if it is none."""
+    try:
+        return strict_loads(text)
+    except NotStrictJsonError as error:
+        raise RefusedRecordError((None, f"the line {error}")) from None
 
 
 class LineCutter:
@@ -97,20 +108,12 @@ class LineCutter:
         self.skipping = end < 0
 
     def _skip_blank(self) -> None:
-        """Consume the blank lines that follow and are whole."""
-        size = _FIRST_LOOK
-        while True:
-            # Never longer than a line may be, so that each line in it has a valid length.
-            ahead = self._bytes[self._offset : self._offset + min(size, self.longest)]
-            through = ahead.rfind(_END, 0, len(ahead) - len(ahead.lstrip())) + 1
-            if through:
-                lines = ahead.count(_END, 0, through)
-                self.number += lines
-                self.blank += lines
-                self._consume_through(self._offset + through - 1)
-            elif len(ahead) < size or not ahead.isspace():
-                return
-            size *= 2
+        """Consume blank lines that follow and are whole, of which none is longer than a line may be."""
+        if blank := _BLANK.match(self._bytes, self._offset, self._offset + self.longest):
+            lines = blank[0].count(_END)
+            self.number += lines
+            self.blank += lines
+            self._consume_through(blank.end() - 1)
 
 
 def warn_of_blank_lines(name: str, before: int, after: int) -> None:

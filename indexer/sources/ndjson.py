@@ -7,20 +7,19 @@ is a CSV or one JSON document is refused with what to do, instead of each of its
 import gzip
 import shlex
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Final
 
-from pydantic import ValidationError
-
-from index_mappings.strict_json import NotStrictJsonError, strict_loads
-from indexer.records.problems import CatalogueError, Problem, ProblemLog
+from indexer.progress import Advance
+from indexer.records.problems import CatalogueError, Problem, ProblemLog, RefusedRecordError
 from indexer.records.related import RECORDS
-from indexer.records.shop import reasons
-from indexer.sources.changes.file import ChangeFile
-from indexer.sources.lines import BYTE_ORDER_MARK, MAX_LINE, LineCutter, warn_of_blank_lines
-from indexer.sources.protocol import AnyRecord, NumberedRecord, without_mixed_versions
+from indexer.records.shop import validated
+from indexer.sources.changes import ChangeFile
+from indexer.sources.lines import BYTE_ORDER_MARK, MAX_LINE, LineCutter, parsed, warn_of_blank_lines
+from indexer.sources.protocol import NumberedRecord, without_mixed_versions
 
 CHANGES: Final = "changes.ndjson"
 _SUFFIXES: Final = (".ndjson", ".ndjson.gz")
@@ -87,6 +86,8 @@ class NdjsonCatalogue:
     `changes.ndjson` of the directory.
     """
 
+    unit: Final = "bytes"
+
     def __init__(self, path: Path, *, lenient: bool = False, changes: Path | None = None) -> None:
         self._lenient = lenient
         self._changes = changes or (path / CHANGES if path.is_dir() else None)
@@ -106,10 +107,6 @@ class NdjsonCatalogue:
         """The size of a type's file in bytes."""
         return self._files[kind].stat().st_size
 
-    def unit(self) -> str:
-        """Bytes."""
-        return "bytes"
-
     def fingerprint(self) -> str:
         """A digest of the content of all files, including the changes."""
         files = dict(self._files)
@@ -124,11 +121,9 @@ class NdjsonCatalogue:
                 raise CatalogueError(f"{path} cannot be read: {error.strerror}") from error
         return digest.hexdigest()
 
-    def begin_reading(self) -> None:
-        """Do nothing: files have no transactions, so all changes are read after them."""
-
-    def end_reading(self) -> None:
-        """Do nothing."""
+    def reading(self) -> AbstractContextManager[None]:
+        """Fixes nothing: files have no transactions, so all changes are read after them."""
+        return nullcontext()
 
     def changes(self) -> ChangeFile | None:
         """The file `changes.ndjson` of the directory, which may appear later; None for a single file of shops."""
@@ -137,29 +132,18 @@ class NdjsonCatalogue:
         zipped = self._changes.with_name(f"{self._changes.name}.gz")
         return ChangeFile(zipped if zipped.exists() else self._changes, lenient=self._lenient)
 
-    def records(
-        self, kind: str, model: type[AnyRecord], problems: ProblemLog, advance: Callable[[int], None]
-    ) -> Iterator[NumberedRecord[AnyRecord]]:
-        """Read the records of a type; `advance` counts bytes."""
+    def records(self, kind: str, problems: ProblemLog, advance: Advance) -> Iterator[NumberedRecord]:
+        """As of `Source`."""
         path = self._files[kind]
-        return without_mixed_versions(self._valid(path, model, problems, advance), path.name, "file", problems)
+        return without_mixed_versions(self._valid(kind, problems, advance), path.name, "file", problems)
 
-    def _valid(
-        self,
-        path: Path,
-        model: type[AnyRecord],
-        problems: ProblemLog,
-        advance: Callable[[int], None],
-    ) -> Iterator[NumberedRecord[AnyRecord]]:
+    def _valid(self, kind: str, problems: ProblemLog, advance: Advance) -> Iterator[NumberedRecord]:
+        path = self._files[kind]
         for line, raw in numbered_lines(path, problems, advance):
             try:
-                record = model.model_validate(strict_loads(raw), extra="ignore" if self._lenient else None)
-            except NotStrictJsonError as error:
-                problems.add(Problem(path.name, line, None, f"the line {error}"))
-            except ValidationError as error:
-                problems.add(*(Problem(path.name, line, field, reason) for field, reason in reasons(error)))
-            else:
-                yield NumberedRecord(record, line)
+                yield line, validated(RECORDS[kind], parsed(raw), lenient=self._lenient)
+            except RefusedRecordError as error:
+                problems.add_refused(path.name, line, error)
 
 
 def _files_of(path: Path, *, lenient: bool) -> dict[str, Path]:
@@ -194,7 +178,7 @@ def _printable(name: str) -> str:
     return name if name.isprintable() else ascii(name)[1:-1]
 
 
-def numbered_lines(path: Path, problems: ProblemLog, advance: Callable[[int], None]) -> Iterator[tuple[int, bytes]]:
+def numbered_lines(path: Path, problems: ProblemLog, advance: Advance) -> Iterator[tuple[int, bytes]]:
     """The lines that are not blank, with their numbers; a line that is too long is reported and skipped."""
     cutter = LineCutter()
     try:

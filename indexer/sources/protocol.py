@@ -4,53 +4,41 @@ A source states the location of each record, so that a problem can be reported w
 """
 
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol
 
 from indexer.progress import Advance
 from indexer.records.problems import Problem, ProblemLog
 from indexer.records.shop import ORDER_FIELDS, Order, Record
 
-AnyRecord = TypeVar("AnyRecord", bound=Record)
-
-
-@dataclass(frozen=True, slots=True)
-class NumberedRecord(Generic[AnyRecord]):
-    """A valid record, and its line or the number of its row."""
-
-    record: AnyRecord
-    line: int
+# A valid record of its type, after its line or the number of its row.
+NumberedRecord = tuple[int, Any]
 
 
 def without_mixed_versions(
-    records: Iterable[NumberedRecord[AnyRecord]], name: str, container: str, problems: ProblemLog
-) -> Generator[NumberedRecord[AnyRecord], None, None]:
+    records: Iterable[NumberedRecord], name: str, container: str, problems: ProblemLog
+) -> Generator[NumberedRecord, None, None]:
     """The records whose kind of version is the first one that any of them states, or that state none.
 
     The others are problems; `container` is `file` or `table`.
     """
     expected: str | None = None
-    for found in records:
-        stated = ORDER_FIELDS[found.record.order.kind]
+    for line, record in records:
+        stated = ORDER_FIELDS[record.order.kind]
         expected = expected or stated
         if stated in (None, expected):
-            yield found
+            yield line, record
         else:
             reason = f"must not be mixed with {expected} in one {container}"
-            problems.add(Problem(name, found.line, stated, reason))
+            problems.add(Problem(name, line, stated, reason))
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change of a record.
+    """One change of a record of a type of RECORDS; without a record it is deleted.
 
-    Attributes:
-        type: a key of RECORDS.
-        key: the record's key.
-        order: by which changes of this key are compared; never NO_ORDER.
-        record: the new record; None if it was deleted.
-        location: the file and line, or table and row, of the change, for reports.
+    `order` compares the changes of a key, and is never NO_ORDER. `location` is a file and line, or a table and row.
     """
 
     type: str
@@ -62,12 +50,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class RefusedChange:
-    """A change that can't be applied.
+    """A change that can't be applied, and why, without its values.
 
-    Attributes:
-        location: as of `Change`.
-        reasons: what is wrong with the change, without its values.
-        raw: the change as it was received, for the dead-letter file, which is as private as the state.
+    `raw` is the change as it was received, for the dead-letter file, which is as private as the state.
     """
 
     location: str
@@ -77,13 +62,10 @@ class RefusedChange:
 
 @dataclass(frozen=True, slots=True)
 class ChangeBatch:
-    """Some changes, in the order of their arrival.
+    """Changes that can be applied, in the order of their arrival, and those that can't.
 
-    Attributes:
-        changes: those that can be applied.
-        refused: those that can't.
-        position: where reading continues, stored with the applied changes; None if the source has no positions.
-        more: whether more changes are available already.
+    Reading continues at `position`, which is stored with the applied changes; None if the source has no positions.
+    `more` says whether more changes are available already.
     """
 
     changes: tuple[Change, ...]
@@ -102,31 +84,25 @@ class ChangeSource(Protocol):
     @property
     def ended(self) -> bool:
         """Whether no more changes can follow, as for a stream that was closed."""
+        return False
 
     def read(self, position: str | None, limit: int) -> ChangeBatch:
-        """The next changes, without waiting for any.
+        """The next changes after the position of an earlier batch, up to `limit`, without waiting for any.
 
-        Args:
-            position: of an earlier batch; None for the beginning. A position that the source does not know any more
-                (its file was replaced) means the beginning as well.
-            limit: the highest number of changes.
-
-        Raises:
-            CatalogueError: the source cannot be read now; no change was skipped.
+        None is the beginning, and so is a position that the source does not know any more, as its file was replaced.
+        Raises CatalogueError if the source cannot be read now; no change was skipped.
         """
 
-    def describe_position(self, position: str | None) -> str | None:
-        """A description of a position for operators, without a record's key, version or value (V1).
+    def describe_position(self, position: str | None) -> str | None:  # noqa: ARG002 - for a source without positions
+        """A description of a position for operators, without a record's key, version or value (V1)."""
+        return None
 
-        None if the source has no positions.
-        """
-
-    def backlog(self, position: str | None) -> int | None:
+    def backlog(self, position: str | None) -> int | None:  # noqa: ARG002 - for a source that can't count them
         """The number of changes that are known to follow a position; there may be more. None if it is unknown.
 
-        Raises:
-            CatalogueError: the source cannot be read now.
+        Raises CatalogueError if the source cannot be read now.
         """
+        return None
 
     def close(self) -> None:
         """Release files and connections."""
@@ -134,6 +110,10 @@ class ChangeSource(Protocol):
 
 class Source(Protocol):
     """A catalogue. Every method may raise CatalogueError."""
+
+    @property
+    def unit(self) -> str:
+        """The unit of `size`: bytes or rows."""
 
     def kinds(self) -> tuple[str, ...]:
         """The types of the catalogue, shops first."""
@@ -144,26 +124,17 @@ class Source(Protocol):
     def size(self, kind: str) -> int:
         """The size of a type in the source's unit."""
 
-    def unit(self) -> str:
-        """The unit of `size`: bytes or rows."""
-
     def fingerprint(self) -> str | None:
         """A digest of all that a build reads and of the options of reading; None if it can't be known."""
 
-    def begin_reading(self) -> str | None:
-        """Fix the state that the following calls of `records` read, if the source supports that.
+    def reading(self) -> AbstractContextManager[str | None]:
+        """Fix the state that `records` reads during a `with` block, if the source supports that.
 
-        Returns:
-            The position from which changes have to be read so that none is missed; None for the beginning.
+        Yields the position from which changes have to be read so that none is missed; None for the beginning.
         """
 
-    def records(
-        self, kind: str, model: type[Record], problems: ProblemLog, advance: Advance
-    ) -> Iterable[NumberedRecord[Any]]:
-        """Read the records of a type; invalid ones are added to `problems`."""
-
-    def end_reading(self) -> None:
-        """Release what `begin_reading` holds."""
+    def records(self, kind: str, problems: ProblemLog, advance: Advance) -> Iterable[NumberedRecord]:
+        """Read the records of a type; invalid ones are added to `problems`. `advance` counts in the source's unit."""
 
     def changes(self) -> ChangeSource | None:
         """The source of this catalogue's changes; None if it has none."""

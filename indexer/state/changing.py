@@ -31,8 +31,7 @@ class _Changing:
     def __init__(self, state: State) -> None:
         self._db = state.connection
         self._rows = state.rows
-        self._shops = state.shops
-        self._related_records = state.related_records
+        self._public = state.public
         self._pending = state.pending
 
     def apply(self, change: Change) -> bool:
@@ -60,7 +59,7 @@ class _Changing:
                 self._touch_domains(owners | {found.other for found in rows if found.other is not None})
             case "categories":
                 # Of a category that no public shop carries, not even a removal may reach an engine (V1).
-                if self._shops.category(row.key) is not None:
+                if self._public.category(row.key) is not None:
                     self._pending.add("categories", row.key)
             case "affiliate_programs":
                 for owner in owners:
@@ -75,7 +74,7 @@ class _Changing:
         """Give a domain to the best shop that claims it."""
         statement = "SELECT id, rank, line FROM shops WHERE domain = ? AND shown ORDER BY rank LIMIT 1"
         best = self._db.execute(statement, (domain,)).fetchone()
-        holder = self._shops.domain_holder(domain)
+        holder = self._public.domain_holder(domain)
         if holder is not None and (best is None or best[0] != holder):
             self._release_domain(holder)
         if best is None or best[0] == holder:
@@ -84,10 +83,9 @@ class _Changing:
         self._db.execute("INSERT INTO winners VALUES (?, ?, ?, ?)", (shop_id, rank, domain, line))
         self._count_categories(shop_id, 1)
         self._touch_shop(shop_id)
-        self._touch_domains({domain, *self._related_records.linked_domains(domain)})
+        self._touch_domains({domain, *self._public.linked_domains(domain)})
 
     def _release_domain(self, shop_id: str) -> None:
-        """Take a shop's domain, if it has one."""
         row = self._db.execute("SELECT domain FROM winners WHERE id = ?", (shop_id,)).fetchone()
         if row is None:
             return
@@ -95,7 +93,7 @@ class _Changing:
         self._db.execute("DELETE FROM winners WHERE id = ?", (shop_id,))
         self._touch_shop(shop_id)
         self._pending.add(REMOVED_SHOPS, shop_id)
-        self._touch_domains({row[0], *self._related_records.linked_domains(row[0])})
+        self._touch_domains({row[0], *self._public.linked_domains(row[0])})
 
     def _touch_shop(self, shop_id: str) -> None:
         self._pending.add("shops", shop_id)
@@ -105,7 +103,7 @@ class _Changing:
 
     def _touch_domains(self, domains: Iterable[str]) -> None:
         for domain in domains:
-            if (holder := self._shops.domain_holder(domain)) is not None:
+            if (holder := self._public.domain_holder(domain)) is not None:
                 self._pending.add("shops", holder)
 
     def _count_categories(self, shop_id: str, by: int) -> None:

@@ -55,14 +55,11 @@ def newer_sql(row: str, other: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A record in the state; a tombstone has neither owner nor text.
+    """A record in the state; a tombstone has neither owner nor text, which is the record as JSON.
 
-    Attributes:
-        shown: whether it is there, and a shop's visibility is public.
-        owner: the id of its shop, the domain that a redirect leads from, or the domain that a shown shop claims.
-        other: the domain that a redirect leads to.
-        rank: the sort key of a shown shop, and of an offer among those of its shop.
-        text: the record as JSON.
+    It is `shown` if it is there, and a shop's visibility is public. `owner` is the id of its shop, the domain that a
+    redirect leads from, or the domain that a shown shop claims; `other` the domain that a redirect leads to. `rank` is
+    the sort key of a shown shop, and of an offer among those of its shop.
     """
 
     type: str
@@ -152,7 +149,6 @@ class StateRows:
         return Row(kind, key, Order(order, number), Origin(origin), line, Presence(presence), bool(shown), *others)
 
     def _insert(self, insert: str, row: Row, otherwise: str = "") -> int:
-        """Insert a row; returns how many were inserted."""
         stated = (row.key, *row.order, row.origin, row.line, row.presence)
         values: tuple[object, ...]
         if row.type == SHOPS:

@@ -20,9 +20,8 @@ from urllib.parse import quote
 from index_mappings.generations import is_generation
 from indexer.disk_space import raise_if_full
 from indexer.records.problems import CatalogueError
-from indexer.state.related_rows import StateRelatedRecords
+from indexer.state.public_records import PublicRecords
 from indexer.state.rows import StateRows
-from indexer.state.shop_rows import StateShops
 
 STATE_VERSION: Final = "1"
 
@@ -120,8 +119,7 @@ class State:
         self.path = path
         self.connection = db
         self.rows = StateRows(db)
-        self.shops = StateShops(db)
-        self.related_records = StateRelatedRecords(db)
+        self.public = PublicRecords(db)
         self.pending = Pending(db)
 
     @classmethod

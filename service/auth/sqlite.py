@@ -103,7 +103,6 @@ class SqliteTokenStore:
 
 
 def _change(db: sqlite3.Connection, statement: str, values: tuple[object, ...]) -> int:
-    """Change rows; returns how many."""
     changed = db.execute(statement, values).rowcount
     # Changes are rare, so each goes into the main file: it can be copied alone, and a replacement finds no old log.
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

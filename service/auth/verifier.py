@@ -150,7 +150,9 @@ class TokenVerifier:
     async def _look_up(self, secret: SecretHash) -> _Answer | None:
         as_of = self._steady()
         try:
-            token = await self._find(secret)
+            with timed_store_call(self._metrics, "tokens", "find"):
+                async with asyncio.timeout(self._timeout):
+                    token = await self._store.find(secret)
         except (TokensUnavailable, TimeoutError) as error:
             _LOG.warning("the token store is unavailable: %s", str(error) or "timed out")
             self._retry_at = self._steady() + _RETRY_SECONDS
@@ -165,8 +167,3 @@ class TokenVerifier:
         if len(cache) > self._capacity:
             cache.popitem(last=False)
         return answer
-
-    async def _find(self, secret: SecretHash) -> Token | None:
-        with timed_store_call(self._metrics, "tokens", "find"):
-            async with asyncio.timeout(self._timeout):
-                return await self._store.find(secret)

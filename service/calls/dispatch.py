@@ -220,7 +220,6 @@ def _read(arguments: Arguments) -> dict[str, Any]:
 
 
 def _bucket(tool: Tool[Any]) -> Bucket:
-    """The bucket in which a tool's calls are counted."""
     return Bucket.READS if tool.effects.read_only else Bucket.REPORTS
 
 

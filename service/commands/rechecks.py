@@ -162,7 +162,6 @@ def export(context: typer.Context, *, as_json: JsonLinesOption = False) -> None:
 
 
 def _run(context: typer.Context, call: Callable[[ReportQueue], Awaitable[_Answer]]) -> _Answer:
-    """Open the queue, call it and close it."""
     from service.settings.stores import StoreSettings
     from shop_directory.settings.reading import SettingsError
 

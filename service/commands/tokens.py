@@ -86,7 +86,6 @@ def _token(
 
 
 def _as_settings(*, store: object, path: object, redis_url: object, prefix: object) -> Mapping[str, object]:
-    """The options as settings."""
     return {"token_store": store, "token_file": path, "redis_url": redis_url, "redis_prefix": prefix}
 
 
@@ -216,7 +215,6 @@ def _with_store(settings: "StoreSettings", work: Callable[[TokenStore], Awaitabl
 
 
 async def _call_store(settings: "StoreSettings", work: Callable[[TokenStore], Awaitable[T]]) -> T:
-    """Open the store, call it and close it."""
     store = open_tokens(
         settings.token_store,
         settings.token_file,

@@ -102,10 +102,6 @@ class BlockLimiter:
         # In the order of the last request to the store, which is nearly the order of expiry.
         self._blocks: OrderedDict[str, _Block] = OrderedDict()
 
-    def __len__(self) -> int:
-        """How many callers have a block or a refusal."""
-        return len(self._blocks)
-
     def take(self, key: str, quota: Quota) -> Decision | None:
         """Take one unit of the caller's block; None when there is none."""
         block = self._blocks.get(key)

@@ -26,10 +26,7 @@ class _Slot:
 
 @dataclass(slots=True)
 class _Count:
-    """The units that one key has taken, in some sixty slots at most, the oldest first.
-
-    It is mutable, as it changes with every suggest request.
-    """
+    """The units that one key has taken, in some sixty slots at most, the oldest first."""
 
     slots: deque[_Slot] = field(default_factory=deque)
     used: int = 0
@@ -61,10 +58,6 @@ class MemoryLimiter:
         self._clock = clock
         self._max_keys = max_keys
         self._windows: dict[int, _Window] = {}
-
-    def __len__(self) -> int:
-        """How many keys are stored."""
-        return sum(len(window.counts) for window in self._windows.values())
 
     def take(self, key: str, quota: Quota) -> Decision:
         """Take one unit from a key's quota if it is available; never returns None."""

@@ -50,17 +50,20 @@ from service.http.messages import (
     request_context_of,
 )
 from service.limits.policy import Bucket
-from service.mcp_server.handling import CALL, Call, begin_span, result_meta
 from service.mcp_server.messages import (
+    CALL,
     COMPLETION_COMPLETE,
     TEXTS,
     TOOLS_CALL,
+    Call,
     MessageId,
     RpcError,
+    begin_span,
     called_tool,
     check_message,
     own_answer,
     refused_call,
+    result_meta,
 )
 from service.runtime.caller import Channel, Proxies
 from service.runtime.tracing import CallTracer

@@ -1,11 +1,16 @@
-"""JSON-RPC messages, checked before the SDK reads them, and the errors with our own texts (E1, E2).
+"""What all messages share: checks before the SDK reads them, their calls, spans and log lines, and errors (E1, E2, E5).
 
 The SDK's texts quote libraries and values, so every error of the SDK is replaced by one from here.
 """
 
 import json
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
 
+from anyio import CancelScope
+from mcp.server import ServerRequestContext
+from mcp.shared.exceptions import MCPError
 from mcp.types import (
     HEADER_MISMATCH,
     INTERNAL_ERROR,
@@ -18,8 +23,19 @@ from mcp.types import (
 )
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
+from index_mappings.generations import Stamp
 from index_mappings.strict_json import NotStrictJsonError, strict_loads
+from service.calls.admission import Admitted
+from service.calls.dispatch import AdmissionResult, Dispatcher
 from service.errors import ServiceError
+from service.limits.policy import Bucket
+from service.limits.protocol import Headers
+from service.runtime.caller import Caller
+from service.runtime.request_context import LEFT, RequestContext, bind_request, current, new_request_context
+from service.runtime.telemetry import NO_METRICS, NO_ROUTE, REFUSED, log_call
+from service.runtime.tracing import CallTracer, header_texts
+
+T = TypeVar("T")
 
 TOOLS_CALL: Final = "tools/call"
 COMPLETION_COMPLETE: Final = "completion/complete"
@@ -58,7 +74,7 @@ TEXTS: Final = {
     UNSUPPORTED_PROTOCOL_VERSION: "This protocol version is not served; data.supported lists those that are.",
 }
 # Of the range that is free for implementers.
-REFUSED: Final = -32_001
+REFUSED_CALL: Final = -32_001
 UNKNOWN_TOOL: Final = "There is no tool of this name; tools/list names those that there are."
 UNKNOWN_RESOURCE: Final = (
     "There is no resource at this URI. resources/list and resources/templates/list name those that there are; a shop "
@@ -76,21 +92,21 @@ _FIRST_FAULT: Final = 500
 # The protocol prescribes the data of these errors: clients read the supported versions or capabilities from it.
 _WITH_DATA: Final = frozenset({UNSUPPORTED_PROTOCOL_VERSION, MISSING_REQUIRED_CLIENT_CAPABILITY})
 
+# The key of a call in its request's scope.
+CALL: Final = "shop_directory.mcp_call"
+
 MessageId = int | str | None
 
 
-class RpcError(Exception):
-    """A message that is refused, with a code of JSON-RPC and our text.
+class RpcError(MCPError):
+    """A message or request that is refused, with a code of JSON-RPC and our text, in contrast to errors of the SDK.
 
     `id` is None if it could not be read, `data` if there is none.
     """
 
     def __init__(self, code: int, message: str, message_id: MessageId = None, data: Any = None) -> None:  # noqa: ANN401 - any JSON value
-        self.code = code
-        self.message = message
+        super().__init__(code, message, data)
         self.id = message_id
-        self.data = data
-        super().__init__(message)
 
     def body(self) -> bytes:
         """The JSON-RPC error object."""
@@ -127,7 +143,7 @@ def called_tool(message: dict[str, Any]) -> str | None:
 
 def refused_call(error: ServiceError, message_id: MessageId = None) -> RpcError:
     """A refusal before the tool runs: the problem object is the error's data (E2)."""
-    return RpcError(REFUSED, error.detail, message_id, error.problem())
+    return RpcError(REFUSED_CALL, error.detail, message_id, error.problem())
 
 
 def failed_method(error: ServiceError) -> RpcError:
@@ -173,3 +189,119 @@ def _fault(message: dict[str, Any], known_id: MessageId) -> str | None:
     if not isinstance(message.get("params"), dict | None):
         return "must have params that are an object, or none"
     return None
+
+
+@dataclass(slots=True)
+class Call:
+    """A call as the transport received it.
+
+    `admit` is None if the transport has not asked for it; `request` is None over stdio, where each call gets one of its
+    own. `quota` are the headers of its answer.
+    """
+
+    caller: Caller
+    admit: AdmissionResult | None = None
+    request: RequestContext | None = None
+    quota: Headers = ()
+
+
+Context = ServerRequestContext[Any, Any]
+CallFactory = Callable[[Context], Call]
+
+
+def refusal(error: ServiceError) -> RpcError:
+    """A refusal before the work; its code becomes the request's outcome."""
+    set_outcome(error.code)
+    return refused_call(error)
+
+
+def set_outcome(outcome: str) -> None:
+    """Set the outcome of the current request."""
+    if (request := current()) is not None:
+        request.outcome = outcome
+
+
+def set_refused(request: RequestContext) -> None:
+    """Set the outcome of a request to a refusal, unless it has a more specific one."""
+    if request.outcome is None:
+        request.outcome = REFUSED
+
+
+def result_meta(request_id: str, stamp: Stamp | None) -> dict[str, Any]:
+    """A result's `_meta`: the request's id, and which data the answer comes from (C2)."""
+    meta = {"x-request-id": request_id}
+    return meta if stamp is None else meta | {"x-generation": stamp.generation, "x-data-as-of": stamp.built_at}
+
+
+def begin_span(
+    traces: CallTracer,
+    request: RequestContext,
+    method: str,
+    tool: str | None,
+    *,
+    meta: object,
+    headers: Iterable[tuple[bytes, bytes]] = (),
+) -> None:
+    """Begin the span of a message; `tool` is None if it calls no existing tool.
+
+    The trace in `meta`, the `_meta` of the params, takes precedence over one in the headers.
+    """
+    # Unknown methods share one name, so that callers cannot create span names.
+    method = method if method in METHODS else "other"
+    attributes = {"mcp.method.name": method} | ({} if tool is None else {"gen_ai.tool.name": tool})
+
+    def carried() -> dict[str, Any]:
+        return header_texts(headers) | (dict(meta) if isinstance(meta, Mapping) else {})
+
+    traces.begin(request, method if tool is None else f"{method} {tool}", carried, attributes)
+
+
+class RequestRunner:
+    """Runs the work of a message in the context of its request."""
+
+    def __init__(self, dispatcher: Dispatcher, make_call: CallFactory, traces: CallTracer | None = None) -> None:
+        """Set up the runner; `traces` begins the span of a call whose transport does not, None begins none."""
+        self.dispatcher = dispatcher
+        self._make_call = make_call
+        self._traces = traces
+
+    async def run(self, context: Context, work: Callable[[Call], Awaitable[T]], *, tool: str | None = None) -> T:
+        """Run the work of a message, which calls the tool named `tool`, if any.
+
+        Raises RpcError as the work raised it, or because the caller has left.
+        """
+        call = self._make_call(context)
+        # The SDK's task outlives the request's, so it must be cancelled when the caller leaves.
+        with (
+            CancelScope() as scope,
+            bind_request(
+                call.request or new_request_context(call.caller.request_id, self.dispatcher.timeout)
+            ) as request,
+        ):
+            request.on_disconnect.append(scope.cancel)
+            if call.request is None and self._traces is not None:
+                begin_span(self._traces, request, context.method, tool, meta=context.meta)
+            try:
+                result = await work(call)
+            except RpcError:
+                set_refused(request)
+                _log_call(call, request)
+                raise
+            _log_call(call, request)
+            return result
+        request.outcome = LEFT
+        raise RpcError(INTERNAL_ERROR, TEXTS[INTERNAL_ERROR])
+
+    async def admit(self, call: Call, bucket: Bucket = Bucket.READS) -> Admitted:
+        """The admission of a request that calls no tool, the transport's or a new one; RpcError if it is refused."""
+        admit = call.admit
+        if admit is None:
+            admit = await self.dispatcher.admit(None, call.caller, otherwise=bucket)
+        if isinstance(admit, ServiceError):
+            raise refusal(admit)
+        return admit
+
+
+def _log_call(call: Call, request: RequestContext) -> None:
+    if call.request is None:
+        log_call(NO_METRICS, request, channel=call.caller.channel.value, route=NO_ROUTE)

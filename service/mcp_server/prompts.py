@@ -38,8 +38,17 @@ from index_mappings.text import fold, is_blank
 from service.calls.admission import Admitted
 from service.errors import FieldError, InvalidInputError, ServiceError
 from service.limits.policy import Bucket
-from service.mcp_server.handling import Call, Context, OwnError, RequestRunner, result_meta, set_outcome
-from service.mcp_server.messages import NOTHING_TO_COMPLETE, UNKNOWN_PROMPT, failed_method
+from service.mcp_server.messages import (
+    NOTHING_TO_COMPLETE,
+    UNKNOWN_PROMPT,
+    Call,
+    Context,
+    RequestRunner,
+    RpcError,
+    failed_method,
+    result_meta,
+    set_outcome,
+)
 from service.mcp_server.resources import DOMAIN, SHOP
 from service.search.protocol import SuggestQuery
 from service.suggest.responder import SuggestResponder
@@ -260,14 +269,14 @@ async def list_prompts(_: Context, __: PaginatedRequestParams | None) -> ListPro
 
 
 async def get_prompt(_: Context, params: GetPromptRequestParams) -> GetPromptResult:
-    """A prompt with its arguments filled in; raises OwnError if there is no such prompt, or its arguments are wrong."""
+    """A prompt with its arguments filled in; raises RpcError if there is no such prompt, or its arguments are wrong."""
     prompt = _BY_NAME.get(params.name)
     if prompt is None:
-        raise OwnError(code=INVALID_PARAMS, message=UNKNOWN_PROMPT)
+        raise RpcError(INVALID_PARAMS, UNKNOWN_PROMPT)
     try:
         filled = fill(prompt, params.arguments or {})
     except InvalidInputError as error:
-        raise OwnError.of(failed_method(error)) from None
+        raise failed_method(error) from None
     message = PromptMessage(role="user", content=TextContent(type="text", text=filled))
     return GetPromptResult(description=prompt.description, messages=[message])
 
@@ -311,19 +320,19 @@ class Completer:
         self._runner = runner
 
     async def complete(self, context: Context, params: CompleteRequestParams) -> CompleteResult:
-        """Complete an argument; raises OwnError if there is no such argument, or the index can't be searched now."""
+        """Complete an argument; raises RpcError if there is no such argument, or the index can't be searched now."""
         kind = completion_kind(params)
 
         async def work(call: Call) -> CompleteResult:
             admitted = await self._runner.admit(call, Bucket.SUGGEST)
             if kind is None:
-                raise OwnError(code=INVALID_PARAMS, message=NOTHING_TO_COMPLETE)
+                raise RpcError(INVALID_PARAMS, NOTHING_TO_COMPLETE)
             try:
                 typed = typed_text(params.argument.value)
                 completion, stamp = await self._completion(kind, typed, call, admitted)
             except ServiceError as error:
                 set_outcome(error.code)
-                raise OwnError.of(failed_method(error)) from None
+                raise failed_method(error) from None
             set_outcome("ok")
             return CompleteResult(completion=completion, _meta=result_meta(call.caller.request_id, stamp))
 

@@ -15,8 +15,7 @@ from mcp.types import (
 )
 
 from service.calls.dispatch import Outcome
-from service.mcp_server.handling import Call, Context, OwnError, RequestRunner, result_meta
-from service.mcp_server.messages import failed_method, missing_resource
+from service.mcp_server.messages import Call, Context, RequestRunner, failed_method, missing_resource, result_meta
 from service.runtime.request_context import current
 from service.tools.get_shop import GET_SHOP
 from service.tools.list_categories import LIST_CATEGORIES
@@ -61,13 +60,13 @@ async def list_templates(_: Context, __: PaginatedRequestParams | None) -> ListR
 async def read_resource(
     runner: RequestRunner, context: Context, params: ReadResourceRequestParams
 ) -> ReadResourceResult:
-    """Read a resource; raises OwnError if it does not exist, or can't be read now."""
+    """Read a resource; raises RpcError if it does not exist, or can't be read now."""
     target = tool_call_of(params.uri)
 
     async def work(call: Call) -> ReadResourceResult:
         admitted = await runner.admit(call)
         if target is None:
-            raise OwnError.of(missing_resource(context.protocol_version))
+            raise missing_resource(context.protocol_version)
         tool, arguments = target
         if (request := current()) is not None:
             request.tool = tool
@@ -98,6 +97,6 @@ def _contents(uri: str, outcome: Outcome, version: str) -> ReadResourceResult:
     if error is not None:
         # A reference that the tool refuses, such as a blank one, names no resource either.
         missing = error.status < _FIRST_FAULT
-        raise OwnError.of(missing_resource(version) if missing else failed_method(error))
+        raise missing_resource(version) if missing else failed_method(error)
     text = TextResourceContents(uri=uri, mime_type=_JSON, text=outcome.body.decode())
     return ReadResourceResult(contents=[text], _meta=result_meta(outcome.request_id, outcome.stamp))

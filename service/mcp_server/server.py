@@ -31,17 +31,18 @@ from pydantic import ValidationError
 from service.calls.dispatch import Dispatcher, Outcome
 from service.errors import ServiceError
 from service.http.messages import request_context_of
-from service.mcp_server.handling import (
+from service.mcp_server.messages import (
+    UNKNOWN_TOOL,
     Call,
     CallFactory,
     Context,
-    OwnError,
     RequestRunner,
+    RpcError,
+    own_error,
     refusal,
     result_meta,
     set_refused,
 )
-from service.mcp_server.messages import UNKNOWN_TOOL, own_error
 from service.mcp_server.prompts import Completer, get_prompt, list_prompts
 from service.mcp_server.resources import list_resources, list_templates, read_resource
 from service.runtime.request_context import current
@@ -127,7 +128,7 @@ def build_server(
 async def _call_tool(runner: RequestRunner, context: Context, params: CallToolRequestParams) -> CallToolResult:
     dispatcher = runner.dispatcher
     if not dispatcher.has_tool(params.name):
-        raise OwnError(code=INVALID_PARAMS, message=UNKNOWN_TOOL)
+        raise RpcError(INVALID_PARAMS, UNKNOWN_TOOL)
 
     async def work(call: Call) -> CallToolResult:
         admit = call.admit if call.admit is not None else await dispatcher.admit(params.name, call.caller)
@@ -172,7 +173,7 @@ def tool_result(outcome: Outcome) -> CallToolResult:
 async def _replace_sdk_errors(ctx: Context, call_next: CallNext) -> HandlerResult:
     try:
         return await call_next(ctx)
-    except OwnError:
+    except RpcError:
         if ctx.request is not None:
             set_refused(request_context_of(ctx.request.scope))
         raise
@@ -184,7 +185,7 @@ async def _replace_sdk_errors(ctx: Context, call_next: CallNext) -> HandlerResul
         request = current()
         _LOG.exception("request=%s the method failed", "-" if request is None else request.request_id)
         replaced = own_error(INTERNAL_ERROR, None)
-    raise OwnError.of(replaced)
+    raise replaced
 
 
 def input_schema(tool: Tool[Any]) -> Schema:

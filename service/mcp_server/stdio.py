@@ -16,8 +16,7 @@ from mcp.server.stdio import stdio_server
 from mcp.types import INVALID_REQUEST
 
 from service.errors import MAX_BODY_BYTES
-from service.mcp_server.handling import Call
-from service.mcp_server.messages import RpcError, check_message, own_answer
+from service.mcp_server.messages import Call, RpcError, check_message, own_answer
 from service.runtime.caller import Caller, Channel
 from service.runtime.request_context import new_request_id
 

@@ -88,7 +88,6 @@ def _field_processors(*, exception_text: bool) -> list[Processor]:
 
 
 def _renderers(*, readable: bool) -> list[Processor]:
-    """The processors that render a line: as JSON, or readable."""
     remove_meta: Processor = structlog.stdlib.ProcessorFormatter.remove_processors_meta
     if readable:
         return [remove_meta, _as_text, structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]

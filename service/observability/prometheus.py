@@ -85,7 +85,6 @@ class PrometheusMetrics(Metrics):
     """Counters, gauges and histograms in a registry of their own."""
 
     def __init__(self) -> None:
-        """Make the metrics."""
         # They would double the number of series, and nothing here reads them.
         disable_created_metrics()  # type: ignore[no-untyped-call]
         directory = os.environ.get(MULTIPROC_DIR)

@@ -160,10 +160,7 @@ class RedisConnection:
 
 
 def _open_client(access: RedisAccess, connections: int, timeout: float) -> Client:
-    """A client that has not connected yet.
-
-    It has at most `connections` to each node; a whole call may take `timeout` seconds.
-    """
+    """A client with at most `connections` to each node, none of which is open yet."""
     url: dict[str, Any] = {**parse_url(access.url)}
     connection_class = url.pop("connection_class", Connection)
     credentials = {"username": access.user, "password": access.password, **url}
@@ -178,7 +175,6 @@ def _open_client(access: RedisAccess, connections: int, timeout: float) -> Clien
 
 
 async def _close_client(client: Client) -> None:
-    """Close all connections of a client."""
     await client.aclose()
     if isinstance(client, RedisCluster):
         # `aclose` leaves them open after a node has failed.

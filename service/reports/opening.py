@@ -52,7 +52,6 @@ class GuardedQueue:
     """A queue behind a circuit breaker: if Redis hangs, reports are refused immediately, not after a time-out."""
 
     def __init__(self, queue: ReportQueue, metrics: Metrics = NO_METRICS) -> None:
-        """Guard a queue; `close` closes it."""
         self._queue = queue
         self._metrics = metrics
         self._circuit = CircuitBreaker("reports", (ReportsUnavailable,), metrics)

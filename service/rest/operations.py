@@ -83,32 +83,23 @@ class OpsKey:
         raise OpsKeyRequiredError
 
 
-def state_endpoint(key: OpsKey, probe: HealthProbe, about: About) -> Endpoint:
-    """GET /api/ops/state: 200 also when parts are unavailable, each of which is reported as such."""
+def operations_routes(key: OpsKey, probe: HealthProbe, about: About, metrics: PrometheusMetrics) -> list[BaseRoute]:
+    """The three routes. They do not pass the gate, so that operators can use them during overload."""
 
-    async def answer(_: Request) -> Answer:
-        state = ops_state(about, await probe.snapshot(), datetime.now(UTC))
-        return json_answer(state.model_dump(mode="json"))
+    async def state(_: Request) -> Answer:
+        # 200 also when parts are unavailable, each of which is reported as such.
+        found = ops_state(about, await probe.snapshot(), datetime.now(UTC))
+        return json_answer(found.model_dump(mode="json"))
 
-    return _protected(key, answer)
-
-
-def resources_endpoint(key: OpsKey, probe: HealthProbe) -> Endpoint:
-    """GET /metrics/resources: 503 when the engine is unavailable, as an empty exposition would mean no accounts."""
-
-    async def answer(request: Request) -> Answer:
+    async def resources(request: Request) -> Answer:
         found = await probe.generations()
         if isinstance(found, Unavailable):
+            # An empty exposition would mean that there are no accounts.
             raise BackendUnavailableError(_NO_ACCOUNTS)
         return Answer(200, *encode_families(resource_families(found.operations), request.headers.get("accept")))
 
-    return _protected(key, answer)
-
-
-def metrics_endpoint(key: OpsKey, probe: HealthProbe, about: About, metrics: PrometheusMetrics) -> Endpoint:
-    """GET /metrics: counters and current gauges; `up` is 0 for a part that is unavailable."""
-
-    async def answer(request: Request) -> Answer:
+    async def counted(request: Request) -> Answer:
+        # `up` is 0 for a part that is unavailable.
         gauges = scrape_gauge_families(about.service, await probe.snapshot())
         accept = request.headers.get("accept")
         # In a thread, as it reads files of other workers and of the system.
@@ -117,16 +108,8 @@ def metrics_endpoint(key: OpsKey, probe: HealthProbe, about: About, metrics: Pro
         )
         return Answer(200, body, media_type)
 
-    return _protected(key, answer)
-
-
-def operations_routes(key: OpsKey, probe: HealthProbe, about: About, metrics: PrometheusMetrics) -> list[BaseRoute]:
-    """The three routes. They do not pass the gate, so that operators can use them during overload."""
-    return [
-        Route(STATE_PATH, endpoint=state_endpoint(key, probe, about)),
-        Route(RESOURCES_PATH, endpoint=resources_endpoint(key, probe)),
-        Route(METRICS_PATH, endpoint=metrics_endpoint(key, probe, about, metrics)),
-    ]
+    answers = {STATE_PATH: state, RESOURCES_PATH: resources, METRICS_PATH: counted}
+    return [Route(path, endpoint=_protected(key, answer)) for path, answer in answers.items()]
 
 
 def _protected(key: OpsKey, answer: Callable[[Request], Awaitable[Answer]]) -> Endpoint:

@@ -85,15 +85,12 @@ def open_traces(service: str, version: str, processor: SpanProcessor | None = No
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415 - see above
 
         processor = BatchSpanProcessor(OTLPSpanExporter())
-    resource = Resource.create({"service.version": version}).merge(_service_name(service))
+    named = {} if os.environ.get("OTEL_SERVICE_NAME") else {"service.name": service}
+    resource = Resource.create({"service.version": version}).merge(Resource(named))
     # Not the global provider: applications of one process would share it, and libraries would add spans to it.
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     provider.add_span_processor(processor)
     return Traces(CallTracer(provider.get_tracer(service, version)), provider)
-
-
-def _service_name(service: str) -> Resource:
-    return Resource({} if os.environ.get("OTEL_SERVICE_NAME") else {"service.name": service})
 
 
 def _end(span: Span, request: RequestContext) -> None:

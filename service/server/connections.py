@@ -77,8 +77,6 @@ def raise_descriptor_limit() -> int:
 
 @dataclass(eq=False, slots=True)
 class _Address:
-    """The connections of one address."""
-
     name: str
     open: int = 0
     # The longest idle first.

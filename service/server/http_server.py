@@ -171,7 +171,6 @@ class HttpProtocol(HttpToolsProtocol):
         self._stop_running_cycle()
 
     def _stop_running_cycle(self) -> None:
-        """Stop the work for a request that is not answered."""
         running = self.cycle
         if running is None or running.response_complete:
             return
@@ -236,7 +235,6 @@ class HttpProtocol(HttpToolsProtocol):
             self.flow.release()
 
     def _is_unanswered(self) -> bool:
-        """Whether a whole request has arrived and its response is not complete."""
         return self._message_complete and self.cycle is not None and not self.cycle.response_complete
 
     def _parse_slice(self) -> None:
@@ -343,7 +341,6 @@ class HttpProtocol(HttpToolsProtocol):
         self._continue()
 
     def _continue(self) -> None:
-        """Continue with the next pipelined request, or wait for one."""
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
@@ -390,7 +387,6 @@ class HttpProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def _close_idle(self) -> None:
-        """Close an idle connection in favour of a new one."""
         self._writer.flush()
         if self.transport.get_write_buffer_size():
             # The client does not read: `close` would wait for it and keep the descriptor.
@@ -399,7 +395,6 @@ class HttpProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def _refuse_connection(self) -> None:
-        """Send 503, and close the connection."""
         if not self._table.reserve_refusal():
             self.transport.abort()
             return

@@ -1,6 +1,5 @@
 """All settings of the service, from the environment (SHOP_DIRECTORY_...); a wrong one stops the start."""
 
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -13,7 +12,7 @@ from service.runtime.request_context import REQUEST_SECONDS
 from service.settings.stores import StoreSettings
 from shop_directory.build_stamp import is_commit, is_time
 from shop_directory.settings.locations import LocationSettings
-from shop_directory.settings.reading import CommaSeparated, EnvironmentSettings, variable
+from shop_directory.settings.reading import COMMA_SEPARATED, CommaSeparated, EnvironmentSettings, variable
 
 DEFAULT_MAX_CONNECTIONS: Final = 10_000
 # Connections of one address (IPv6: of one /64).
@@ -21,33 +20,13 @@ DEFAULT_MAX_CONNECTIONS_PER_ADDRESS: Final = 1_000
 
 _LOOPBACK: Final = ("127.0.0.1:*", "localhost:*", "[::1]:*")
 # Neither `*`, which admits every page, nor `null`, the origin of any page in a sandbox (C3).
-_ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]+)?")
-_ANY_PORT: Final = ":*"
-_PUBLIC_URL: Final = re.compile(r"https?://(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]+)?(?:/[A-Za-z0-9._~-]+)*")
+# An origin that no browser sends would never match, without an error.
+_HOST: Final = r"(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]+)?"
+_ORIGIN: Final = rf"[a-z][a-z0-9+.-]*://{_HOST}"
+_PUBLIC_URL: Final = rf"^https?://{_HOST}(?:/[A-Za-z0-9._~-]+)*$"
 
-
-def _origins(values: tuple[str, ...]) -> tuple[str, ...]:
-    # An origin that no browser sends would never match, without an error.
-    if not all(map(_ORIGIN.fullmatch, values)):
-        # The description of the setting says what it must be.
-        raise ValueError("not all are origins")
-    return values
-
-
-def _origin_patterns(values: tuple[str, ...]) -> tuple[str, ...]:
-    _origins(tuple(value.removesuffix(_ANY_PORT) for value in values))
-    return values
-
-
-def _public_url(value: str) -> str:
-    if _PUBLIC_URL.fullmatch(value) is None:
-        raise ValueError("is not such a URL")
-    return value
-
-
-Origins = Annotated[CommaSeparated, AfterValidator(_origins)]
-OriginPatterns = Annotated[CommaSeparated, AfterValidator(_origin_patterns)]
-PublicUrl = Annotated[str, AfterValidator(_public_url)]
+Origins = Annotated[tuple[Annotated[str, Field(pattern=f"^{_ORIGIN}$")], ...], *COMMA_SEPARATED]
+OriginPatterns = Annotated[tuple[Annotated[str, Field(pattern=rf"^{_ORIGIN}(?::\*)?$")], ...], *COMMA_SEPARATED]
 
 
 class ServerSettings(EnvironmentSettings):
@@ -116,9 +95,10 @@ class ServerSettings(EnvironmentSettings):
         le=63_072_000,
         description="seconds, up to two years; 0 sends no such header",
     )
-    public_url: PublicUrl | None = Field(
+    public_url: str | None = Field(
         None,
         title="The public URL of the page of the service: MCP hosts show it and its icon.",
+        pattern=_PUBLIC_URL,
         description="a URL such as https://shops.example, without a slash at its end",
     )
     mcp_allowed_hosts: CommaSeparated = Field(

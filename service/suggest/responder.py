@@ -176,7 +176,6 @@ class SuggestResponder:
         return Suggestions(snapshot, quota, tag, self._search(snapshot, request, request.parsed, tag))
 
     def _has_tag(self, tags: frozenset[str], tag: bytes) -> bool:
-        """Whether the caller has the response with this tag already."""
         if not tags:
             return False
         hit = "*" in tags or tag.decode() in tags

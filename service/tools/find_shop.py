@@ -13,17 +13,6 @@ from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolRespon
 MAX_DEPTH: Final = 100_000
 _CLOSEST: Final = 3
 
-DESCRIPTION = (
-    "Search shops by name, domain or what they sell (lidl, nike shoes, book stores), or browse a category with an "
-    "empty query. With the domain or id known, call get_shop. Every word must fit the same shop: its name, domain or "
-    "category, next to other words also its country (lidl germany); only country is a filter. limit 5 is enough to "
-    "find one shop (up to 600 tokens; 10: 1,500; the default 50: 7,500). Call list_categories before you filter by "
-    "category: only its slugs are accepted. truncated: more follow, raise offset. ignored_terms fit no shop and were "
-    "dropped: the results answer a narrower question, say so. category_truncated: a word fits so many categories that "
-    "some were left out. did_you_mean names shops that the query misspells or holds among other words: suggestions, "
-    "not results. word_counts: how many shops each word fits, when together they find none: leave one out."
-)
-
 
 class FindShopRequest(NoShopRequest):
     """What to search for."""
@@ -122,7 +111,17 @@ async def _check_category(slug: str, context: ToolContext) -> None:
 FIND_SHOP = Tool(
     name="find_shop",
     title="Find shops",
-    description=DESCRIPTION,
+    description=(
+        "Search shops by name, domain or what they sell (lidl, nike shoes, book stores), or browse a category with an "
+        "empty query. With the domain or id known, call get_shop. Every word must fit the same shop: its name, domain "
+        "or category, next to other words also its country (lidl germany); only country is a filter. limit 5 is enough "
+        "to find one shop (up to 600 tokens; 10: 1,500; the default 50: 7,500). Call list_categories before you filter "
+        "by category: only its slugs are accepted. truncated: more follow, raise offset. ignored_terms fit no shop and "
+        "were dropped: the results answer a narrower question, say so. category_truncated: a word fits so many "
+        "categories that some were left out. did_you_mean names shops that the query misspells or holds among other "
+        "words: suggestions, not results. word_counts: how many shops each word fits, when together they find none: "
+        "leave one out."
+    ),
     request=FindShopRequest,
     response=FindShopResponse,
     token=TokenRule.OPTIONAL,

@@ -13,14 +13,6 @@ from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolRespon
 
 Verdict = Literal["yes", "no", "unknown"]
 
-DESCRIPTION = (
-    "Get what a shop itself states about shipping: destinations, delivery time, free-shipping threshold, when and "
-    "where that was read. It is a statement, not an offer, and names no carrier and no price. Give country to get "
-    "ships_to: unknown means that the statement does not settle it, which is no refusal. collected false: nothing was "
-    "gathered, which says nothing about whether the shop ships. Destinations are countries or groups such as EU; "
-    "excluded is what the shop excepts from them; ships_to has both expanded."
-)
-
 
 class GetShippingPolicyRequest(ShopRequest):
     """Whose shipping, and to where."""
@@ -110,7 +102,13 @@ def ships_to(stated: Mapping[str, Any] | None, country: str) -> Verdict:
 GET_SHIPPING_POLICY = Tool(
     name="get_shipping_policy",
     title="Get a shop's shipping statement",
-    description=DESCRIPTION,
+    description=(
+        "Get what a shop itself states about shipping: destinations, delivery time, free-shipping threshold, when and "
+        "where that was read. It is a statement, not an offer, and names no carrier and no price. Give country to get "
+        "ships_to: unknown means that the statement does not settle it, which is no refusal. collected false: nothing "
+        "was gathered, which says nothing about whether the shop ships. Destinations are countries or groups such as "
+        "EU; excluded is what the shop excepts from them; ships_to has both expanded."
+    ),
     request=GetShippingPolicyRequest,
     response=ShippingStatement,
     token=TokenRule.OPTIONAL,

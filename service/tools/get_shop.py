@@ -11,13 +11,6 @@ from service.tools.tool import Example, TokenRule, Tool, ToolContext
 
 OFFERS: Final = 100
 
-DESCRIPTION = (
-    "Get one shop by its domain or id, for example from a link; to look a shop up by name, call find_shop. A sub-domain"
-    " is not its parent domain. countries null: no markets are stated. "
-    "offers holds up to 100, newest first; offers_total counts all: raise offers_offset to read on. An unknown shop is"
-    " the error shop_not_found, never a guess."
-)
-
 
 class GetShopRequest(ShopRequest):
     """Which shop."""
@@ -39,7 +32,12 @@ async def run(request: GetShopRequest, context: ToolContext) -> dict[str, Any]:
 GET_SHOP = Tool(
     name="get_shop",
     title="Get one shop",
-    description=DESCRIPTION,
+    description=(
+        "Get one shop by its domain or id, for example from a link; to look a shop up by name, call find_shop. A "
+        "sub-domain is not its parent domain. countries null: no markets are stated. offers holds up to 100, newest "
+        "first; offers_total counts all: raise offers_offset to read on. An unknown shop is the error shop_not_found, "
+        "never a guess."
+    ),
     request=GetShopRequest,
     response=ShopView,
     token=TokenRule.OPTIONAL,

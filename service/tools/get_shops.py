@@ -13,13 +13,6 @@ from service.tools.tool import BEYOND_THE_INTERFACE, Example, TokenRule, Tool, T
 
 _REFERENCES_A_READ: Final = 10
 
-DESCRIPTION = (
-    "Get up to 100 shops by their domains or ids in one call; for one shop with all aliases and offers, call get_shop."
-    " results has one entry for each entry of shop_domains, in the same order, a repeated one included; shop is null "
-    "where the directory has no such shop, which is no verdict. The call counts as one read for each ten entries or a "
-    "part of them."
-)
-
 
 class GetShopsRequest(NoShopRequest):
     """Which shops."""
@@ -65,7 +58,12 @@ async def run(request: GetShopsRequest, context: ToolContext) -> dict[str, Any]:
 GET_SHOPS = Tool(
     name="get_shops",
     title="Get several shops",
-    description=DESCRIPTION,
+    description=(
+        "Get up to 100 shops by their domains or ids in one call; for one shop with all aliases and offers, call "
+        "get_shop. results has one entry for each entry of shop_domains, in the same order, a repeated one included; "
+        "shop is null where the directory has no such shop, which is no verdict. The call counts as one read for each "
+        "ten entries or a part of them."
+    ),
     request=GetShopsRequest,
     response=GetShopsResponse,
     token=TokenRule.OPTIONAL,

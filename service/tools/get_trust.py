@@ -9,14 +9,6 @@ from service.search.protocol import Facts
 from service.tools.request import ShopRequest
 from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse
 
-DESCRIPTION = (
-    "Get measured facts about a shop's site, each with its source and time: TLS issuer and grade, hosting provider and"
-    " country, domain registration date, registrar, payment methods. There is no score and no verdict: make none from "
-    "signal_coverage, which only says how complete the data is, and never rank or filter shops by it. "
-    "no_signals_collected: nothing was measured; it does not mean that the shop is known, as an unknown one gets the "
-    "same answer. Requires an API token."
-)
-
 
 class GetTrustRequest(ShopRequest):
     """Whose signals."""
@@ -85,7 +77,13 @@ def _missing(facts: Facts | None, present: set[str]) -> tuple[MissingSignal, ...
 GET_TRUST = Tool(
     name="get_trust",
     title="Get a shop's trust signals",
-    description=DESCRIPTION,
+    description=(
+        "Get measured facts about a shop's site, each with its source and time: TLS issuer and grade, hosting provider "
+        "and country, domain registration date, registrar, payment methods. There is no score and no verdict: make "
+        "none from signal_coverage, which only says how complete the data is, and never rank or filter shops by it. "
+        "no_signals_collected: nothing was measured; it does not mean that the shop is known, as an unknown one gets "
+        "the same answer. Requires an API token."
+    ),
     request=GetTrustRequest,
     response=GetTrustResponse,
     token=TokenRule.REQUIRED,

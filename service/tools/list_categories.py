@@ -5,12 +5,6 @@ from pydantic import Field
 from service.tools.request import NoShopRequest
 from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse
 
-DESCRIPTION = (
-    "List every category that a shop of the directory carries, with its slug and number of shops, largest first. Call "
-    "it before find_shop with a category filter: only these slugs are accepted, and they change with the data. The "
-    "list is flat. A shop can carry several, so the counts do not add up to the number of shops."
-)
-
 
 class ListCategoriesRequest(NoShopRequest):
     """No arguments."""
@@ -43,7 +37,11 @@ async def run(request: ListCategoriesRequest, context: ToolContext) -> ListCateg
 LIST_CATEGORIES = Tool(
     name="list_categories",
     title="List categories",
-    description=DESCRIPTION,
+    description=(
+        "List every category that a shop of the directory carries, with its slug and number of shops, largest first. "
+        "Call it before find_shop with a category filter: only these slugs are accepted, and they change with the "
+        "data. The list is flat. A shop can carry several, so the counts do not add up to the number of shops."
+    ),
     request=ListCategoriesRequest,
     response=ListCategoriesResponse,
     token=TokenRule.OPTIONAL,

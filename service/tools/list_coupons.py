@@ -13,16 +13,6 @@ from service.tools.request import EitherShopRequest, ReferenceText, reduce_refer
 from service.tools.shop_view import Money, NamedShop
 from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse
 
-DESCRIPTION = (
-    "List the discount codes of one shop that may work now. Without shop_domain it lists those of all shops; where "
-    "they are too many, the error too_many_coupons says to name a shop. verificationStatus verified_applied: the code "
-    "worked in a real checkout, safe to recommend; unverified: nothing is proven either way, say so. Codes that have "
-    "expired, were proven not to work, belong to test domains or are hidden by a display policy are only counted, in "
-    "withheld and total_count; note says the same balance. Empty results with a total_count above 0: codes exist and "
-    "none may be shown. validUntil null: open-ended; lastVerifiedAt null: never tested. An unknown shop is the error "
-    "shop_not_found, never an empty list."
-)
-
 
 class ListCouponsRequest(EitherShopRequest):
     """Whose coupons."""
@@ -141,7 +131,15 @@ def _note(total: int, found: Coupons) -> str:
 LIST_COUPONS = Tool(
     name="list_coupons",
     title="List coupons",
-    description=DESCRIPTION,
+    description=(
+        "List the discount codes of one shop that may work now. Without shop_domain it lists those of all shops; where "
+        "they are too many, the error too_many_coupons says to name a shop. verificationStatus verified_applied: the "
+        "code worked in a real checkout, safe to recommend; unverified: nothing is proven either way, say so. Codes "
+        "that have expired, were proven not to work, belong to test domains or are hidden by a display policy are only "
+        "counted, in withheld and total_count; note says the same balance. Empty results with a total_count above 0: "
+        "codes exist and none may be shown. validUntil null: open-ended; lastVerifiedAt null: never tested. An unknown "
+        "shop is the error shop_not_found, never an empty list."
+    ),
     request=ListCouponsRequest,
     response=ListCouponsResponse,
     token=TokenRule.OPTIONAL,

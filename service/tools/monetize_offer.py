@@ -6,12 +6,6 @@ from service.tools.request import Switch
 from service.tools.resolve_checkout_url import CheckoutUrl, OfferRequest, resolve
 from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse
 
-DESCRIPTION = (
-    "Get the URL of an offer through the shop's affiliate programme, with the disclosure that must be shown with it. A"
-    " shop without a programme answers with its plain URL, affiliate.applied false and monetization null. For a URL "
-    "without affiliate, call resolve_checkout_url. Requires an API token."
-)
-
 
 class MonetizeOfferRequest(OfferRequest):
     """Which offer."""
@@ -44,7 +38,11 @@ async def run(request: MonetizeOfferRequest, context: ToolContext) -> MonetizedO
 MONETIZE_OFFER = Tool(
     name="monetize_offer",
     title="Monetize an offer",
-    description=DESCRIPTION,
+    description=(
+        "Get the URL of an offer through the shop's affiliate programme, with the disclosure that must be shown with "
+        "it. A shop without a programme answers with its plain URL, affiliate.applied false and monetization null. For "
+        "a URL without affiliate, call resolve_checkout_url. Requires an API token."
+    ),
     request=MonetizeOfferRequest,
     response=MonetizedOffer,
     token=TokenRule.REQUIRED,

@@ -15,12 +15,6 @@ from service.tools.tool import Effects, Example, TokenRule, Tool, ToolContext, T
 # A repeated report appends nothing more.
 APPENDS: Final = Effects(read_only=False, repeatable=True)
 RECEIPT: Final = "wird gemeldet, Pruefung laeuft"
-DESCRIPTION = (
-    "Report that a coupon code did not work as stated, after a person tried it: invalid (refused), mismatch (another "
-    "discount than stated), item_restricted (not for what was in the cart) or min_order_missing (an order minimum that"
-    " was not stated). It appends a report and queues a re-check; no delivered data change, and the answer is always "
-    "the same status, never a verdict. The same report within a day counts once. Requires an API token."
-)
 REASONS: Final = ("invalid", "mismatch", "item_restricted", "min_order_missing")
 
 Reason = Annotated[str, PlainValidator(choice(REASONS)), WithJsonSchema({"type": "string", "enum": list(REASONS)})]
@@ -72,7 +66,13 @@ async def run(request: ReportCodeRequest, context: ToolContext) -> ReportRespons
 REPORT_CODE = Tool(
     name="report_code",
     title="Report a coupon code",
-    description=DESCRIPTION,
+    description=(
+        "Report that a coupon code did not work as stated, after a person tried it: invalid (refused), mismatch "
+        "(another discount than stated), item_restricted (not for what was in the cart) or min_order_missing (an order "
+        "minimum that was not stated). It appends a report and queues a re-check; no delivered data change, and the "
+        "answer is always the same status, never a verdict. The same report within a day counts once. Requires an API "
+        "token."
+    ),
     request=ReportCodeRequest,
     response=ReportResponse,
     token=TokenRule.REQUIRED,

@@ -14,12 +14,6 @@ REASONS: Final = {
     "fact": ("shipping_cost", "return_period", "payment_methods", "evidence_broken"),
 }
 ALL_REASONS: Final = tuple(reason for reasons in REASONS.values() for reason in reasons)
-DESCRIPTION = (
-    "Report that the directory is wrong about a shop itself (subject_type shop) or about a fact it states of the shop "
-    "(fact); each subject_type has its own reasons. For a code that does not work, call report_code. It appends a "
-    "report and queues a re-check; no delivered data change, and the answer is always the same status, never a "
-    "verdict. The same report within a day counts once. Requires an API token."
-)
 
 Subject = Annotated[
     str, PlainValidator(choice(tuple(REASONS))), WithJsonSchema({"type": "string", "enum": list(REASONS)})
@@ -57,7 +51,12 @@ async def run(request: ReportIssueRequest, context: ToolContext) -> ReportRespon
 REPORT_ISSUE = Tool(
     name="report_issue",
     title="Report wrong shop data",
-    description=DESCRIPTION,
+    description=(
+        "Report that the directory is wrong about a shop itself (subject_type shop) or about a fact it states of the "
+        "shop (fact); each subject_type has its own reasons. For a code that does not work, call report_code. It "
+        "appends a report and queues a re-check; no delivered data change, and the answer is always the same status, "
+        "never a verdict. The same report within a day counts once. Requires an API token."
+    ),
     request=ReportIssueRequest,
     response=ReportResponse,
     token=TokenRule.REQUIRED,

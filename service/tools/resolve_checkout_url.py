@@ -14,13 +14,6 @@ from service.tools.request import NoShopRequest, OfferId, Switch
 from service.tools.shop_view import ShopKey
 from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse
 
-DESCRIPTION = (
-    "Get the URL where an offer can be bought: https, on the shop's own domain or a checkout host known for the shop; "
-    "an offer without one is the error no_valid_checkout_url. With affiliate true it goes through the shop's affiliate"
-    " network if there is one; affiliate.applied says whether it does. Nothing is fetched or bought. get_shop lists "
-    "offers."
-)
-
 
 class OfferRequest(NoShopRequest):
     """Which offer."""
@@ -90,7 +83,12 @@ async def run(request: ResolveCheckoutUrlRequest, context: ToolContext) -> Check
 RESOLVE_CHECKOUT_URL = Tool(
     name="resolve_checkout_url",
     title="Resolve an offer's checkout URL",
-    description=DESCRIPTION,
+    description=(
+        "Get the URL where an offer can be bought: https, on the shop's own domain or a checkout host known for the "
+        "shop; an offer without one is the error no_valid_checkout_url. With affiliate true it goes through the shop's "
+        "affiliate network if there is one; affiliate.applied says whether it does. Nothing is fetched or bought. "
+        "get_shop lists offers."
+    ),
     request=ResolveCheckoutUrlRequest,
     response=CheckoutUrl,
     token=TokenRule.OPTIONAL,

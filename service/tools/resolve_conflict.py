@@ -6,8 +6,8 @@ brands share the domain of their group. docs/tools.md states the rules.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, Literal
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal
 
 from pydantic import Field
 from rapidfuzz import fuzz
@@ -18,7 +18,7 @@ from index_mappings.hosts import domain_parts
 from index_mappings.text import fold
 from service.errors import FieldError, InvalidInputError, ShopNotFoundError
 from service.tools.request import NoShopRequest, ReferenceText, RequiredReferenceText, reduce_reference
-from service.tools.shop_view import ShopView, shop_view
+from service.tools.shop_view import ShopView, shop_wire
 from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse, is_none
 
 Kind = Literal[
@@ -33,14 +33,6 @@ _CANDIDATES: Final = 10
 # Candidates are ordered by their evidence, so more are compared than are shown.
 _COMPARED: Final = 200
 _BEST_FIRST: Final[tuple[Verdict, ...]] = ("likely_same", "insufficient_evidence", "likely_different")
-
-DESCRIPTION = (
-    "Audit whether two entries of the directory are the same shop: give both, or from_shop_id alone to get up to 10 "
-    "candidates. Each pair comes with its evidence, what a merge would touch, and a verdict: likely_same (a stated "
-    "redirect, or one name on one domain that no shop of another name shares), likely_different (nothing in common "
-    "that identifies a shop) or insufficient_evidence; one name on two domains is mostly two companies. It is "
-    "read-only: nothing is merged. Requires an API token."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,23 +194,20 @@ class ResolveConflictResponse(ToolResponse):
     )
 
 
-async def run(request: ResolveConflictRequest, context: ToolContext) -> ResolveConflictResponse:
+async def run(request: ResolveConflictRequest, context: ToolContext) -> dict[str, Any]:
     """Audit a pair, or look for candidates."""
     first = await _shop(request.from_shop_id, context)
-    view = shop_view(first)
+    wire = shop_wire(first)
     if request.to_shop_id is None:
-        candidates = await _candidates(first, context)
-        return ResolveConflictResponse.model_validate({"from": view, "candidates": candidates})
+        return {"from": wire, "candidates": await _candidates(first, context)}
     second = await _shop(request.to_shop_id, context)
     if second.id == first.id:
         message = "refers to the same shop as from_shop_id; name another shop, or leave it out to look for candidates"
         raise InvalidInputError(f"to_shop_id {message}.", [FieldError("to_shop_id", message)])
-    audit = await _audit(first, second, context)
-    pair = {name: getattr(audit, name) for name in Audit.model_fields}
-    return ResolveConflictResponse.model_validate({"from": view, **pair})
+    return {"from": wire, **await _audit(first, second, context)}
 
 
-async def _candidates(first: Shop, context: ToolContext) -> tuple[Audit, ...]:
+async def _candidates(first: Shop, context: ToolContext) -> tuple[dict[str, Any], ...]:
     shops = await context.search.merge_candidates(first, _COMPARED)
     crowded = await _crowded(first, shops, context)
 
@@ -253,21 +242,28 @@ async def _shop(text: str, context: ToolContext) -> Shop:
     return shop
 
 
-async def _audit(first: Shop, second: Shop, context: ToolContext) -> Audit:
+async def _audit(first: Shop, second: Shop, context: ToolContext) -> dict[str, Any]:
+    """The wire form of `Audit`."""
     effects = await context.search.merge_effects(first, second)
     found = compare(first, second, domain_has_others=effects.domain_has_others)
-    return Audit(
-        to=shop_view(second),
-        evidence=tuple(EvidenceView(kind=one.kind, agrees=one.agrees, detail=one.detail) for one in found.pieces),
-        effects=EffectsView(coupons=effects.coupons, offers=effects.offers, duplicate_codes=effects.duplicate_codes),
-        verdict=verdict(found),
-    )
+    return {
+        "to": shop_wire(second),
+        "evidence": tuple(asdict(piece) for piece in found.pieces),
+        "effects": {name: getattr(effects, name) for name in EffectsView.model_fields},
+        "verdict": verdict(found),
+    }
 
 
 RESOLVE_CONFLICT = Tool(
     name="resolve_conflict",
     title="Audit a shop merge",
-    description=DESCRIPTION,
+    description=(
+        "Audit whether two entries of the directory are the same shop: give both, or from_shop_id alone to get up to "
+        "10 candidates. Each pair comes with its evidence, what a merge would touch, and a verdict: likely_same (a "
+        "stated redirect, or one name on one domain that no shop of another name shares), likely_different (nothing in "
+        "common that identifies a shop) or insufficient_evidence; one name on two domains is mostly two companies. It "
+        "is read-only: nothing is merged. Requires an API token."
+    ),
     request=ResolveConflictRequest,
     response=ResolveConflictResponse,
     token=TokenRule.REQUIRED,

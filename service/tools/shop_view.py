@@ -68,13 +68,8 @@ class ShopView(ToolResponse):
     offers_total: int = Field(description="How many offers there are in all.")
 
 
-def shop_view(shop: Shop) -> ShopView:
-    """The view of a shop."""
-    return ShopView.model_validate(shop_wire(shop))
-
-
 def shop_wire(shop: Shop, most_aliases: int | None = MOST_ALIASES) -> dict[str, Any]:
-    """The wire form of the view of a shop, made without the view; `most_aliases` of None is for all."""
+    """The wire form of `ShopView`; `most_aliases` of None is for all."""
     return {
         "id": shop.id,
         "name": shop.name,

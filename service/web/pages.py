@@ -141,7 +141,6 @@ def _text(path: str) -> str:
 
 
 def _scripts(folder: str) -> dict[str, str]:
-    """The modules of a folder by name."""
     found = files(__package__).joinpath(folder).iterdir()
     return {file.name: file.read_text(encoding="utf-8") for file in found if file.name.endswith(".js")}
 

@@ -4,10 +4,10 @@ What a response holds comes from an untrusted service: it is bounded, and shown 
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import orjson
 
@@ -16,6 +16,7 @@ _SHOWN: Final = 400
 _SHOWN_VALUE: Final = 120
 _UTC_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
 _SECRET_HEADERS: Final = frozenset({"x-api-token", "x-ops-key", "authorization"})
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,13 @@ class NothingToSeeError(Exception):
 
 class NotAskedError(Exception):
     """The check of the rule could not be finished: the run has used up its requests, its time or the quota."""
+
+
+def require(found: T | None, missing: str) -> T:
+    """What a rule needs to see; where it is None, empty or false, NothingToSeeError names what is missing."""
+    if not found:
+        raise NothingToSeeError(missing)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +94,11 @@ class Response:
         return next((value for found, value in self.headers if found == name), None)
 
     @property
+    def media_type(self) -> str:
+        """The media type in lower case, without its parameters; empty if none is stated."""
+        return (self.header("content-type") or "").partition(";")[0].strip().lower()
+
+    @property
     def shown(self) -> str:
         """The response as text."""
         return f"{self.status} {bounded(self.body.decode('utf-8', 'backslashreplace'))}".strip()
@@ -96,23 +109,27 @@ class Response:
             Finding(self.request.shown, bounded(expected), self.shown if actual is None else bounded(actual))
         )
 
-    def broken_header(self, name: str, expected: str) -> RuleBrokenError:
-        """The error for a header that breaks the rule."""
-        return self.broken(expected, f"{name}: {self.header(name) or 'missing'}")
+    def must(self, holds: object, expected: str, actual: str | None = None) -> None:
+        """Raise `broken` unless it holds."""
+        if not holds:
+            raise self.broken(expected, actual)
+
+    def must_state(self, holds: object, name: str, expected: str) -> None:
+        """Raise RuleBrokenError, which shows the header of this name, unless it holds."""
+        self.must(holds, expected, f"{name}: {self.header(name) or 'missing'}")
 
     def expect_status(self, status: int) -> None:
         """Raise RuleBrokenError unless the response has this status."""
-        if self.status != status:
-            raise self.broken(f"status {status}")
+        self.must(self.status == status, f"status {status}")
 
     def json(self, status: int = 200) -> "Part":
         """The JSON object of a response with this status and a JSON media type; RuleBrokenError for any other."""
         self.expect_status(status)
-        media_type = (self.header("content-type") or "").partition(";")[0].strip().lower()
-        if media_type != "application/json" and not media_type.endswith("+json"):
-            raise self.broken("a response in JSON", f"content-type {media_type or 'missing'}")
+        media_type = self.media_type
+        is_json = media_type == "application/json" or media_type.endswith("+json")
+        self.must(is_json, "a response in JSON", f"content-type {media_type or 'missing'}")
         document = self.document()
-        document.keys()
+        document.names()
         return document
 
     def document(self) -> "Part":
@@ -125,8 +142,7 @@ class Response:
     def problem(self, status: int, *codes: str) -> "Part":
         """The problem object of an error with this status, and with one of these codes if any are given."""
         document = self.json(status)
-        if codes and document["code"].value not in codes:
-            raise self.broken(f"an error with the code {' or '.join(codes)}")
+        self.must(not codes or document["code"].value in codes, f"an error with the code {' or '.join(codes)}")
         return document
 
 
@@ -136,10 +152,10 @@ class Part:
     `part["results"][0]["id"].text()` returns the text, or raises RuleBrokenError with the path and the value.
     """
 
-    __slots__ = ("_path", "_response", "value")
+    __slots__ = ("_path", "response", "value")
 
     def __init__(self, response: Response, path: str, value: Any) -> None:  # noqa: ANN401 - any JSON value
-        self._response = response
+        self.response = response
         self._path = path
         self.value = value
 
@@ -147,21 +163,18 @@ class Part:
         """A required field of an object, or element of an array."""
         if isinstance(key, int):
             values = self.values()
-            if not -len(values) <= key < len(values):
-                raise self.broken(f"at least {key + 1} elements")
-            return Part(self._response, f"{self._path}[{key}]", values[key])
-        if key not in self:
-            raise self.broken(f"a field {key}")
-        return Part(self._response, f"{self._path}.{key}".lstrip("."), self.value[key])
+            self.must(-len(values) <= key < len(values), f"at least {key + 1} elements")
+            return Part(self.response, f"{self._path}[{key}]", values[key])
+        self.must(key in self, f"a field {key}")
+        return Part(self.response, f"{self._path}.{key}".lstrip("."), self.value[key])
 
     def __contains__(self, name: str) -> bool:
         """Whether an object has a field."""
-        return name in self.keys()
+        return name in self.names()
 
-    def keys(self) -> list[str]:
+    def names(self) -> list[str]:
         """The field names of an object."""
-        if not isinstance(self.value, dict):
-            raise self.broken("an object")
+        self.must(isinstance(self.value, dict), "an object")
         return list(self.value)
 
     def values(self) -> list[Any]:
@@ -172,9 +185,7 @@ class Part:
 
     def each(self) -> Iterator["Part"]:
         """The elements of an array; raises before the first element is read if it is none."""
-        return iter(
-            [Part(self._response, f"{self._path}[{index}]", value) for index, value in enumerate(self.values())]
-        )
+        return iter([Part(self.response, f"{self._path}[{index}]", value) for index, value in enumerate(self.values())])
 
     def text(self) -> str:
         """A string that is not empty."""
@@ -207,11 +218,6 @@ class Part:
         except ValueError:
             raise self.broken("a time that exists") from None
 
-    @property
-    def is_null(self) -> bool:
-        """Whether it is null."""
-        return self.value is None
-
     def one_of(self, *allowed: str) -> str:
         """A string out of these."""
         if not isinstance(self.value, str) or self.value not in allowed:
@@ -223,6 +229,11 @@ class Part:
         if self.value != value or isinstance(self.value, bool) != isinstance(value, bool):
             raise self.broken(repr(value))
 
+    def must(self, holds: object, expected: str) -> None:
+        """Raise `broken` unless it holds."""
+        if not holds:
+            raise self.broken(expected)
+
     def broken(self, expected: str) -> RuleBrokenError:
         """The error for a value that is not what the rule demands."""
         try:
@@ -230,7 +241,7 @@ class Part:
         except RecursionError:
             shown = "a value that is nested too deep"
         cut = shown if len(shown) <= _SHOWN_VALUE else f"{shown[:_SHOWN_VALUE]}..."
-        return self._response.broken(f"{self._path or 'the body'}: {expected}", f"{self._path or 'body'} = {cut}")
+        return self.response.broken(f"{self._path or 'the body'}: {expected}", f"{self._path or 'body'} = {cut}")
 
 
 def fields_of(value: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - any JSON value
@@ -249,8 +260,3 @@ def bounded(text: str) -> str:
     """Text of bounded length without control characters."""
     cut = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text):,} characters)"
     return "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in cut)
-
-
-def as_json(document: Mapping[str, Any]) -> bytes:
-    """The bytes of a JSON body."""
-    return orjson.dumps(document)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import orjson
 
-from shop_directory.conformance.exchange import NotAskedError, Part, Request, Response, as_json
+from shop_directory.conformance.exchange import NotAskedError, Part, Request, Response
 from shop_directory.conformance.service_under_test import JSON, ServiceUnderTest
 
 PATH: Final = "/mcp"
@@ -40,10 +40,9 @@ class Message:
         self.response.expect_status(200)
         self.document["jsonrpc"].expect("2.0")
         self.document["id"].expect(MESSAGE_ID)
-        if "error" in self.document.value:
-            raise self.document.broken("a JSON-RPC result without an error")
+        self.document.must("error" not in self.document.value, "a JSON-RPC result without an error")
         result = self.document["result"]
-        result.keys()
+        result.names()
         return result
 
     def error(self, status: int | None = None) -> Part:
@@ -52,10 +51,8 @@ class Message:
             self.response.expect_status(status)
         error = self.document["error"]
         self.document["jsonrpc"].expect("2.0")
-        if "result" in self.document.value:
-            raise self.document.broken("a JSON-RPC error without a result")
-        if not isinstance(error["code"].value, int):
-            raise error["code"].broken("a whole number")
+        self.document.must("result" not in self.document.value, "a JSON-RPC error without a result")
+        error["code"].must(isinstance(error["code"].value, int), "a whole number")
         error["message"].text()
         return error
 
@@ -109,7 +106,7 @@ async def _post_raw(service: ServiceUnderTest, body: bytes, *headers: tuple[str,
 
 
 def _message(method: str, params: Mapping[str, Any]) -> bytes:
-    return as_json({"jsonrpc": "2.0", "id": MESSAGE_ID, "method": method, "params": params})
+    return orjson.dumps({"jsonrpc": "2.0", "id": MESSAGE_ID, "method": method, "params": params})
 
 
 async def _session(service: ServiceUnderTest) -> list[tuple[str, str]]:
@@ -118,19 +115,18 @@ async def _session(service: ServiceUnderTest) -> list[tuple[str, str]]:
     if session is None:
         return []
     header = (_SESSION, session)
-    await _post_raw(service, as_json({"jsonrpc": "2.0", "method": "notifications/initialized"}), header)
+    await _post_raw(service, orjson.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}), header)
     return [header]
 
 
 def _parse(response: Response) -> Message:
     """The JSON-RPC message of a response."""
-    media_type = (response.header("content-type") or "").partition(";")[0].strip().lower()
-    if media_type == EVENTS:
+    if response.media_type == EVENTS:
         return Message(response, _from_events(response))
-    if media_type != JSON:
-        raise response.broken(f"a response as {JSON} or {EVENTS}", f"content-type {media_type or 'missing'}")
+    actual = f"content-type {response.media_type or 'missing'}"
+    response.must(response.media_type == JSON, f"a response as {JSON} or {EVENTS}", actual)
     document = response.document()
-    document.keys()
+    document.names()
     return Message(response, document)
 
 

@@ -1,6 +1,6 @@
 """The report of a run as tables or as JSON. What the service sent is shown as plain text, credentials are hidden."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -18,11 +18,12 @@ _LABELS: Final = {
     Outcome.NOT_ASKED: Text("not asked", "dim"),
 }
 _HIDDEN: Final = "[hidden]"
+Redact = Callable[[str], str]
 
 
 def run_document(run: Run, secrets: Iterable[str | None]) -> dict[str, Any]:
     """The JSON object of a run: one record for each rule, and the counts."""
-    redact = _Redactor(secrets)
+    redact = _redactor(secrets)
     return {
         "base": run.base,
         "requests": run.requests,
@@ -42,7 +43,7 @@ def rules_document(rules: Iterable[Rule], unseen: Mapping[str, str]) -> dict[str
 
 def print_run(run: Run, secrets: Iterable[str | None], console: Console) -> None:
     """Print the table of a run, the finding of each failure, and a summary."""
-    redact = _Redactor(secrets)
+    redact = _redactor(secrets)
     table = Table("rule", "outcome", "statement", title=Text(f"Shop Directory at {run.base}"), title_justify="left")
     for verdict in run.verdicts:
         reason = (
@@ -67,7 +68,7 @@ def print_rules(rules: Iterable[Rule], unseen: Mapping[str, str], console: Conso
     console.print(table)
 
 
-def _failure(verdict: Verdict, redact: "_Redactor") -> RenderableType:
+def _failure(verdict: Verdict, redact: Redact) -> RenderableType:
     lines = Table.grid(padding=(0, 2))
     if (finding := verdict.finding) is not None:
         for name, text in asdict(finding).items():
@@ -81,7 +82,7 @@ def _summary(run: Run) -> str:
     return f"\n{len(run.verdicts)} rules: {counts}. {run.requests} requests.{waited}"
 
 
-def _record(verdict: Verdict, redact: "_Redactor") -> dict[str, Any]:
+def _record(verdict: Verdict, redact: Redact) -> dict[str, Any]:
     finding = verdict.finding
     return {
         "id": verdict.rule.id,
@@ -92,13 +93,13 @@ def _record(verdict: Verdict, redact: "_Redactor") -> dict[str, Any]:
     }
 
 
-class _Redactor:
-    """Replaces credentials in text, wherever a service may have put them."""
+def _redactor(secrets: Iterable[str | None]) -> Redact:
+    """A function that replaces credentials in text, wherever a service may have put them."""
+    present = [secret for secret in secrets if secret]
 
-    def __init__(self, secrets: Iterable[str | None]) -> None:
-        self._secrets = tuple(secret for secret in secrets if secret)
-
-    def __call__(self, text: str) -> str:
-        for secret in self._secrets:
+    def redact(text: str) -> str:
+        for secret in present:
             text = text.replace(secret, _HIDDEN)
         return text
+
+    return redact

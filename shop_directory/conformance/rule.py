@@ -1,14 +1,15 @@
 """A rule, the options that it needs, and its verdict.
 
-A rule is an async function of a `ServiceUnderTest`. It returns when the rule holds. It raises `RuleBrokenError` with
-the request, what was expected and what came instead, or `NothingToSeeError` when the catalogue holds nothing that could
-break the rule: such a rule never counts as passed.
+A rule is checked by steps, async functions of a `ServiceUnderTest`. A step returns when the rule holds. It raises
+`RuleBrokenError` with the request, what was expected and what came instead, or `NothingToSeeError` when the catalogue
+holds nothing that could break the rule: such a rule never counts as passed. A rule is a function, or steps as data:
 
-    @rule("I11", "offers is always an array.")
-    async def offers_are_there(service: ServiceUnderTest) -> None:
-        page = (await service.tool("find_shop", {"query": ""})).json()
-        for shop in page["results"].each():
-            shop["offers"].each()
+    @rule("I15", "A category that no public shop carries is not listed.")
+    async def _no_empty_category(service: ServiceUnderTest) -> None:
+        for category in (await service.read("list_categories"))["results"].each():
+            category.must(category["count"].whole() > 0, "a category of at least one shop")
+
+    ROWS = (rule("I11", "offers is always an array.")(has(_views, {"offers": Part.each})),)
 """
 
 from collections.abc import Awaitable, Callable
@@ -18,7 +19,7 @@ from enum import StrEnum
 from shop_directory.conformance.exchange import Finding
 from shop_directory.conformance.service_under_test import ServiceUnderTest
 
-Check = Callable[[ServiceUnderTest], Awaitable[None]]
+Step = Callable[[ServiceUnderTest], Awaitable[None]]
 
 
 class Need(StrEnum):
@@ -41,7 +42,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: the id of the sentence in the interface or of the decision, the sentence, and its check.
+    """One rule: the id of the sentence in the interface or of the decision, the sentence, and its steps.
 
     It is checked only if all of its needs are given. A rule that is `alone`, as all are that write, is checked after
     all others, one at a time.
@@ -49,7 +50,7 @@ class Rule:
 
     id: str
     statement: str
-    check: Check
+    steps: tuple[Step, ...]
     needs: frozenset[Need] = frozenset()
     alone: bool = False
 
@@ -68,10 +69,10 @@ class Verdict:
     out_of_budget: bool = False
 
 
-def rule(rule_id: str, statement: str, *needs: Need, alone: bool = False) -> Callable[[Check], Rule]:
-    """Make a rule of a function."""
+def rule(rule_id: str, statement: str, *needs: Need, alone: bool = False) -> Callable[..., Rule]:
+    """Make a rule of its steps: as the decorator of a function, or called with steps in their order."""
 
-    def made(check: Check) -> Rule:
-        return Rule(rule_id, statement, check, frozenset(needs), alone or Need.WRITE in needs)
+    def made(*steps: Step) -> Rule:
+        return Rule(rule_id, statement, steps, frozenset(needs), alone or Need.WRITE in needs)
 
     return made

@@ -118,7 +118,8 @@ async def _check(service: ServiceUnderTest, rule: Rule, given: frozenset[Need]) 
 
 async def _verdict(service: ServiceUnderTest, rule: Rule) -> Verdict:
     try:
-        await rule.check(service)
+        for step in rule.steps:
+            await step(service)
     except RuleBrokenError as error:
         return Verdict(rule, Outcome.FAILED, finding=error.finding)
     except NothingToSeeError as error:

@@ -1,27 +1,36 @@
 """The service as a rule sees it: requests to it, the subjects found in its catalogue, and references unknown to it."""
 
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Final
+
+import orjson
 
 from shop_directory.conformance.client import Client
 from shop_directory.conformance.exchange import (
     MAX_BYTES,
     Finding,
-    NothingToSeeError,
     Part,
     Request,
     Response,
     RuleBrokenError,
-    as_json,
+    require,
 )
 
 JSON: Final = "application/json"
 # As many shops are looked at one by one.
 PROBED: Final = 8
+# The largest page of find_shop.
+FULL: Final = 100
+WORLDWIDE: Final = "WORLDWIDE"
+NEED_A_TOKEN: Final = ("get_trust", "report_code", "report_issue", "monetize_offer", "resolve_conflict")
 # The list of all coupons may be long.
 _LONG: Final = 32 * 1024 * 1024
+
+Arguments = Mapping[str, Any]
+NO_ARGUMENTS: Final[Arguments] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +47,16 @@ class KnownShop:
     countries: tuple[str, ...] | None
     offers: tuple[str, ...]
 
+    def sells_in(self, country: str) -> bool:
+        """Whether a country filter includes the shop: it states the market, or all markets, or none."""
+        return self.countries is None or country in self.countries or WORLDWIDE in self.countries
+
 
 @dataclass(frozen=True, slots=True)
 class KnownCategory:
     """A category of the results of list_categories."""
 
     slug: str
-    name: str
     count: int
 
 
@@ -56,35 +68,23 @@ class Subjects:
         answered: at least one response was that of a Shop Directory.
         shops: the first hundred of the blank query, in its order.
         categories: all that have shops.
-        coupon_shops: ids of shops with a usable coupon, each once.
-        codes: a usable code of each of these shops.
+        codes: by the ids of shops with a usable coupon, one such code.
     """
 
     answered: bool = False
     shops: tuple[KnownShop, ...] = ()
     categories: tuple[KnownCategory, ...] = ()
-    coupon_shops: tuple[str, ...] = ()
-    codes: tuple[str, ...] = ()
+    codes: Mapping[str, str] = field(default_factory=dict)
 
     def shop(self) -> KnownShop:
         """Any shop."""
-        if not self.shops:
-            raise NothingToSeeError("a shop in the catalogue")
-        return self.shops[0]
+        return require(self.shops, "a shop in the catalogue")[0]
 
     def category(self, at_least: int = 1) -> KnownCategory:
         """The smallest category of at least this many shops: its pages are the shortest."""
         large = [category for category in self.categories if category.count >= at_least]
-        if not large:
-            raise NothingToSeeError(f"a category of {at_least} shops or more")
+        require(large, f"a category of {at_least} shops or more")
         return min(large, key=lambda category: (category.count, category.slug))
-
-    def offer(self) -> str:
-        """The id of any offer."""
-        for shop in self.shops:
-            if shop.offers:
-                return shop.offers[0]
-        raise NothingToSeeError("an offer among the first shops")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +107,30 @@ class ServiceUnderTest:
         """The same service, of which no earlier response is used again."""
         return replace(self, client=self.client.without_cache())
 
-    def with_token(self, token: str | None) -> "ServiceUnderTest":
-        """The same service, called with another token or with none."""
-        return replace(self, token=token)
+    @property
+    def anonymous(self) -> "ServiceUnderTest":
+        """The same service, called without a token."""
+        return replace(self, token=None)
+
+    @property
+    def with_unknown_token(self) -> "ServiceUnderTest":
+        """The same service, called with a token that it cannot know."""
+        return replace(self, token=self.unknown_id)
+
+    @property
+    def shop_id(self) -> str:
+        """The id of any shop."""
+        return self.subjects.shop().id
+
+    @property
+    def shop_domain(self) -> str:
+        """The domain of any shop."""
+        return self.subjects.shop().domain
+
+    @property
+    def unmatched(self) -> str:
+        """A word that matches nothing."""
+        return self.unknown_id.replace("_", "")
 
     def unknown_like(self, reference: str, more: str = "") -> str:
         """A reference of the same form that no shop has: an error may depend on the form, and on nothing else (R1).
@@ -120,11 +141,23 @@ class ServiceUnderTest:
         _, dot, rest = reference.partition(".")
         return f"{label}{more}.{rest}" if dot else f"{self.unknown_id}{more}"
 
-    async def tool(self, name: str, arguments: Mapping[str, Any] | bytes, *, max_bytes: int = MAX_BYTES) -> Response:
+    def allowed(self, *tools: str) -> list[str]:
+        """Those of these tools that may be called with these credentials."""
+        return [tool for tool in tools if self.token or tool not in NEED_A_TOKEN]
+
+    async def tool(self, name: str, arguments: Arguments | bytes, *, max_bytes: int = MAX_BYTES) -> Response:
         """Call a tool over REST; arguments as bytes are sent as they are."""
-        body = arguments if isinstance(arguments, bytes) else as_json(arguments)
+        body = arguments if isinstance(arguments, bytes) else orjson.dumps(arguments)
         headers = (("content-type", JSON), ("accept", JSON), *self.token_header)
         return await self.send(Request("POST", f"/tool/{name}", body, headers, max_bytes))
+
+    async def read(self, tool: str, arguments: Arguments = NO_ARGUMENTS) -> Part:
+        """The JSON object of a tool's response with status 200."""
+        return (await self.tool(tool, dict(arguments))).json()
+
+    async def about_shop(self, tool: str, reference: str) -> Response:
+        """Call a tool that takes a shop."""
+        return await self.tool(tool, {"shop_domain": reference})
 
     async def all_coupons(self) -> Response:
         """Call list_coupons without a shop."""
@@ -134,14 +167,17 @@ class ServiceUnderTest:
         """GET a path below the base address, without credentials unless they are among the headers."""
         return await self.send(Request("GET", path, b"", headers))
 
+    async def openapi(self) -> Part:
+        """The OpenAPI document."""
+        return (await self.get("/openapi.json")).json()
+
     async def send(self, request: Request) -> Response:
         """Send any other request."""
         return await self.client.send(request)
 
     async def of_first_shops(self, tool: str) -> list[Part]:
         """The responses of a tool for some of the most popular shops, which have to be there."""
-        domains = [shop.domain for shop in self.subjects.shops[:PROBED]]
-        return [(await self.tool(tool, {"shop_domain": domain})).json() for domain in domains]
+        return [(await self.about_shop(tool, shop.domain)).json() for shop in self.subjects.shops[:PROBED]]
 
     @property
     def token_header(self) -> tuple[tuple[str, str], ...]:
@@ -165,34 +201,21 @@ def _comparable(response: Response) -> tuple[int, str | None, bytes]:
     return response.status, response.header("content-type"), response.body
 
 
-async def compare_with_retry(service: ServiceUnderTest, compare: Callable[[ServiceUnderTest], Awaitable[None]]) -> None:
-    """Compare responses; on a difference compare fresh ones, as a generation may have been published in between."""
-    try:
-        await compare(service)
-    except RuleBrokenError:
-        await compare(service.fresh)
-
-
 async def explore(service: ServiceUnderTest) -> Subjects:
     """Find the subjects, and judge nothing. Rules send the same requests again, so that these cost no more requests."""
-    page = await _results(service.tool("find_shop", {"query": "", "limit": 100}))
-    categories = await _results(service.tool("list_categories", {}))
+    page = await _results(service, "find_shop", {"query": "", "limit": FULL})
+    categories = await _results(service, "list_categories", {})
     shops = tuple(known_shops(page or ()))
     codes = await _codes(service, shops)
-    return Subjects(
-        answered=page is not None or categories is not None or await _is_described(service),
-        shops=shops,
-        categories=tuple(_categories(categories or ())),
-        coupon_shops=tuple(codes),
-        codes=tuple(codes.values()),
-    )
+    answered = page is not None or categories is not None or await _is_described(service)
+    return Subjects(answered, shops, tuple(_categories(categories or ())), codes)
 
 
 async def _codes(service: ServiceUnderTest, shops: Sequence[KnownShop]) -> dict[str, str]:
     """A usable code of each shop that has one; of the first shops only where the list of all is too long."""
-    coupons = await _results(service.all_coupons())
+    coupons = await _results(service, "list_coupons", {}, _LONG)
     if coupons is None:
-        lists = [await _results(service.tool("list_coupons", {"shop_domain": shop.id})) for shop in shops[:PROBED]]
+        lists = [await _results(service, "list_coupons", {"shop_domain": shop.id}) for shop in shops[:PROBED]]
         coupons = [coupon for found in lists for coupon in found or ()]
     codes: dict[str, str] = {}
     for coupon in coupons:
@@ -202,25 +225,27 @@ async def _codes(service: ServiceUnderTest, shops: Sequence[KnownShop]) -> dict[
     return codes
 
 
-async def _results(pending: Awaitable[Response]) -> list[Any] | None:
+async def _results(
+    service: ServiceUnderTest, tool: str, arguments: Arguments, max_bytes: int = MAX_BYTES
+) -> list[Any] | None:
     """The results of a tool; None where the response has no readable list of results."""
-    match await _document(pending):
+    try:
+        document = (await service.tool(tool, arguments, max_bytes=max_bytes)).document().value
+    except RuleBrokenError:
+        return None
+    match document:
         case {"results": list(results)}:
             return results
     return None
 
 
-async def _document(pending: Awaitable[Response]) -> Any:  # noqa: ANN401 - any JSON value
-    """The JSON value of a response; None where it can't be read."""
-    try:
-        return (await pending).document().value
-    except RuleBrokenError:
-        return None
-
-
 async def _is_described(service: ServiceUnderTest) -> bool:
     """Whether the OpenAPI document describes find_shop."""
-    match await _document(service.get("/openapi.json")):
+    try:
+        document = (await service.get("/openapi.json")).document().value
+    except RuleBrokenError:
+        return False
+    match document:
         case {"paths": {"/tool/find_shop": dict()}}:
             return True
     return False
@@ -233,15 +258,14 @@ def known_shops(results: Iterable[Any]) -> Iterable[KnownShop]:
             case {"id": str(shop_id), "name": str(name), "domain": str(domain), "category": str(category)}:
                 slugs = _texts(result.get("categories")) or (category,)
                 countries = _texts(result.get("countries")) or None
-                offers = result.get("offers")
-                yield KnownShop(shop_id, name, domain, slugs, countries, tuple(_offer_ids(offers)))
+                yield KnownShop(shop_id, name, domain, slugs, countries, tuple(_offer_ids(result.get("offers"))))
 
 
 def _categories(results: Iterable[Any]) -> Iterable[KnownCategory]:
     for result in results:
         match result:
-            case {"slug": str(slug), "category": str(name), "count": int(count)} if count > 0:
-                yield KnownCategory(slug, name, count)
+            case {"slug": str(slug), "category": str(), "count": int(count)} if count > 0:
+                yield KnownCategory(slug, count)
 
 
 def _offer_ids(offers: object) -> Iterable[str]:

@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Final, NamedTuple, Self, TypeVar, get_args
+from typing import Annotated, Any, Final, NamedTuple, Self, get_args
 
 from pydantic import BeforeValidator, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
@@ -35,7 +35,6 @@ MAX_SECRET_BYTES: Final = 65_536
 # By default an option has the name of its setting.
 _SAME_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
 
-S = TypeVar("S", bound="EnvironmentSettings")
 GROUP: Final = "shop_directory.settings"
 
 _MIN_SIMILARITY: Final = 0.8
@@ -70,7 +69,9 @@ def _parts(value: object) -> object:
     return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
 
-CommaSeparated = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_parts)]
+# Makes a tuple of texts of one text.
+COMMA_SEPARATED: Final = (NoDecode, BeforeValidator(_parts))
+CommaSeparated = Annotated[tuple[str, ...], *COMMA_SEPARATED]
 
 
 class _Environment(EnvSettingsSource):
@@ -108,7 +109,26 @@ class EnvironmentSettings(BaseSettings):
         settings that are wrong.
         """
         given = {name: value for name, value in values.items() if value is not None}
-        return _load(cls, given, {name: options.get(name, option(name)) for name in given})
+        environment, secrets, problems = environment_variables(), dict[str, str](), list[str]()
+        for name, path in secret_files(cls).items():
+            if variable(name) in environment:
+                problems.append(f"{variable(name)} and {variable(name)}{FILE} are both set: leave one of them out.")
+                continue
+            try:
+                secrets[name] = _read_secret(path)
+            except ValueError as error:
+                problems.append(f"{variable(name)}{FILE} is wrong: {error}.")
+        try:
+            settings = cls(**{**secrets, **given})
+        except ValidationError as error:
+            sources = {name: f"{variable(name)}{FILE}" for name in secrets}
+            sources |= {name: options.get(name, option(name)) for name in given}
+            problems += _messages(cls, error, sources)
+        else:
+            problems += settings.contradictions()
+        if problems:
+            raise SettingsError(" ".join(problems))
+        return settings
 
     def contradictions(self) -> Iterator[str]:
         """Settings that contradict each other: a sentence for each contradiction, without values."""
@@ -146,35 +166,15 @@ def secret_files(kind: type[EnvironmentSettings]) -> Mapping[str, Path]:
     return {name: Path(environment[key]) for name, key in names.items() if key in environment}
 
 
-def _load(kind: type[S], given: Mapping[str, Any], options: Mapping[str, str]) -> S:
-    environment, secrets, problems = environment_variables(), dict[str, str](), list[str]()
-    for name, path in secret_files(kind).items():
-        if variable(name) in environment:
-            problems.append(f"{variable(name)} and {variable(name)}{FILE} are both set: leave one of them out.")
-            continue
-        try:
-            secrets[name] = _read_secret(path)
-        except ValueError as error:
-            problems.append(f"{variable(name)}{FILE} is wrong: {error}.")
-    try:
-        settings = kind(**{**secrets, **given})
-    except ValidationError as error:
-        problems += _messages(kind, error, secrets.keys() - given.keys(), options)
-    else:
-        problems += settings.contradictions()
-    if problems:
-        raise SettingsError(" ".join(problems))
-    return settings
-
-
-def _messages(
-    kind: type[EnvironmentSettings], error: ValidationError, from_files: set[str], options: Mapping[str, str]
-) -> list[str]:
+def _messages(kind: type[EnvironmentSettings], error: ValidationError, sources: Mapping[str, str]) -> list[str]:
+    """What is wrong; a setting that has no other source is named by its variable."""
     errors = error.errors(include_input=False, include_url=False)
     general = [one["msg"].removeprefix("Value error, ") for one in errors if not one["loc"]]
     names = sorted({str(one["loc"][0]) for one in errors if one["loc"]})
-    sources = {name: options.get(name, f"{variable(name)}{FILE if name in from_files else ''}") for name in names}
-    return general + [f"{sources[name]} is wrong: it must be {kind.model_fields[name].description}." for name in names]
+    return general + [
+        f"{sources.get(name) or variable(name)} is wrong: it must be {kind.model_fields[name].description}."
+        for name in names
+    ]
 
 
 def _read_secret(path: Path) -> str:

@@ -1,6 +1,8 @@
 """The SQL catalogue: tables of an operator's database, read in one transaction, and the changes that follow (G3).
 
-An invalid row is reported by table, row and field, never by value (V1). Memory is bounded by a page of rows.
+The database is opened for reading only, in transactions that see it as of their first statement. An invalid row is
+reported by table, row and field, never by value, and no error repeats a driver's message, which may hold values (V1).
+Memory is bounded by a page of rows.
 
 Changes are followed by the version columns of the tables, in passes that miss no row, however late its transaction
 commits. A pass reads all versions from a lower bound to the newest version at its beginning, so that it ends however
@@ -11,24 +13,24 @@ operator marks them instead (`deleted`, or visibility `removed`).
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
-from sqlalchemy import Connection
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.pool import NullPool, QueuePool
 
 from indexer.progress import Advance
-from indexer.records.problems import Problem, ProblemLog
+from indexer.records.problems import CatalogueError, ProblemLog, RefusedRecordError
 from indexer.sources.protocol import (
-    AnyRecord,
     Change,
     ChangeBatch,
+    ChangeSource,
     NumberedRecord,
     RefusedChange,
     without_mixed_versions,
 )
-from indexer.sources.sql.database import begin_transaction, driver_errors, end_transaction, open_engine, transaction
-from indexer.sources.sql.rows import RowRefusedError
 from indexer.sources.sql.tables import SqlTable, TableMapping, VersionColumn, read_tables
 
 ROWS_PER_PAGE: Final = 500
@@ -37,16 +39,158 @@ _UNREADABLE: Final = "the changes of the catalogue's database cannot be read"
 
 AnyRow = Sequence[Any]
 
+CONNECT_BOUND_S: Final = 10
+BUSY_BOUND_S: Final = 30
+
+# The isolation level at which a transaction sees the database as of its first statement; SQLite has no other.
+_REPEATABLE_LEVELS: Final = {
+    "postgresql": "REPEATABLE READ",
+    "mysql": "REPEATABLE READ",
+    "mariadb": "REPEATABLE READ",
+    "mssql": "SNAPSHOT",
+    "oracle": "SERIALIZABLE",
+}
+_CONNECT_REASONS: Final = (
+    ("password authentication failed", "the user or the password is refused"),
+    ("no password supplied", "it asks for a password"),
+    ("no pg_hba.conf entry", "it accepts no connections of this user from this host"),
+    ("Connection refused", "nothing listens on that port"),
+    ("not known", "the host's name is not known"),
+    ("resolve host", "the host's name is not known"),
+    ("timeout", "it does not answer in time"),
+    ("does not exist", "there is no such database, or no such user"),
+    ("too many clients", "it has too many connections"),
+    ("certificate", "its certificate is refused"),
+    ("unable to open database file", "the file cannot be opened"),
+)
+_SQLSTATES: Final = {
+    "25P03": "the server ends idle transactions: see idle_in_transaction_session_timeout",
+    "40001": "the rows changed during the transaction",
+    "42501": "the user may not read it",
+    "42703": "a column is gone",
+    "42P01": "a table is gone",
+    "57014": "the server cancelled it: see statement_timeout",
+    "57P01": "the server ended the connection",
+}
+
+
+def open_engine(address: str, *, pooled: bool = False) -> Engine:
+    """Create an engine for reading, which connects when it is used first.
+
+    A `pooled` one keeps its connection open between transactions, until `dispose()`. Raises CatalogueError if the URL
+    is invalid, its driver is not installed, or a SQLite file does not exist.
+    """
+    try:
+        url = make_url(address)
+        if url.drivername in ("postgresql", "postgres"):
+            url = url.set(drivername="postgresql+psycopg")
+        pool: dict[str, Any] = {"poolclass": QueuePool, "pool_size": 1} if pooled else {"poolclass": NullPool}
+        engine = create_engine(
+            url, connect_args=_connect_args(url), hide_parameters=True, pool_pre_ping=pooled, **pool
+        ).execution_options(**_transaction_options(url))
+    except (NoSuchModuleError, ImportError):
+        raise CatalogueError("no driver is installed for the scheme of the catalogue's database URL") from None
+    except (ArgumentError, ValueError):
+        raise CatalogueError("the catalogue's database URL is invalid: write scheme://user@host/database") from None
+    if url.get_backend_name() == "sqlite":
+        _check_file(url)
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+@contextmanager
+def transaction(engine: Engine) -> Iterator[Connection]:
+    """A connection during a `with` block, in a transaction that sees the database as of its first statement."""
+    try:
+        connection = engine.connect()
+    except SQLAlchemyError as error:
+        text = str(getattr(error, "orig", ""))
+        reason = next((reason for fragment, reason in _CONNECT_REASONS if fragment in text), type(error).__name__)
+        # Not chained: a traceback would print the driver's message.
+        raise CatalogueError(f"the catalogue's database cannot be reached: {reason}") from None
+    try:
+        with driver_errors("the catalogue's database cannot be read"):
+            connection.begin()
+            if engine.dialect.name == "postgresql":
+                # Times are read as text (psycopg knows no infinity), so their format must not depend on the server.
+                connection.exec_driver_sql("SET LOCAL timezone = 'UTC'")
+                connection.exec_driver_sql("SET LOCAL datestyle = 'ISO, YMD'")
+        yield connection
+    finally:
+        try:
+            connection.rollback()
+        except SQLAlchemyError:
+            # Otherwise the pool would try the same, and log the driver's message.
+            connection.invalidate()
+        connection.close()
+
+
+@contextmanager
+def driver_errors(message: str) -> Iterator[None]:
+    """Raise errors of the database as a CatalogueError that begins with `message`."""
+    try:
+        yield
+    except SQLAlchemyError as error:
+        raise CatalogueError(f"{message}: {_reason(error)}") from None
+
+
+def _reason(error: SQLAlchemyError) -> str:
+    cause = error.orig if isinstance(error, DBAPIError) else None
+    if cause is None:
+        return type(error).__name__
+    if (state := getattr(cause, "sqlstate", None)) is not None:
+        return f"{_SQLSTATES.get(state, type(cause).__name__)} (SQLSTATE {state})"
+    if isinstance(error, DBAPIError) and error.connection_invalidated:
+        return "the connection was lost"
+    return str(getattr(cause, "sqlite_errorname", type(cause).__name__))
+
+
+def _connect_args(url: URL) -> dict[str, object]:
+    if url.get_backend_name() == "postgresql" and "connect_timeout" not in url.query:
+        return {"connect_timeout": CONNECT_BOUND_S}
+    if url.get_backend_name() == "sqlite":
+        # A connection may be used by another thread than the one that opened it, but by one thread at a time.
+        timeout = {} if "timeout" in url.query else {"timeout": BUSY_BOUND_S}
+        return {"check_same_thread": False, **timeout}
+    return {}
+
+
+def _transaction_options(url: URL) -> dict[str, object]:
+    backend = url.get_backend_name()
+    level = {"isolation_level": _REPEATABLE_LEVELS[backend]} if backend in _REPEATABLE_LEVELS else {}
+    return {**level, **({"postgresql_readonly": True} if backend == "postgresql" else {})}
+
+
+def _check_file(url: URL) -> None:
+    # Opening a missing file would create an empty one.
+    if not url.database or url.database == ":memory:":
+        raise CatalogueError("a SQLite catalogue is a file: write sqlite:///path/to/file")
+    if not url.database.startswith("file:") and not Path(url.database).is_file():
+        raise CatalogueError(f"there is no SQLite file at {url.database}")
+
+
+def _prepare_sqlite(connection: Any, _: object) -> None:  # noqa: ANN401 - the driver's connection
+    # Python's driver begins transactions only before writes, and would fail a whole page because of one invalid text.
+    connection.isolation_level = None
+    connection.text_factory = _lenient_text
+    connection.execute("PRAGMA query_only = ON")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN")
+
+
+def _lenient_text(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogateescape")
+
 
 class TablePosition(BaseModel):
     """The position in one table; all numbers are versions as VersionColumn counts them.
 
-    Attributes:
-        by: table and column; a position of other ones is not valid.
-        low: the first version of this pass or, between two passes, of the next; None for the beginning.
-        top: the last version of this pass; None between two passes.
-        at: the last version that this pass has read; None before the first.
-        next: the first version of the pass after this one.
+    `by` names table and column; a position of other ones is not valid. `low` is the first version of this pass or,
+    between two passes, of the next; None for the beginning. Within a pass, `top` is its last version, `at` the last one
+    that it has read, and `next` the first one of the pass after it.
     """
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
@@ -56,12 +200,6 @@ class TablePosition(BaseModel):
     top: int | None = None
     at: int | None = None
     next: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Delivered:
-    number: int
-    stated: tuple[Any, ...]
 
 
 class TablePasses:
@@ -78,12 +216,8 @@ class TablePasses:
         by = _table_and_column(table, version)
         self.position = position if position is not None and position.by == by else TablePosition(by=by)
         self._after: tuple[Any, ...] | None = None
-        self._delivered: dict[tuple[Any, ...], _Delivered] = {}
-
-    @property
-    def is_within(self) -> bool:
-        """Whether a pass has begun and not ended."""
-        return self.position.top is not None
+        # By key: the number of the version, and what the record says of it.
+        self._delivered: dict[tuple[Any, ...], tuple[Any, ...]] = {}
 
     def begin(self, connection: Connection) -> None:
         """Begin a pass, unless the table is empty."""
@@ -99,8 +233,16 @@ class TablePasses:
         """The next rows that were not delivered yet, at limit `limit`; fewer only at the end of the pass."""
         fresh: list[AnyRow] = []
         while (top := self.position.top) is not None and len(fresh) < limit:
-            page = connection.execute(self.table.page(self._version, self._low, top, self._after, limit)).all()
-            consumed = self._add_fresh(page, fresh, limit)
+            # A pass that another process began continues with the last version that was read.
+            low = self.position.low if self.position.at is None else self.position.at
+            page = connection.execute(self.table.page(self._version, low, top, self._after, limit)).all()
+            consumed = 0
+            for row in page:
+                if len(fresh) == limit:
+                    break
+                consumed += 1
+                if self._is_fresh(row):
+                    fresh.append(row)
             if consumed == len(page) < limit:
                 self._end()
             else:
@@ -109,30 +251,14 @@ class TablePasses:
                 self.position = self.position.model_copy(update={"at": self._version.number(last[-1])})
         return fresh
 
-    def _add_fresh(self, page: Sequence[AnyRow], fresh: list[AnyRow], limit: int) -> int:
-        """Add the rows that were not delivered yet; returns the number of consumed rows."""
-        for consumed, row in enumerate(page):
-            if len(fresh) == limit:
-                return consumed
-            if self._is_fresh(row):
-                fresh.append(row)
-        return len(page)
-
-    @property
-    def _low(self) -> int | None:
-        # A pass that another process began continues with the last version that was read.
-        return self.position.low if self.position.at is None else self.position.at
-
     def _is_fresh(self, row: AnyRow) -> bool:
         key = self._key(row)
-        delivered = _Delivered(self._version.number(row[-1]), tuple(row[index] for index in self.table.version_indexes))
-        if self._delivered.pop(key, None) == delivered:
-            self._delivered[key] = delivered
-            return False
+        delivered = (self._version.number(row[-1]), *(row[index] for index in self.table.version_indexes))
+        known = self._delivered.pop(key, None)
         self._delivered[key] = delivered
         if len(self._delivered) > REMEMBERED:
             del self._delivered[next(iter(self._delivered))]
-        return True
+        return known != delivered
 
     def _key(self, row: AnyRow) -> tuple[Any, ...]:
         return tuple(row[index] for index in self.table.key_indexes)
@@ -142,18 +268,11 @@ class TablePasses:
         self.position = TablePosition(by=self.position.by, low=low)
         self._after = None
         if low is not None:
-            self._delivered = {key: row for key, row in self._delivered.items() if row.number >= low}
+            self._delivered = {key: row for key, row in self._delivered.items() if row[0] >= low}
 
 
 def _table_and_column(table: SqlTable, version: VersionColumn) -> str:
     return f"{table.name}.{version.name}"
-
-
-def newest_position(connection: Connection, table: SqlTable, version: VersionColumn) -> TablePosition:
-    """The position from which no change after the connection's transaction began is missed."""
-    newest = connection.scalar(table.newest(version))
-    low = None if newest is None else version.floor(version.number(newest))
-    return TablePosition(by=_table_and_column(table, version), low=low)
 
 
 class _Position(BaseModel):
@@ -165,11 +284,10 @@ class _Position(BaseModel):
     tables: Mapping[str, TablePosition] = {}
 
 
-class SqlChanges:
+class SqlChanges(ChangeSource):
     """The changes of all tables that have a version column, read in rounds of one pass a table."""
 
     kind: Final = "sql"
-    ended: Final = False
 
     def __init__(self, address: str, tables: Iterable[SqlTable]) -> None:
         self._tables = tuple(table for table in tables if table.version is not None)
@@ -191,35 +309,32 @@ class SqlChanges:
         changes, refused = self._changes_of(found)
         if changes or refused:
             self._number += 1
-            self._current = self._position()
+            tables = {passes.table.kind: passes.position for passes in self._passes}
+            self._current = _Position(number=self._number, tables=tables).model_dump_json(exclude_none=True)
         self._is_lost = False
-        more = any(passes.is_within for passes in self._passes)
+        more = any(passes.position.top is not None for passes in self._passes)
         return ChangeBatch(tuple(changes), tuple(refused), self._current, more)
 
     def describe_position(self, position: str | None) -> str | None:
         """The number of batches before it, as the versions of a position are values of rows."""
         return None if position is None else f"batch {_parsed(position).number}"
 
-    def backlog(self, position: str | None) -> int | None:  # noqa: ARG002 - never counted
-        """None: counting the rows would read all of them."""
-        return None
-
     def close(self) -> None:
         """Close the connection."""
         self._engine.dispose()
         self._is_lost = True
 
-    def _next_rows(self, connection: Connection, limit: int) -> list[tuple[SqlTable, Sequence[Any]]]:
-        if not any(passes.is_within for passes in self._passes):
+    def _next_rows(self, connection: Connection, limit: int) -> list[tuple[SqlTable, AnyRow]]:
+        if not any(passes.position.top is not None for passes in self._passes):
             for passes in self._passes:
                 passes.begin(connection)
-        found: list[tuple[SqlTable, Sequence[Any]]] = []
+        found: list[tuple[SqlTable, AnyRow]] = []
         for passes in self._passes:
             if (room := limit - len(found)) > 0:
                 found += [(passes.table, row) for row in passes.rows(connection, room)]
         return found
 
-    def _changes_of(self, found: Iterable[tuple[SqlTable, Sequence[Any]]]) -> tuple[list[Change], list[RefusedChange]]:
+    def _changes_of(self, found: Iterable[tuple[SqlTable, AnyRow]]) -> tuple[list[Change], list[RefusedChange]]:
         changes: list[Change] = []
         refused: list[RefusedChange] = []
         for table, row in found:
@@ -227,9 +342,8 @@ class SqlChanges:
             location = f"{table.name}, changed row {self._delivered} of this run"
             try:
                 changes.append(_change(table, row, location))
-            except RowRefusedError as error:
-                messages = tuple(f"{field} {reason}" if field else reason for field, reason in error.reasons)
-                refused.append(RefusedChange(location, messages, table.form.raw(row)))
+            except RefusedRecordError as error:
+                refused.append(RefusedChange(location, error.messages, table.form.raw(row)))
         return changes, refused
 
     def _go_to(self, position: str | None) -> None:
@@ -242,20 +356,19 @@ class SqlChanges:
             if table.version is not None
         )
 
-    def _position(self) -> str:
-        tables = {passes.table.kind: passes.position for passes in self._passes}
-        return _Position(number=self._number, tables=tables).model_dump_json(exclude_none=True)
-
 
 def position_of_transaction(connection: Connection, tables: Iterable[SqlTable]) -> str:
     """The position from which changes have to be read so that none is missed after the transaction's begin."""
-    positions = {
-        table.kind: newest_position(connection, table, table.version) for table in tables if table.version is not None
-    }
+    positions: dict[str, TablePosition] = {}
+    for table in tables:
+        if (version := table.version) is not None:
+            newest = connection.scalar(table.newest(version))
+            low = None if newest is None else version.floor(version.number(newest))
+            positions[table.kind] = TablePosition(by=_table_and_column(table, version), low=low)
     return _Position(tables=positions).model_dump_json(exclude_none=True)
 
 
-def _change(table: SqlTable, row: Sequence[Any], location: str) -> Change:
+def _change(table: SqlTable, row: AnyRow, location: str) -> Change:
     form = table.form
     if form.is_deleted(row):
         deleted = form.key_record(row)
@@ -280,6 +393,8 @@ class SqlCatalogue:
     The address is a SQLAlchemy URL. A lenient catalogue ignores unknown columns, and unknown fields within JSON. Raises
     CatalogueError if the database can't be reached, or its tables don't fit.
     """
+
+    unit: Final = "rows"
 
     def __init__(
         self, address: str, mapping: Mapping[str, TableMapping] | None = None, *, lenient: bool = False
@@ -306,55 +421,36 @@ class SqlCatalogue:
         with self._connection() as connection, driver_errors(self._unreadable(kind)):
             return int(connection.scalar(self._tables[kind].count()) or 0)
 
-    def unit(self) -> str:
-        """Rows."""
-        return "rows"
-
     def fingerprint(self) -> None:
         """None: only reading a whole database shows what it holds."""
 
-    def begin_reading(self) -> str | None:
-        """Begin the transaction in which all records are read."""
-        self.end_reading()
-        connection = begin_transaction(self._engine)
-        try:
+    @contextmanager
+    def reading(self) -> Iterator[str | None]:
+        """As of `Source`: one transaction, in which all records are read."""
+        with transaction(self._engine) as connection:
             with driver_errors(self._unreadable("shops")):
                 # The first statement that reads a table fixes what the transaction sees.
                 connection.execute(self._tables["shops"].rows().limit(1)).close()
                 position = position_of_transaction(connection, self._tables.values())
-        except BaseException:
-            end_transaction(connection)
-            raise
-        self._transaction = connection
-        return position if self._is_followed() else None
+            self._transaction = connection
+            try:
+                yield position if self._is_followed() else None
+            finally:
+                self._transaction = None
 
-    def records(
-        self, kind: str, model: type[AnyRecord], problems: ProblemLog, advance: Advance
-    ) -> Generator[NumberedRecord[AnyRecord], None, None]:
-        """Read the records of a type by their keys, without rows that mark a deleted record; `advance` counts rows."""
-        return without_mixed_versions(self._valid(kind, model, problems, advance), self.name(kind), "table", problems)
+    def records(self, kind: str, problems: ProblemLog, advance: Advance) -> Generator[NumberedRecord, None, None]:
+        """As of `Source`: by their keys, without rows that mark a deleted record."""
+        return without_mixed_versions(self._valid(kind, problems, advance), self.name(kind), "table", problems)
 
-    def _valid(
-        self, kind: str, model: type[AnyRecord], problems: ProblemLog, advance: Advance
-    ) -> Generator[NumberedRecord[AnyRecord], None, None]:
-        name, form = self.name(kind), self._tables[kind].form
+    def _valid(self, kind: str, problems: ProblemLog, advance: Advance) -> Iterator[NumberedRecord]:
+        form = self._tables[kind].form
         for number, row in enumerate(self._rows(kind), 1):
             advance(1)
             try:
-                if form.is_deleted(row):
-                    continue
-                record = form.record(row)
-            except RowRefusedError as error:
-                problems.add(*(Problem(name, number, field, reason) for field, reason in error.reasons))
-                continue
-            if isinstance(record, model):
-                yield NumberedRecord(record, number)
-
-    def end_reading(self) -> None:
-        """End the transaction and its connection."""
-        if self._transaction is not None:
-            end_transaction(self._transaction)
-            self._transaction = None
+                if not form.is_deleted(row):
+                    yield number, form.record(row)
+            except RefusedRecordError as error:
+                problems.add_refused(self.name(kind), number, error)
 
     def changes(self) -> SqlChanges | None:
         """The changes of the tables that have a version column; None if there is no such table."""
@@ -374,7 +470,6 @@ class SqlCatalogue:
 
     @contextmanager
     def _connection(self) -> Iterator[Connection]:
-        """The connection of the transaction; outside of one, a connection of its own."""
         if self._transaction is not None:
             yield self._transaction
         else:

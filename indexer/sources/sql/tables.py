@@ -1,5 +1,7 @@
 """The tables of a catalogue in an operator's database, and the statements that select from them (G3).
 
+A row is converted to the object of an NDJSON line, and validated by the same model.
+
 A mapping file says which tables and columns hold which records; without one, they are named like types and fields. It
 holds names only, never SQL: for an expression or a condition, the operator creates a view (docs/sql-source.md).
 Whatever does not fit (a missing table, an unknown column) is reported by name before a row is read.
@@ -8,15 +10,19 @@ The changes of a table are followed by one column, read as one ascending integer
 such numbers and no keys, as it may be published where keys of hidden shops must not be (V1).
 """
 
+import json
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Any, Final, Self, get_args, get_origin
+from uuid import UUID
 
-from pydantic import Field, TypeAdapter, ValidationError, model_validator
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError, model_validator
 from sqlalchemy import (
     ARRAY,
     BigInteger,
@@ -38,11 +44,12 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import DOMAIN
 
+from index_mappings.strict_json import NotStrictJsonError, strict_loads
 from index_mappings.values import microseconds
-from indexer.records.problems import CatalogueError
-from indexer.records.related import RECORDS
-from indexer.records.shop import UPDATED_AT, VERSION, StrictModel
-from indexer.sources.sql.rows import Column, Form, RowForm, form_of
+from indexer.records.problems import CatalogueError, Fault, RefusedRecordError
+from indexer.records.related import KEYS, RECORDS
+from indexer.records.shop import UPDATED_AT, VERSION, Record, StrictModel, validated
+from indexer.sources.lines import MAX_LINE
 
 OVERLAP_VERSIONS: Final = 1_000
 OVERLAP_SECONDS: Final = 60
@@ -68,6 +75,8 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIEST: Final = datetime(1000, 1, 1, tzinfo=UTC)
 _LATEST: Final = datetime(9000, 1, 1, tzinfo=UTC)
 _Types = Mapping[str, types.TypeEngine[Any]]
+# A time as databases write it: without a time zone, or in UTC, which was requested.
+_TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d(?:\.\d+)?)(?:\+00)?")
 
 
 class TableMapping(StrictModel):
@@ -148,6 +157,140 @@ def _faults(error: ValidationError) -> list[str]:
         else:
             faults.append(f"{key} {_REASONS.get(detail['type'], 'has the wrong form')}")
     return faults
+
+
+class Form(Enum):
+    """The kind of value that a field takes."""
+
+    TEXT = "a text"
+    NUMBER = "a number"
+    BOOLEAN = "true or false"
+    TIMESTAMP = "a time"
+    STRUCTURE = "a list or an object"
+    TEXT_OR_LIST = "a text or a list"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column that holds a field; a JSON column is selected as text."""
+
+    name: str
+    field: str
+    form: Form
+    holds_json: bool
+    holds_time: bool
+
+    def read(self, value: object) -> object:
+        """The JSON-like value of a field, None if it is absent; RefusedRecordError if it has to be JSON and is not."""
+        if isinstance(value, str):
+            return self._from_text(value)
+        if value is None or isinstance(value, (list, dict)):
+            return value
+        if isinstance(value, Decimal):
+            value = int(value) if value.is_finite() and value == value.to_integral_value() else float(value)
+        if self.form is Form.BOOLEAN and value in (0, 1):
+            return bool(value)
+        if isinstance(value, date):
+            return _iso(value)
+        if self.form in (Form.TEXT, Form.TEXT_OR_LIST) and type(value) in (int, UUID):
+            return str(value)
+        return value
+
+    def _from_text(self, text: str) -> object:
+        is_list = self.form is Form.TEXT_OR_LIST and text.lstrip().startswith("[")
+        if self.holds_json or self.form is Form.STRUCTURE or is_list:
+            try:
+                return strict_loads(text.encode("utf-8", "surrogateescape"))
+            except NotStrictJsonError as error:
+                raise RefusedRecordError((self.field, str(error))) from None
+        if self.holds_time and self.form is Form.TIMESTAMP and (time := _TIME.fullmatch(text)):
+            return f"{time[1]}T{time[2]}Z"
+        return text
+
+
+def form_of(model: type[Record], field: str) -> Form:
+    """The kind of value that a field of a model takes, by its annotation."""
+    leaves = _leaves(model.model_fields[field].annotation)
+    structures: set[type] = {tuple, dict, BaseModel}
+    is_structure = bool(leaves & structures)
+    if is_structure:
+        return Form.TEXT_OR_LIST if str in leaves else Form.STRUCTURE
+    if datetime in leaves:
+        return Form.TIMESTAMP
+    if bool in leaves:
+        return Form.BOOLEAN
+    return Form.NUMBER if leaves & {int, float} else Form.TEXT
+
+
+def _leaves(annotation: Any) -> set[type]:  # noqa: ANN401 - any annotation
+    origin = get_origin(annotation)
+    if origin in {tuple, dict}:
+        return {origin}
+    if isinstance(annotation, type):
+        return {BaseModel if issubclass(annotation, BaseModel) else annotation}
+    return {leaf for part in get_args(annotation) for leaf in _leaves(part)}
+
+
+@dataclass(frozen=True, slots=True)
+class RowForm:
+    """How the rows of a table are read: the columns come first, in this order, and a row may be longer.
+
+    `deleted` is the index in the row of the mark of deletion; None if there is none.
+    """
+
+    kind: str
+    columns: tuple[Column, ...]
+    deleted: int | None
+    lenient: bool
+
+    def is_deleted(self, row: Sequence[Any]) -> bool:
+        """Whether the row marks its record as deleted; RefusedRecordError if the mark is neither true nor false."""
+        if self.deleted is None or row[self.deleted] is None:
+            return False
+        stated = row[self.deleted]
+        if isinstance(stated, (int, Decimal)):
+            return stated != 0
+        raise RefusedRecordError((None, "the column of deletions holds neither true nor false"))
+
+    def record(self, row: Sequence[Any]) -> Record:
+        """The row's record; RefusedRecordError if it is not valid."""
+        return validated(RECORDS[self.kind], self._values(row), lenient=self.lenient)
+
+    def key_record(self, row: Sequence[Any]) -> Record:
+        """Key and version of a row whose record is deleted, whatever its other columns hold."""
+        model = KEYS[self.kind]
+        return validated(model, self._values(row, frozenset(model.model_fields)), lenient=self.lenient)
+
+    def raw(self, row: Sequence[Any]) -> str:
+        """The row as JSON, which is as private as the row."""
+        fields = (column.field for column in self.columns)
+        return json.dumps(dict(zip(fields, row, strict=False)), default=str)
+
+    def _values(self, row: Sequence[Any], only: frozenset[str] | None = None) -> dict[str, object]:
+        if sum(len(part) for part in row if isinstance(part, str)) > MAX_LINE:
+            raise RefusedRecordError((None, f"the row is longer than {MAX_LINE} characters"))
+        faults: list[Fault] = []
+        values: dict[str, object] = {}
+        for stated, cell in zip(self.columns, row, strict=False):
+            if only is not None and stated.field not in only:
+                continue
+            try:
+                value = stated.read(cell)
+            except RefusedRecordError as error:
+                faults.extend(error.faults)
+            else:
+                # NULL is an absent field.
+                if value is not None:
+                    values[stated.field] = value
+        if faults:
+            raise RefusedRecordError(*faults)
+        return values
+
+
+def _iso(value: date) -> str:
+    if isinstance(value, datetime):
+        return (value if value.tzinfo else value.replace(tzinfo=UTC)).isoformat()
+    return value.isoformat()
 
 
 @dataclass(frozen=True, slots=True)

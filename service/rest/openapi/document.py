@@ -183,9 +183,7 @@ def _tool_operation(tool: Tool[Any]) -> Schema:
     needs_token = tool.token is TokenRule.REQUIRED
     own = own_errors(tool)
     # The 404 of a path that is not exactly the tool's (I42).
-    other: tuple[type[ServiceError], ...] = (RouteNotFoundError,)
-    if any(error.status == HTTPStatus.NOT_FOUND for error in own):
-        other = ()
+    other = () if any(error.status == HTTPStatus.NOT_FOUND for error in own) else (RouteNotFoundError,)
     examples = {
         f"example_{number}": {"summary": example.summary, "value": example.arguments}
         for number, example in enumerate(tool.examples, start=1)

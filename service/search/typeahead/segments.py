@@ -191,7 +191,6 @@ class Segment:
             yield from (country for country, at in self._countries.items() if at and row[at * words + word] >> bit & 1)
 
     def _text(self, number: int) -> str:
-        """A text by its number."""
         begin, end = self._parts["offsets"][number : number + 2]
         return utf_32_le_decode(self._parts["letters"][begin:end].data)[0]
 
@@ -336,7 +335,6 @@ def _check_heads(name: str, heads: np.ndarray[Any, Any], lists: int, items: int)
 
 
 def _check_values(name: str, values: np.ndarray[Any, Any], least: int, end: int) -> None:
-    """Check that all values are at least `least` and less than `end`."""
     if len(values) and (int(values.min()) < least or int(values.max()) >= end):
         raise _damaged(name)
 

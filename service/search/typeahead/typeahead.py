@@ -96,7 +96,6 @@ class Typeahead:
     def _merged(
         self, packed: Array, forms: int, meant: Sequence[Array] | None, query: SuggestQuery, flags: int
     ) -> list[Suggestion]:
-        """The best shops of all segments."""
         limit, country = query.limit, query.country
         if len(self._segments) == 1:
             ((segment, removed),) = self._segments

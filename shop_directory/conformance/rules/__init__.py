@@ -17,8 +17,10 @@ def _sort_key(rule: Rule) -> tuple[int, int, str]:
 
 
 def _all_rules() -> Iterator[Rule]:
-    for module in iter_modules(__path__, f"{__name__}."):
-        yield from (value for value in vars(import_module(module.name)).values() if isinstance(value, Rule))
+    for found in iter_modules(__path__, f"{__name__}."):
+        names = vars(import_module(found.name))
+        yield from (value for value in names.values() if isinstance(value, Rule))
+        yield from names.get("ROWS", ())
 
 
 RULES: Final[tuple[Rule, ...]] = tuple(sorted(_all_rules(), key=_sort_key))

@@ -5,15 +5,24 @@ Reports are sent with --write only, and all about one shop.
 
 import re
 import secrets
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
-from shop_directory.conformance.exchange import NothingToSeeError, Part, Response, RuleBrokenError, TooLongError
+from shop_directory.conformance.calls import has, null_or
+from shop_directory.conformance.exchange import (
+    NothingToSeeError,
+    Part,
+    Response,
+    RuleBrokenError,
+    TooLongError,
+    require,
+)
 from shop_directory.conformance.rule import Need, rule
 from shop_directory.conformance.rules.shops import expect_absent
-from shop_directory.conformance.service_under_test import ServiceUnderTest, expect_equal
+from shop_directory.conformance.service_under_test import Arguments, ServiceUnderTest, expect_equal
 
-REASONS: Final = ("expired", "verified_rejected", "reserved_test_domain", "policy")
+_REASONS: Final = ("expired", "verified_rejected", "reserved_test_domain", "policy")
 _REJECTED: Final = "verified_rejected"
 _SHOWN: Final = ("verified_applied", "unverified")
 _PROOF: Final = re.compile("proof|artifact|artefact|screenshot|evidence|recording|transcript|receipt", re.IGNORECASE)
@@ -22,7 +31,7 @@ _RESERVED: Final = re.compile(r"(.*\.)?(test|example|invalid|localhost|example\.
 # The clocks of the two machines may differ.
 _SKEW: Final = timedelta(minutes=2)
 _SAMPLE: Final = 2
-STATUS: Final = "wird gemeldet, Pruefung laeuft"
+_STATUS: Final = "wird gemeldet, Pruefung laeuft"
 _ATTEMPTS: Final = 3
 _CODE_REASONS: Final = ("invalid", "mismatch", "item_restricted", "min_order_missing")
 _ISSUE_REASONS: Final = {
@@ -31,111 +40,106 @@ _ISSUE_REASONS: Final = {
 }
 
 
-@rule("I16", "validUntil is an ISO timestamp, or null for a coupon without an end.")
-async def _valid_until(service: ServiceUnderTest) -> None:
-    for coupon in await _coupons(service):
-        if not coupon["validUntil"].is_null:
-            coupon["validUntil"].time()
+async def _coupons(service: ServiceUnderTest) -> list[Part]:
+    found = [coupon for document in await _lists(service) for coupon in document["results"].each()]
+    return require(found, "a usable coupon")
+
+
+async def _lists(service: ServiceUnderTest) -> list[Part]:
+    """The list of all shops if it is available, and those of some shops with and without usable codes."""
+    with_codes = list(service.subjects.codes)
+    without = [shop.id for shop in service.subjects.shops if shop.id not in with_codes]
+    asked = with_codes[:_SAMPLE] + without[:_SAMPLE]
+    responses = [await service.about_shop("list_coupons", shop_id) for shop_id in asked]
+    # Another rule checks whether this list is available.
+    with suppress(NothingToSeeError, RuleBrokenError):
+        responses.insert(0, await _all(service))
+    return [response.json() for response in responses]
+
+
+ROWS: Final = (
+    rule("I16", "validUntil is an ISO timestamp, or null for a coupon without an end.")(
+        has(_coupons, {"validUntil": null_or(Part.time)})
+    ),
+    rule("I18", "list_coupons returns results, total_count and withheld with its four integer counts.")(
+        has(
+            _lists,
+            {"results": Part.each, "total_count": Part.whole, "withheld": dict.fromkeys(_REASONS, Part.whole)},
+        )
+    ),
+)
 
 
 @rule("I17", "lastVerifiedAt is the timestamp of the latest real test, or null when there was none.")
 async def _last_verified(service: ServiceUnderTest) -> None:
     for coupon in await _coupons(service):
         tested = coupon["lastVerifiedAt"]
-        if tested.is_null:
-            if coupon["verificationStatus"].value == "verified_applied":
-                raise tested.broken("the timestamp of the test that a verified_applied code has passed")
-        elif tested.time() > datetime.now(UTC) + _SKEW:
-            raise tested.broken("a timestamp in the past")
-
-
-@rule("I18", "list_coupons returns results, total_count and withheld with its four integer counts.")
-async def _envelope(service: ServiceUnderTest) -> None:
-    for response in await _lists(service):
-        document = response.json()
-        document["results"].each()
-        document["total_count"].whole()
-        for reason in REASONS:
-            document["withheld"][reason].whole()
+        if tested.value is None:
+            is_untested = coupon["verificationStatus"].value != "verified_applied"
+            tested.must(is_untested, "the timestamp of the test that a verified_applied code has passed")
+        else:
+            tested.must(tested.time() <= datetime.now(UTC) + _SKEW, "a timestamp in the past")
 
 
 @rule("I19", "note states the balance of the counts in one sentence, for an empty list too.")
 async def _note(service: ServiceUnderTest) -> None:
-    for response in await _lists(service):
-        document = response.json()
+    for document in await _lists(service):
         note = document["note"].text()
-        if ". " in note or "\n" in note:
-            raise document["note"].broken("one sentence")
-        stated = [int(number) for number in _NUMBER.findall(note)]
-        for number in (_total(document), len(document["results"].values()), *_withheld(document)):
-            if number and number not in stated:
-                raise document["note"].broken(f"a sentence that states {number} too")
+        document["note"].must(". " not in note and "\n" not in note, "one sentence")
+        stated = [0, *(int(number) for number in _NUMBER.findall(note))]
+        for number in (document["total_count"].whole(), len(document["results"].values()), *_withheld(document)):
+            document["note"].must(number in stated, f"a sentence that states {number} too")
 
 
 @rule("I20", "total_count minus the number of results of list_coupons is the sum of the counts in withheld.")
 async def _balance(service: ServiceUnderTest) -> None:
-    for response in await _lists(service):
-        document = response.json()
+    for document in await _lists(service):
         shown, withheld = len(document["results"].values()), sum(_withheld(document))
-        if _total(document) - shown != withheld:
-            raise response.broken(
-                f"total_count = {shown} results + {withheld} withheld", f"total_count = {_total(document)}"
-            )
+        total = document["total_count"].whole()
+        expected = f"total_count = {shown} results + {withheld} withheld"
+        document.response.must(total - shown == withheld, expected, f"total_count = {total}")
 
 
 @rule("I39", "results has verified_applied and unverified coupons only, and no artefact of a proof.")
 async def _only_usable(service: ServiceUnderTest) -> None:
     for coupon in await _coupons(service):
         coupon["verificationStatus"].one_of(*_SHOWN)
-        for name in coupon.keys():  # noqa: SIM118 - a part is no dict
-            if _PROOF.search(name):
-                raise coupon[name].broken("no artefact of a proof")
+        for name in coupon.names():
+            coupon[name].must(not _PROOF.search(name), "no artefact of a proof")
 
 
 @rule("I40", "A verified_rejected coupon is never in results and counts in withheld.verified_rejected.")
 async def _rejected(service: ServiceUnderTest) -> None:
     found = 0
-    for response in await _lists(service):
-        document = response.json()
+    for document in await _lists(service):
         for coupon in document["results"].each():
-            if coupon["verificationStatus"].value == _REJECTED:
-                raise coupon["verificationStatus"].broken("no rejected coupon in results")
+            status = coupon["verificationStatus"]
+            status.must(status.value != _REJECTED, "no rejected coupon in results")
         found += document["withheld"][_REJECTED].whole()
-    if not found:
-        raise NothingToSeeError("a coupon that a real test has rejected")
+    require(found, "a coupon that a real test has rejected")
 
 
 @rule("I41", "Expired coupons and those of reserved test domains are withheld, and counted under their reason.")
 async def _withheld_reasons(service: ServiceUnderTest) -> None:
     now = datetime.now(UTC)
     found = 0
-    for response in await _lists(service):
-        document = response.json()
+    for document in await _lists(service):
         for coupon in document["results"].each():
-            ends = coupon["validUntil"]
-            if not ends.is_null and ends.time() < now - _SKEW:
-                raise ends.broken("no coupon that has expired")
-            domain = coupon["shop"]["domain"]
-            if _RESERVED.fullmatch(domain.text()):
-                raise domain.broken("no coupon of a reserved test domain")
+            ends, domain = coupon["validUntil"], coupon["shop"]["domain"]
+            ends.must(ends.value is None or ends.time() >= now - _SKEW, "no coupon that has expired")
+            domain.must(not _RESERVED.fullmatch(domain.text()), "no coupon of a reserved test domain")
         found += document["withheld"]["expired"].whole() + document["withheld"]["reserved_test_domain"].whole()
-    if not found:
-        raise NothingToSeeError("a coupon that is withheld as expired or for its domain")
+    require(found, "a coupon that is withheld as expired or for its domain")
 
 
 @rule("I56", "list_coupons works with and without a shop.")
 async def _with_and_without(service: ServiceUnderTest) -> None:
-    everything = await _all(service)
-    shops = service.subjects.coupon_shops[:_SAMPLE]
-    if not shops:
-        raise NothingToSeeError("a usable coupon")
-    for shop_id in shops:
-        wanted = [
-            coupon.value for coupon in everything.json()["results"].each() if coupon["shop"]["id"].text() == shop_id
-        ]
-        response = await service.tool("list_coupons", {"shop_domain": shop_id})
-        if response.json()["results"].values() != wanted:
-            raise response.broken(f"the codes of {shop_id} that the list of all shops has ({len(wanted)})")
+    everything = (await _all(service)).json()
+    for shop_id in require(list(service.subjects.codes)[:_SAMPLE], "a usable coupon"):
+        wanted = [coupon.value for coupon in everything["results"].each() if coupon["shop"]["id"].text() == shop_id]
+        response = await service.about_shop("list_coupons", shop_id)
+        expected = f"the codes of {shop_id} that the list of all shops has ({len(wanted)})"
+        response.must(response.json()["results"].values() == wanted, expected)
 
 
 @rule("I57", "list_coupons answers shop_not_found for an unknown shop and one under review, never an empty list.")
@@ -145,19 +149,16 @@ async def _unknown_shop(service: ServiceUnderTest) -> None:
 
 @rule("I8", "A report changes no response, including that of list_coupons.", Need.TOKEN, Need.WRITE)
 async def _nothing_changes(service: ServiceUnderTest) -> None:
-    shop_id, code = _subject(service)
-    calls: tuple[tuple[str, dict[str, Any]], ...] = (
-        *(
-            (tool, {"shop_domain": shop_id})
-            for tool in ("list_coupons", "get_shop", "get_shipping_policy", "get_trust")
-        ),
+    about, report = {"shop_domain": _subject(service)["shop_domain"]}, _subject(service)
+    calls: list[tuple[str, Arguments]] = [
+        *((tool, about) for tool in ("list_coupons", "get_shop", "get_shipping_policy", "get_trust")),
         *((tool, {}) for tool in ("list_categories", "list_coupons")),
         ("find_shop", {"query": ""}),
-        ("resolve_conflict", {"from_shop_id": shop_id}),
-    )
+        ("resolve_conflict", {"from_shop_id": about["shop_domain"]}),
+    ]
     before = [await service.fresh.tool(tool, arguments) for tool, arguments in calls]
-    await _report(service, "report_code", {"shop_domain": shop_id, "code": code, "reason": "invalid"})
-    await _report(service, "report_issue", {"subject_type": "shop", "shop_domain": shop_id, "reason": "info_outdated"})
+    await _report(service, "report_code", {**report, "reason": "invalid"})
+    await _report(service, "report_issue", {"subject_type": "shop", **about, "reason": "info_outdated"})
     for (tool, arguments), response in zip(calls, before, strict=True):
         after = await service.fresh.tool(tool, arguments)
         expect_equal(response, after, f"the same response of {tool} before and after a report")
@@ -165,10 +166,9 @@ async def _nothing_changes(service: ServiceUnderTest) -> None:
 
 @rule("I36", "A report has its reason from a fixed list, and no free text.", Need.TOKEN, Need.WRITE)
 async def _no_free_text(service: ServiceUnderTest) -> None:
-    shop_id, code = _subject(service)
-    whole = {"shop_domain": shop_id, "code": code, "reason": "invalid"}
-    for wrong in ({"comment": "it did not work"}, {"reason": "it did not work"}, {"code": "it did not work"}):
-        (await service.fresh.tool("report_code", {**whole, **wrong})).problem(400, "invalid_input")
+    whole = {**_subject(service), "reason": "invalid"}
+    for wrong in ("comment", "reason", "code"):
+        await _expect_invalid(service, "report_code", {**whole, wrong: "it did not work"})
 
 
 @rule(
@@ -196,38 +196,34 @@ async def _repeats(service: ServiceUnderTest) -> None:
 
 @rule("I61", "report_code needs shop_domain, code and one of its four reasons.", Need.TOKEN, Need.WRITE)
 async def _report_code(service: ServiceUnderTest) -> None:
-    shop_id, code = _subject(service)
-    whole = {"shop_domain": shop_id, "code": code, "reason": "invalid"}
+    whole = {**_subject(service), "reason": "invalid"}
     await _expect_required(service, "report_code", whole)
-    (await service.fresh.tool("report_code", {**whole, "reason": "unreachable"})).problem(400, "invalid_input")
+    await _expect_invalid(service, "report_code", {**whole, "reason": "unreachable"})
     for reason in _CODE_REASONS:
-        (await service.fresh.tool("report_code", {**whole, "reason": reason})).json()
+        await service.fresh.read("report_code", {**whole, "reason": reason})
     unknown = {**whole, "shop_domain": service.unknown_id}
     (await service.fresh.tool("report_code", unknown)).problem(404, "shop_not_found")
 
 
 @rule("I62", "The response to a report is the fixed status text, never a verdict.", Need.TOKEN, Need.WRITE)
 async def _status_text(service: ServiceUnderTest) -> None:
-    shop_id, code = _subject(service)
+    report = _subject(service)
+    issue = {"subject_type": "fact", "shop_domain": report["shop_domain"], "reason": "shipping_cost"}
     # Twice: a repeated report has the same response.
     for _ in range(2):
-        await _report(service, "report_code", {"shop_domain": shop_id, "code": code, "reason": "mismatch"})
-        await _report(
-            service, "report_issue", {"subject_type": "fact", "shop_domain": shop_id, "reason": "shipping_cost"}
-        )
+        await _report(service, "report_code", {**report, "reason": "mismatch"})
+        await _report(service, "report_issue", issue)
 
 
 @rule("I63", "report_issue needs subject_type, shop_domain and a reason of that subject type.", Need.TOKEN, Need.WRITE)
 async def _report_issue(service: ServiceUnderTest) -> None:
-    shop = service.subjects.shop()
-    whole = {"subject_type": "shop", "shop_domain": shop.id, "reason": "unreachable"}
+    whole = {"subject_type": "shop", "shop_domain": service.shop_id, "reason": "unreachable"}
     await _expect_required(service, "report_issue", whole)
     for subject, other in (("shop", "fact"), ("fact", "shop")):
         for reason in _ISSUE_REASONS[subject]:
-            issue = {**whole, "subject_type": subject, "reason": reason}
-            (await service.fresh.tool("report_issue", issue)).json()
+            await service.fresh.read("report_issue", {**whole, "subject_type": subject, "reason": reason})
         crossed = {**whole, "subject_type": other, "reason": _ISSUE_REASONS[subject][0]}
-        (await service.fresh.tool("report_issue", crossed)).problem(400, "invalid_input")
+        await _expect_invalid(service, "report_issue", crossed)
 
 
 async def _all(service: ServiceUnderTest) -> Response:
@@ -242,62 +238,34 @@ async def _all(service: ServiceUnderTest) -> Response:
     return response
 
 
-async def _lists(service: ServiceUnderTest) -> tuple[Response, ...]:
-    """The list of all shops if it is available, and those of some shops with and without usable codes."""
-    with_codes = service.subjects.coupon_shops
-    without = tuple(shop.id for shop in service.subjects.shops if shop.id not in with_codes)
-    responses = [
-        await service.tool("list_coupons", {"shop_domain": shop_id})
-        for shop_id in (*with_codes[:_SAMPLE], *without[:_SAMPLE])
-    ]
-    try:
-        return (await _all(service), *responses)
-    except (NothingToSeeError, RuleBrokenError):
-        # Another rule checks whether this list is available.
-        return tuple(responses)
-
-
-async def _coupons(service: ServiceUnderTest) -> tuple[Part, ...]:
-    found = tuple(coupon for response in await _lists(service) for coupon in response.json()["results"].each())
-    if not found:
-        raise NothingToSeeError("a usable coupon")
-    return found
-
-
-def _total(document: Part) -> int:
-    return document["total_count"].whole()
-
-
 def _withheld(document: Part) -> tuple[int, ...]:
-    return tuple(document["withheld"][reason].whole() for reason in REASONS)
+    return tuple(document["withheld"][reason].whole() for reason in _REASONS)
 
 
-async def _report(service: ServiceUnderTest, tool: str, arguments: dict[str, str]) -> Response:
+async def _report(service: ServiceUnderTest, tool: str, arguments: Arguments) -> None:
     response = await service.fresh.tool(tool, arguments)
-    response.json()["status"].expect(STATUS)
-    for name in response.json().keys():  # noqa: SIM118 - a part is no dict
-        if name != "status":
-            raise response.broken("the status and nothing else")
-    return response
+    response.json()["status"].expect(_STATUS)
+    response.must(response.json().names() == ["status"], "the status and nothing else")
 
 
 async def _expect_required(service: ServiceUnderTest, tool: str, whole: dict[str, str]) -> None:
     for omitted in whole:
-        arguments = {name: value for name, value in whole.items() if name != omitted}
-        (await service.fresh.tool(tool, arguments)).problem(400, "invalid_input")
+        await _expect_invalid(service, tool, {name: value for name, value in whole.items() if name != omitted})
+
+
+async def _expect_invalid(service: ServiceUnderTest, tool: str, arguments: Arguments) -> None:
+    (await service.fresh.tool(tool, arguments)).problem(400, "invalid_input")
 
 
 async def _depth(service: ServiceUnderTest) -> Part:
     """The number of queued re-checks by the operations state."""
     state = (await service.fresh.get("/api/ops/state", *service.ops_key_header)).json()
-    rechecks = state["consumers"]["rechecks"]
-    if rechecks["depth"].is_null:
-        raise NothingToSeeError("an operations state with the depth of the re-check queue")
-    return rechecks["depth"]
+    depth = state["consumers"]["rechecks"]["depth"]
+    require(depth.value is not None, "an operations state with the depth of the re-check queue")
+    return depth
 
 
-def _subject(service: ServiceUnderTest) -> tuple[str, str]:
+def _subject(service: ServiceUnderTest) -> dict[str, str]:
     """A shop and one of its codes; where no shop has a code, an invented code."""
-    if service.subjects.codes:
-        return service.subjects.coupon_shops[0], service.subjects.codes[0]
-    return service.subjects.shop().id, "CHECK"
+    known = list(service.subjects.codes.items()) or [(service.shop_id, "CHECK")]
+    return dict(zip(("shop_domain", "code"), known[0], strict=True))

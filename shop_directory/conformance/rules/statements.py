@@ -1,10 +1,10 @@
 """What is known of a shop: its statement about shipping, and its measured trust signals, which are never a score."""
 
 import re
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-from shop_directory.conformance.exchange import NothingToSeeError, Part, fields_of
+from shop_directory.conformance.calls import SHOP_DOMAIN, Call, each, expect_shape, has, null_or
+from shop_directory.conformance.exchange import Part, fields_of, require
 from shop_directory.conformance.rule import Need, rule
 from shop_directory.conformance.service_under_test import PROBED, ServiceUnderTest, expect_equal
 
@@ -36,12 +36,39 @@ _NOTHING: Final = "no_signals_collected"
 _JUDGEMENT: Final = re.compile("score|rating|percent|stars?$|rank|trustworth|verdict|reputation", re.IGNORECASE)
 
 
+async def _measured(service: ServiceUnderTest) -> list[Part]:
+    found = [answer for answer in await _answers(service) if answer["signals"].values()]
+    return require(found, f"a shop with a trust signal among the first {PROBED}")
+
+
+def _text_or_texts(value: Part) -> None:
+    if isinstance(value.value, list):
+        value.texts()
+    else:
+        value.text()
+
+
+_SHIPPING: Final = "get_shipping_policy"
+_SIGNAL: Final = {"source": Part.text, "checked_at": Part.time, "value": _text_or_texts}
+
+ROWS: Final = (
+    rule("I59", "get_shipping_policy needs shop_domain and takes an ISO country.")(
+        Call(_SHIPPING, status=400, shape={}),
+        Call(_SHIPPING, {"shop_domain": SHOP_DOMAIN, "country": "Nauru"}, 400, shape={}),
+        Call(_SHIPPING, {"shop_domain": SHOP_DOMAIN, "country": _FAR}, shape={}),
+    ),
+    rule("I30", "A signal has value, source and checked_at; one without source or time is omitted.", Need.TOKEN)(
+        has(_measured, {"signals": each(_SIGNAL)})
+    ),
+)
+
+
 @rule("I7", "Data is never invented: where nothing was collected about shipping, nothing is stated.")
 async def _nothing_made_up(service: ServiceUnderTest) -> None:
     for statement in await _statements(service, collected=False):
         for name in (*_STATED, "checked_at", "source"):
-            if (stated := statement.value.get(name)) not in (None, [], False):
-                raise statement.broken(f"no {name}, as nothing was collected, instead of {stated!r}")
+            stated = statement.value.get(name)
+            statement.must(stated in (None, [], False), f"no {name}, as nothing was collected, instead of {stated!r}")
 
 
 @rule("I25", "A shipping statement has destinations, delivery time and free-shipping threshold; no carrier, no price.")
@@ -50,19 +77,18 @@ async def _terms(service: ServiceUnderTest) -> None:
         for name in _STATED:
             statement[name]
         for name, _ in fields_of(statement.value):
-            if _FORBIDDEN.fullmatch(_HUMP.sub("_", name).lower()):
-                raise statement.broken(f"no {name} in a statement about shipping")
+            is_allowed = not _FORBIDDEN.fullmatch(_HUMP.sub("_", name).lower())
+            statement.must(is_allowed, f"no {name} in a statement about shipping")
 
 
 @rule("I26", "A shipping statement says when it was checked, and whether on a policy_page or in structured_data.")
 async def _checked(service: ServiceUnderTest) -> None:
     for statement in await _statements(service):
-        if not statement["checked_at"].is_null:
-            statement["checked_at"].time()
-        if not statement["source"].is_null:
-            statement["source"].one_of(*_SOURCES)
-    if all(statement["source"].is_null for statement in await _statements(service, collected=True)):
-        raise NothingToSeeError("a statement about shipping whose source is known")
+        expect_shape(
+            statement, {"checked_at": null_or(Part.time), "source": null_or(lambda one: one.one_of(*_SOURCES))}
+        )
+    sources = [statement["source"].value for statement in await _statements(service, collected=True)]
+    require(any(source is not None for source in sources), "a statement about shipping whose source is known")
 
 
 @rule("I27", "collected is a boolean; false is a gap in the data, never a refusal to ship.")
@@ -70,26 +96,23 @@ async def _collected(service: ServiceUnderTest) -> None:
     for statement in await _statements(service):
         statement["collected"].flag()
     for statement in await _statements(service, collected=False):
-        response = await service.tool("get_shipping_policy", {"shop_domain": _domain(statement), "country": _FAR})
-        response.json()["ships_to"].expect("unknown")
+        (await _verdict(service, statement, _FAR)).expect("unknown")
 
 
 @rule("I28", "With country, ships_to is a verdict from the stated destinations, unknown where they don't settle it.")
 async def _ships_to(service: ServiceUnderTest) -> None:
     found = False
     for statement in await _statements(service, collected=True):
-        if "ships_to" in statement:
-            raise statement.broken("no ships_to where no country was given")
-        destinations = () if statement["destinations"].is_null else statement["destinations"].texts()
+        statement.must("ships_to" not in statement, "no ships_to where no country was given")
+        destinations = _names(statement, "destinations")
         if not destinations or not all(map(_is_country, destinations)):
             continue
         found = True
         (await _verdict(service, statement, destinations[0])).expect("yes")
         elsewhere = await _verdict(service, statement, _FAR)
-        if _FAR not in destinations and elsewhere.one_of(*_VERDICTS) == "yes":
-            raise elsewhere.broken("no or unknown, as the statement does not name the country")
-    if not found:
-        raise NothingToSeeError("a statement about shipping that names countries only")
+        is_settled = _FAR not in destinations and elsewhere.one_of(*_VERDICTS) == "yes"
+        elsewhere.must(not is_settled, "no or unknown, as the statement does not name the country")
+    require(found, "a statement about shipping that names countries only")
 
 
 @rule("A7", "What a statement names by itself counts; a complete list with a state leaves its territories unknown.")
@@ -99,94 +122,66 @@ async def _territories(service: ServiceUnderTest) -> None:
         # The interface does not require excluded; without it a "no" can't be understood.
         if "excluded" not in statement:
             continue
-        names, excepted = (
-            set() if statement[field].is_null else set(statement[field].texts())
-            for field in ("destinations", "excluded")
-        )
+        names, excepted = set(_names(statement, "destinations")), set(_names(statement, "excluded"))
         for country in sorted(filter(_is_country, names | excepted))[:_COUNTRIES]:
             found = True
             (await _verdict(service, statement, country)).expect("no" if country in excepted else "yes")
         for territory, states in _TERRITORIES.items():
             if names & states and not (names | excepted) & (_WITH_ALL | {territory}):
                 (await _verdict(service, statement, territory)).expect("unknown")
-    if not found:
-        raise NothingToSeeError("a statement about shipping that names a country")
-
-
-@rule("I59", "get_shipping_policy needs shop_domain and takes an ISO country.")
-async def _arguments(service: ServiceUnderTest) -> None:
-    shop = service.subjects.shop()
-    (await service.tool("get_shipping_policy", {})).problem(400)
-    (await service.tool("get_shipping_policy", {"shop_domain": shop.domain, "country": "Nauru"})).problem(400)
-    (await service.tool("get_shipping_policy", {"shop_domain": shop.domain, "country": _FAR})).json()
+    require(found, "a statement about shipping that names a country")
 
 
 @rule("I29", "get_trust returns at most the seven named kinds of signal, each once.", Need.TOKEN)
 async def _kinds(service: ServiceUnderTest) -> None:
     for answer in await _answers(service):
         kinds = [signal["kind"].one_of(*KINDS) for signal in answer["signals"].each()]
-        if len(set(kinds)) != len(kinds):
-            raise answer["signals"].broken("each kind once")
-
-
-@rule("I30", "A signal has value, source and checked_at; one without source or time is omitted.", Need.TOKEN)
-async def _complete_signals(service: ServiceUnderTest) -> None:
-    for answer in await _measured(service):
-        for signal in answer["signals"].each():
-            signal["source"].text()
-            signal["checked_at"].time()
-            value = signal["value"]
-            if isinstance(value.value, list):
-                value.texts()
-            else:
-                value.text()
+        answer["signals"].must(len(set(kinds)) == len(kinds), "each kind once")
 
 
 @rule("I31", "No response of get_trust has a score, rating, percentage or star value.", Need.TOKEN)
 async def _no_score(service: ServiceUnderTest) -> None:
     for answer in await _answers(service):
         for name, value in fields_of(answer.value):
-            if _JUDGEMENT.search(name):
-                raise answer.broken(f"no {name} in a response of get_trust")
-            if name not in {"present", "total"} and isinstance(value, int | float) and not isinstance(value, bool):
-                raise answer.broken(f"no number except the two of the coverage; {name} is one")
+            answer.must(not _JUDGEMENT.search(name), f"no {name} in a response of get_trust")
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            is_allowed = not is_number or name in {"present", "total"}
+            answer.must(is_allowed, f"no number except the two of the coverage; {name} is one")
 
 
 @rule("I32", "Where nothing was measured, status is no_signals_collected and the list is empty.", Need.TOKEN)
 async def _nothing_measured(service: ServiceUnderTest) -> None:
-    unknown = (await service.tool("get_trust", {"shop_domain": service.unknown_id})).json()
+    unknown = await service.read("get_trust", {"shop_domain": service.unknown_id})
     for answer in (unknown, *await _answers(service)):
-        is_empty = not answer["signals"].values()
-        if (answer["status"].text() == _NOTHING) != is_empty:
-            raise answer["status"].broken(f"{_NOTHING} exactly when there are no signals")
+        is_empty, status = not answer["signals"].values(), answer["status"]
+        status.must((status.text() == _NOTHING) == is_empty, f"{_NOTHING} exactly when there are no signals")
 
 
 @rule("I33", "signal_coverage has the number of signals returned (present) and possible (total).", Need.TOKEN)
 async def _coverage(service: ServiceUnderTest) -> None:
     for answer in await _answers(service):
-        coverage = answer["signal_coverage"]
-        coverage["present"].expect(len(answer["signals"].values()))
-        coverage["total"].expect(len(KINDS))
+        answer["signal_coverage"]["present"].expect(len(answer["signals"].values()))
+        answer["signal_coverage"]["total"].expect(len(KINDS))
 
 
 @rule("I34", "Each missing signal has its reason: not_collected_yet or pipeline_gap.", Need.TOKEN)
 async def _missing(service: ServiceUnderTest) -> None:
     for answer in await _answers(service):
-        present = [signal["kind"].value for signal in answer["signals"].each()]
-        missing = []
-        for gap in answer["signal_coverage"]["missing"].each():
+        kinds = [signal["kind"].value for signal in answer["signals"].each()]
+        missing = answer["signal_coverage"]["missing"]
+        for gap in missing.each():
             gap["reason"].one_of(*_GAPS)
-            missing.append(gap["kind"].text())
-        if sorted(present + missing) != sorted(KINDS):
-            raise answer["signal_coverage"]["missing"].broken("every kind that was not returned, once")
+            kinds.append(gap["kind"].text())
+        missing.must(sorted(kinds) == sorted(KINDS), "every kind that was not returned, once")
 
 
 @rule("I35", "The description says that coverage is about the data, not the shop, and not for ranking or filtering.")
 async def _coverage_is_described(service: ServiceUnderTest) -> None:
-    response = await service.get("/openapi.json")
-    described = " ".join(_texts(response.json()["paths"]["/tool/get_trust"].value)).lower()
-    if not all(word in described for word in ("rank", "filter", "data")):
-        raise response.broken("a description of get_trust that says not to rank or filter by the coverage", "none")
+    openapi = await service.openapi()
+    fields = fields_of(openapi["paths"]["/tool/get_trust"].value)
+    described = " ".join(text for name, text in fields if name == "description" and isinstance(text, str)).lower()
+    expected = "a description of get_trust that says not to rank or filter by the coverage"
+    openapi.response.must(all(word in described for word in ("rank", "filter", "data")), expected, "none")
 
 
 @rule(
@@ -196,7 +191,7 @@ async def _coverage_is_described(service: ServiceUnderTest) -> None:
 )
 async def _indistinguishable(service: ServiceUnderTest) -> None:
     (await service.tool("get_trust", {})).problem(400)
-    unknown = await service.tool("get_trust", {"shop_domain": service.unknown_id})
+    unknown = await service.about_shop("get_trust", service.unknown_id)
     unknown.json()
     absent = [service.unknown_domain, *service.under_review]
     for shop, answer in zip(service.subjects.shops, await service.of_first_shops("get_trust"), strict=False):
@@ -206,49 +201,34 @@ async def _indistinguishable(service: ServiceUnderTest) -> None:
         ):
             absent.append(shop.domain)
     for subject in absent:
-        response = await service.tool("get_trust", {"shop_domain": subject})
+        response = await service.about_shop("get_trust", subject)
         expect_equal(unknown, response, "the same response for shops that are unknown, under review or not measured")
-    if not service.under_review:
-        raise NothingToSeeError(f"a shop under review ({Need.UNDER_REVIEW}); the other responses are correct")
+    require(service.under_review, f"a shop under review ({Need.UNDER_REVIEW}); the other responses are correct")
 
 
-async def _statements(service: ServiceUnderTest, *, collected: bool | None = None) -> tuple[Part, ...]:
+async def _statements(service: ServiceUnderTest, *, collected: bool | None = None) -> list[Part]:
     """The statements of the first shops; with `collected`, only those of that value."""
-    found = await service.of_first_shops("get_shipping_policy")
+    found = await service.of_first_shops(_SHIPPING)
     if collected is not None:
         found = [statement for statement in found if statement.value.get("collected") is collected]
-    if not found:
-        kind = {None: "a shop", True: "a shop with a statement", False: "a shop without a statement"}[collected]
-        raise NothingToSeeError(f"{kind} about shipping among the first {PROBED}")
-    return tuple(found)
+    kind = {None: "a shop", True: "a shop with a statement", False: "a shop without a statement"}[collected]
+    return require(found, f"{kind} about shipping among the first {PROBED}")
+
+
+def _names(statement: Part, field: str) -> tuple[str, ...]:
+    """The countries and groups in a field; none where it is null."""
+    return () if statement[field].value is None else statement[field].texts()
 
 
 async def _verdict(service: ServiceUnderTest, statement: Part, country: str) -> Part:
-    arguments = {"shop_domain": _domain(statement), "country": country}
-    return (await service.tool("get_shipping_policy", arguments)).json()["ships_to"]
+    arguments = {"shop_domain": statement["shop"]["domain"].text(), "country": country}
+    return (await service.read(_SHIPPING, arguments))["ships_to"]
 
 
 def _is_country(name: str) -> bool:
     return _COUNTRY.fullmatch(name) is not None and name not in _GROUPS
 
 
-def _domain(statement: Part) -> str:
-    return statement["shop"]["domain"].text()
-
-
-async def _answers(service: ServiceUnderTest) -> tuple[Part, ...]:
+async def _answers(service: ServiceUnderTest) -> list[Part]:
     service.subjects.shop()
-    return tuple(await service.of_first_shops("get_trust"))
-
-
-async def _measured(service: ServiceUnderTest) -> tuple[Part, ...]:
-    found = tuple(answer for answer in await _answers(service) if answer["signals"].values())
-    if not found:
-        raise NothingToSeeError(f"a shop with a trust signal among the first {PROBED}")
-    return found
-
-
-def _texts(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON value
-    for name, found in fields_of(value):
-        if name == "description" and isinstance(found, str):
-            yield found
+    return await service.of_first_shops("get_trust")

@@ -16,7 +16,7 @@ from indexer.jobs.build import BuildOptions, BuildSummary, build
 from indexer.records.problems import ProblemLog
 from indexer.sinks.protocol import GenerationWriter
 from indexer.sources.ndjson import NdjsonCatalogue
-from indexer.sources.protocol import AnyRecord, NumberedRecord
+from indexer.sources.protocol import NumberedRecord
 from tests.engines.conftest import Engine
 from tests.engines.following.followed import FollowedIndex, Scanned, right, scanned
 from tests.engines.following.lamp_world import lamp_world, now
@@ -32,10 +32,8 @@ class SlowCatalogue(NdjsonCatalogue):
         super().__init__(path)
         self._between = between
 
-    def records(
-        self, kind: str, model: type[AnyRecord], problems: ProblemLog, advance: Callable[[int], None]
-    ) -> Iterator[NumberedRecord[AnyRecord]]:
-        for read in super().records(kind, model, problems, advance):
+    def records(self, kind: str, problems: ProblemLog, advance: Callable[[int], None]) -> Iterator[NumberedRecord]:
+        for read in super().records(kind, problems, advance):
             self._between()
             yield read
 

@@ -15,7 +15,7 @@ from indexer.jobs.retention import prune, remove_unfinished
 from indexer.jobs.rollback import roll_back
 from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import Role, Sink
-from indexer.sources.changes.file import ChangeFile
+from indexer.sources.changes import ChangeFile
 from indexer.state.state import StateError
 from tests.engines.conftest import Engine, OpenSearchLocation
 from tests.engines.following.followed import FollowedIndex

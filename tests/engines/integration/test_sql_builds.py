@@ -18,7 +18,7 @@ from indexer.records.problems import CatalogueError, ProblemLog
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.protocol import Sink, scan
 from indexer.sources.ndjson import NdjsonCatalogue
-from indexer.sources.protocol import AnyRecord, ChangeSource, NumberedRecord, Source
+from indexer.sources.protocol import ChangeSource, NumberedRecord, Source
 from indexer.sources.sql.catalogue import ROWS_PER_PAGE, SqlCatalogue, SqlChanges
 from indexer.sources.sql.tables import TableMapping, load_mapping
 from indexer.state.state import States
@@ -116,10 +116,8 @@ class _CutOff(SqlCatalogue):
             self._database.run(CUT_OFF)
         return super().size(kind)
 
-    def records(
-        self, kind: str, model: type[AnyRecord], problems: ProblemLog, advance: Advance
-    ) -> Generator[NumberedRecord[AnyRecord], None, None]:
-        for number, record in enumerate(super().records(kind, model, problems, advance)):
+    def records(self, kind: str, problems: ProblemLog, advance: Advance) -> Generator[NumberedRecord, None, None]:
+        for number, record in enumerate(super().records(kind, problems, advance)):
             if kind == self._kind and self._within and number == 0:
                 self._database.run(CUT_OFF)
             yield record

@@ -9,7 +9,6 @@ import pytest
 from sqlalchemy import BigInteger, Boolean, DateTime, Table, insert, text, update
 
 from indexer.records.problems import ProblemLog
-from indexer.records.related import RECORDS
 from indexer.records.shop import UPDATED_AT, VERSION, Order, Record
 from indexer.sources.protocol import Change, ChangeBatch
 from indexer.sources.sql.catalogue import SqlCatalogue, SqlChanges
@@ -21,7 +20,7 @@ START = datetime(2021, 5, 6, 7, 8, 9, tzinfo=UTC)
 
 def _shops(source: SqlCatalogue) -> list[Record]:
     log = ProblemLog()
-    shops = [one.record for one in source.records("shops", RECORDS["shops"], log, lambda _: None)]
+    shops = [record for _, record in source.records("shops", log, lambda _: None)]
     assert log.listed == []
     return shops
 
@@ -220,11 +219,10 @@ def test_from_the_position_of_a_reading_no_change_is_missed(
 ) -> None:
     followed.put(*((number, 100 + number) for number in range(30)))
     source = followed.catalogue()
-    position = source.begin_reading()
-    followed.change(4, 140)
-    followed.put((31, 125))
-    read = [record.model_dump()["id"] for record in _shops(source)]
-    source.end_reading()
+    with source.reading() as position:
+        followed.change(4, 140)
+        followed.put((31, 125))
+        read = [record.model_dump()["id"] for record in _shops(source)]
     assert read == [f"s{number:05}" for number in range(30)]
     assert _drained(follow(), position)[0] == [19, 20, 21, 22, 23, 24, 25, 31, 26, 27, 28, 29, 4]
 

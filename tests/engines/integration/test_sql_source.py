@@ -70,7 +70,7 @@ def load(database: Database, catalogue: Path) -> None:
 
 def _all(source: SqlCatalogue | NdjsonCatalogue, kind: str) -> tuple[list[Record], list[str]]:
     log = ProblemLog()
-    read: list[Record] = [one.record for one in source.records(kind, RECORDS[kind], log, lambda _: None)]
+    read: list[Record] = [record for _, record in source.records(kind, log, lambda _: None)]
     return read, [str(problem) for problem in log.listed]
 
 
@@ -78,15 +78,14 @@ def test_the_same_catalogue_through_sql_and_ndjson_gives_the_same_records(databa
     load(database, SAMPLE)
     lines, rows = NdjsonCatalogue(SAMPLE), SqlCatalogue(database.url)
     assert rows.kinds() == lines.kinds() == tuple(RECORDS)
-    rows.begin_reading()
-    for kind in RECORDS:
-        (from_lines, bad_lines), (from_rows, bad_rows) = _all(lines, kind), _all(rows, kind)
-        by_key = sorted(from_lines, key=attrgetter(*RECORDS[kind].key_fields))
-        assert [record.model_dump() for record in from_rows] == [record.model_dump() for record in by_key]
-        assert from_rows == by_key
-        assert len(from_rows) == rows.size(kind) > 0
-        assert bad_rows == bad_lines == []
-    rows.end_reading()
+    with rows.reading():
+        for kind in RECORDS:
+            (from_lines, bad_lines), (from_rows, bad_rows) = _all(lines, kind), _all(rows, kind)
+            by_key = sorted(from_lines, key=attrgetter(*RECORDS[kind].key_fields))
+            assert [record.model_dump() for record in from_rows] == [record.model_dump() for record in by_key]
+            assert from_rows == by_key
+            assert len(from_rows) == rows.size(kind) > 0
+            assert bad_rows == bad_lines == []
 
 
 def test_everything_is_read_as_of_the_begin_of_the_reading(database: Database) -> None:
@@ -98,19 +97,18 @@ def test_everything_is_read_as_of_the_begin_of_the_reading(database: Database) -
     coupon = {"id": "c1", "shop_id": "s00001", "code": "TEN", "verification_status": "unverified"}
     database.run(insert(shops).values(rows), insert(coupons).values(coupon))
     source = SqlCatalogue(database.url)
-    source.begin_reading()
-    reading = source.records("shops", RECORDS["shops"], ProblemLog(), lambda _: None)
-    first = next(reading)
-    database.run(
-        update(shops).values(name="Changed"),
-        delete(shops).where(shops.c.id > "s00100"),
-        insert(shops).values(shop_row(99_999)),
-        delete(coupons),
-    )
-    names = [first.record.model_dump()["name"], *(one.record.model_dump()["name"] for one in reading)]
-    assert names == [f"Shop {number}" for number in range(3 * ROWS_PER_PAGE)]
-    assert (source.size("shops"), source.size("coupons"), len(_all(source, "coupons")[0])) == (1_500, 1, 1)
-    source.end_reading()
+    with source.reading():
+        reading = source.records("shops", ProblemLog(), lambda _: None)
+        _, first = next(reading)
+        database.run(
+            update(shops).values(name="Changed"),
+            delete(shops).where(shops.c.id > "s00100"),
+            insert(shops).values(shop_row(99_999)),
+            delete(coupons),
+        )
+        names = [first.model_dump()["name"], *(record.model_dump()["name"] for _, record in reading)]
+        assert names == [f"Shop {number}" for number in range(3 * ROWS_PER_PAGE)]
+        assert (source.size("shops"), source.size("coupons"), len(_all(source, "coupons")[0])) == (1_500, 1, 1)
     assert (source.size("shops"), source.size("coupons"), len(_all(source, "shops")[0])) == (102, 0, 102)
 
 
@@ -118,34 +116,32 @@ def test_postgresql_keeps_the_rows_until_they_are_asked_for(postgres_database: D
     shops = postgres_database.table("shops", FIELDS)
     postgres_database.run(insert(shops).values([shop_row(number) for number in range(4 * ROWS_PER_PAGE)]))
     source = SqlCatalogue(postgres_database.url)
-    source.begin_reading()
-    gone_through: list[int] = []
-    reading = source.records("shops", RECORDS["shops"], ProblemLog(), gone_through.append)
-    next(reading)
-    with source._connection() as connection:
-        cursors = connection.execute(text("SELECT statement FROM pg_cursors WHERE NOT is_holdable")).scalars().all()
-        # The cursor itself says where it stands: the server has given out no more than one page.
-        (name,) = connection.execute(text("SELECT name FROM pg_cursors")).scalars().all()
-        left = connection.exec_driver_sql(f'MOVE FORWARD ALL IN "{name}"').rowcount
-    assert sum(gone_through) == 1
-    assert len(cursors) == 1
-    assert left >= 3 * ROWS_PER_PAGE
-    reading.close()
-    source.end_reading()
+    with source.reading():
+        gone_through: list[int] = []
+        reading = source.records("shops", ProblemLog(), gone_through.append)
+        next(reading)
+        with source._connection() as connection:
+            cursors = connection.execute(text("SELECT statement FROM pg_cursors WHERE NOT is_holdable")).scalars().all()
+            # The cursor itself says where it stands: the server has given out no more than one page.
+            (name,) = connection.execute(text("SELECT name FROM pg_cursors")).scalars().all()
+            left = connection.exec_driver_sql(f'MOVE FORWARD ALL IN "{name}"').rowcount
+        assert sum(gone_through) == 1
+        assert len(cursors) == 1
+        assert left >= 3 * ROWS_PER_PAGE
+        reading.close()
 
 
 def test_a_lost_connection_is_reported_and_the_next_reading_succeeds(postgres_database: Database) -> None:
     shops = postgres_database.table("shops", FIELDS)
     postgres_database.run(insert(shops).values([shop_row(number) for number in range(3 * ROWS_PER_PAGE)]))
     source = SqlCatalogue(postgres_database.url)
-    source.begin_reading()
-    reading = source.records("shops", RECORDS["shops"], ProblemLog(), lambda _: None)
-    next(reading)
-    postgres_database.run(CUT_OFF)
-    with pytest.raises(CatalogueError) as lost:
-        list(reading)
-    assert str(lost.value) == "the table shops cannot be read: the server ended the connection (SQLSTATE 57P01)"
-    source.end_reading()
+    with source.reading():
+        reading = source.records("shops", ProblemLog(), lambda _: None)
+        next(reading)
+        postgres_database.run(CUT_OFF)
+        with pytest.raises(CatalogueError) as lost:
+            list(reading)
+        assert str(lost.value) == "the table shops cannot be read: the server ended the connection (SQLSTATE 57P01)"
     assert len(_all(source, "shops")[0]) == 3 * ROWS_PER_PAGE
 
 
@@ -153,8 +149,8 @@ def test_an_error_of_the_database_is_reported_without_its_text(postgres_database
     shops = postgres_database.table("shops", FIELDS)
     source = SqlCatalogue(postgres_database.url)
     shops.drop(postgres_database.engine)
-    with pytest.raises(CatalogueError) as gone:
-        source.begin_reading()
+    with pytest.raises(CatalogueError) as gone, source.reading():
+        pass
     assert str(gone.value) == "the table shops cannot be read: a table is gone (SQLSTATE 42P01)"
     url = make_url(postgres_database.url).set(database="nosuch", password="zqsecretzq")
     with pytest.raises(CatalogueError) as unknown:

@@ -8,6 +8,7 @@ import pytest
 from indexer.reconcile.findings import Fault, FaultCount, FaultReport
 from indexer.reconcile.generation import KINDS, Comparison, Cursor
 from indexer.reconcile.live import VerifyOptions, verify_live
+from indexer.sinks import protocol
 from indexer.sinks.lease import LeaseLostError
 from tests.engines.reconcile.world import (
     DOCUMENTS_OF_THE_WORLD,
@@ -65,6 +66,14 @@ def test_a_healthy_index_has_no_faults(world: World, rate: float | None) -> None
     assert replace(found, seconds=round(found.seconds, 6)) == FaultReport(
         checked=DOCUMENTS_OF_THE_WORLD, seconds=round(seconds, 6)
     )
+
+
+def test_a_scan_has_the_documents_of_all_pages_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(world, *_PLANTED)
+    whole = world.scan()
+    for most in (1, 3):
+        monkeypatch.setattr(protocol, "_PAGE", most)
+        assert world.scan() == whole
 
 
 @pytest.mark.parametrize("rate", [None, 1.0, 3.0])

@@ -106,3 +106,22 @@ def test_a_round_begins_again_with_another_generation(tmp_path: Path) -> None:
         former = rounds.found.checked
         _until(lambda: rounds.found.checked >= former + DOCUMENTS_OF_THE_WORLD)
     assert rounds.found.faults == ()
+
+
+def test_an_unforeseen_error_is_logged_and_the_next_round_tries_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    world, failed = built(MemorySink(), tmp_path), threading.Event()
+
+    def failing_once(state: State) -> bool:
+        if not failed.is_set():
+            failed.set()
+            raise RuntimeError("a defect")
+        return derived_tables_match(state)
+
+    monkeypatch.setattr("indexer.reconcile.live.derived_tables_match", failing_once)
+    rounds = VerificationRounds(world.sink, world.states, rate=1_000, interval=0.0)
+    with rounds.running():
+        _until(lambda: rounds.found.checked >= DOCUMENTS_OF_THE_WORLD)
+    assert "a round of reconciling failed, and the next one tries again" in caplog.messages
+    assert "RuntimeError: a defect" in caplog.text

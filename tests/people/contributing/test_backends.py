@@ -90,8 +90,8 @@ def test_every_engine_has_a_sink_of_its_own(opensearch_url: str, tmp_path: Path)
     sinks = {}
     for engine in choices("engine"):
         locations = {"data_dir": tmp_path / "index", "state_dir": tmp_path / engine, "opensearch_urls": opensearch_url}
-        with opened(IndexerSettings.model_validate({"engine": engine, **locations})) as parts:
-            sinks[engine] = type(parts.sink)
+        with opened(IndexerSettings.model_validate({"engine": engine, **locations})) as (sink, _):
+            sinks[engine] = type(sink)
     assert len(sinks) > 1
     assert len(set(sinks.values())) == len(sinks), sinks
 

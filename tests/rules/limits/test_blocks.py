@@ -100,7 +100,7 @@ async def test_reads_reports_small_quotas_and_more_than_one_unit_are_asked_for_a
     for _ in range(10):
         taken.append(world.limiter.take("k", quota))
         decided.append(await world.limiter.hit("k", quota, cost))
-    assert (taken, world.store.asked, len(world.limiter)) == ([None] * 10, [cost] * 10, 0)
+    assert (taken, world.store.asked, len(world.limiter._blocks)) == ([None] * 10, [cost] * 10, 0)
     assert [decision.remaining for decision in decided] == [quota.limit - cost * (n + 1) for n in range(10)]
 
 
@@ -109,10 +109,10 @@ async def test_callers_beyond_the_bound_are_asked_for_one_by_one_until_others_ha
     limiter = BlockLimiter(store, max_keys=2, clock=store.clock)
     for key in ("a", "b", "c", "c"):
         assert (await suggest(limiter, key=key)).allowed
-    assert (len(limiter), store.asked, limiter.take("c", SUGGEST)) == (2, [BLOCK, BLOCK, 1, 1], None)
+    assert (len(limiter._blocks), store.asked, limiter.take("c", SUGGEST)) == (2, [BLOCK, BLOCK, 1, 1], None)
     store.clock.pass_seconds(SUGGEST.window)
     await suggest(limiter, key="c")
-    assert (len(limiter), store.asked[-1]) == (1, BLOCK)
+    assert (len(limiter._blocks), store.asked[-1]) == (1, BLOCK)
 
 
 async def test_a_quota_that_was_changed_is_asked_for_again() -> None:
@@ -134,4 +134,4 @@ async def test_closing_forgets_what_was_not_used() -> None:
     world = World()
     await suggest(world.limiter)
     await world.limiter.close()
-    assert (len(world.limiter), world.store.used("k", SUGGEST)) == (0, BLOCK)
+    assert (len(world.limiter._blocks), world.store.used("k", SUGGEST)) == (0, BLOCK)

@@ -8,8 +8,7 @@ from starlette.types import Message
 
 from service.errors import InvalidInputError
 from service.mcp_server.endpoint import ErrorRewriter
-from service.mcp_server.handling import Call
-from service.mcp_server.messages import TEXTS, UNKNOWN_TOOL, failed_method
+from service.mcp_server.messages import TEXTS, UNKNOWN_TOOL, Call, failed_method
 from service.runtime.caller import Caller, Channel
 
 OWN: Final = {"code": -32602, "message": UNKNOWN_TOOL}

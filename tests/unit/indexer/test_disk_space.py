@@ -19,7 +19,7 @@ from indexer.jobs.build import build
 from indexer.jobs.following import Following, FollowOptions
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
-from indexer.sources.changes.file import ChangeFile
+from indexer.sources.changes import ChangeFile
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state import state as state_module
 from indexer.state.remembered import take_over

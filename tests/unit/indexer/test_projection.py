@@ -16,7 +16,7 @@ from indexer.records.related import ShippingRecord
 from indexer.records.shop import ShopRecord
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.ndjson import NdjsonCatalogue
-from indexer.state.shop_rows import CarriedCategory
+from indexer.state.public_records import CarriedCategory
 from indexer.state.state import States
 from tests.support.catalogues import shipping, shop
 from tests.support.sample import SAMPLE

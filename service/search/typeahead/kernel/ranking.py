@@ -56,7 +56,7 @@ class Matching(NamedTuple):
 
 @inner
 def collect_marked(texts: Texts, text: int, mark: int, ranking: Ranking, count: int) -> int:
-    """Insert the shops of a text by its postings with this mark. Returns as `insert_ranked`."""
+    """Insert the shops of a text by its postings with this mark."""
     postings = Postings(texts.heads, texts.postings, texts.lookup.offsets, texts.heads, IN_ORDER)
     matching = Matching(mark, texts.barred if mark == KEY else 0, MAX_INT)
     return scan_postings(postings, matching, text, text + 1, ranking, count)
@@ -64,14 +64,14 @@ def collect_marked(texts: Texts, text: int, mark: int, ranking: Ranking, count: 
 
 @inner
 def collect_full(texts: Texts, query: Array, start: int, end: int, ranking: Ranking, count: int) -> int:
-    """Insert the shops of which query[start:end] is a full form. Returns as `insert_ranked`."""
+    """Insert the shops of which query[start:end] is a full form."""
     text = find_text(texts.lookup, query, start, end)
     return count if text < 0 else collect_marked(texts, text, FULL, ranking, count)
 
 
 @inner
 def scan_postings(texts: Postings, matching: Matching, low: int, high: int, ranking: Ranking, count: int) -> int:
-    """Insert the best shops of the range low:high of an order. Returns as `insert_ranked`."""
+    """Insert the best shops of the range low:high of an order."""
     heads, postings, offsets, found = texts.heads, texts.postings, texts.offsets, ranking.found
     for position in range(low, high):
         text = position if texts.lacking == IN_ORDER else texts.texts[position]
@@ -158,7 +158,7 @@ def add_range(ranges: Ranges, count: int, bounds: tuple[int, int], lacking: int)
 
 @inner
 def collect_ranges(texts: Texts, ranges: Ranges, range_count: int, mark: int, ranking: Ranking, count: int) -> int:
-    """Insert the best shops of the first ranges, by postings with this mark. Returns as `insert_ranked`."""
+    """Insert the best shops of the first ranges, by postings with this mark."""
     lookup, found = texts.lookup, ranking.found
     barred = texts.barred if mark != LEADING else 0
     nodes = np.empty(_STACK, np.int32)
@@ -208,7 +208,7 @@ def _scan_shops(
     """Insert the best shops of a large range by a scan of the shops, which are numbered by rank.
 
     If few shops have a text of the range, for example because names are too long, the scan stops before it takes
-    longer than reading the range would. Returns as `insert_ranked`, and whether the scan was complete.
+    longer than reading the range would. Returns also whether the scan was complete.
     """
     heads, own, offsets = texts.own_heads, texts.own, texts.lookup.offsets
     passing, found = ranking.passing, ranking.found

@@ -230,7 +230,7 @@ def _collect_named(texts: Texts, request: Request, ranges: Ranges, tiers: Array,
 
 @inner
 def _collect_equal(texts: Texts, ranges: Ranges, equals: int, mark: int, ranking: Ranking, count: int) -> int:
-    """Insert the shops of the texts that equal a form, by postings with this mark. Returns as `insert_ranked`."""
+    """Insert the shops of the texts that equal a form, by postings with this mark."""
     for number in range(equals):
         count = collect_marked(texts, ranges[number, 4], mark, ranking, count)
     return count
@@ -238,7 +238,7 @@ def _collect_equal(texts: Texts, ranges: Ranges, equals: int, mark: int, ranking
 
 @inner
 def _collect_tier(texts: Texts, request: Request, tier: int, scratch: Scratch, ranking: Ranking, count: int) -> int:
-    """Insert the shops of one of the tiers 4 to 0. Returns as `insert_ranked`."""
+    """Insert the shops of one of the tiers 4 to 0."""
     query, bounds, carried = request.query, request.bounds, request.carried
     words = bounds[request.forms :]
     if tier == _CATEGORY:
@@ -261,10 +261,7 @@ def _collect_tier(texts: Texts, request: Request, tier: int, scratch: Scratch, r
 def _collect_misspelt(
     texts: Texts, request: Request, errors: int, scratch: Scratch, ranking: Ranking, count: int
 ) -> int:
-    """Insert the shops with a key that has a prefix one or two errors away; with NEAR, with such a full form (M6).
-
-    Returns as `insert_ranked`.
-    """
+    """Insert the shops with a key that has a prefix one or two errors away; with NEAR, with such a full form (M6)."""
     mark = FULL if request.flags & NEAR else KEY
     for number in range(request.forms):
         start, end = request.bounds[number]

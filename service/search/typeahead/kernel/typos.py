@@ -49,7 +49,7 @@ def collect_one_typo(texts: Texts, query: Array, mark: int, ranges: Ranges, rank
     """Insert the shops with a text that has a prefix one error away from the query, by postings with a mark.
 
     Full forms (FULL) have to be one error away as a whole, or to be at most twice as long as a query of at least
-    HALF_MIN characters. Returns as `insert_ranked`.
+    HALF_MIN characters.
     """
     lookup = texts.lookup
     offsets, letters, firsts = lookup.offsets, lookup.letters, lookup.firsts
@@ -136,7 +136,7 @@ def _add_early_errors(lookup: Lookup, query: Array, ranges: Ranges) -> int:
 def collect_two_typos(texts: Texts, query: Array, mark: int, scratch: Scratch, ranking: Ranking, count: int) -> int:
     """Insert the shops with a text that has the query's first character and a prefix at most two errors away.
 
-    Postings have the mark; full forms (FULL) are at most twice as long as the query. Returns as `insert_ranked`.
+    Postings have the mark; full forms (FULL) are at most twice as long as the query.
     """
     offsets, letters, firsts = texts.lookup.offsets, texts.lookup.letters, texts.lookup.firsts
     order = Order(offsets, letters, offsets, IN_ORDER)

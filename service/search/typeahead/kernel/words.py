@@ -34,10 +34,7 @@ _FLAGGED_FROM: Final = 1_000
 
 @inner
 def collect_in_any_order(texts: Texts, query: Array, words: Ranges, ranking: Ranking, count: int) -> int:
-    """Insert the shops that have all words but the last, and a word that begins with the last one (5).
-
-    Returns as `insert_ranked`.
-    """
+    """Insert the shops that have all words but the last, and a word that begins with the last one (5)."""
     heads, postings, found = texts.heads, texts.postings, ranking.found
     own_heads, own = texts.own_heads, texts.own
     last = len(words) - 1
@@ -76,7 +73,7 @@ def _collect_of_rarest(
     """Insert the shops of the rarest word that have the other whole words and one of low:high.
 
     The postings of all whole words are intersected. After _MIN_READ shops, the shops with one of low:high are flagged
-    if reading the texts of the remaining shops would take longer. Returns as `insert_ranked`.
+    if reading the texts of the remaining shops would take longer.
     """
     heads, postings, found = texts.heads, texts.postings, ranking.found
     own_heads, own = texts.own_heads, texts.own
@@ -117,10 +114,7 @@ def has_word(own: Array, start: int, end: int, low: int, high: int) -> bool:
 
 @inner
 def collect_named_parts(texts: Texts, query: Array, bounds: Ranges, words: Ranges, ranking: Ranking, count: int) -> int:
-    """Insert the shops of which the query's first or last words, but not all of them, are a full form (2).
-
-    Returns as `insert_ranked`.
-    """
+    """Insert the shops of which the query's first or last words, but not all of them, are a full form (2)."""
     letters = bounds[1, 1] - bounds[1, 0]  # joined
     last = len(words) - 1
     for form in range(2):
@@ -146,7 +140,6 @@ def collect_sharing(texts: Texts, query: Array, words: Ranges, tier: int, rankin
     """Insert the shops whose words make up enough of the query's characters (1, 0).
 
     _MOST requires three quarters of them; _HALF requires half, or one word that is a full form.
-    Returns as `insert_ranked`.
     """
     counted = min(len(words), OVERLAP_WORDS)
     letters = possible = 0
@@ -173,7 +166,7 @@ def collect_sharing(texts: Texts, query: Array, words: Ranges, tier: int, rankin
 def _collect_sharing(  # noqa: C901 - a function call for each shop would take longer than the rest
     texts: Texts, lists: Ranges, enough: int, ranking: Ranking, count: int
 ) -> int:
-    """Insert the shops whose words have at least `enough` characters. Returns as `insert_ranked`.
+    """Insert the shops whose words have at least `enough` characters.
 
     `lists` has for each word where its postings begin and end, and its number of characters. The longest lists that do
     not have enough characters together are not scanned: shops are only looked up in them.
@@ -233,10 +226,7 @@ def _put_longest_last(lists: Ranges, enough: int) -> int:
 def collect_named_in_category(
     texts: Texts, meanings: Meanings, query: Array, bounds: Ranges, words: Ranges, ranking: Ranking, count: int
 ) -> int:
-    """Insert the shops of which the first words are a full form and each later word means a category (5).
-
-    Returns as `insert_ranked`.
-    """
+    """Insert the shops of which the first words are a full form and each later word means a category (5)."""
     heads, postings, found, meant = texts.heads, texts.postings, ranking.found, meanings.meant
     last = len(words) - 1
     first_meaning = last  # all words from here on mean some category
@@ -270,10 +260,7 @@ def collect_named_in_category(
 def collect_words_and_categories(
     texts: Texts, carried: Carried, ranges: Ranges, query: Array, words: Ranges, ranking: Ranking, count: int
 ) -> int:
-    """Insert the shops of which every word is their own or means a category, and at least one is their own (4).
-
-    Returns as `insert_ranked`.
-    """
+    """Insert the shops of which every word is their own or means a category, and at least one is their own (4)."""
     size = len(words)
     meanings, heads = carried.meanings, carried.category_heads
     meant, found = meanings.meant, ranking.found
@@ -361,7 +348,7 @@ def _collect_owners(
     ranking: Ranking,
     count: int,
 ) -> int:
-    """Insert the shops of the tier that have one word as their own. Returns as `insert_ranked`."""
+    """Insert the shops of the tier that have one word as their own."""
     heads, postings, found = texts.heads, texts.postings, ranking.found
     low, high = ranges[number, 0], ranges[number, 1]
     for text in range(low, high):

@@ -14,7 +14,7 @@ from indexer.__main__ import index
 from indexer.catalogue.new_catalogue import STARTER
 from indexer.records.related import RECORDS
 from indexer.records.shop import Record
-from indexer.sources.changes.change_lines import StatedChange
+from indexer.sources.changes import StatedChange
 from indexer.sources.ndjson import NdjsonCatalogue
 from tests.people.docs.pages import BY_PATH
 from tests.support.real.sources import REPOSITORY

@@ -13,7 +13,7 @@ from indexer.catalogue.schema import ABOUT, CHANGE, KINDS, catalogue_schema, rec
 from indexer.commands.catalogue import catalogue
 from indexer.commands.parts import SAMPLE
 from indexer.records.related import RECORDS
-from indexer.sources.changes.change_lines import change_faults
+from indexer.sources.changes import change_faults
 from tests.support.real.sources import REPOSITORY
 
 PUBLISHED: Final = REPOSITORY / "docs" / "catalogue.schema.json"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from indexer.jobs.build import build
-from indexer.sources.changes.file import ChangeFile
+from indexer.sources.changes import ChangeFile
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.state import States
 from tests.support.catalogues import shop, write_catalogue_directory

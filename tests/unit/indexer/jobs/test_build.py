@@ -11,6 +11,7 @@ import pytest
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import is_generation
 from indexer.jobs.build import BuildOptions, BuildSummary, build
+from indexer.jobs.reading import ReadCounts
 from indexer.jobs.update import ChangeCounts
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
@@ -71,11 +72,7 @@ def test_a_build_publishes_public_shops_that_won_their_domain_and_counts_the_oth
             counts={"shops": 2, "categories": 2, "coupons": 0, "offers": 0, "facts": 2},
         ),
         published=True,
-        read={"shops": 6},
-        left_out={},
-        not_public=2,
-        superseded=1,
-        lost_domain=1,
+        catalogue=ReadCounts({"shops": 6}, superseded=1, public=2, not_public=2, lost=((6, 1),), lost_domain=1),
         disputed_categories=0,
         changes=ChangeCounts(0, 0, 0),
         notes=("shops.ndjson:6: left out, its domain belongs to the shop of line 1",),
@@ -115,11 +112,11 @@ def test_related_records_of_no_public_shop_are_left_out_and_counted_by_type(sink
         categories=[{"slug": "books"}, {"slug": "secret"}],
     )
     summary = build_into(sink, path)
-    assert summary.read == {
+    assert summary.catalogue.read == {
         "shops": 6, "coupons": 4, "offers": 2, "shipping": 2, "trust": 1, "affiliate_programs": 1, "redirects": 3,
         "resource_accounts": 1, "categories": 2,
     }  # fmt: skip
-    assert summary.left_out == {
+    assert summary.catalogue.left_out == {
         "coupons": 3, "offers": 1, "shipping": 1, "trust": 1, "affiliate_programs": 1, "redirects": 2,
         "resource_accounts": 0, "categories": 1,
     }  # fmt: skip
@@ -130,7 +127,7 @@ def test_bad_records_can_be_passed_over_and_are_counted(sink: Sink, tmp_path: Pa
     bad = shop("B", popularity=-1, source=7)
     summary = _build(sink, tmp_path, [shop("A"), bad, shop("C")], skip_invalid=True)
     problems = summary.problems
-    assert (dict(summary.read), summary.stamp.counts["shops"]) == ({"shops": 2}, 2)
+    assert (dict(summary.catalogue.read), summary.stamp.counts["shops"]) == ({"shops": 2}, 2)
     assert (problems.records, problems.count) == (1, 2)
 
 

@@ -19,7 +19,7 @@ from indexer.sinks.embedded.generation import EmbeddedEditor, EmbeddedWriter
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
 from indexer.sources.ndjson import NdjsonCatalogue
-from indexer.sources.protocol import AnyRecord, NumberedRecord
+from indexer.sources.protocol import NumberedRecord
 from indexer.state.state import States
 from tests.support.catalogues import build_into, shop, write_catalogue
 
@@ -29,10 +29,8 @@ STEPS: Final = ("add", "seal", "count", "read", "edit", "before publish")
 class InterruptedSource(NdjsonCatalogue):
     """Is interrupted after its first shop."""
 
-    def records(
-        self, kind: str, model: type[AnyRecord], problems: ProblemLog, advance: Advance
-    ) -> Iterator[NumberedRecord[AnyRecord]]:
-        yield next(super().records(kind, model, problems, advance))
+    def records(self, kind: str, problems: ProblemLog, advance: Advance) -> Iterator[NumberedRecord]:
+        yield next(super().records(kind, problems, advance))
         raise KeyboardInterrupt
 
 

@@ -62,9 +62,9 @@ def test_shops_that_changes_brought_do_not_hide_how_many_are_not_public(operator
     added = {name: value for name, value in shop("New", id="s10").items() if name != "version"}
     operator.change(_hidden(3), {"op": "upsert", "type": "shops", "version": 2, "record": added})
     summaries = [operator.build(TEN) for _ in range(2)]
-    assert [(found.read["shops"], found.not_public, found.stamp.counts["shops"]) for found in summaries] == [
-        (10, 1, 10)
-    ] * 2
+    assert [
+        (found.catalogue.read["shops"], found.catalogue.not_public, found.stamp.counts["shops"]) for found in summaries
+    ] == [(10, 1, 10)] * 2
 
 
 @pytest.mark.rule("G2")
@@ -186,7 +186,7 @@ def test_shops_that_changes_hide_after_the_catalogue_was_read_count_as_lost_too(
 def test_a_dry_run_reports_what_would_be_and_writes_nothing(operator: Operator) -> None:
     dry = operator.build(TEN, BuildOptions(dry_run=True))
     counts = {"shops": 10, "categories": 1, "coupons": 1, "offers": 0, "facts": 10}
-    assert (dry.published, dict(dry.stamp.counts), dict(dry.read)) == (
+    assert (dry.published, dict(dry.stamp.counts), dict(dry.catalogue.read)) == (
         False,
         counts,
         {"shops": 10, "coupons": 1},

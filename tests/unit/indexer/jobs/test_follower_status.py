@@ -14,8 +14,7 @@ from indexer.jobs.follower_status import StatusWriter
 from indexer.jobs.following import Following, FollowOptions, FollowSummary, LiveFollower
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
-from indexer.sources.changes.file import ChangeFile
-from indexer.sources.changes.stream import ChangeStream
+from indexer.sources.changes import ChangeFile, ChangeStream
 from indexer.sources.sql.catalogue import SqlChanges
 from tests.support.memory_sink import MemoryEditor, MemorySink
 from tests.unit.indexer.jobs.followed import FollowedCatalogue

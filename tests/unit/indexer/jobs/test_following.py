@@ -12,7 +12,7 @@ from indexer.jobs.update import ChangeCounts
 from indexer.records.problems import CatalogueError
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import holding
-from indexer.sources.changes.file import ChangeFile
+from indexer.sources.changes import ChangeFile
 from indexer.sources.protocol import ChangeBatch
 from indexer.state.state import StateError
 from tests.support.memory_sink import MemorySink

@@ -11,7 +11,6 @@ import pytest
 
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.embedded import stamp_path
-from indexer.jobs import unchanged
 from tests.support.catalogues import coupon, shop
 from tests.unit.indexer.commands.index_operator import Operator
 
@@ -102,7 +101,7 @@ def test_an_index_of_another_schema_is_built_again(operator: Operator) -> None:
 
 def test_another_version_of_the_program_builds_again(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
     assert built_again(operator, *USUAL) == (True, True)
-    monkeypatch.setattr(unchanged, "_program", lambda: ["another program"])
+    monkeypatch.setattr("indexer.jobs.build._program", lambda: ["another program"])
     assert built_again(operator, *USUAL) == (False, False)
 
 

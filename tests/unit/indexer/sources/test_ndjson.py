@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from indexer.__main__ import index
 from indexer.records.problems import CatalogueError, Problem, ProblemLog
 from indexer.records.related import RECORDS
-from indexer.records.shop import VERSION, Order, ShopRecord
-from indexer.sources.changes.file import ChangeFile
+from indexer.records.shop import VERSION, Order
+from indexer.sources.changes import ChangeFile
 from indexer.sources.lines import MANY_BLANK, MAX_LINE
 from indexer.sources.ndjson import NdjsonCatalogue, refuse_other_formats
 from indexer.sources.protocol import Change, ChangeBatch, Source
@@ -77,7 +77,7 @@ def _read(path: Path, *, lenient: bool = False) -> tuple[list[tuple[int, str]], 
     """Lines and names of the shops, the problems, and the bytes gone through."""
     log, steps = ProblemLog(), list[int]()
     source = NdjsonCatalogue(path, lenient=lenient)
-    shops = [(read.line, read.record.name) for read in source.records("shops", ShopRecord, log, steps.append)]
+    shops = [(line, record.name) for line, record in source.records("shops", log, steps.append)]
     assert log.count == len(log.listed)
     return shops, log.listed, sum(steps)
 
@@ -216,7 +216,7 @@ def test_a_file_that_cannot_be_read_is_reported_with_its_location(tmp_path: Path
     source = NdjsonCatalogue(path)
     path.unlink()
     with pytest.raises(CatalogueError, match=r"shops\.ndjson cannot be read: No such file"):
-        list(source.records("shops", ShopRecord, ProblemLog(), lambda _: None))
+        list(source.records("shops", ProblemLog(), lambda _: None))
 
 
 @pytest.mark.rule("G3")
@@ -225,7 +225,8 @@ def test_the_changes_of_a_directory_are_in_a_file_that_may_appear_later(tmp_path
     source: Source = NdjsonCatalogue(tmp_path, lenient=True)
     changes = source.changes()
     assert changes is not None
-    assert (source.unit(), source.begin_reading()) == ("bytes", None)
+    with source.reading() as position:
+        assert (source.unit, position) == ("bytes", None)
     assert changes.read(None, 9) == ChangeBatch((), (), None, more=False)
     line = {"op": "delete", "type": "shops", "key": "a", "version": 1, "unknown": 1}
     (tmp_path / "changes.ndjson").write_text(json.dumps(line) + "\n")
@@ -233,8 +234,7 @@ def test_the_changes_of_a_directory_are_in_a_file_that_may_appear_later(tmp_path
     assert changes.read(None, 9).changes == (deleted,)
     (refused,) = ChangeFile(tmp_path / "changes.ndjson").read(None, 9).refused
     assert refused.reasons == (f"unknown {UNKNOWN}",)
-    source.end_reading()
-    assert [read.line for read in source.records("shops", ShopRecord, ProblemLog(), lambda _: None)] == [1]
+    assert [line for line, _ in source.records("shops", ProblemLog(), lambda _: None)] == [1]
 
 
 def test_a_single_file_of_shops_has_no_changes(tmp_path: Path) -> None:

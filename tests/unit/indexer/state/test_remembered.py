@@ -64,7 +64,7 @@ def _former(folder: Path, lines: Lines, *changes: Change) -> Path:
     with State.create(path) as state:
         _put(state, lines)
         state.index()
-        state.shops.settle()
+        state.public.settle()
         state.seal()
     with State.open(path) as state, state.transaction():
         assert apply_changes(state, changes) == len(changes)
@@ -77,7 +77,7 @@ def _fresh(folder: Path, former: Path, lines: Lines) -> State:
     _put(state, lines)
     take_over(state.connection, former)
     state.index()
-    state.shops.settle()
+    state.public.settle()
     return state
 
 
@@ -93,7 +93,7 @@ def test_an_older_catalogue_does_not_undo_a_newer_change(tmp_path: Path, before:
     former = _former(tmp_path, old, _upsert("shops", _shop("Changed", changed)))
     with _fresh(tmp_path, former, old) as state:
         assert _known(state) == (Presence.THERE, "Changed")
-        assert [found.name for found, _, _ in state.shops.winners()] == ["Changed"]
+        assert [found.name for found, _, _ in state.public.shops()] == ["Changed"]
 
 
 @pytest.mark.parametrize(("changed", "catalogue"), [(5, 6), (TIME, LATER), (TIME, 0)])
@@ -118,7 +118,7 @@ def test_a_shop_that_a_change_hid_is_shown_again_by_a_newer_record_alone(
     hidden = {**_shop("A", 2), "visibility": "under_review"}
     former = _former(tmp_path, {"shops": [_shop("A", 1)]}, _upsert("shops", hidden))
     with _fresh(tmp_path, former, {"shops": [_shop("A", catalogue)]}) as state:
-        assert [found.id for found, _, _ in state.shops.winners()] == public
+        assert [found.id for found, _, _ in state.public.shops()] == public
 
 
 @pytest.mark.parametrize(("catalogue", "known"), [(1, Presence.DELETED), (2, Presence.DELETED), (3, Presence.THERE)])
@@ -126,7 +126,7 @@ def test_a_deleted_shop_comes_back_by_a_newer_record_alone(tmp_path: Path, catal
     former = _former(tmp_path, {"shops": [_shop("A", 1)]}, _delete("shops", "s1", 2))
     with _fresh(tmp_path, former, {"shops": [_shop("A", catalogue)]}) as state:
         assert _known(state) == (known, "A" if known is Presence.THERE else None)
-        assert state.shops.count() == int(known is Presence.THERE)
+        assert state.public.count("shops") == int(known is Presence.THERE)
 
 
 def test_the_tombstone_of_a_shop_that_no_catalogue_has_stays_through_many_builds(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_a_shop_that_the_catalogue_has_no_more_is_not_brought_back_by_an_older_c
     former = _former(tmp_path, {"shops": [_shop("A", 5), _shop("B", 1, "s2")]})
     with _fresh(tmp_path, former, {"shops": [_shop("B", 1, "s2")]}) as state:
         assert _known(state) == (Presence.MISSING, None)
-        assert [found.id for found, _, _ in state.shops.winners()] == ["s2"]
+        assert [found.id for found, _, _ in state.public.shops()] == ["s2"]
         apply_changes(state, [_upsert("shops", _shop("Late", late))])
         assert _known(state) == ((Presence.MISSING, None) if known is None else (Presence.THERE, known))
 
@@ -183,7 +183,7 @@ def test_a_shop_that_a_change_brought_stays_while_it_is_newer_than_all_that_the_
     former = _former(tmp_path, {"shops": []}, _upsert("shops", _shop("Brought", changed)))
     with _fresh(tmp_path, former, {"shops": [_shop("B", newest, "s2")]}) as state:
         assert _known(state) == ((Presence.THERE, "Brought") if stays else (Presence.MISSING, None))
-        assert sorted(state.shops.public_ids()) == (["s1", "s2"] if stays else ["s2"])
+        assert sorted(state.public.shop_ids()) == (["s1", "s2"] if stays else ["s2"])
 
 
 def test_nothing_is_remembered_of_a_record_that_said_nothing_of_its_age(tmp_path: Path) -> None:
@@ -232,8 +232,8 @@ def test_related_records_are_remembered_type_by_type(tmp_path: Path) -> None:
             ("offers", "gone"): None,
             ("offers", "brought"): Presence.THERE,
         }
-        assert sorted(found.code for found, _ in state.related_records.coupons()) == ["BROUGHT", "NEW"]
-        assert [found.id for found, _, _ in state.related_records.offers()] == ["brought"]
+        assert sorted(found.code for found, _ in state.public.coupons()) == ["BROUGHT", "NEW"]
+        assert [found.id for found, _, _ in state.public.offers()] == ["brought"]
 
 
 def test_what_was_kept_is_counted_by_type_and_listed_for_the_owner_alone(tmp_path: Path) -> None:
@@ -272,7 +272,7 @@ def test_a_type_that_the_catalogue_has_no_more_leaves_tombstones(tmp_path: Path)
     former = _former(tmp_path, {"shops": [_shop("A", 1)], "coupons": [coupon("A", "s1", id="c1", version=4)]})
     with _fresh(tmp_path, former, {"shops": [_shop("A", 1)]}) as state:
         row = state.rows.row("coupons", "c1")
-        assert (row is not None and row.presence, state.related_records.count("coupons")) == (Presence.MISSING, 0)
+        assert (row is not None and row.presence, state.public.count("coupons")) == (Presence.MISSING, 0)
         assert apply_changes(state, [_upsert("coupons", coupon("A", "s1", id="c1", version=3))]) == 0
 
 

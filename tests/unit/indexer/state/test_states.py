@@ -13,7 +13,7 @@ from indexer.records.problems import ProblemLog
 from indexer.records.shop import ShopRecord
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sources.ndjson import NdjsonCatalogue
-from indexer.sources.protocol import AnyRecord, NumberedRecord
+from indexer.sources.protocol import NumberedRecord
 from indexer.state.state import State, StateError, States
 from tests.support.catalogues import shop, write_catalogue
 
@@ -28,7 +28,7 @@ def _sealed(path: Path) -> Path:
     with State.create(path) as state:
         state.rows.put("shops", ShopRecord.model_validate(shop(CANARY, id="s1", visibility="under_review")), 1)
         state.index()
-        state.shops.settle()
+        state.public.settle()
         state.position = "p-1"
         state.seal()
     return path
@@ -66,10 +66,8 @@ class WatchedCatalogue(NdjsonCatalogue):
         self.seen: dict[str, int] = {}
         return self
 
-    def records(
-        self, kind: str, model: type[AnyRecord], problems: ProblemLog, advance: Advance
-    ) -> Iterator[NumberedRecord[AnyRecord]]:
-        for read in super().records(kind, model, problems, advance):
+    def records(self, kind: str, problems: ProblemLog, advance: Advance) -> Iterator[NumberedRecord]:
+        for read in super().records(kind, problems, advance):
             there = (self._watched, *self._watched.rglob("*"))
             self.seen |= {path.suffix or path.name[:14]: path.stat().st_mode & 0o777 for path in there[1:]}
             yield read

@@ -12,7 +12,7 @@ from index_mappings.documents import Shop
 from service.search.protocol import Found, WordCount
 from service.tools.find_shop import FindShopResponse, page_wire
 from service.tools.list_coupons import Coupon, coupon_wire
-from service.tools.shop_view import shop_view, shop_wire
+from service.tools.shop_view import ShopView, shop_wire
 
 TEXT: Final = st.text(st.characters(codec="utf-8"), max_size=8)
 TEXTS: Final = st.lists(TEXT, max_size=3).map(tuple)
@@ -70,7 +70,7 @@ def test_a_coupon_comes_out_as_its_model_does(view: dict[str, Any]) -> None:
 @pytest.mark.rule("A1", "A2", "I9", "I11")
 @given(SHOPS)
 def test_a_shop_comes_out_as_its_view_does(shop: Shop) -> None:
-    assert orjson.dumps(shop_wire(shop)) == orjson.dumps(shop_view(shop).model_dump())
+    assert orjson.dumps(shop_wire(shop)) == orjson.dumps(ShopView.model_validate(shop_wire(shop)).model_dump())
 
 
 @pytest.mark.rule("I21", "I22", "I23", "I24")
@@ -92,7 +92,7 @@ def test_a_page_comes_out_as_its_response_does(found: Found, offset: int) -> Non
     ]
     response = FindShopResponse.model_validate(
         {
-            "results": [shop_view(shop) for shop in found.shops],
+            "results": [shop_wire(shop) for shop in found.shops],
             "total_count": found.total,
             "truncated": offset + len(found.shops) < found.total,
             "ignored_terms": found.ignored,

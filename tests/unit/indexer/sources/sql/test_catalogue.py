@@ -13,8 +13,7 @@ from sqlalchemy.exc import OperationalError
 from indexer.records.problems import CatalogueError, ProblemLog
 from indexer.records.related import RECORDS
 from indexer.records.shop import Record
-from indexer.sources.sql.catalogue import SqlCatalogue
-from indexer.sources.sql.database import open_engine, transaction
+from indexer.sources.sql.catalogue import SqlCatalogue, open_engine, transaction
 from indexer.sources.sql.tables import TableMapping
 from tests.support.catalogues import shop
 
@@ -51,7 +50,7 @@ def _read(
 ) -> tuple[list[tuple[int, Record]], list[str]]:
     log = ProblemLog()
     source = SqlCatalogue(url, mapping, **how)
-    read = [(one.line, one.record) for one in source.records(kind, RECORDS[kind], log, lambda _: None)]
+    read = [(line, record) for line, record in source.records(kind, log, lambda _: None)]
     return read, [str(problem) for problem in log.listed]
 
 
@@ -64,14 +63,14 @@ def _refusal(url: str, mapping: Mapping[str, TableMapping] | None = None) -> str
 def test_shops_alone_are_a_catalogue_and_null_is_absence(tmp_path: Path) -> None:
     url = _file(tmp_path, f"{SHOPS}, aliases TEXT, popularity REAL, source TEXT)", _shop_row("s2"), _shop_row("s1"))
     source = SqlCatalogue(url)
-    assert (source.kinds(), source.name("shops"), source.size("shops"), source.unit()) == (
+    assert (source.kinds(), source.name("shops"), source.size("shops"), source.unit) == (
         ("shops",),
         "shops",
         2,
         "rows",
     )
-    assert (source.begin_reading(), source.changes()) == (None, None)
-    source.end_reading()
+    with source.reading() as position:
+        assert (position, source.changes()) == (None, None)
     read, problems = _read(url)
     plain = {"name": "A", "categories": [{"slug": "a", "name": "A"}], "visibility": "public"}
     model = RECORDS["shops"]

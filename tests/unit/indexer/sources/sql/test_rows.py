@@ -7,9 +7,10 @@ from uuid import UUID
 
 import pytest
 
+from indexer.records.problems import RefusedRecordError
 from indexer.records.related import RECORDS, CouponRecord, ResourceAccountRecord, ShippingRecord, TrustRecord
 from indexer.records.shop import Record, ShopRecord
-from indexer.sources.sql.rows import Column, Form, RowForm, RowRefusedError, form_of
+from indexer.sources.sql.tables import Column, Form, RowForm, form_of
 
 
 @pytest.mark.parametrize(
@@ -104,9 +105,9 @@ def test_a_column_of_times_without_a_zone_is_in_utc(text: str, read: str) -> Non
     ],
 )
 def test_a_text_that_should_be_json_and_is_not_is_reported_by_field_alone(text: str, reason: str) -> None:
-    with pytest.raises(RowRefusedError) as refused:
+    with pytest.raises(RefusedRecordError) as refused:
         Column("c", "discount", Form.STRUCTURE, holds_json=False, holds_time=False).read(text)
-    assert refused.value.reasons == (("discount", reason),)
+    assert refused.value.faults == (("discount", reason),)
     assert "zqcanaryzq" not in repr(refused.value)
 
 
@@ -119,9 +120,9 @@ def test_a_row_longer_than_a_line_may_be_is_refused() -> None:
     form = RowForm(
         "shops", (Column("name", "name", Form.TEXT, holds_json=False, holds_time=False),), None, lenient=False
     )
-    with pytest.raises(RowRefusedError) as refused:
+    with pytest.raises(RefusedRecordError) as refused:
         form.record(["n" * 1_048_577])
-    assert refused.value.reasons == ((None, "the row is longer than 1048576 characters"),)
+    assert refused.value.faults == ((None, "the row is longer than 1048576 characters"),)
 
 
 def test_the_mark_of_a_deleted_row_has_the_key_that_its_record_has() -> None:

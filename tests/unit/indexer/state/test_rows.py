@@ -29,7 +29,7 @@ def state(tmp_path: Path) -> Iterator[State]:
         created.index()
         for line, fields in enumerate(shops, start=1):
             created.rows.put("shops", ShopRecord.model_validate(fields), line)
-        created.shops.settle()
+        created.public.settle()
         yield created
 
 
@@ -38,7 +38,7 @@ def _put(state: State, kind: str, line: int = 1, /, **fields: Any) -> bool:  # n
 
 
 def _codes(state: State) -> list[tuple[str, str]]:
-    return [(found.code, its_shop.id) for found, its_shop in state.related_records.coupons()]
+    return [(found.code, its_shop.id) for found, its_shop in state.public.coupons()]
 
 
 @pytest.mark.rule("G3")
@@ -54,9 +54,9 @@ def test_a_row_says_all_that_is_known_of_a_record_of_any_shop(state: State, owne
     state.rows.write(tombstone)
     assert state.rows.row("coupons", "c1") == tombstone
     assert (
-        state.related_records.count("coupons"),
-        state.related_records.left_out("coupons"),
-        list(state.related_records.coupons()),
+        state.public.count("coupons"),
+        state.public.left_out("coupons"),
+        list(state.public.coupons()),
     ) == (
         0,
         0,
@@ -86,7 +86,7 @@ def test_a_key_that_comes_twice_without_a_newer_version_is_an_error_that_names_n
 def test_the_same_key_of_another_type_is_another_record(state: State) -> None:
     _put(state, "coupons", **coupon("A", "a", id="x"))
     _put(state, "offers", **offer("x", "b"))
-    assert (state.related_records.count("coupons"), state.related_records.count("offers")) == (1, 1)
+    assert (state.public.count("coupons"), state.public.count("offers")) == (1, 1)
 
 
 def test_offers_come_with_their_shop_and_its_first_programme_by_network(state: State) -> None:
@@ -97,7 +97,7 @@ def test_offers_come_with_their_shop_and_its_first_programme_by_network(state: S
         _put(state, "offers", **offer(offer_id, owner))
     assert [
         (found.id, its_shop.id, its_program and its_program.network)
-        for found, its_shop, its_program in state.related_records.offers()
+        for found, its_shop, its_program in state.public.offers()
     ] == [("o1", "a", "Alpha"), ("o2", "b", None)]
 
 
@@ -115,8 +115,8 @@ def test_a_redirect_is_read_only_between_two_public_shops_and_each_finds_it(
     for line, fields in enumerate((left, *hidden), start=1):
         assert _put(state, "redirects", line, **fields)
     found = (RedirectRecord(from_domain="a.internal", to_domain="b.internal"),)
-    assert [state.related_records.redirects(domain) for domain in ("a.internal", "b.internal")] == [found, found]
-    assert state.related_records.left_out("redirects") == len(hidden)
-    assert sorted(state.related_records.linked_domains("a.internal")) == [
+    assert [state.public.redirects(domain) for domain in ("a.internal", "b.internal")] == [found, found]
+    assert state.public.left_out("redirects") == len(hidden)
+    assert sorted(state.public.linked_domains("a.internal")) == [
         "a.internal", "b.internal", "h.internal", "r.internal", "x.internal",
     ]  # fmt: skip

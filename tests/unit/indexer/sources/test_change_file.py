@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexer.records.problems import CatalogueError
-from indexer.sources.changes.change_lines import read_change
-from indexer.sources.changes.file import ChangeFile
+from indexer.sources.changes import ChangeFile, read_change
 from indexer.sources.lines import BEGINNING, MAX_LINE
 from indexer.sources.protocol import Change, ChangeBatch, ChangeSource, RefusedChange
 from tests.support.catalogues import shop

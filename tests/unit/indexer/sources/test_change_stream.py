@@ -12,7 +12,7 @@ from typing import BinaryIO
 import pytest
 
 from indexer.records.problems import CatalogueError
-from indexer.sources.changes.stream import ChangeStream
+from indexer.sources.changes import ChangeStream
 from indexer.sources.lines import BEGINNING, MAX_LINE
 from indexer.sources.protocol import Change, ChangeSource, RefusedChange
 
@@ -171,7 +171,7 @@ def test_a_stream_that_breaks_is_reported_after_the_changes_before_it() -> None:
 def test_a_program_that_reads_its_standard_input_so_ends_cleanly_while_the_producer_is_silent() -> None:
     program = (
         "import sys, time\n"
-        "from indexer.sources.changes.stream import ChangeStream\n"
+        "from indexer.sources.changes import ChangeStream\n"
         "source = ChangeStream(sys.stdin.buffer, 'stdin')\n"
         "while not (batch := source.read(None, 5)).changes:\n"
         "    time.sleep(0.01)\n"

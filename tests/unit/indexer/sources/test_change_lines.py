@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from indexer.records.related import RECORDS
 from indexer.records.shop import UPDATED_AT, VERSION, Order
-from indexer.sources.changes.change_lines import gather, read_change
+from indexer.sources.changes import gather, read_change
 from indexer.sources.lines import BEGINNING, Line, LineCutter
 from indexer.sources.protocol import Change, RefusedChange
 from tests.support.catalogues import coupon, offer, program, redirect, shipping, shop, trust

@@ -9,8 +9,8 @@ import pytest
 
 from indexer.records.related import CategoryNamesRecord
 from indexer.records.shop import ShopRecord
+from indexer.state.public_records import CarriedCategory
 from indexer.state.rows import DuplicateKeyError
-from indexer.state.shop_rows import CarriedCategory
 from indexer.state.state import State
 from tests.support.catalogues import shop
 
@@ -32,12 +32,12 @@ def _put(state: State, records: Iterable[ShopRecord]) -> list[bool]:
 
 def _settled(state: State) -> list[ShopRecord]:
     """The public shops, each of which is found by its id and by its domain too."""
-    state.shops.settle()
-    winners = [shop for shop, _, _ in state.shops.winners()]
-    assert state.shops.count() == len(winners)
-    assert list(state.shops.public_ids()) == sorted(winner.id for winner in winners)
-    assert [state.shops.public(winner.id) for winner in winners] == winners
-    assert [state.shops.domain_holder(winner.domain) for winner in winners] == [winner.id for winner in winners]
+    state.public.settle()
+    winners = [shop for shop, _, _ in state.public.shops()]
+    assert state.public.count("shops") == len(winners)
+    assert list(state.public.shop_ids()) == sorted(winner.id for winner in winners)
+    assert [state.public.shop(winner.id) for winner in winners] == winners
+    assert [state.public.domain_holder(winner.domain) for winner in winners] == [winner.id for winner in winners]
     return winners
 
 
@@ -74,7 +74,7 @@ def test_of_two_records_that_no_version_orders_a_hidden_one_hides_the_shop(state
     for line, visibility in enumerate(seen[1:], start=2):
         with pytest.raises(DuplicateKeyError):
             state.rows.put("shops", _shop("A", id="s1", visibility=visibility), line)
-    assert (_settled(state), state.shops.public("s1")) == ([], None)
+    assert (_settled(state), state.public.shop("s1")) == ([], None)
 
 
 @pytest.mark.rule("V1")
@@ -85,8 +85,8 @@ def test_a_newer_hidden_record_hides_the_older_public_one_in_any_order(
 ) -> None:
     records = (_shop("Old", id="s1", version=1), _shop("New", id="s1", version=2, visibility=hidden))
     _put(state, (records[position] for position in order))
-    assert (_settled(state), state.shops.public("s1"), state.shops.domain_holder(records[0].domain)) == ([], None, None)
-    assert (list(state.shops.categories()), state.shops.category("things")) == ([], None)
+    assert (_settled(state), state.public.shop("s1"), state.public.domain_holder(records[0].domain)) == ([], None, None)
+    assert (list(state.public.categories()), state.public.category("things")) == ([], None)
 
 
 @pytest.mark.rule("V1")
@@ -115,10 +115,10 @@ def test_a_domain_is_won_by_popularity_then_by_the_smaller_id_and_losers_are_rep
         ("S1", "c.internal"),
         ("s2", "b.internal"),
     ]
-    assert state.shops.lost_domains(9) == (((1, 3), (2, 4)), 2)
-    assert state.shops.lost_domains(1) == (((1, 3),), 2)
-    assert list(state.shops.public_ids()) == ["S1", "s2", "s9"]
-    assert [state.shops.public(shop_id) for shop_id in ("s0", "s1", "s3", "unknown")] == [None] * 4
+    assert state.public.lost_domains(9) == (((1, 3), (2, 4)), 2)
+    assert state.public.lost_domains(1) == (((1, 3),), 2)
+    assert list(state.public.shop_ids()) == ["S1", "s2", "s9"]
+    assert [state.public.shop(shop_id) for shop_id in ("s0", "s1", "s3", "unknown")] == [None] * 4
 
 
 @pytest.mark.rule("R1")
@@ -142,10 +142,10 @@ def test_a_category_has_its_most_frequent_name_then_the_smaller_and_counts_publi
             _shop("F", id="s6", categories=[("secret", "Secret")], visibility="under_review"),
         ],
     )
-    state.shops.settle()
+    state.public.settle()
     carried = [CarriedCategory("books", "Zines", 3, 2), CarriedCategory("garden", "Allotment", 2, 2)]
-    assert list(state.shops.categories()) == carried
-    assert [state.shops.category(slug) for slug in ("books", "garden", "secret")] == [*carried, None]
+    assert list(state.public.categories()) == carried
+    assert [state.public.category(slug) for slug in ("books", "garden", "secret")] == [*carried, None]
 
 
 def test_a_category_has_the_names_that_the_catalogue_gives_it(state: State) -> None:
@@ -170,14 +170,14 @@ def test_a_category_has_the_names_that_the_catalogue_gives_it(state: State) -> N
         )
     ):
         state.rows.put("categories", CategoryNamesRecord.model_validate(named), line)
-    state.shops.settle()
+    state.public.settle()
     carried = [
         CarriedCategory("books", "Books & Zines", 2, 1, (("de", "Bücher"), ("fr", "Livres"), ("en", "Hefte"))),
         CarriedCategory("garden", "Allotment", 2, 2, (("de", "Rasen"),)),
     ]
-    assert list(state.shops.categories()) == carried
-    assert [state.shops.category(slug) for slug in ("books", "garden", "secret")] == [*carried, None]
-    assert state.related_records.left_out("categories") == 1
+    assert list(state.public.categories()) == carried
+    assert [state.public.category(slug) for slug in ("books", "garden", "secret")] == [*carried, None]
+    assert state.public.left_out("categories") == 1
 
 
 @pytest.mark.rule("V1")
@@ -186,4 +186,4 @@ def test_settling_again_decides_again(state: State) -> None:
     assert [found.id for found in _settled(state)] == ["s1"]
     state.rows.put("shops", _shop("A", "a.internal", id="s1", version=2, visibility="removed"), 3)
     assert [found.id for found in _settled(state)] == ["s2"]
-    assert list(state.shops.categories()) == [CarriedCategory("things", "Things", 1, 1)]
+    assert list(state.public.categories()) == [CarriedCategory("things", "Things", 1, 1)]

@@ -1,0 +1,448 @@
+"""Changes as lines of NDJSON, from a file that grows or from a pipe, with their positions (G3).
+
+No reason of a refusal repeats a value, as the shop may not be public (V1).
+"""
+
+import glob
+import hashlib
+import logging
+import os
+import queue
+import select
+import stat
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO, Final, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from index_mappings.values import microseconds
+from indexer.records.problems import CatalogueError, Fault, RefusedRecordError
+from indexer.records.related import KEYS, RECORDS
+from indexer.records.shop import NO_ORDER, UPDATED_AT, VERSION, Order, Record, StrictModel, Timestamp, validated
+from indexer.sources.lines import MAX_LINE, Line, LineCutter, parsed, warn_of_blank_lines
+from indexer.sources.protocol import Change, ChangeBatch, ChangeSource, RefusedChange
+
+# Two hosts, which people may paste as URLs.
+MAX_KEY: Final = 2 * 2_048 + 1
+_MAX_BATCH_BYTES: Final = 4 * 1024 * 1024
+_LOG: Final = logging.getLogger(__name__)
+# Longer than any line, so that each call makes progress.
+_FILE_BLOCK: Final = 4 * 1024 * 1024
+_MARK_BYTES: Final = 1_024
+# Bytes in which unread lines are counted; the lines of a larger backlog are not counted to the end.
+_BACKLOG_BYTES: Final = 64 * 1024 * 1024
+# Files that were replaced before they were read to their end, the newest one included.
+_MAX_OPEN: Final = 64
+
+_Count = Annotated[int, Field(ge=0)]
+_STREAM_BLOCK: Final = 64 * 1024
+_STREAM_BLOCKS: Final = 64
+
+
+def _known_type(kind: str) -> str:
+    if kind not in RECORDS:
+        raise ValueError(f"must be one of {', '.join(RECORDS)}")
+    return kind
+
+
+class StatedChange(StrictModel):
+    """The fields of a line; whether they fit together is validated later."""
+
+    op: Literal["upsert", "delete"]
+    type: Annotated[str, AfterValidator(_known_type)]
+    record: dict[str, Any] | None = None
+    key: Annotated[str, Field(max_length=MAX_KEY)] | None = None
+    version: Annotated[int, Field(ge=0, le=2**63 - 1)] | None = None
+    updated_at: Timestamp = None
+
+
+def read_change(text: bytes, location: str, *, lenient: bool = False) -> Change | RefusedChange:
+    """Read one line; lenient reading ignores unknown fields of the change and of its record."""
+    try:
+        return _read(text, location, lenient=lenient)
+    except RefusedRecordError as error:
+        return refuse(text, location, *error.messages)
+
+
+def change_faults(text: bytes, *, lenient: bool = False) -> tuple[Fault, ...]:
+    """What is wrong with one line; empty if it can be applied. Arguments as for `read_change`."""
+    try:
+        _read(text, "", lenient=lenient)
+    except RefusedRecordError as error:
+        return error.faults
+    return ()
+
+
+def _read(text: bytes, location: str, *, lenient: bool) -> Change:
+    stated = _stated(text, lenient=lenient)
+    record = None if stated.record is None else _record(stated.type, stated.record, lenient=lenient)
+    key = _key(stated.type, stated.key or "") if record is None else record.key
+    return Change(stated.type, key, _order(stated, record), record, location)
+
+
+def refuse(text: bytes, location: str, *messages: str) -> RefusedChange:
+    """A line that cannot be applied; bytes that are not UTF-8 are stored as escapes."""
+    return RefusedChange(location, messages, text.decode(errors="backslashreplace"))
+
+
+def gather(
+    cutter: LineCutter, refill: Callable[[], bool], name: str, limit: int, *, lenient: bool
+) -> tuple[tuple[Change, ...], tuple[RefusedChange, ...]]:
+    """Consume lines until none is available, or `limit` lines that are not blank, or a bound on their bytes, are read.
+
+    `refill` feeds the cutter with available bytes, and returns whether there were any.
+    """
+    changes: list[Change] = []
+    refused: list[RefusedChange] = []
+    lines, end = 0, cutter.consumed + _MAX_BATCH_BYTES
+    while lines < limit and cutter.consumed < end:
+        line = cutter.cut()
+        if line is None:
+            if not refill():
+                break
+            continue
+        lines += 1
+        change = _change_of(line, name, cutter.longest, lenient=lenient)
+        if isinstance(change, Change):
+            changes.append(change)
+        else:
+            refused.append(change)
+    return tuple(changes), tuple(refused)
+
+
+def _change_of(line: Line, name: str, longest: int, *, lenient: bool) -> Change | RefusedChange:
+    location = f"{name}:{line.number}"
+    if line.too_long:
+        return refuse(line.text, location, f"the line is longer than {longest} bytes")
+    return read_change(line.text, location, lenient=lenient)
+
+
+def _stated(text: bytes, *, lenient: bool) -> StatedChange:
+    value = parsed(text)
+    if not isinstance(value, dict):
+        raise RefusedRecordError((None, "the line must be an object"))
+    stated = validated(StatedChange, value, lenient=lenient)
+    required, other = ("record", "key") if stated.op == "upsert" else ("key", "record")
+    faults: list[Fault] = [(required, "is missing")] if getattr(stated, required) is None else []
+    if getattr(stated, other) is not None:
+        faults.append((other, f"must not be given with {stated.op}"))
+    if stated.op == "upsert" and stated.updated_at is not None:
+        faults.append(("updated_at", "must be in the record of an upsert"))
+    if faults:
+        raise RefusedRecordError(*faults)
+    return stated
+
+
+def _record(kind: str, value: dict[str, Any], *, lenient: bool) -> Record:
+    try:
+        return validated(RECORDS[kind], value, lenient=lenient)
+    except RefusedRecordError as error:
+        faults = [("record" if field == "record" else f"record.{field}", reason) for field, reason in error.faults]
+        raise RefusedRecordError(*faults) from None
+
+
+def _key(kind: str, key: str) -> str:
+    """The key that a delete names, in the form of a record of this type, with reduced hosts.
+
+    A key of another form would delete nothing and leave the record visible, so it is refused.
+    """
+    model = KEYS[kind]
+    for parts in _splits(kind, key, len(model.key_fields)):
+        with suppress(ValidationError):
+            return model.model_validate(dict(zip(model.key_fields, parts, strict=True))).key
+    raise RefusedRecordError(("key", f"must be {'/'.join(model.key_fields)} as in a record"))
+
+
+def _splits(kind: str, key: str, parts: int) -> list[tuple[str, ...]]:
+    """The ways to split a key into parts: a name may hold a slash, so each slash may be the separator."""
+    if parts == 1:
+        return [(key,)]
+    if kind == "redirects" and key.count("/") > 1:
+        return []  # a record may state a host as a URL, a key may not
+    return [(key[:at], key[at + 1 :]) for at, character in enumerate(key) if character == "/"]
+
+
+def _order(stated: StatedChange, record: Record | None) -> Order:
+    own = None if record is None else record.version
+    if stated.version is not None:
+        if own not in (None, stated.version):
+            raise RefusedRecordError(("version", "must be the same in the change and in its record"))
+        return Order(VERSION, stated.version)
+    order = NO_ORDER if record is None else record.order
+    if stated.updated_at is not None:
+        order = Order(UPDATED_AT, microseconds(stated.updated_at))
+    if order == NO_ORDER:
+        raise RefusedRecordError((None, "the change needs a version or an updated_at"))
+    return order
+
+
+class _Position(BaseModel):
+    """The offset and line of a position; `mark`, a digest of the bytes around it, identifies the file."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+    offset: _Count
+    line: _Count
+    skipping: bool
+    mark: str
+
+
+class ChangeFile(ChangeSource):
+    """A growing NDJSON file of changes, which need not exist yet. Only whole lines are read.
+
+    Files stay open until they were read to their end, so that nothing is lost when a file is replaced, even several
+    times. After a restart of the process the former file is looked for in the same folder, under a name that begins
+    with the new file's. If it is not there, the new file is read from its beginning, which is safe, as versions decide;
+    unread lines of the former file are then missing until a full build.
+
+    A gzipped file raises CatalogueError, as nothing can be appended to it.
+    """
+
+    kind: Final = "file"
+
+    def __init__(self, path: Path, *, lenient: bool = False) -> None:
+        self._files: list[BinaryIO] = []  # in the order of their arrival
+        if path.name.endswith(".gz"):
+            raise CatalogueError(f"{path.name} is gzipped and cannot be followed: write the changes as plain NDJSON")
+        self.path = path
+        self._lenient = lenient
+        self._warned_of: str | None = None
+        self._warned_of_many = False
+        self._blank = 0
+
+    def read(self, position: str | None, limit: int) -> ChangeBatch:
+        """The next changes; none while the file does not exist, CatalogueError if it is no regular file."""
+        files = self._open_from(position)
+        for file in files:
+            start = position if file is files[0] or _holds(position, file) else None
+            try:
+                batch = self._read(file, start, limit)
+            except OSError as error:
+                raise CatalogueError(f"{self.path} cannot be read: {error.strerror}") from error
+            # While a later file has no lines, an earlier one may still be written.
+            if batch.position not in {None, position} or (batch.more and file is files[-1]):
+                return batch
+        return ChangeBatch((), (), position, more=False)
+
+    def describe_position(self, position: str | None) -> str | None:
+        """The lines and bytes before it."""
+        found = None if position is None else _parsed(position)
+        return None if found is None else f"line {found.line}, byte {found.offset}"
+
+    def backlog(self, position: str | None) -> int | None:
+        """The whole lines after it; only the first ones of a large backlog are counted."""
+        lines, remaining = 0, _BACKLOG_BYTES
+        for file in self._open_from(position):
+            found = None if position is None else _parsed(position)
+            file.seek(found.offset if found is not None and _holds(position, file) else 0)
+            try:
+                while remaining > 0 and (block := file.read(min(remaining, _FILE_BLOCK))):
+                    lines += block.count(b"\n")
+                    remaining -= len(block)
+            except OSError as error:
+                raise CatalogueError(f"{self.path} cannot be read: {error.strerror}") from error
+        return lines
+
+    def close(self) -> None:
+        """Close the files. A later read opens what is then at the path."""
+        while self._files:
+            self._files.pop().close()
+
+    def __del__(self) -> None:
+        """Close the files also where a reader of a single batch did not."""
+        self.close()
+
+    def _open_from(self, position: str | None) -> list[BinaryIO]:
+        """The open files from the one that a position is of to the newest; those before it are closed."""
+        self._open_newest()
+        if position is not None:
+            if not any(_holds(position, file) for file in self._files) and (rotated := self._rotated(position)):
+                self._files.insert(0, rotated)
+            if any(_holds(position, file) for file in self._files):
+                while not _holds(position, self._files[0]):
+                    self._files.pop(0).close()
+        return self._files
+
+    def _open_newest(self) -> None:
+        try:
+            # Checked before opening, which would block on a pipe.
+            found = self.path.stat()
+            if not stat.S_ISREG(found.st_mode):
+                raise CatalogueError(f"{self.path} is no regular file: follow a pipe by standard input")
+            if any(os.path.samestat(found, os.fstat(file.fileno())) for file in self._files):
+                return
+            if len(self._files) < _MAX_OPEN:
+                self._files.append(self.path.open("rb"))
+            elif not self._warned_of_many:
+                _LOG.warning(
+                    "%s was replaced %s times before it was read to its end: changes may be missing until a full build",
+                    self.path.name,
+                    _MAX_OPEN,
+                )
+                self._warned_of_many = True
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise CatalogueError(f"{self.path} cannot be read: {error.strerror}") from error
+
+    def _rotated(self, position: str) -> BinaryIO | None:
+        """The file in the same folder that a position is of, opened; None if there is none."""
+        for other in sorted(self.path.parent.glob(f"{glob.escape(self.path.name)}?*")):
+            with ExitStack() as stack:
+                stack.enter_context(suppress(OSError))
+                if not other.is_file():
+                    continue
+                file = stack.enter_context(other.open("rb"))
+                if _holds(position, file):
+                    stack.pop_all()
+                    return file
+        return None
+
+    def _read(self, file: BinaryIO, position: str | None, limit: int) -> ChangeBatch:
+        start, first, last = self._resume(file, position)
+        cutter = LineCutter(start.line, skipping=start.skipping)
+        file.seek(start.offset)
+        block = file.read(_FILE_BLOCK)
+        cutter.feed(block)
+        changes, refused = gather(cutter, lambda: False, self.path.name, limit, lenient=self._lenient)
+        warn_of_blank_lines(self.path.name, self._blank, self._blank + cutter.blank)
+        self._blank += cutter.blank
+        if not cutter.more and len(block) == _FILE_BLOCK:
+            cutter.feed(file.read(MAX_LINE + 1))
+        # The mark is made of the bytes that were read: those in the file may have been replaced meanwhile.
+        consumed = block[: cutter.consumed]
+        end = _Position(
+            offset=start.offset + len(consumed),
+            line=cutter.number,
+            skipping=cutter.skipping,
+            mark=_mark((first + consumed[:_MARK_BYTES])[:_MARK_BYTES], (last + consumed[-_MARK_BYTES:])[-_MARK_BYTES:]),
+        )
+        return ChangeBatch(changes, refused, end.model_dump_json() if end.offset else None, cutter.more)
+
+    def _resume(self, file: BinaryIO, position: str | None) -> tuple[_Position, bytes, bytes]:
+        """The position with the first and last bytes before it; the beginning if the position is of another file."""
+        if position is not None:
+            found = _parsed(position)
+            if found is not None and (ends := _ends_before(found, file)) is not None:
+                return found, *ends
+            if position != self._warned_of:
+                _LOG.warning(
+                    "%s is not the file that was read before, and its folder does not have that one: it is "
+                    "read from its beginning. Changes of the former file that were not read "
+                    "are missing until a full build",
+                    self.path.name,
+                )
+            self._warned_of = position
+        return _Position(offset=0, line=0, skipping=False, mark=_mark(b"", b"")), b"", b""
+
+
+def _holds(position: str | None, file: BinaryIO) -> bool:
+    found = None if position is None else _parsed(position)
+    return found is not None and _ends_before(found, file) is not None
+
+
+def _ends_before(position: _Position, file: BinaryIO) -> tuple[bytes, bytes] | None:
+    """The first and the last bytes before a position; None if it is of another file."""
+    if position.offset > os.fstat(file.fileno()).st_size:
+        return None
+    size = min(position.offset, _MARK_BYTES)
+    file.seek(0)
+    first = file.read(size)
+    file.seek(position.offset - size)
+    last = file.read(size)
+    return (first, last) if _mark(first, last) == position.mark else None
+
+
+def _parsed(position: str) -> _Position | None:
+    try:
+        return _Position.model_validate_json(position)
+    except ValueError:
+        return None
+
+
+def _mark(first: bytes, last: bytes) -> str:
+    return hashlib.blake2b(first + last, digest_size=16).hexdigest()
+
+
+class ChangeStream(ChangeSource):
+    """Changes from standard input or another pipe, without positions: nothing is read twice.
+
+    A thread reads blocks into a bounded queue: while it is full, the producer blocks and memory does not grow. It reads
+    the descriptor itself; bytes that the caller's buffer already holds are not read. A last line without
+    its line feed counts as a line. The caller closes the stream.
+    """
+
+    kind: Final = "stdin"
+
+    def __init__(self, stream: BinaryIO, name: str, *, lenient: bool = False) -> None:
+        self._name = name
+        self._lenient = lenient
+        self._cutter = LineCutter()
+        self._blocks: queue.Queue[bytes | OSError] = queue.Queue(_STREAM_BLOCKS)
+        self._eof = False
+        self._failure: OSError | None = None
+        # A duplicate: a thread that holds the lock of sys.stdin would break the interpreter's shutdown.
+        self._descriptor = os.dup(stream.fileno())
+        self._stop_reader, self._stop_writer = os.pipe()
+        self._reader = threading.Thread(target=self._fill, name=f"changes of {name}", daemon=True)
+        self._reader.start()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the stream was closed and read to its end."""
+        return self._eof and not self._cutter.more
+
+    def read(self, position: str | None, limit: int) -> ChangeBatch:  # noqa: ARG002 - a stream has no positions
+        """The changes that are available; a failure is raised as CatalogueError after all changes before it."""
+        blank = self._cutter.blank
+        changes, refused = gather(self._cutter, self._pull, self._name, limit, lenient=self._lenient)
+        warn_of_blank_lines(self._name, blank, self._cutter.blank)
+        while not self._cutter.more and self._pull():
+            pass
+        if self._failure is not None and not (changes or refused or self._cutter.more):
+            raise CatalogueError(f"{self._name} cannot be read: {self._failure.strerror}") from self._failure
+        return ChangeBatch(changes, refused, None, self._cutter.more)
+
+    def close(self) -> None:
+        """End the thread and close the descriptor; unread changes are lost. A second call does nothing."""
+        if self._stop_writer < 0:
+            return
+        os.close(self._stop_writer)
+        self._stop_writer = -1
+        while not self._blocks.empty():
+            self._blocks.get_nowait()
+        self._reader.join()
+        os.close(self._descriptor)
+        os.close(self._stop_reader)
+
+    def _pull(self) -> bool:
+        """Feed an available block to the cutter; returns whether there was one."""
+        try:
+            block = self._blocks.get_nowait()
+        except queue.Empty:
+            return False
+        if isinstance(block, OSError):
+            self._failure = block
+        elif block:
+            self._cutter.feed(block)
+        else:
+            self._eof = True
+            self._cutter.end()
+        return True
+
+    def _fill(self) -> None:
+        ready = select.poll()
+        ready.register(self._descriptor, select.POLLIN)
+        ready.register(self._stop_reader, select.POLLIN)
+        while self._stop_reader not in dict(ready.poll()):
+            try:
+                block = os.read(self._descriptor, _STREAM_BLOCK)
+            except OSError as error:
+                self._blocks.put(error)
+                return
+            self._blocks.put(block)
+            if not block:
+                return

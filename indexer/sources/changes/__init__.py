@@ -1,1 +1,0 @@
-"""Changes of a catalogue: from a file, a pipe, and line by line."""

@@ -1,0 +1,272 @@
+"""The public records of a state: shops that own their domain, their related records, and the carried categories.
+
+Only a shop with public visibility claims its domain; among several the best rank wins it (V1, R1). The winners are
+public. The related records of a shop that is not public stay stored, so that they come back with the shop (G3).
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
+from typing import Final
+
+from index_mappings.category_forms import Named
+from indexer.records.related import (
+    RELATED_RECORDS,
+    AffiliateProgramRecord,
+    CategoryNamesRecord,
+    CouponRecord,
+    OfferRecord,
+    RedirectRecord,
+    ResourceAccountRecord,
+    ShippingRecord,
+    TrustRecord,
+)
+from indexer.records.shop import ShopRecord
+
+# Rank order is popularity descending, then id, which also decides between claims on a domain.
+# The rows are read in the order of the file and sorted: with an index they would be read in a random order.
+DOMAIN_WINNERS: Final = """
+SELECT id, rank, domain, line FROM (
+    SELECT id, rank, domain, line, ROW_NUMBER() OVER (PARTITION BY domain ORDER BY rank) AS position
+    FROM shops NOT INDEXED WHERE shown
+) WHERE position = 1
+"""
+COUNTED_CATEGORIES: Final = """
+SELECT value ->> 'slug' AS slug, value ->> 'name' AS name, COUNT(*)
+FROM winners JOIN shops USING (id), json_each(shops.record, '$.categories') GROUP BY slug, name
+"""
+_CARRIED: Final = """
+SELECT slug, name, shops, record FROM category_names
+LEFT JOIN belongings ON type = 'categories' AND key = slug AND presence = 0
+"""
+_IN_ORDER: Final = "ORDER BY slug, shops DESC, name"
+_LOST: Final = """
+SELECT shops.line, winners.line FROM shops JOIN winners USING (domain)
+WHERE shops.shown AND shops.id <> winners.id ORDER BY shops.line LIMIT ?
+"""
+_WITH_TIES: Final = """
+SELECT record,
+    EXISTS (SELECT 1 FROM belongings WHERE owner = winners.id AND type = 'offers'),
+    EXISTS (SELECT 1 FROM belongings WHERE owner = winners.domain AND type = 'redirects')
+        OR EXISTS (SELECT 1 FROM belongings WHERE other = winners.domain AND type = 'redirects')
+FROM winners JOIN shops USING (id) ORDER BY winners.rank
+"""
+_COUNT_LOST: Final = "SELECT (SELECT COUNT(*) FROM shops WHERE shown) - (SELECT COUNT(*) FROM winners)"
+_COUNT_HIDDEN: Final = "SELECT COUNT(*) FROM shops WHERE presence = 0 AND NOT shown"
+_OWNED: Final = "SELECT record FROM belongings WHERE type = ? AND owner = ? ORDER BY rank, key"
+_PUBLIC: Final = "FROM belongings JOIN winners ON winners.id = owner WHERE type = ?"
+_OF_PUBLIC: Final = "FROM belongings JOIN winners ON winners.id = owner JOIN shops ON shops.id = owner WHERE type = ?"
+_REDIRECTS: Final = """
+SELECT record FROM belongings JOIN winners ON winners.domain = other WHERE type = 'redirects' AND owner = ?1
+UNION ALL
+SELECT record FROM belongings JOIN winners ON winners.domain = owner WHERE type = 'redirects' AND other = ?1 ORDER BY 1
+"""
+_COUNT_REDIRECTS: Final = """
+SELECT COUNT(*) FROM belongings JOIN winners AS one ON one.domain = owner JOIN winners AS two ON two.domain = other
+WHERE type = 'redirects' AND owner <> other
+"""
+_COUNT_CARRIED: Final = """
+SELECT COUNT(*) FROM belongings WHERE type = 'categories' AND presence = 0 AND key IN (SELECT slug FROM category_names)
+"""
+# The public shops in the order of their rank, one row for each statement and at least one row for each shop.
+_FACTS: Final = """
+SELECT winners.id, winners.domain, type, record FROM winners
+LEFT JOIN belongings ON owner = winners.id AND type IN ('shipping', 'trust')
+ORDER BY winners.rank, type, belongings.rank, key
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedCategory:
+    """A category that `count` public shops carry, with the number of display names that they use.
+
+    `name` is the catalogue's own, and `names` is 1 then; else the most frequent one of the shops, of equals the
+    smaller. `other_names` are those in the catalogue, each with its language.
+    """
+
+    slug: str
+    name: str
+    count: int
+    names: int
+    other_names: tuple[Named, ...] = ()
+
+
+class PublicRecords:
+    """Settles the records of a catalogue once, then reads those that are public."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def settle(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+        """Compute the owners of all domains and the categories again; `meanwhile` is called after each statement."""
+        for statement in (
+            "DELETE FROM winners",
+            "DELETE FROM category_names",
+            f"INSERT INTO winners {DOMAIN_WINNERS}",
+            f"INSERT INTO category_names {COUNTED_CATEGORIES}",
+        ):
+            self._db.execute(statement)
+            meanwhile()
+
+    def shop(self, shop_id: str) -> ShopRecord | None:
+        """A shop's record, if it is public."""
+        row = self._db.execute("SELECT record FROM winners JOIN shops USING (id) WHERE id = ?", (shop_id,)).fetchone()
+        return None if row is None else ShopRecord.model_validate_json(row[0])
+
+    def shops(self) -> Iterator[tuple[ShopRecord, bool, bool]]:
+        """The public shops in the order of their rank (M1), and whether each has offers and its domain redirects."""
+        for record, offers, redirects in self._db.execute(_WITH_TIES):
+            yield ShopRecord.model_validate_json(record), bool(offers), bool(redirects)
+
+    def shops_by_line(self) -> Iterator[tuple[int, ShopRecord]]:
+        """The public shops with their lines in the catalogue, in the order of the lines."""
+        for line, record in self._db.execute(
+            "SELECT shops.line, record FROM winners JOIN shops USING (id) ORDER BY shops.line"
+        ):
+            yield line, ShopRecord.model_validate_json(record)
+
+    def domain_holder(self, domain: str) -> str | None:
+        """The id of the public shop that has a domain."""
+        row = self._db.execute("SELECT id FROM winners WHERE domain = ?", (domain,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def count_hidden(self) -> int:
+        """The number of shops whose newest record is not public; tombstones are no shops."""
+        return self._number(_COUNT_HIDDEN)
+
+    def shop_ids(self) -> Iterator[str]:
+        """The ids of the public shops in order: an index may hold no others."""
+        return (shop_id for (shop_id,) in self._db.execute("SELECT id FROM winners ORDER BY id"))
+
+    def lost_domains(self, limit: int) -> tuple[tuple[tuple[int, int], ...], int]:
+        """Shops with public visibility that did not win their domain.
+
+        Returns the lines of the first ones with the lines of the winners, and the number of all.
+        """
+        return tuple(self._db.execute(_LOST, (limit,))), self._number(_COUNT_LOST)
+
+    def categories(self) -> Iterator[CarriedCategory]:
+        """The categories of the public shops, by slug."""
+        for slug, rows in groupby(self._db.execute(f"{_CARRIED} {_IN_ORDER}"), key=itemgetter(0)):
+            yield _carried(slug, list(rows))
+
+    def category(self, slug: str) -> CarriedCategory | None:
+        """One category; None when no public shop carries it."""
+        named = self._db.execute(f"{_CARRIED} WHERE slug = ? {_IN_ORDER}", (slug,)).fetchall()
+        return _carried(slug, named) if named else None
+
+    def count(self, kind: str) -> int:
+        """The number of public shops, or of the records of a kind that belong to them."""
+        if kind == "shops":
+            return self._number("SELECT COUNT(*) FROM winners")
+        return self._number(f"SELECT COUNT(*) {_PUBLIC}", kind)
+
+    def _number(self, query: str, *parameters: str) -> int:
+        return int(self._db.execute(query, parameters).fetchone()[0])
+
+    def left_out(self, kind: str) -> int:
+        """The number of records of a kind of no public shop; redirects have to lead from one to another one."""
+        if kind not in (*RELATED_RECORDS, "redirects", "categories"):
+            return 0
+        present = self._number("SELECT COUNT(*) FROM belongings WHERE type = ? AND presence = 0", kind)
+        if kind == "redirects":
+            return present - self._number(_COUNT_REDIRECTS)
+        return present - (self._number(_COUNT_CARRIED) if kind == "categories" else self.count(kind))
+
+    def without_shop(self, kind: str, limit: int) -> list[int]:
+        """The lines of the first records of a kind (no redirects, no accounts) whose shop is not in the state."""
+        query = (
+            "SELECT line FROM belongings WHERE type = ? AND presence = 0 AND owner NOT IN (SELECT id FROM shops)"
+            " ORDER BY line LIMIT ?"
+        )
+        return [line for (line,) in self._db.execute(query, (kind, limit))]
+
+    def keys(self, kind: str) -> Iterator[str]:
+        """The keys of the records of a kind that belong to public shops, in order."""
+        return (key for (key,) in self._db.execute(f"SELECT key {_PUBLIC} ORDER BY key", (kind,)))
+
+    def coupons(self) -> Iterator[tuple[CouponRecord, ShopRecord]]:
+        """All coupons of public shops with their shops."""
+        for record, shop in self._db.execute(f"SELECT belongings.record, shops.record {_OF_PUBLIC}", ("coupons",)):
+            yield CouponRecord.model_validate_json(record), _shop(shop)
+
+    def offers(self) -> Iterator[tuple[OfferRecord, ShopRecord, AffiliateProgramRecord | None]]:
+        """All offers of public shops with their shops and the shops' programmes."""
+        query = f"SELECT belongings.record, shops.record {_OF_PUBLIC}"
+        for record, shop in self._db.execute(query, ("offers",)):
+            offer = OfferRecord.model_validate_json(record)
+            yield offer, _shop(shop), self.program(offer.shop_id)
+
+    def facts(self) -> Iterator[tuple[str, str, ShippingRecord | None, tuple[TrustRecord, ...]]]:
+        """Id, domain, shipping statement and trust rows of all public shops, in the order of their rank."""
+        for (shop_id, domain), rows in groupby(self._db.execute(_FACTS), key=itemgetter(0, 1)):
+            shipping: ShippingRecord | None = None
+            trust: list[TrustRecord] = []
+            for _, _, kind, record in rows:
+                if kind == "shipping":
+                    shipping = ShippingRecord.model_validate_json(record)
+                elif kind == "trust":
+                    trust.append(TrustRecord.model_validate_json(record))
+            yield shop_id, domain, shipping, tuple(trust)
+
+    def newest_offers(self, shop_id: str, limit: int) -> tuple[tuple[OfferRecord, ...], int]:
+        """A shop's newest offers, and the number of all its offers."""
+        rows = self._db.execute(f"{_OWNED} LIMIT ?", ("offers", shop_id, limit)).fetchall()
+        query = "SELECT COUNT(*) FROM belongings WHERE type = 'offers' AND owner = ?"
+        (count,) = self._db.execute(query, (shop_id,)).fetchone() if len(rows) == limit else (len(rows),)
+        return tuple(OfferRecord.model_validate_json(record) for (record,) in rows), count
+
+    def shipping(self, shop_id: str) -> ShippingRecord | None:
+        """A shop's shipping statement."""
+        row = self._db.execute(_OWNED, ("shipping", shop_id)).fetchone()
+        return ShippingRecord.model_validate_json(row[0]) if row else None
+
+    def trust(self, shop_id: str) -> tuple[TrustRecord, ...]:
+        """A shop's trust rows."""
+        rows = self._db.execute(_OWNED, ("trust", shop_id))
+        return tuple(TrustRecord.model_validate_json(record) for (record,) in rows)
+
+    def redirects(self, domain: str) -> tuple[RedirectRecord, ...]:
+        """The redirects that lead from or to a public shop's domain, from or to another public shop (A12)."""
+        found = (RedirectRecord.model_validate_json(record) for (record,) in self._db.execute(_REDIRECTS, (domain,)))
+        return tuple(redirect for redirect in found if redirect.from_domain != redirect.to_domain)
+
+    def linked_domains(self, domain: str) -> Iterable[str]:
+        """The domains at the other ends of a domain's redirects, whether or not their shops are public."""
+        query = """
+        SELECT other FROM belongings WHERE type = 'redirects' AND owner = ?1
+        UNION SELECT owner FROM belongings WHERE type = 'redirects' AND other = ?1
+        """
+        return [end for (end,) in self._db.execute(query, (domain,))]
+
+    def accounts(self) -> tuple[ResourceAccountRecord, ...]:
+        """The operator's accounts with outside providers, by provider, then account."""
+        query = "SELECT record FROM belongings WHERE type = 'resource_accounts' AND presence = 0"
+        found = self._db.execute(query)
+        accounts = [ResourceAccountRecord.model_validate_json(record) for (record,) in found]
+        return tuple(sorted(accounts, key=lambda account: (account.provider, account.account)))
+
+    def program(self, shop_id: str) -> AffiliateProgramRecord | None:
+        """A shop's programme; if it has several, that of the first network by name."""
+        row = self._db.execute(_OWNED, ("affiliate_programs", shop_id)).fetchone()
+        return AffiliateProgramRecord.model_validate_json(row[0]) if row else None
+
+
+def _carried(slug: str, named: list[tuple[str, str, int, str | None]]) -> CarriedCategory:
+    count = sum(shops for _, _, shops, _ in named)
+    _, most_frequent, _, text = named[0]
+    if text is None:
+        return CarriedCategory(slug, most_frequent, count, len(named))
+    stated = CategoryNamesRecord.model_validate_json(text)
+    if stated.name is None:
+        return CarriedCategory(slug, most_frequent, count, len(named), stated.other_names)
+    return CarriedCategory(slug, stated.name, count, 1, stated.other_names)
+
+
+@lru_cache(maxsize=64)
+def _shop(text: str) -> ShopRecord:
+    """The shop of a related record; cached, as the records of a shop often follow one another."""
+    return ShopRecord.model_validate_json(text)
