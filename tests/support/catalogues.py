@@ -104,3 +104,13 @@ def write_catalogue_directory(path: Path, *, shops: Lines, **others: Lines) -> P
 def build_into(sink: Sink, path: Path) -> BuildSummary:
     """Build a catalogue as the command does; a test may be about a directory without public shops."""
     return build(NdjsonCatalogue(path), sink, options=BuildOptions(allow_empty=True))
+
+
+def upsert(kind: str, record: Mapping[str, Any], version: int) -> dict[str, Any]:
+    """A line that replaces or adds a record with another version, of which a greater one is newer."""
+    return {"op": "upsert", "type": kind, "record": {**record, "version": version}}
+
+
+def delete(kind: str, key: str, version: int) -> dict[str, Any]:
+    """A line that deletes the record of a type and a key; a greater version is newer."""
+    return {"op": "delete", "type": kind, "key": key, "version": version}

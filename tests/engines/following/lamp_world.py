@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tests.support.catalogues import coupon, offer, program, redirect, shipping, shop, trust
-from tests.support.changes import upsert
+from tests.support.catalogues import coupon, offer, program, redirect, shipping, shop, trust, upsert
 
 LAMP: Final = {
     **shop("Lumen Lamps", "lumen.internal", id="lamp", categories=[("lamps", "Lamps"), ("home", "Home")], popularity=5),

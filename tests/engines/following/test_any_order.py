@@ -24,11 +24,17 @@ from index_mappings.generations import STAMP, index_name
 from index_mappings.opensearch import wire_document
 from indexer.sinks.protocol import GenerationEditor
 from tests.engines.conftest import Engine, OpenSearchLocation
-from tests.engines.following.breaking import BreakingEditor, CrashedError, CrashPoint, crashing_check
-from tests.engines.following.followed import FollowedIndex, right, scanned
+from tests.engines.following.followed import (
+    BreakingEditor,
+    CrashedError,
+    CrashPoint,
+    FollowedIndex,
+    crashing_check,
+    right,
+    scanned,
+)
 from tests.engines.following.statements import Story, by_type, how_many
-from tests.support.catalogues import coupon, offer, shop
-from tests.support.changes import delete, upsert
+from tests.support.catalogues import coupon, delete, offer, shop, upsert
 from tests.support.memory_sink import MemorySink
 
 Everything = dict[str, dict[str, tuple[dict[str, Any], dict[str, Any]]]]

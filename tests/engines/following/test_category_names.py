@@ -10,10 +10,8 @@ from indexer.sinks.protocol import GenerationEditor
 from service.parts import open_search
 from service.search.protocol import FindQuery, SuggestQuery
 from tests.engines.conftest import Engine
-from tests.engines.following.breaking import BreakingEditor
-from tests.engines.following.followed import FollowedIndex
-from tests.support.catalogues import shop
-from tests.support.changes import delete, upsert
+from tests.engines.following.followed import BreakingEditor, FollowedIndex
+from tests.support.catalogues import delete, shop, upsert
 from tests.support.memory_sink import MemorySink
 
 LAMP: Final = {**shop("Lamp", id="lamp", categories=["lighting"]), "version": 1}

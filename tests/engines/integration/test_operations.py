@@ -28,11 +28,9 @@ from indexer.sources.ndjson import NdjsonCatalogue
 from service.search.failures import BackendUnavailable, NothingPublished, OtherSchema
 from service.search.protocol import Generations
 from tests.engines.conftest import Engine, OpenSearchLocation
-from tests.engines.following.breaking import BreakingEditor, CrashedError, CrashPoint, crashing_check
-from tests.engines.following.followed import FollowedIndex
+from tests.engines.following.followed import BreakingEditor, CrashedError, CrashPoint, FollowedIndex, crashing_check
 from tests.engines.integration.generations import projected, publish, sealed
-from tests.support.catalogues import shop
-from tests.support.changes import delete, upsert
+from tests.support.catalogues import delete, shop, upsert
 
 LAMP = shop("Lamp", id="lamp")
 BOUND_S = 20.0

@@ -1,17 +1,49 @@
-"""What of the source never came into the state, or should be gone from it, is found and repaired, on both engines."""
+"""What source, state and typeahead lack of each other is found and repaired, at once or on a schedule."""
 
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
+from index_mappings.documents import ShopDocument
+from index_mappings.embedded import generation_directory
+from index_mappings.typeahead.manifest import typeahead_directory
+from index_mappings.typeahead.segment import Shown
+from indexer.jobs.following import FollowOptions
+from indexer.projection import Projector, project_shop
 from indexer.reconcile.findings import Fault, FaultCount, FaultReport
+from indexer.reconcile.generation import derived_tables_match
+from indexer.reconcile.live import VerificationRounds, VerifyOptions, verify_live
 from indexer.reconcile.source import compare_source, read_source
 from indexer.records.problems import InvalidRecordsError
-from tests.engines.reconcile.world import HIDDEN, OTHERS, PUBLIC, SHOPS, World, built
-from tests.support.catalogues import coupon, shipping, shop
-from tests.support.changes import delete, upsert
+from indexer.sinks.embedded.files import write_stamp
+from indexer.sinks.embedded.generation import generation_store
+from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.lease import holding
+from indexer.sinks.typeahead.editor import TypeaheadEditor
+from indexer.state.state import State
+from tests.engines.reconcile.world import (
+    DOCUMENTS_OF_THE_WORLD,
+    HIDDEN,
+    OTHERS,
+    PUBLIC,
+    SHOPS,
+    World,
+    add_coupon,
+    add_shop,
+    built,
+    lose,
+    plant,
+)
+from tests.support.catalogues import coupon, delete, offer, shipping, shop, upsert
 from tests.support.memory_sink import MemorySink
+
+_PATIENCE_S: Final = 30.0
 
 
 def _compare(world: World, *, repair: bool) -> FaultReport:
@@ -141,3 +173,208 @@ def test_rereading_the_source_is_private_and_leaves_nothing_behind(tmp_path: Pat
         assert file.stat().st_mode & 0o777 == 0o600
 
     assert sorted(states.iterdir()) == before
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "index"
+
+
+@pytest.fixture
+def embedded(root: Path, tmp_path: Path) -> World:
+    return built(EmbeddedSink(root), tmp_path)
+
+
+def spoil(world: World, root: Path, fault: Callable[[State, TypeaheadEditor], None]) -> None:
+    """Change the typeahead, and nothing in the index."""
+    with world.editing() as (state, editor):
+        typeahead = TypeaheadEditor(editor, generation_store(root, world.generation), editor.stamp.typeahead)
+        fault(state, typeahead)
+        stamp = replace(editor.stamp, typeahead=typeahead.commit())
+        write_stamp(root, stamp)
+
+
+def public(state: State, shop_id: str) -> ShopDocument:
+    document = Projector(state).document("shops", shop_id)
+    assert isinstance(document, ShopDocument)
+    return document
+
+
+def hidden(state: State, shop_id: str) -> ShopDocument:
+    row = state.rows.row("shops", shop_id)
+    assert row is not None
+    assert row.shop is not None
+    return project_shop(row.shop, (), 0, ())
+
+
+def everything_wrong(state: State, typeahead: TypeaheadEditor) -> None:
+    typeahead.put(hidden(state, "hidden"))
+    typeahead.put(replace(public(state, "s1"), id="nobody"))
+    typeahead.remove("shops", "s0")
+    typeahead.remove("shops", "s9")
+    typeahead.put(replace(public(state, "s4"), name="Another"))
+
+
+def shown(world: World) -> dict[str, Shown]:
+    """What suggestions show of all shops."""
+    with world.editing() as (_, editor):
+        return dict(editor.typeahead_shown("", None))
+
+
+def damage(world: World, root: Path) -> None:
+    """Change one byte of the only segment."""
+    (path,) = typeahead_directory(generation_directory(root, world.generation)).glob("*.segment")
+    whole = path.read_bytes()
+    path.write_bytes(bytes([whole[0] ^ 1]) + whole[1:])
+
+
+@pytest.mark.rule("V1", "G3")
+@pytest.mark.parametrize("rate", [None, 1.0, 3.0])
+def test_what_is_wrong_there_only_is_found_by_class_and_repaired(
+    embedded: World, root: Path, rate: float | None
+) -> None:
+    right = shown(embedded)
+    spoil(embedded, root, everything_wrong)
+    assert set(shown(embedded)) ^ set(right) == {"hidden", "nobody", "s0", "s9"}
+    wrong = (
+        FaultCount(Fault.NOT_PUBLIC, "shops", 1),
+        FaultCount(Fault.GHOST, "shops", 1),
+        FaultCount(Fault.MISSING, "shops", 2),
+        FaultCount(Fault.STALE, "shops", 1),
+    )
+
+    found = embedded.reconcile(repair=False, rate=rate)
+    assert (found.faults, found.remaining) == (wrong, 5)
+
+    repaired = embedded.reconcile(repair=True, rate=rate)
+    assert (repaired.faults, repaired.remaining, repaired.checked) == (wrong, 0, DOCUMENTS_OF_THE_WORLD)
+    assert embedded.reconcile(repair=False, rate=rate).faults == ()
+    assert shown(embedded) == right
+
+
+def test_a_document_that_is_wrong_on_both_sides_counts_once(embedded: World, root: Path) -> None:
+    spoil(embedded, root, lambda _, typeahead: typeahead.remove("shops", "s0"))
+    plant(embedded, lose("shops", "s0"))
+    assert embedded.reconcile(repair=True).faults == (FaultCount(Fault.MISSING, "shops", 1),)
+    assert embedded.reconcile(repair=False).faults == ()
+
+
+def test_what_is_pending_is_no_fault(embedded: World, root: Path) -> None:
+    spoil(embedded, root, lambda _, typeahead: typeahead.remove("shops", "s0"))
+    with embedded.editing() as (state, _), state.transaction():
+        state.pending.add("shops", "s0")
+    assert embedded.reconcile(repair=False).faults == ()
+
+
+@pytest.mark.rule("G4")
+def test_a_damaged_file_is_a_fault_of_its_own_and_is_written_again(
+    embedded: World, root: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    right, before = shown(embedded), embedded.sink.live()
+    damage(embedded, root)
+    wrong = (FaultCount(Fault.DAMAGED, "typeahead", 1),)
+    assert embedded.reconcile(repair=False, rate=1.0).faults == wrong
+    with caplog.at_level(logging.WARNING):
+        repaired = verify_live(embedded.sink, embedded.states, options=VerifyOptions(repair=True)).found
+    assert (repaired.faults, repaired.remaining, caplog.records) == (wrong, 0, [])
+    assert embedded.reconcile(repair=False).faults == ()
+    assert shown(embedded) == right
+    live = embedded.sink.live()
+    assert before is not None
+    assert live == replace(before, sequence=before.sequence + 1)
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def _changes(n: int) -> list[dict[str, Any]]:
+    """The n-th handful: shops hidden and shown, renamed and moved, coupons and offers that come and go."""
+    one, two = PUBLIC[n % 10], PUBLIC[(n + 3) % 10]
+    return [
+        upsert("shops", {**one, "visibility": ("under_review", "public")[n // 10 % 2]}, n + 1),
+        upsert("shops", {**two, "name": f"Renamed {n}", "categories": HIDDEN["categories"]}, n + 1),
+        upsert("coupons", coupon(f"NEW{n}", one["id"], id=f"n{n % 7}"), n + 1),
+        upsert("offers", offer(f"o{n % 9}", two["id"]), n + 1),
+        delete("coupons", f"c{n % 5}", n + 1),
+    ]
+
+
+def test_nothing_is_invented_while_changes_are_followed(world: World) -> None:
+    rounds = VerificationRounds(world.sink, world.states, rate=1_000, interval=0.0)
+    with world.following(FollowOptions(interval=0.02)), rounds.running():
+        for n in range(20):
+            before = world.live.sequence
+            world.append(_changes(n))
+            _until(lambda before=before: world.live.sequence > before)  # type: ignore[misc]
+        _until(lambda: rounds.found.checked > 2 * DOCUMENTS_OF_THE_WORLD)
+
+    assert rounds.found.faults == ()
+    assert world.scan() == world.rebuilt()
+
+
+def test_what_was_planted_is_repaired_and_the_next_round_waits(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    plant(world, add_shop("hidden"), add_coupon("c-hidden"), lose("shops", "s8"), lose("facts", "s2"))
+    rounds = VerificationRounds(world.sink, world.states, rate=200)
+    started = time.monotonic()
+    with rounds.running():
+        _until(lambda: "reconcile found 4 faults and repaired 4" in caplog.text)
+        seconds, checked = time.monotonic() - started, rounds.found.checked
+        time.sleep(0.5)
+
+    assert seconds >= checked / 200
+    assert (rounds.found.checked, rounds.found.total, rounds.found.remaining) == (checked, 4, 0)
+    assert world.scan() == world.rebuilt()
+
+
+def test_the_check_of_a_large_state_holds_no_lease_and_ends_with_following(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, ready = threading.Event(), threading.Event()
+
+    def slow(state: State) -> bool:
+        began.set()
+        assert ready.wait(_PATIENCE_S)
+        return derived_tables_match(state)
+
+    monkeypatch.setattr("indexer.reconcile.live.derived_tables_match", slow)
+    rounds = VerificationRounds(world.sink, world.states, rate=1_000)
+    with rounds.running():
+        assert began.wait(_PATIENCE_S)
+        with holding(world.sink.lease(), "follow", 0):
+            pass
+        threading.Timer(0.1, ready.set).start()
+    assert rounds.found.checked == 0
+
+
+def test_a_round_begins_again_with_another_generation(tmp_path: Path) -> None:
+    world = built(MemorySink(), tmp_path)
+    rounds = VerificationRounds(world.sink, world.states, rate=20, interval=0.0)
+    with rounds.running():
+        _until(lambda: rounds.found.checked > 0)
+        world.build()
+        former = rounds.found.checked
+        _until(lambda: rounds.found.checked >= former + DOCUMENTS_OF_THE_WORLD)
+    assert rounds.found.faults == ()
+
+
+def test_an_unforeseen_error_is_logged_and_the_next_round_tries_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    world, failed = built(MemorySink(), tmp_path), threading.Event()
+
+    def failing_once(state: State) -> bool:
+        if not failed.is_set():
+            failed.set()
+            raise RuntimeError("a defect")
+        return derived_tables_match(state)
+
+    monkeypatch.setattr("indexer.reconcile.live.derived_tables_match", failing_once)
+    rounds = VerificationRounds(world.sink, world.states, rate=1_000, interval=0.0)
+    with rounds.running():
+        _until(lambda: rounds.found.checked >= DOCUMENTS_OF_THE_WORLD)
+    assert "a round of reconciling failed, and the next one tries again" in caplog.messages
+    assert "RuntimeError: a defect" in caplog.text

@@ -9,8 +9,7 @@ import pytest
 
 from service.redis.access import RedisAccess
 from tests.engines.redis_access.using import UNAVAILABLE, USED, use
-from tests.support.real.redis import RedisServer
-from tests.support.real.redis_groups import redis_cli
+from tests.support.real.redis import RedisServer, redis_cli
 
 _PAGE: Final = (Path(__file__).parents[3] / "docs" / "redis.md").read_text(encoding="utf-8")
 _LINE: Final = re.search(r"^ACL SETUSER shopdir on >PASSWORD ((?:.*\\\n)*.*)$", _PAGE, re.MULTILINE)

@@ -16,7 +16,7 @@ from service.limits.redis import RedisLimiter
 from service.redis.access import RedisAccess
 from tests.engines.redis_access.using import PATIENCE_S, READS, USED, WIDGET, opened, soon, use
 from tests.rules.reports.stores import exported, report
-from tests.support.real.redis_groups import ClusterOfRedis, redis_cli, wait_until_replicated
+from tests.support.real.redis import ClusterOfRedis, redis_cli, wait_until_replicated
 
 RESUMED_BOUND_S: Final = 10.0
 

@@ -14,7 +14,7 @@ from service.redis.access import RedisAccess
 from service.reports.protocol import ReportsUnavailable
 from tests.engines.redis_access.using import READS, USED, WIDGET, opened, soon, use
 from tests.rules.reports.stores import exported, report
-from tests.support.real.redis_groups import MASTER_NAME, SentinelsOfRedis, redis_cli, wait_until_replicated
+from tests.support.real.redis import MASTER_NAME, SentinelsOfRedis, redis_cli, wait_until_replicated
 
 RESUMED_BOUND_S: Final = 10.0
 

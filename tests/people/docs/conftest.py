@@ -13,7 +13,7 @@ from redis import Redis
 
 from tests.people.docs.shell import Shell
 from tests.people.docs.world import HERE, World, environment, install, repository
-from tests.rules.transports.test_typescript_client import client_program
+from tests.rules.transports.test_mcp_transport import client_program
 from tests.support.emptying import delete_indices
 from tests.support.real.process import free_ports
 from tests.support.sample import SampleService, sample_service

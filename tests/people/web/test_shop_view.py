@@ -1,19 +1,34 @@
-"""A shop: codes with their state in words, shipping with verdict and source, offers; what is missing is said to be."""
+"""A shop's page: codes, shipping, offers and trust with state and source, reports; what is missing is said to be."""
 
 import asyncio
+import json
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from playwright.async_api import Route, expect
+from playwright.async_api import Page, Route, expect
 
+from service.app import create_app
+from service.settings.service import Settings
 from tests.people.web.browser import Visitor
 from tests.people.web.conftest import Site
-from tests.people.web.steps import section, shown, text_of
+from tests.people.web.steps import section, shown, sign_in, suggested, text_of, typed
+from tests.support.callers import issue
+from tests.support.catalogues import shop
+from tests.support.catalogues import trust as measured
+from tests.support.served import served
+from tests.support.worlds import embedded_world
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
 OUTWARDS = "one => [one.href, one.target, one.rel.split(' ').sort().join(' '), one.referrerPolicy]"
 PASSES_NOTHING_ON = ("_blank", "external nofollow noopener noreferrer", "no-referrer")
+SCORES = re.compile(
+    r"[0-9]+ ?%|[0-9] ?/ ?[0-9]|★|☆|score|rating|\b[0-9]+ (?:out )?of [0-9]+\b|trustworthy", re.IGNORECASE
+)
+# Same length, so that nothing but the name may differ.
+HIDDEN, UNKNOWN = "quietly-hidden.internal", "quietly-absent.internal"
 
 
 async def test_the_identity_of_the_shop_and_a_link_to_it_that_passes_nothing_on(site: Site, visitor: Visitor) -> None:
@@ -192,3 +207,235 @@ async def test_of_a_shop_of_which_nothing_is_known_that_is_said(site: Site, visi
     )
     await expect(await section(page, "trust", "missing")).to_contain_text("token")
     await expect(main).to_contain_text("not stated")
+
+
+async def test_without_a_token_the_section_asks_for_one(site: Site, visitor: Visitor) -> None:
+    page, watch = await visitor.visit(site.base, "/?shop=shop_books", announced=(401,))
+    await shown(page, "shop")
+
+    trust = page.locator("#trust")
+    await expect(trust).to_contain_text("token")
+    assert await trust.get_attribute("data-state") == "missing"
+    assert watch.asked_for("/tool/get_trust") == []
+
+
+async def test_a_wrong_token_is_said_and_a_right_one_shows_the_facts(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base, "/?shop=shop_books", announced=(401,))
+    await shown(page, "shop")
+
+    await sign_in(page, "sd_wrong")
+    await expect(await section(page, "trust", "error")).to_contain_text("unknown, revoked or expired")
+
+    await sign_in(page, site.token)
+    trust = await section(page, "trust", "ok")
+    text = await text_of(trust)
+    for part in (
+        "Invented Authority R3", "tls handshake", "Germany", "ip registry", "invoice", "card", "checkout page",
+        "6 May 2031", "07:08",
+    ):  # fmt: skip
+        assert part in text
+
+
+@pytest.mark.rule("I31")
+async def test_missing_facts_have_their_reason_and_nothing_is_a_score(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base, "/?shop=shop_books", announced=(401,))
+    await sign_in(page, site.token)
+    trust = await section(page, "trust", "ok")
+
+    await expect(trust).to_contain_text("Registrar")
+    await expect(trust).to_contain_text("was looked at, without a usable result")
+    assert SCORES.search(await text_of(trust)) is None
+    assert await trust.locator("meter, progress").count() == 0
+
+
+async def test_nothing_measured_is_no_verdict(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base)
+    await sign_in(page, site.token)
+    await page.goto(f"{site.base}/?shop=shop_bare")
+
+    trust = await section(page, "trust", "missing")
+
+    await expect(trust).to_contain_text("verdict")
+    assert SCORES.search(await text_of(trust)) is None
+
+
+async def test_the_token_is_in_no_address_and_stored_for_this_tab_only_until_it_is_taken_out(
+    site: Site, visitor: Visitor
+) -> None:
+    page, watch = await visitor.visit(site.base, "/?shop=shop_books")
+    await sign_in(page, site.token)
+    await section(page, "trust", "ok")
+
+    await page.reload()
+    await section(page, "trust", "ok")
+    assert site.token in await page.evaluate("Object.values(sessionStorage)")
+    assert await page.evaluate("[Object.keys(localStorage).length, document.cookie]") == [0, ""]
+    other = await page.context.new_page()
+    await other.goto(f"{site.base}/?shop=shop_books")
+    await section(other, "trust", "missing")
+    assert not any(site.token in line for line in (page.url, *watch.asked))
+
+    await sign_in(page, "")
+
+    await section(page, "trust", "missing")
+    assert await page.evaluate("Object.values(sessionStorage)") in ([], [""])
+
+
+async def test_a_token_that_is_entered_while_the_shop_is_on_its_way_counts(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.arrive(site.base)
+    held = asyncio.Event()
+
+    async def keep(route: Route) -> None:
+        await held.wait()
+        await route.continue_()
+
+    await page.route("**/tool/get_shop", keep)
+    await page.goto(f"{site.base}/?shop=shop_books")
+    await expect(page.locator("#view")).to_have_attribute("aria-busy", "true")
+    await sign_in(page, site.token)
+    held.set()
+
+    await section(page, "trust", "ok")
+
+
+@pytest.fixture
+def dated(tmp_path: Path) -> Iterator[Site]:
+    """A service with one shop whose facts have different times."""
+    tokens = tmp_path / "tokens.sqlite"
+    facts = [
+        measured("shop_a", "tls_grade", "A", checked_at="2026-03-01T00:00:00Z"),
+        measured("shop_a", "hosting_isp", "Invented Hosting", checked_at="2026-05-01T00:00:00Z"),
+        # An event of its own time, whenever it was looked up.
+        measured("shop_a", "domain_registered_at", "2009-04-01T00:00:00Z", checked_at="2026-06-01T00:00:00Z"),
+    ]
+    world = embedded_world(tmp_path / "world", [shop("Maple", id="shop_a")], trust=facts)
+    token = issue(tokens).text
+    with served(create_app(Settings(data_dir=world, token_file=tokens))) as base:
+        yield Site(base, token)
+
+
+async def test_facts_stand_in_the_order_of_their_time(dated: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(dated.base, "/?shop=shop_a")
+    await sign_in(page, dated.token)
+    trust = await section(page, "trust", "ok")
+
+    order = await trust.locator("[data-signal]").evaluate_all("all => all.map(one => one.dataset.signal)")
+
+    assert order == ["hosting_isp", "tls_grade", "domain_registered_at"]
+
+
+async def what_is_shown(page: Page, name: str) -> tuple[str, str, list[str]]:
+    """The whole document, its title, and what was stored in the browser; the name asked for replaced."""
+    document = await page.content()
+    title = await page.title()
+    stored = await page.evaluate("Object.keys(sessionStorage).concat(Object.keys(localStorage), document.cookie)")
+    same = re.compile(re.escape(name))
+    return same.sub("(name)", document), same.sub("(name)", title), stored
+
+
+async def visited(site: Site, visitor: Visitor, name: str, *, token: bool) -> tuple[str, str, list[str], list[str]]:
+    page, watch = await visitor.visit(site.base, announced=(404,))
+    await shown(page, "start")
+    if token:
+        await sign_in(page, site.token)
+    await page.goto(f"{site.base}/?shop={name}")
+    await shown(page, "error")
+    await expect(page.locator("#retry")).to_have_count(0)
+    asked = [line.replace(name, "(name)") for line in watch.asked]
+    return (*await what_is_shown(page, name), asked)
+
+
+@pytest.mark.rule("I6")
+@pytest.mark.parametrize(
+    ("hidden_name", "unknown_name", "token"),
+    [(HIDDEN, UNKNOWN, False), (HIDDEN, UNKNOWN, True), ("shop_hidden", "shop_absent", True)],
+)
+async def test_a_shop_under_review_is_shown_as_an_unknown_one(
+    site: Site, visitor: Visitor, hidden_name: str, unknown_name: str, *, token: bool
+) -> None:
+    hidden = await visited(site, visitor, hidden_name, token=token)
+    unknown = await visited(site, visitor, unknown_name, token=token)
+
+    assert hidden == unknown
+    assert "There is no such shop in the directory." in hidden[0]
+
+
+async def test_an_unknown_shop_can_be_searched_for(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base, "/?shop=harbor-lane-books", announced=(404,))
+    main = await shown(page, "error")
+
+    await main.get_by_role("link", name="Search for “harbor-lane-books”").click()
+
+    await shown(page, "results")
+    await expect(page.locator("[data-shop]")).to_have_attribute("data-shop", "shop_books")
+
+
+@pytest.mark.rule("I6")
+@pytest.mark.parametrize("text", ["Quietly Hidden Goods", "quietly-hidden.internal", "HIDDEN-CODE", "secrets"])
+async def test_no_search_shows_it(site: Site, visitor: Visitor, text: str) -> None:
+    page, _ = await visitor.visit(site.base)
+    await typed(page, text)
+    await suggested(page)
+    await page.locator("#search").press("Enter")
+    main = await shown(page, "results")
+
+    await expect(page.locator("[data-shop]")).to_have_count(0)
+    await expect(main.get_by_role("link", name="Quietly Hidden Goods")).to_have_count(0)
+
+
+async def test_without_a_token_nothing_can_be_reported(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base, "/?shop=shop_books")
+    await shown(page, "shop")
+    reports = page.locator(".report")
+    await expect(reports).to_have_count(4)
+    assert [await reports.nth(at).is_visible() for at in range(4)] == [False] * 4
+
+    await sign_in(page, site.token)
+    await expect(reports.first).to_be_visible()
+    await sign_in(page, "")
+    await expect(reports.first).to_be_hidden()
+
+
+async def test_a_code_is_reported_by_one_click(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base, "/?shop=shop_books")
+    await section(page, "coupons", "ok")
+    await sign_in(page, site.token)
+
+    code = page.locator(".coupon").filter(has_text="WORKED-10")
+    await code.get_by_text("Report").click()
+    async with page.expect_request("**/tool/report_code") as asked:
+        await code.get_by_role("button", name="It was refused").click()
+
+    assert json.loads((await asked.value).post_data or "") == {
+        "shop_domain": "shop_books", "code": "WORKED-10", "reason": "invalid",
+    }  # fmt: skip
+    await expect(code).to_contain_text("Reported. It will be checked again.")
+    await expect(code.get_by_role("button", name="It was refused")).to_be_disabled()
+
+
+async def test_wrong_facts_of_a_shop_are_reported_by_their_subject(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base, "/?shop=shop_books")
+    await shown(page, "shop")
+    await sign_in(page, site.token)
+
+    await page.get_by_text("Report something wrong").click()
+    async with page.expect_request("**/tool/report_issue") as asked:
+        await page.get_by_role("button", name="Wrong shipping cost").click()
+
+    assert json.loads((await asked.value).post_data or "") == {
+        "shop_domain": "shop_books", "subject_type": "fact", "reason": "shipping_cost",
+    }  # fmt: skip
+    await expect(page.locator("#status")).to_have_text("Reported. It will be checked again.")
+
+
+async def test_a_report_that_is_not_taken_is_not_thanked_for(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base, "/?shop=shop_books", announced=(401,))
+    await section(page, "coupons", "ok")
+    await sign_in(page, "sd_wrong")
+
+    code = page.locator(".coupon").filter(has_text="WORKED-10")
+    await code.get_by_text("Report").click()
+    await code.get_by_role("button", name="It was refused").click()
+
+    await expect(code).to_contain_text("This API token is invalid")
+    await expect(code).not_to_contain_text("Reported")

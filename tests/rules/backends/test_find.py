@@ -1,9 +1,11 @@
-"""What a search finds, and in which order (M1, M3, M4, M7), page by page."""
+"""What a search finds, in which order (M1, M3, M4, M7), and what words say about categories and labels (M5)."""
 
 import pytest
 
-from service.search.protocol import Found
-from tests.rules.backends.asking import find, found_names, names
+from index_mappings.documents import Category
+from service.search.protocol import Found, WordCount
+from tests.rules.backends.asking import find, found_names, names, suggest
+from tests.rules.backends.backends import CATEGORY_CAP
 from tests.rules.backends.conftest import Directory
 from tests.support.catalogues import shop
 
@@ -243,3 +245,200 @@ async def test_the_pages_of_every_size_make_up_the_whole(directory: Directory) -
         assert {page.total for page in pages} == {23}, limit
     for offset in (23, 24, 5_000):
         assert await find(world, "lamp", offset=offset) == Found((), 23, (), category_truncated=False, did_you_mean=())
+
+
+@pytest.mark.rule("M5")
+async def test_a_word_means_a_category_by_its_name_or_slug_and_by_a_beginning_from_three_letters(
+    directory: Directory,
+) -> None:
+    world = await directory(
+        [
+            shop("Alder", categories=[("tv", "Television")]),
+            shop("Birch", categories=[("garden-tools", "Outdoor Help")]),
+            shop("Cedar", categories=[("bucher", "Bücher & Hefte")]),
+        ]
+    )
+    found = {
+        "tv": ["Alder"], "television": ["Alder"], "telev": ["Alder"], "tel": ["Alder"], "te": [], "vision": [],
+        "garden": ["Birch"], "gar": ["Birch"], "tools": ["Birch"], "too": ["Birch"], "outdoor": ["Birch"],
+        "ga": [], "to": [], "arden": [],
+        "BÜCHER": ["Cedar"], "hef": ["Cedar"], "buc": ["Cedar"],
+        "garden help": ["Birch"], "garden television": [], "outdoor-tools": ["Birch"],
+    }  # fmt: skip
+    assert {query: await found_names(world, query) for query in found} == found
+
+
+@pytest.mark.rule("M5")
+async def test_a_word_means_a_category_by_its_other_names_as_by_its_display_name(directory: Directory) -> None:
+    world = await directory(
+        [
+            shop("Alder", categories=["books"]),
+            shop("Birch", categories=[("lighting", "Light")]),
+            shop("Cedar", categories=["bicycles"]),
+        ],
+        categories=[
+            {
+                "slug": "books",
+                "names": {"de": "Bücher", "ja": "本と雑誌", "ko": "책"},
+                "synonyms": ["Buch", "TV guides"],
+            },
+            {"slug": "lighting", "name": "Lighting", "synonyms": ["lamps", "de la lampe"]},
+            {"slug": "bicycles", "names": {"fr": "Vélos", "ja": "輪"}, "synonyms": ["e-bike"]},
+        ],
+    )
+    found = {
+        "buch": ["Alder"], "BÜCHER": ["Alder"], "buc": ["Alder"], "本と雑誌": ["Alder"], "本と雑": ["Alder"],
+        "本": ["Alder"],
+        "lamps": ["Birch"], "lamp": ["Birch"], "lampe": ["Birch"], "lighting": ["Birch"], "velo": ["Cedar"],
+        "bike": ["Cedar"], "輪": ["Cedar"], "alder buch": ["Alder"], "lampe lighting": ["Birch"], "guides": ["Alder"],
+        # A Hangul syllable is folded to its letters, here three.
+        "책": ["Alder"],
+        # Of two letters; not equal, too short.
+        "tv": [], "de": [], "e": [], "lampe buch": [],
+    }  # fmt: skip
+    assert {query: await found_names(world, query) for query in found} == found
+    assert await world.categories() == (
+        Category("bicycles", "Bicycles", 1),
+        Category("books", "Books", 1),
+        Category("lighting", "Lighting", 1),
+    )
+
+
+@pytest.mark.rule("M5", "V1")
+async def test_a_category_of_hidden_shops_means_nothing_by_any_of_its_names(directory: Directory) -> None:
+    world = await directory(
+        [
+            shop("Alder", categories=["wood"]),
+            shop("Birch", visibility="under_review", categories=["falconry"]),
+            shop("Cedar", visibility="removed", categories=["falconry", "wood"]),
+        ],
+        categories=[
+            {"slug": "falconry", "name": "Hawking", "names": {"de": "Beizjagd"}, "synonyms": ["raptors"]},
+            {"slug": "nobody-has-it", "name": "Beizjagd", "synonyms": ["Alder"]},
+        ],
+    )
+    for word in ("falconry", "hawking", "beizjagd", "raptors", "nobody"):
+        assert await find(world, word) == Found((), 0, (word,), category_truncated=False, did_you_mean=()), word
+        assert (await suggest(world, word)).categories == (), word
+    assert await found_names(world, "wood") == ["Alder"]
+    assert await world.categories() == (Category("wood", "Wood", 1),)
+
+
+@pytest.mark.rule("M6", "M7")
+async def test_browsing_under_a_filter_that_no_shop_passes_finds_nothing_and_counts_nothing(
+    directory: Directory,
+) -> None:
+    world = await directory([shop("Alder", categories=["tv"], countries=["DE"])])
+
+    for found in (await find(world, "", category="garden"), await find(world, "", country="FR")):
+        assert (found.shops, found.total) == ((), 0)
+
+
+@pytest.mark.rule("M5", "I24")
+async def test_of_too_many_categories_those_with_most_public_shops_are_taken(directory: Directory) -> None:
+    slugs = ["lamp-z", "lamp-a", "lamp-b", "lamp-c"]
+    lines = [shop(f"Alder {slug}".replace("lamp-", ""), categories=[(slug, f"Lamp {slug[-1]}")]) for slug in slugs]
+    second = shop("Second z", categories=[("lamp-z", "Lamp z")])
+    hidden = [
+        shop(f"Unseen {number}", visibility=visibility, categories=[("lamp-c", "Lamp c")])
+        for number, visibility in enumerate(("under_review", "removed", "under_review"))
+    ]
+    assert CATEGORY_CAP == 3
+    world = await directory([*lines, second, *hidden])
+
+    capped = await find(world, "lamp")
+    assert (sorted(names(capped.shops)), capped.total) == (["Alder a", "Alder b", "Alder z", "Second z"], 4)
+    assert capped.category_truncated
+    # The fourth category is found by a word of its own, and by its slug as a filter.
+    assert await found_names(world, "alder c") == ["Alder c"]
+    assert names((await find(world, "", category="lamp-c")).shops) == ["Alder c"]
+
+
+@pytest.mark.rule("M5", "I24")
+async def test_truncation_is_reported_exactly_when_some_remaining_word_means_more_than_the_cap(
+    directory: Directory,
+) -> None:
+    world = await directory(
+        [
+            *(shop(f"Alder {number}", categories=[f"lamp-{number}"]) for number in range(4)),
+            *(shop(f"Birch {number}", categories=[f"sofa-{number}"]) for number in range(3)),
+            shop("Sofa Lampshade"),
+        ]
+    )
+    truncated = {
+        "lamp": True, "lam": True, "alder lamp": True, "lamp alder": True, "sofa lamp": True, "lamp qqxx": True,
+        "sofa": False, "alder": False, "la": False, "lamp-1": True, "lampshade": False, "qqxx": False, "": False,
+        "birch sofa": False, "sofa-1": False, "???": False,
+    }  # fmt: skip
+    assert {query: (await find(world, query)).category_truncated for query in truncated} == truncated
+    assert (await find(world, "lamp", category="sofa-1")).category_truncated
+    assert (await find(world, "lamp", limit=1)).category_truncated
+
+
+@pytest.mark.rule("M3.labels")
+async def test_a_label_around_the_main_label_is_evidence_where_another_word_is_of_the_shop(
+    directory: Directory,
+) -> None:
+    world = await directory(
+        [
+            shop("Amazon", "amazon.co.uk", categories=["books"]),
+            shop("Kompass", "de.kompass.com", categories=["travel"]),
+            shop("Ozon", "ozon.xn--p1ai", categories=["toys"]),
+            shop("Bucher", "bucher.myshopify.com", categories=["garden"]),
+        ]
+    )
+    found = {
+        "amazon uk": ["Amazon"],  # (a) and a label of the public suffix
+        "uk ama": ["Amazon"],  # (b)
+        "books uk": ["Amazon"],  # (c)
+        "mazo uk": ["Amazon"],  # (d)
+        "kompass de": ["Kompass"],  # a label left of the main label
+        "de travel": ["Kompass"],
+        "ozon рф": ["Ozon"],  # in Unicode
+        "bucher myshopify": ["Bucher"],  # of a private suffix
+        "ozon uk": [],
+        "uk рф": [],
+        "uk uk": [],
+        "uk": [],
+    }
+    assert {query: await found_names(world, query) for query in found} == found
+    # These say nothing of a shop, and the beginning of a label is no evidence.
+    for word in ("co", "com", "myshop"):
+        assert (await find(world, f"books {word}")).ignored == (word,)
+
+
+@pytest.mark.rule("M3.labels")
+async def test_what_is_left_after_a_word_was_dropped_has_no_label_for_evidence_alone(directory: Directory) -> None:
+    world = await directory([shop("Amazon", "amazon.co.uk")])
+    found = await find(world, "qqxx uk")
+    assert (found.shops, found.ignored) == ((), ("qqxx",))
+    assert found.word_counts == (WordCount("qqxx", 0), WordCount("uk", 1))
+
+
+@pytest.mark.rule("M4", "M3.labels")
+async def test_a_label_stands_below_names_and_above_categories(directory: Directory) -> None:
+    ladder = [
+        shop("Moon DE", "a.com"),
+        shop("Side Moon", "b.com"),
+        shop("Modernmoon", "c.com", aliases=["Deal"]),
+        shop("Moon", "d.de", popularity=1),
+        shop("Sun", "de.e.com", popularity=2, categories=["moon"]),
+    ]
+    world = await directory(ladder[::-1])
+    # In other languages `de` joins words, so next to a category's word every shop has evidence of it.
+    assert await found_names(world, "moon de") == ["Moon DE", "Modernmoon", "Moon", "Sun", "Side Moon"]
+
+
+@pytest.mark.rule("M4", "M3.labels")
+async def test_two_words_that_are_labels_and_categories_are_each_other_word(directory: Directory) -> None:
+    world = await directory(
+        [
+            shop("One", "uk.one.de", popularity=1, categories=["uk-de"]),
+            shop("Two", "two.de", popularity=2, categories=["uk-de"]),
+            shop("Three", "uk.three.com", popularity=3, categories=["uk", "de"]),
+            shop("Four", "uk.four.de", popularity=4, categories=["uk"]),
+            shop("Five", "uk.five.de", popularity=5, categories=["toys"]),
+        ]
+    )
+    # One has (e) for both words; of the others a word has (c) only; no word of Five has any other evidence.
+    assert await found_names(world, "uk de") == ["One", "Four", "Three", "Two"]

@@ -1,17 +1,30 @@
-"""Looking one shop up, and the list of categories with their counts (M11)."""
+"""What is said of one shop: its look-up, categories (M11), shipping and trust (A7, A8), an audit (A12)."""
+
+import json
+from typing import Any, Final
 
 import pytest
 
-from index_mappings.documents import Category, Shop
+from index_mappings.documents import TRUST_KINDS, Category, Shop
+from service.errors import InvalidInputError, ShopNotFoundError
 from service.runtime.request_context import bind_request, new_request_context
+from service.search.protocol import Snapshot
 from service.tools.find_shop import FIND_SHOP
+from service.tools.get_shipping_policy import GET_SHIPPING_POLICY
 from service.tools.get_shop import GET_SHOP
 from service.tools.get_shops import GET_SHOPS
+from service.tools.get_trust import GET_TRUST
 from service.tools.resolve_conflict import RESOLVE_CONFLICT
 from tests.rules.backends.asking import call, find, names, suggest
 from tests.rules.backends.conftest import Directory
-from tests.support.catalogues import offer, shop
+from tests.support.catalogues import coupon, offer, redirect, shipping, shop, trust
 from tests.support.reference.backend import ReferenceBackend
+
+TIME: Final = "2031-05-06T07:08:09Z"
+ABSENT: Final = ("nobody", "nobody.internal", "hidden", "hidden.internal", "removed", "loser", "!", "a b.", "x.")
+KINDS: Final = [
+    "registrable_domain", "main_label", "name_similarity", "shared_alias", "stated_redirect", "categories", "markets",
+]  # fmt: skip
 
 
 @pytest.mark.rule("I10", "V1", "V2", "I6", "I55")
@@ -153,3 +166,336 @@ async def test_a_directory_of_hidden_shops_answers_with_nothing(directory: Direc
         found, suggested = await find(world, text), await suggest(world, text)
         assert (found.shops, found.total, suggested.shops, suggested.categories) == ((), 0, (), ()), text
     assert await world.shop("quiet.internal") is None
+
+
+def _shops() -> list[dict[str, Any]]:
+    return [
+        shop("Nord", "nord.internal", id="s1", popularity=1),
+        shop("Sud", "sud.internal", id="s2"),
+        shop("Hidden", "hidden.internal", id="hidden", visibility="under_review"),
+        shop("Removed", id="removed", visibility="removed"),
+        shop("Loser", "nord.internal", id="loser"),
+    ]
+
+
+@pytest.mark.rule("A7", "I25", "I26", "I28")
+async def test_a_shipping_statement_is_shown_whole_and_ships_to_only_when_a_country_is_given(
+    directory: Directory,
+) -> None:
+    world = await directory(
+        _shops(),
+        shipping=[
+            shipping(
+                "s1",
+                destinations=["EU", "CH"],
+                excluded=["MT"],
+                destinations_exhaustive=True,
+                delivery_time={"min_days": 2, "as_stated": "from 2 days"},
+                free_shipping_threshold={"amount": "49.00", "currency": "EUR"},
+                checked_at=TIME,
+                source="policy_page",
+            )
+        ],
+    )
+    stated = {
+        "shop": {"id": "s1", "domain": "nord.internal"},
+        "collected": True,
+        "destinations": ("EU", "CH"),
+        "excluded": ("MT",),
+        "destinations_exhaustive": True,
+        "delivery_time": {"min_days": 2, "max_days": None, "as_stated": "from 2 days"},
+        "free_shipping_threshold": {"amount": "49.00", "currency": "EUR"},
+        "checked_at": TIME,
+        "source": "policy_page",
+    }
+    for reference in ("s1", "nord.internal", "https://www.nord.internal/shipping"):
+        assert await call(world, GET_SHIPPING_POLICY, shop_domain=reference) == stated
+    for country, verdict in {"at": "yes", "CH": "yes", "MT": "no", "US": "no"}.items():
+        answer = await call(world, GET_SHIPPING_POLICY, shop_domain="s1", country=country)
+        assert answer == {**stated, "ships_to": verdict}
+
+
+@pytest.mark.rule("A7", "A13", "I27")
+async def test_a_shop_without_a_statement_is_a_gap_and_unknown_for_every_country(directory: Directory) -> None:
+    world = await directory(_shops(), shipping=[shipping("s1", destinations=["AT"])])
+    gap = {
+        "shop": {"id": "s2", "domain": "sud.internal"},
+        "collected": False,
+        "destinations": None,
+        "excluded": None,
+        "destinations_exhaustive": False,
+        "delivery_time": None,
+        "free_shipping_threshold": None,
+        "checked_at": None,
+        "source": None,
+    }
+    assert await call(world, GET_SHIPPING_POLICY, shop_domain="s2") == gap
+    assert await call(world, GET_SHIPPING_POLICY, shop_domain="s2", country="AT") == {**gap, "ships_to": "unknown"}
+    collected = await call(world, GET_SHIPPING_POLICY, shop_domain="s1", country="DE")
+    assert (collected["collected"], collected["ships_to"], collected["source"]) == (True, "unknown", None)
+
+
+@pytest.mark.rule("A7", "V2", "I6", "V1.dependents")
+async def test_the_shipping_of_an_unknown_or_hidden_shop_is_not_found(directory: Directory) -> None:
+    world = await directory(_shops(), shipping=[shipping(owner) for owner in ("hidden", "removed", "loser")])
+    for reference in ABSENT:
+        with pytest.raises(ShopNotFoundError):
+            await call(world, GET_SHIPPING_POLICY, shop_domain=reference, country="AT")
+
+
+@pytest.mark.rule("A8", "I29", "I30", "I31", "I33", "I34", "M11.other_lists")
+async def test_signals_are_shown_in_one_order_with_what_is_missing_and_why(directory: Directory) -> None:
+    world = await directory(
+        _shops(),
+        trust=[
+            trust("s1", "payment_methods", ["card", "invoice"]),
+            trust("s1", "tls_issuer", "An Authority"),
+            trust("s1", "tls_grade", None),
+            trust("s1", "hosting_isp", ""),
+            trust("s1", "hosting_country", "DE", source=None),
+            trust("s1", "domain_registered_at", []),
+            trust("s1", "registrar", "R", checked_at=None),
+            trust("s2", "registrar", "R"),
+            trust("s2", "tls_grade", None, source=None),
+            trust("s2", "hosting_isp", "I", source=""),
+        ],
+    )
+    answer = await call(world, GET_TRUST, shop_domain="nord.internal")
+    assert answer == {
+        "status": "signals_collected",
+        "signals": (
+            {"kind": "tls_issuer", "value": "An Authority", "source": "test", "checked_at": TIME},
+            {"kind": "payment_methods", "value": ("card", "invoice"), "source": "test", "checked_at": TIME},
+        ),
+        "signal_coverage": {
+            "present": 2,
+            "total": 7,
+            "missing": (
+                {"kind": "tls_grade", "reason": "pipeline_gap"},
+                {"kind": "hosting_isp", "reason": "pipeline_gap"},
+                {"kind": "hosting_country", "reason": "not_collected_yet"},
+                {"kind": "domain_registered_at", "reason": "pipeline_gap"},
+                {"kind": "registrar", "reason": "not_collected_yet"},
+            ),
+        },
+    }
+    other = await call(world, GET_TRUST, shop_domain="s2")
+    assert [signal["kind"] for signal in other["signals"]] == ["registrar"]
+    assert {gap["reason"] for gap in other["signal_coverage"]["missing"]} == {"not_collected_yet"}
+
+
+@pytest.mark.rule("A8", "V2", "I6", "I32", "I60", "V1.dependents")
+async def test_unknown_hidden_and_unmeasured_are_the_same_answer_to_the_byte(directory: Directory) -> None:
+    world = await directory(
+        _shops(),
+        trust=[
+            trust("s1", "registrar", "R"),
+            # Checks that ran and found nothing: without a present signal that is nothing either.
+            *(trust("s2", kind, None) for kind in TRUST_KINDS),
+            *(trust(owner, "registrar", "R") for owner in ("hidden", "removed", "loser", "nobody")),
+        ],
+    )
+    answers = {
+        json.dumps(await call(world, GET_TRUST, shop_domain=reference)) for reference in ("s2", "sud.internal", *ABSENT)
+    }
+    (only,) = map(json.loads, answers)
+    assert only == {
+        "status": "no_signals_collected",
+        "signals": [],
+        "signal_coverage": {
+            "present": 0,
+            "total": 7,
+            "missing": [{"kind": kind, "reason": "not_collected_yet"} for kind in TRUST_KINDS],
+        },
+    }
+
+
+async def _audit(directory: Snapshot, start: str, end: str | None = None) -> dict[str, Any]:
+    return await call(directory, RESOLVE_CONFLICT, from_shop_id=start, to_shop_id=end)
+
+
+def _agreeing(audit: dict[str, Any]) -> set[str]:
+    assert [piece["kind"] for piece in audit["evidence"]] == KINDS
+    return {piece["kind"] for piece in audit["evidence"] if piece["agrees"]}
+
+
+def _candidates(answer: dict[str, Any]) -> list[str]:
+    return [audit["to"]["id"] for audit in answer["candidates"]]
+
+
+@pytest.mark.rule("A12", "I66")
+async def test_a_pair_is_shown_with_both_shops_evidence_effects_and_verdict(directory: Directory) -> None:
+    world = await directory(
+        [
+            shop("Nord", "nord.de", id="s1", categories=["a", "b"], countries=["DE"], aliases=["Nordlicht"]),
+            shop("Nordlicht", "nord.co.uk", id="s2", categories=["b"], countries=["DE", "GB"]),
+            shop("Third", "third.internal", id="s3", categories=["b"]),
+        ],
+        coupons=[
+            coupon("SAVE", "s1"),
+            coupon("ONE", "s1"),
+            coupon("one", "s1"),
+            coupon("save", "s2"),
+            coupon("Two", "s2", valid_until="2001-01-01"),
+            coupon("SAVE", "s3"),
+        ],
+        offers=[offer("o1", "s1"), offer("o2", "s2"), offer("o3", "s2"), offer("o4", "s3")],
+        redirects=[redirect("www.nord.co.uk", "nord.de", observed_at="2031-05-06T07:08:09Z")],
+    )
+    answer = await _audit(world, "s1", "https://www.nord.co.uk/x")
+    assert list(answer) == ["from", "to", "evidence", "effects", "verdict"]
+    for field, reference in (("from", "s1"), ("to", "s2")):
+        whole = await call(world, GET_SHOP, shop_domain=reference)
+        assert {**answer[field], "offers": ()} == {**whole, "offers": ()}
+    assert _agreeing(answer) == {"main_label", "shared_alias", "stated_redirect", "categories", "markets"}
+    assert {piece["kind"]: piece["detail"] for piece in answer["evidence"]} == {
+        "registrable_domain": "nord.de and nord.co.uk",
+        "main_label": "nord and nord",
+        "name_similarity": "names are 62% alike",
+        "shared_alias": "shared names: nordlicht",
+        "stated_redirect": "nord.co.uk leads to nord.de, seen 2031-05-06T07:08:09Z",
+        "categories": "shared categories: b",
+        "markets": "shared markets: DE",
+    }
+    assert (answer["effects"], answer["verdict"]) == (
+        {"coupons": 5, "offers": 3, "duplicate_codes": 1},
+        "likely_same",
+    )
+    back = await _audit(world, "s2", "s1")
+    assert (_agreeing(back), back["effects"], back["verdict"]) == (_agreeing(answer), answer["effects"], "likely_same")
+    apart = await _audit(world, "s1", "s3")
+    assert (_agreeing(apart), apart["verdict"]) == ({"categories"}, "likely_different")
+    assert apart["effects"] == {"coupons": 4, "offers": 2, "duplicate_codes": 1}
+
+
+@pytest.mark.rule("A12", "M11.other_lists")
+async def test_candidates_share_a_domain_part_a_name_or_a_redirect_and_come_by_verdict_then_by_most_evidence(
+    directory: Directory,
+) -> None:
+    world = await directory(
+        [
+            shop("Nord", "nord.de", id="s1", categories=["a"], aliases=["Nordlicht"]),
+            shop("Shop of Nord", "shop.nord.de", id="sub", categories=["b"]),
+            shop("Nord", "nord.fr", id="twin", categories=["a"]),
+            shop("Nordlicht", "licht.internal", id="alias", categories=["b"], popularity=5),
+            shop("Label", "nord.co.uk", id="label", categories=["b"], popularity=1),
+            shop("Hyphen", "no-rd.internal", id="hyphen", categories=["b"]),
+            shop("Moved", "moved.internal", id="moved", categories=["b"], popularity=9),
+            shop("Other", "other.internal", id="other", categories=["a"], popularity=99),
+            shop("Alder", "twi-g.internal", id="alder", categories=["c"]),
+            shop("Birch", "t-wig.example", id="birch", categories=["d"]),
+            shop("Nord", "nord.es", id="hidden", categories=["a"], visibility="under_review"),
+            shop("Gone", "gone.internal", id="gone", visibility="removed"),
+        ],
+        coupons=[coupon("A", "s1"), coupon("a", "twin")],
+        redirects=[redirect("moved.internal", "nord.de"), redirect("nord.de", "gone.internal")],
+    )
+    answer = await _audit(world, "nord.de")
+    assert list(answer) == ["from", "candidates"]
+    # The one that is likely the same; then four pieces, two, and one each in the order of popularity.
+    assert _candidates(answer) == ["moved", "twin", "sub", "alias", "label", "hyphen"]
+    assert [len(_agreeing(audit)) for audit in answer["candidates"]] == [1, 4, 2, 1, 1, 1]
+    assert [audit["verdict"] for audit in answer["candidates"]] == ["likely_same", *["insufficient_evidence"] * 5]
+    assert [audit["effects"]["duplicate_codes"] for audit in answer["candidates"]] == [0, 1, 0, 0, 0, 0]
+    assert (await _audit(world, "other"))["candidates"] == ()
+    # Nothing but the main labels without their hyphens ties these two.
+    assert [_candidates(await _audit(world, one)) for one in ("alder", "birch")] == [["birch"], ["alder"]]
+
+
+@pytest.mark.rule("A12")
+async def test_at_most_ten_candidates_are_shown_the_best_of_all(directory: Directory) -> None:
+    twins = [shop("Nord", f"n{n}.internal", id=f"t{n:02}", popularity=n, categories=["b"]) for n in range(15)]
+    best = shop("Nord", "nord.fr", id="best", categories=["b"])
+    world = await directory([shop("Nord", "nord.de", id="s1", categories=["a"]), *twins, best])
+    assert _candidates(await _audit(world, "s1")) == ["best", *(f"t{n:02}" for n in range(14, 5, -1))]
+
+
+@pytest.mark.rule("M11.other_lists", "A12")
+@pytest.mark.parametrize("twins", [3, 210], ids=["few", "more than are compared"])
+async def test_candidates_on_a_crowded_domain_come_behind_a_likely_one(directory: Directory, twins: int) -> None:
+    # By name and domain alone each twin would be likely the same; the crowding shop is the last of all.
+    world = await directory(
+        [
+            shop("Nord", "nord.de", id="s1"),
+            *(shop("Nord", f"n{n}.nord.de", id=f"t{n:03}", popularity=1) for n in range(twins)),
+            shop("Moved", "moved.internal", id="moved", popularity=9),
+            shop("Quelle", "quelle.nord.de", id="quelle", popularity=0),
+        ],
+        redirects=[redirect("moved.internal", "nord.de")],
+    )
+    found = [(audit["to"]["id"], audit["verdict"]) for audit in (await _audit(world, "s1"))["candidates"]]
+    assert found[:3] == [
+        ("moved", "likely_same"), ("t000", "insufficient_evidence"), ("t001", "insufficient_evidence"),
+    ]  # fmt: skip
+
+
+@pytest.mark.rule("A12", "V2", "I6", "V1.dependents")
+async def test_an_absent_shop_is_not_found_on_either_side_and_the_same_shop_twice_is_refused(
+    directory: Directory,
+) -> None:
+    world = await directory(
+        [shop("Nord", "nord.de", id="s1"), shop("Hidden", "hidden.internal", id="h", visibility="under_review")],
+        redirects=[redirect("hidden.internal", "nord.de")],
+    )
+    for reference in ("h", "hidden.internal", "nobody", "nobody.internal", "!"):
+        for pair in ((reference, None), (reference, "s1"), ("s1", reference)):
+            with pytest.raises(ShopNotFoundError):
+                await _audit(world, *pair)
+    for same in ("s1", "https://www.nord.de/"):
+        with pytest.raises(InvalidInputError, match="invalid_input") as error:
+            await _audit(world, "nord.de", same)
+        (fault,) = error.value.errors
+        assert (fault.field, fault.message) == (
+            "to_shop_id",
+            "refers to the same shop as from_shop_id; name another shop, or leave it out to look for candidates",
+        )
+    assert (await _audit(world, "s1"))["candidates"] == ()
+
+
+@pytest.mark.rule("A12")
+async def test_effects_are_exact_for_more_codes_than_one_look_takes(directory: Directory) -> None:
+    world = await directory(
+        [shop("Nord", id="s1"), shop("Sud", id="s2")],
+        coupons=[
+            *(coupon(f"C{n}", "s1") for n in range(1_205)),
+            *(coupon(f"c{n}", "s2", id=f"s2-{n}") for n in range(3, 1_300, 2)),
+        ],
+    )
+    effects = (await _audit(world, "s1", "s2"))["effects"]
+    assert effects == {"coupons": 1_205 + 649, "offers": 0, "duplicate_codes": 601}
+
+
+@pytest.mark.rule("A12")
+async def test_a_third_shop_without_the_name_on_the_domain_of_a_pair_leaves_the_evidence_insufficient(
+    directory: Directory,
+) -> None:
+    # The third one has the pair's name only as its domain, or transliterated: that is not what its source states.
+    third = shop("Quelle", "quelle.nord.de", id="third")
+    pair = [shop("Nord", "nord.de", id="s1"), shop("NORD", "shop.nord.de", id="s2")]
+    same_name = shop("Nordlicht", "licht.nord.de", id="s3", aliases=["Nord"])
+    transliterated = shop("Норд", "ru.nord.de", id="s4")
+    elsewhere = shop("Quelle", "nord.fr", id="s5")
+    hidden = shop("Quelle", "hidden.nord.de", id="h", visibility="under_review")
+    plain = "nord.de and nord.de"
+    crowded = f"{plain}; a shop of another name is on it too"
+    for others, expected, detail in (
+        ([], "likely_same", plain),
+        ([same_name, elsewhere, hidden], "likely_same", plain),
+        ([same_name, third], "insufficient_evidence", crowded),
+        ([transliterated], "insufficient_evidence", crowded),
+    ):
+        world = await directory([*pair, *others])
+        for start, end in (("s1", "s2"), ("s2", "s1")):
+            audit = await _audit(world, start, end)
+            assert (audit["verdict"], audit["evidence"][0]["detail"]) == (expected, detail)
+        found = {one["to"]["id"]: one["verdict"] for one in (await _audit(world, "s1"))["candidates"]}
+        assert found["s2"] == expected
+
+
+@pytest.mark.rule("A12")
+async def test_a_third_shop_is_found_behind_more_shops_of_the_name_than_one_look_takes(directory: Directory) -> None:
+    many = [shop("Nord", f"n{n}.nord.de", id=f"s{n:03}", popularity=1) for n in range(60)]
+    world = await directory([*many, shop("Quelle", "quelle.nord.de", id="last", popularity=0)])
+    assert (await _audit(world, "s000", "s001"))["verdict"] == "insufficient_evidence"
+    world = await directory(many)
+    assert (await _audit(world, "s000", "s001"))["verdict"] == "likely_same"

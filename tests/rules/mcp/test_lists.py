@@ -1,16 +1,29 @@
-"""What the transport says of itself: capabilities, lists that are whole and may be cached, a page with no more (I3)."""
+"""What the transport says of itself to any client: capabilities, its page and icon, lists that are whole (I3)."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 from mcp import Client
 
+from service.app import create_app
 from service.docs.mcp_page import mcp_page
+from service.mcp_server.prompts import PROMPTS, fill
+from service.settings.service import Settings
+from shop_directory.settings.reading import SettingsError
 from tests.rules.mcp.asking import error, read, status_of
-from tests.rules.transports.test_mcp_transport import CAPABILITIES, HEADERS, LIBRARY_WORDS, PARAMS
+from tests.rules.transports.test_mcp_transport import (
+    CAPABILITIES,
+    HEADERS,
+    LIBRARY_WORDS,
+    PARAMS,
+    client_program,
+    printed_by,
+)
 from tests.support.rpc import Era, request
+from tests.support.served import get, post, served
 
 ERAS: Final = list(Era)
 PAGE: Final = Path(__file__).parents[3] / "docs" / "mcp.md"
@@ -43,6 +56,18 @@ MALFORMED: Final = [
     ("completion/complete", '"ref":{"type":"ref/resource"},"argument":{"name":"a","value":""}', None),
     ("completion/complete", f'{REF},"argument":{{"name":"shop_domain","value":""}},"context":5', None),
 ]
+PUBLIC: Final = "https://shops.example/directory"
+SHOWN: Final = {
+    "name": "shop-directory",
+    "title": "Shop Directory",
+    "version": "0.1.1",
+    "websiteUrl": PUBLIC,
+    "icons": [{"src": f"{PUBLIC}/assets/icon.svg", "mimeType": "image/svg+xml", "sizes": ["any"]}],
+}
+# Named here, so that tests of this folder may ask for it.
+__all__ = ["client_program"]
+
+FIND_A_CODE: Final = next(prompt for prompt in PROMPTS if prompt.name == "find_a_code")
 
 
 @pytest.mark.rule("I3", "E2.protocol")
@@ -109,3 +134,57 @@ def test_the_page_names_the_methods_that_are_served(base: str) -> None:
         answer = request(base, Era.STATELESS, method).json
         assert answer.get("error", {}).get("code") != UNKNOWN_METHOD
     assert request(base, Era.STATELESS, "resources/subscribe").json["error"]["code"] == UNKNOWN_METHOD
+
+
+@pytest.fixture(scope="module")
+def public(index_directory: Path) -> Iterator[str]:
+    """The four shops' service, with a public URL."""
+    with served(create_app(Settings(data_dir=index_directory, public_url=PUBLIC, request_timeout=10.0))) as url:
+        yield url
+
+
+@pytest.mark.rule("I3")
+def test_a_handshake_names_the_page_and_its_icon(public: str) -> None:
+    params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    reply = post(public, "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
+    assert reply.json["result"]["serverInfo"] == SHOWN
+
+
+@pytest.mark.rule("I3")
+@pytest.mark.parametrize(("method", "params"), [("server/discover", b""), ("tools/call", b'"name":"list_categories"')])
+def test_results_of_the_newer_era_name_them_too(public: str, method: str, params: bytes) -> None:
+    name = "list_categories" if params else None
+    result = request(public, Era.STATELESS, method, params, name=name).json["result"]
+    assert result["_meta"]["io.modelcontextprotocol/serverInfo"] == SHOWN
+
+
+def test_a_page_of_another_origin_may_show_the_icon_and_no_other_file(public: str) -> None:
+    policies = [
+        get(public, path).headers["cross-origin-resource-policy"] for path in ("/assets/icon.svg", "/", "/health")
+    ]
+    assert policies == ["cross-origin", "same-origin", "same-origin"]
+
+
+@pytest.mark.parametrize(
+    "url", ["shops.example", "https://shops.example/", "ftp://shops.example", "https://a@b.example", "https://a/?b"]
+)
+def test_what_is_no_such_url_stops_the_start(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("SHOP_DIRECTORY_PUBLIC_URL", url)
+    with pytest.raises(SettingsError, match="SHOP_DIRECTORY_PUBLIC_URL is wrong"):
+        Settings.load()
+
+
+@pytest.mark.rule("I3", "I5", "V2")
+@pytest.mark.parametrize("era", ["legacy", "2026-07-28", "auto"])
+def test_the_typescript_client_is_offered_the_same(base: str, client_program: Path, era: str) -> None:
+    text = post(base, "/tool/get_shop", {"shop_domain": "shop_books"}).body.decode()
+    prompt = fill(FIND_A_CODE, {"shop_domain": "shop_books"})
+    assert printed_by(client_program.with_name("more.ts"), base, era) == {
+        "resources": ["taxonomy://categories"],
+        "templates": ["shop://{domain}"],
+        "prompts": ["check_shop", "find_a_code", "compare_shops"],
+        "read": [{"uri": "shop://harbour-lane-books.example", "mimeType": "application/json", "text": text}],
+        "prompt": [{"role": "user", "content": {"type": "text", "text": prompt}}],
+        "completed": {"values": ["harbour-lane-books.example"], "hasMore": False},
+        "missing": {"code": -32002 if era == "legacy" else -32602},
+    }

@@ -16,7 +16,7 @@ import pytest
 from tests.support.real.node_build import BuildError, NodeBuild
 from tests.support.real.opensearch import OpenSearchNode, allocate_nodes
 from tests.support.real.process import ProcessError
-from tests.support.real.redis_groups import ClusterOfRedis
+from tests.support.real.redis import ClusterOfRedis
 from tests.support.real.sources import (
     LocalNodes,
     Missing,

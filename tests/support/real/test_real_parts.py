@@ -14,7 +14,7 @@ from tests.support.real.jdk import Jdk, JdkMissingError, find_jdk
 from tests.support.real.opensearch import OpenSearchNode
 from tests.support.real.plugin import NodeFactory
 from tests.support.real.process import ProcessError
-from tests.support.real.redis_groups import SentinelsOfRedis, redis_cli, wait_until_replicated
+from tests.support.real.redis import SentinelsOfRedis, redis_cli, wait_until_replicated
 from tests.support.real.sources import REPOSITORY, Missing, Source, find_dev_data, find_opensearch, find_redis
 
 SEVEN_TESTS = """
