@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final, Self, TextIO
 
 import pycountry
 from anyascii import anyascii
@@ -30,6 +30,11 @@ _SAMPLE: Final = 64 * 1024
 _DELIMITERS: Final = ",;\t|"
 # A first line by which spreadsheets state the delimiter; it belongs to no row.
 _STATED_DELIMITER: Final = re.compile(r"sep=([,;\t|])(?:\r\n|\r|\n)", re.IGNORECASE)
+# A carriage return at the end of a block may be half of an end.
+_LINE_END: Final = re.compile(r"\r\n|\n|\r(?!\Z)")
+_BLOCK: Final = 256 * 1024
+# The characters in which blank lines are looked for first; doubled while they hold nothing else.
+_FIRST_LOOK: Final = 64
 _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 _MAX_ID: Final = 64
 _MAX_SLUG: Final = 100
@@ -49,6 +54,59 @@ class CsvOptions:
     stated: Sequence[str] = ()
     category: str | None = None
     values: Sequence[str] = ()
+
+
+class CsvLines:
+    """The lines of a text with their ends; `number` counts them.
+
+    Between two rows blank lines can be skipped many at a time, as a file may have millions of them. Within a row, that
+    is in a quoted cell, they belong to its text.
+    """
+
+    def __init__(self, file: TextIO, block: int = _BLOCK) -> None:
+        self.number = 0
+        self._file = file
+        self._block = block
+        self._text = ""
+        self._at = 0
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> str:
+        end = _LINE_END.search(self._text, self._at)
+        while end is None and self._feed():
+            end = _LINE_END.search(self._text, self._at)
+        start, self._at = self._at, len(self._text) if end is None else end.end()
+        if start == self._at:
+            raise StopIteration
+        self.number += 1
+        return self._text[start : self._at]
+
+    def skip_blank(self) -> None:
+        """Skip the blank lines that follow and are whole."""
+        size = min(_FIRST_LOOK, self._block)
+        while self._at == len(self._text) or self._text[self._at].isspace():
+            if len(self._text) - self._at < size:
+                self._feed()
+            # The end of a line may be cut in two, so a last carriage return is left for later.
+            ahead = self._text[self._at : self._at + size].removesuffix("\r")
+            blank = ahead[: len(ahead) - len(ahead.lstrip())]
+            through = max(blank.rfind("\n"), blank.rfind("\r")) + 1
+            if through:
+                skipped = blank[:through]
+                self.number += skipped.count("\n") + skipped.count("\r") - skipped.count("\r\n")
+                self._at += through
+            elif blank != ahead or size == self._block or len(ahead) < size - 1:
+                return
+            size = min(2 * size, self._block)
+
+    def _feed(self) -> bool:
+        """Read on; returns whether there was more."""
+        # Never less than what remains, so that long lines take linear time.
+        more = self._file.read(max(self._block, len(self._text) - self._at))
+        self._text, self._at = self._text[self._at :] + more, 0
+        return more != ""
 
 
 class CsvShops:
@@ -132,14 +190,18 @@ class CsvShops:
     def _lines(self) -> Iterator[tuple[int, list[str]]]:
         """The rows that are not blank, the header first, each with the number of its first line."""
         with self._opened() as file:
+            lines = CsvLines(file)
             for _ in range(self._lines_before_header):
-                next(file)
-            reader = csv.reader(file, delimiter=self.delimiter)
-            line = self._lines_before_header + 1
-            for row in reader:
+                next(lines)
+            reader = csv.reader(lines, delimiter=self.delimiter)
+            while True:
+                lines.skip_blank()
+                line = lines.number + 1
+                row = next(reader, None)
+                if row is None:
+                    return
                 if any(cell.strip() for cell in row):
                     yield line, row
-                line = self._lines_before_header + reader.line_num + 1
 
     @contextmanager
     def _opened(self) -> Iterator[TextIO]:
