@@ -86,6 +86,19 @@ def route_labels(tools: Iterable[str]) -> dict[str, str]:
     return {**{f"{_TOOLS}{tool}": tool for tool in tools}, **_OTHER_PATHS}
 
 
+class _Sent:
+    """Sends an answer, and notes its status when it leaves: compression may hold it back, and fail."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.status: int | None = None
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        await self._send(message)
+
+
 class HttpMiddleware:
     """Middleware around the whole application."""
 
@@ -127,17 +140,15 @@ class HttpMiddleware:
             await self._app(scope, receive, send)
             return
         path: str = scope["path"]
-        status: int | None = None
+        sent = _Sent(send)
         request: RequestContext | None = None
         own: Headers = ()
         cors: Headers = ()
         defaults = self._public if path == SUGGEST_PATH else self._private
 
         async def send_completed(message: Message) -> None:
-            nonlocal status
             if message["type"] == "http.response.start":
                 message = {**message, "headers": with_defaults((*message["headers"], *own, *cors), defaults)}
-                status = message["status"]
                 if request is not None and request.on_answer is not None:
                     request.on_answer()
             await send_compressed(message)
@@ -147,7 +158,7 @@ class HttpMiddleware:
             if self._traces is not None:
                 self._trace(self._traces, request, scope)
             own, cors = self._own_headers(request), self._cors(scope)
-            send_compressed = self._compressing(scope, send)
+            send_compressed = self._compressing(scope, sent)
             endpoint = self._direct_routes.get(path, self._app)
             with bind_request(request):
                 await (_preflight if _is_preflight(scope, cors) else endpoint)(scope, receive, send_completed)
@@ -159,18 +170,18 @@ class HttpMiddleware:
         except Exception:
             request = request or new_request_context(new_request_id())
             _LOG.exception("request=%s path failed", request.request_id)
-            if status is not None:
+            if sent.status is not None:
                 # The client has received part of an answer: only a broken connection shows that it is incomplete.
                 raise
             # Without the steps above, which may have failed.
             fault = problem_answer(InternalError(), (*self._own_headers(request), *cors, *defaults))
-            status, request.outcome = fault.status, fault.outcome
-            await fault.send(send)
+            request.outcome = fault.outcome
+            await fault.send(sent)
         finally:
             if request is not None:
                 channel = Channel.MCP if path == _MCP_PATH else Channel.REST
                 route = self._labels.get(path, NO_ROUTE)
-                log_call(self._metrics, request, channel=channel.value, route=route, status=status)
+                log_call(self._metrics, request, channel=channel.value, route=route, status=sent.status)
 
     def _own_headers(self, request: RequestContext) -> Headers:
         own: Headers = ((b"x-request-id", request.request_id.encode()),)

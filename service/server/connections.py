@@ -225,8 +225,14 @@ class TickWriter:
             return
         waiting, self._waiting, self._count, self._bytes = self._waiting, {}, 0, 0
         for transport, parts in waiting.items():
-            if not transport.is_closing():
+            if transport.is_closing():
+                continue
+            try:
                 transport.write(b"".join(parts))
+            except (OSError, RuntimeError):
+                # The answers of other connections wait behind this one.
+                _LOG.exception("a connection cannot be written to: it is closed")
+                transport.abort()
         if self._written is not None:
             self._written()
 

@@ -175,6 +175,8 @@ class HttpProtocol(HttpToolsProtocol):
         if running is None or running.response_complete:
             return
         running.disconnected = True
+        # Nothing may follow the last response of a connection, neither this.
+        running.waiting_for_100_continue = False
         running.message_event.set()
         request = running.scope.get(REQUEST_CONTEXT)
         if isinstance(request, RequestContext):

@@ -22,6 +22,8 @@ FIND: Final = (
 CHUNKED: Final = (
     b"POST /tool/find_shop" + HOST + b"content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nnonsense\r\n"
 )
+# The application asks for the rest of a body when the connection has been refused already.
+EXPECTED: Final = CHUNKED.replace(b"content-type", b"expect: 100-continue\r\ncontent-type")
 GARBAGE: Final = b"\x00\x01\r\n\r\n"
 # Where a head begins in the middle of a read, it is counted from the next read on.
 LONG: Final = b"GET /health HTTP/1.1\r\nx: " + b"x" * 132_000
@@ -55,7 +57,11 @@ _REFUSED: Final = (400, "code")
         ([SUGGEST, FIND, SUGGEST], [_SUGGEST, _FOUND, _SUGGEST]),
     ],
 )
-@pytest.mark.parametrize("broken", [GARBAGE, CHUNKED, LONG], ids=["garbage", "a broken body", "a head too long"])
+@pytest.mark.parametrize(
+    "broken",
+    [GARBAGE, CHUNKED, EXPECTED, LONG],
+    ids=["garbage", "a broken body", "a broken body that is asked for", "a head too long"],
+)
 @pytest.mark.parametrize("together", [True, False], ids=["in one write", "in several"])
 def test_what_came_whole_before_it_is_answered_first(
     base: str, whole: list[bytes], answered: list[tuple[int, str]], broken: bytes, *, together: bool

@@ -98,3 +98,19 @@ async def test_no_more_than_64_writes_and_64_kibibytes_wait() -> None:
     queue.writer.write(wire, b"head")
     queue.writer.write(wire, b"-" * 100_000)
     assert [len(data) for data in queue.out[2:]] == [100_004, len(b"logged")]
+
+
+async def test_a_connection_that_cannot_be_written_to_is_closed_and_costs_no_other_its_response() -> None:
+    class Ended(Wire):
+        def write(self, _data: bytes | bytearray | memoryview) -> None:
+            raise RuntimeError("Cannot call write() after write_eof()")
+
+        def abort(self) -> None:
+            self.closed = True
+
+    queue = Queue()
+    ended = Ended(queue.out)
+    queue.writer.write(ended, b"one")
+    queue.writer.write(queue.wire(), b"two")
+    queue.writer.flush()
+    assert (queue.out, ended.closed) == ([b"two", b"logged"], True)
