@@ -155,7 +155,8 @@ class SqliteReports:
                 [(worker, now, *entry_id) for entry_id in claimed],
             )
             rows = [db.execute(f"{_ENTRIES} WHERE id = ?", entry_id).fetchone() for entry_id in claimed]
-        return tuple(_recheck(row, now) for row in rows)
+            # In the transaction: an entry that cannot be read leaves all of them unclaimed.
+            return tuple(_recheck(row, now) for row in rows)
 
     @_on_thread
     def acknowledge(self, db: sqlite3.Connection, worker: str, ids: Sequence[str]) -> tuple[str, ...]:

@@ -87,7 +87,7 @@ class ShopSearch:
         (page,) = await self._engine.search(self._stamp, (_page(whole.plan, query),))
         if page.total or not whole.texts:
             return _found(page, whole.truncated)
-        # Only an empty result needs the evidence of each word (M6), which is a second round trip.
+        # Only an empty result needs the evidence of each word (M6), which is a second round trip or two.
         evidence = await self._evidence(query, whole, filters)
         kept, plan = whole, whole.plan
         missing = () if evidence.matched else _missing(whole.forms, evidence.anywhere)

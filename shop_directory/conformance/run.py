@@ -107,9 +107,9 @@ async def _check(service: ServiceUnderTest, rule: Rule, given: frozenset[Need]) 
     if verdict.outcome is not Outcome.FAILED or rule.alone:
         return verdict
     # A generation may have been published between two responses: what is broken is broken again with fresh responses.
-    service = service.fresh
     try:
-        service = replace(service, subjects=await explore(service))
+        # The rule compares responses of its own, not those that exploring received some time before.
+        service = replace(service.fresh, subjects=await explore(service.fresh))
     except NotAskedError:
         return verdict
     again = await _verdict(service, rule)

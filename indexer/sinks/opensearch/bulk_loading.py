@@ -212,7 +212,7 @@ class BulkSender:
         self._raise(self._retried(self._watch.verify))
 
     def send(self, operations: list[Operation]) -> None:
-        """Send operations until each is done or refused, and remove it from the list then.
+        """Send operations until each is done or refused.
 
         Raises IndexLostError if the index is lost, and SinkError if nothing succeeded for `pace.give_up_after`, the
         engine refuses all of them, or it was stopped.

@@ -188,7 +188,7 @@ class OpenSearchWriter(OpenSearchReader):
     def seal(self, stamp: Stamp) -> Stamp:
         """Write the typeahead, then the stamp that names it, refresh, and wait for all copies."""
         with self._lost_if_red():
-            with closing(self._typeahead) as typeahead:
+            with typeahead_errors(), closing(self._typeahead) as typeahead:
                 stamp = replace(stamp, typeahead=typeahead.finish())
             self.put(STAMP_ID, {"stamp": stamp.as_wire()}, "the stamp could not be written", {"refresh": "true"})
             self.show()

@@ -41,7 +41,7 @@ from indexer.sinks.opensearch.retries import none_if_missing, retry_transient
 from indexer.sinks.opensearch.typeahead import TypeaheadOptions, TypeaheadStores
 from indexer.sinks.protocol import STAMP_DRIFT, Generation, Role, renewed, with_roles
 from indexer.sinks.typeahead.background_merging import BackgroundMerging
-from indexer.sinks.typeahead.build import rebuild_typeahead
+from indexer.sinks.typeahead.build import rebuild_typeahead, typeahead_errors
 from indexer.sinks.typeahead.segment_file import fetch_manifest
 from shop_directory.settings.locations import OPEN_ACCESS, ClusterAccess
 
@@ -243,7 +243,8 @@ class OpenSearchSink:
         if live is None or (found := self._stamp_of(live)).generation == live:
             return
         reader = self._reader(live)
-        typeahead = rebuild_typeahead(reader, self._typeaheads.of(live))
+        with typeahead_errors():
+            typeahead = rebuild_typeahead(reader, self._typeaheads.of(live))
         stamp = renewed(found, live, {kind: reader.count(kind) for kind in DOCUMENTS}, typeahead)
         failure = f"the stamp of {live} could not be repaired"
         reader.put(STAMP_ID, {"stamp": stamp.as_wire()}, failure, {"refresh": "true"})

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 # A search for at most this number of hits, without counting, takes less time than the switch to a thread and back.
 _INLINE_HITS: Final = 100
-_KEPT_COUNTS: Final = 4_096
+# A key has all clauses of a plan, which every full garbage collection visits.
+_KEPT_COUNTS: Final = 512
 
 
 class EmbeddedBackend(PlannedBackend):

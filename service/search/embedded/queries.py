@@ -35,7 +35,7 @@ class OpenIndex:
         rank: the name of the field that orders them.
         schema: of the index.
         searcher: reads the index.
-        cached: the queries of single fields of the last searches, by clause: a plan has each several times.
+        cached: the queries of the last searches, by clause: a plan has each several times.
     """
 
     kind: str
