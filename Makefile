@@ -70,7 +70,7 @@ relevance: $(VENV)/.dev  ## the development queries through both engines: succes
 bench: $(VENV)/.dev $(VENV)/.compiled  ## the typeahead beside what else one could take (SHOPS="10000 100000 1000000", BENCH_ARGS=...)
 	@$(BIN)/python -m bench.typeahead --shops $(or $(SHOPS),100000) --json var/performance.json $(BENCH_ARGS)
 
-soak: $(VENV)/.dev $(VENV)/.compiled  ## what is too long for CI; an hour. SOAK=(a file or folder of tests) does a part
+soak: $(VENV)/.dev $(VENV)/.compiled  ## what is too long for CI; an hour and a half. SOAK=(a file or folder of tests) does a part
 	@$(BIN)/python -m tests.soak $(SOAK)
 
 golden: $(VENV)/.dev  ## the golden files anew, from the code: look at what changed
