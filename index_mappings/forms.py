@@ -49,7 +49,8 @@ class ShopForms:
         keys: the texts that a query may be a prefix of: each name from each of its words on, the domain, and each of
             its labels.
         words: single words of the names and of the main label.
-        infixes: names without spaces, and the domain without its public suffix; they have all words as parts.
+        infixes: names without spaces, and the domain without its public suffix, without those that are parts of others;
+            they have all words as parts.
         labels: what matches next to another word (M3 e): the labels of the domain but the main label, each one word,
             and the code of the country of its top-level domain.
         dotted: full forms and keys that come only from a domain with labels left of its main label: in the typeahead,
@@ -155,19 +156,17 @@ def shop_forms(name: str, aliases: Iterable[str], domain: str) -> ShopForms:
     )
 
 
-def infixes_of(names: Iterable[str], domain: str) -> tuple[str, ...]:
-    """The infixes of a shop by its whole names, spaced and joined (or `ShopForms.names`), and its reduced domain."""
-    parts = domain_parts(domain)
-    return _infixes(names, _domain_forms(domain), _label_forms(parts.main_label), parts)
-
-
 def _infixes(names: Iterable[str], domains: set[str], main_forms: set[str], parts: DomainParts) -> tuple[str, ...]:
     """The unspaced names and the domain without its public suffix: each word of a shop is a part of one of these."""
     own = joined(fold(unicode_host(parts.without_suffix)))
     # Not names: spellings of the domain have its public suffix, and main labels may be A-labels or not folded.
     spellings = domains | {form for form in main_forms if joined(form) not in own}
     unspaced = (name for name in names if " " not in name and name not in spellings and has_word_character(name))
-    return _unique(unspaced, [own])
+    kept: list[str] = []
+    for text in sorted({*unspaced, own}, key=len, reverse=True):
+        if not any(text in longer for longer in kept):  # which has all parts of this one
+            kept.append(text)
+    return _unique(kept)
 
 
 def stated_names(name: str, aliases: Iterable[str]) -> frozenset[str]:

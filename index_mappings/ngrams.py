@@ -21,8 +21,8 @@ from index_mappings.tiers import INFIX_MIN
 # The lengths of prefixes that are terms of their own: a query for one of five to seven characters visits only its terms
 # of eight, of which there are few, and not the values: 50,000 begin with `store` in some catalogues.
 _PREFIX_LENGTHS: Final = (1, 2, 3, 4, 8)
-# The lengths of runs: short enough for most parts, and each four times the one before, so that a part has at most five.
-RUN_LENGTHS: Final = (INFIX_MIN, 4 * INFIX_MIN, 16 * INFIX_MIN)
+# The lengths of runs: short enough for most parts, and few times the one before, so that a part has at most five.
+RUN_LENGTHS: Final = (INFIX_MIN, 2 * INFIX_MIN, 4 * INFIX_MIN, 16 * INFIX_MIN)
 # Separates the runs of two texts, as many times as a run is long, which is the greatest distance of two runs that cover
 # a part: so no phrase begins in one text and ends in the other.
 _BETWEEN: Final = " "

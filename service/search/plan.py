@@ -80,35 +80,6 @@ def any_of(clauses: Sequence[Clause]) -> Clause:
     return clauses[0] if len(clauses) == 1 else AnyOf(tuple(clauses))
 
 
-def meets(texts: Mapping[str, Sequence[str]], clause: Clause) -> bool:
-    """Whether a document with these texts by field meets a clause.
-
-    Raises:
-        KeyError: the clause has a field that is not among the texts.
-        TypeError: the clause contains a `Below`.
-    """
-    match clause:
-        case AllOf(parts):
-            return all(meets(texts, part) for part in sorted(parts, key=_reads_names))
-        case AnyOf(parts):
-            return any(meets(texts, part) for part in sorted(parts, key=_reads_names))
-        case NoneOf(parts):
-            return not any(meets(texts, part) for part in parts)
-        case Exact(field, values):
-            return not set(values).isdisjoint(texts[field])
-        case Prefix(field, start):
-            return any(text.startswith(start) for text in texts[field])
-        case Infix(field, part):
-            return any(part in text for text in texts[field])
-        case Below():
-            raise TypeError("a bound cannot be evaluated on texts")
-
-
-def _reads_names(clause: Clause) -> bool:
-    """Whether evaluating a clause may read all names of a document, which takes longest."""
-    return not isinstance(clause, Exact)
-
-
 Tiers = tuple[tuple[int, Clause], ...]
 
 

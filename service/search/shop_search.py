@@ -12,7 +12,7 @@ from index_mappings.text import is_ideographic
 from index_mappings.tiers import ASKED_ALONE_MIN, COUNTRY_RUN, SUGGEST_CUT, FindTier
 from service.search.categories import CategoryTable
 from service.search.engine import Engine, Page, SearchRequest
-from service.search.plan import MATCH_ALL, NOTHING, Clause, Filters, Plan, Slugs, Word, find_plan, word_evidence
+from service.search.plan import MATCH_ALL, NOTHING, Clause, Exact, Filters, Plan, Slugs, Word, find_plan, word_evidence
 from service.search.protocol import FindQuery, Found, SuggestedShop, WordCount
 from service.search.query_words import OPTIONAL_WORDS, FindForms, QueryWord, find_forms, runs
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from service.search.typeahead.typeahead import Typeahead
 
 _DID_YOU_MEAN: Final = 3
+# How many shops of similar names are looked at first: a search may match some of them, which are left out.
+_CANDIDATES: Final = 48
 
 
 @dataclass(slots=True)  # not frozen: each search creates some
@@ -102,7 +104,8 @@ class ShopSearch:
         # Where nothing is left of the query, all shops that pass its filters are found already.
         near: tuple[SuggestedShop, ...] = ()
         if kept.texts or not page.total:
-            near = did_you_mean(self._typeahead, query, whole.forms, missing, kept.forms, plan if page.total else None)
+            asked = possible_names(query.text, whole.forms, missing)
+            near = await self._near(query, asked, kept.forms.forms.texts, plan if page.total else None)
         ignored = tuple(word.typed for word in whole.forms.spelt(missing) if word.is_dropped)
         return _found(page, kept.truncated, ignored, near, counts)
 
@@ -142,6 +145,44 @@ class ShopSearch:
             return others[0], wide
         return page, kept.plan
 
+    async def _near(
+        self, query: FindQuery, asked: Iterable[QueryForms], texts: Sequence[str], plan: Plan | None
+    ) -> tuple[SuggestedShop, ...]:
+        """Up to three shops of which one of the forms asked is a misspelt name or has one in it, by name (M6).
+
+        The matches of `plan`, the search for `texts` that found shops, are left out; None if nothing was found.
+        """
+        found: dict[str, SuggestedShop] = {}
+        matches: dict[str, bool] = {}
+        for forms in asked:
+            if plan is None:
+                near = self._typeahead.near(forms, query.country, query.category, _DID_YOU_MEAN)
+            else:
+                near = await self._unmatched(query, forms, texts, plan, matches)
+            found.update((shop.id, shop) for shop in near if shop.id not in found)
+            if len(found) >= _DID_YOU_MEAN:
+                break
+        return tuple(found.values())[:_DID_YOU_MEAN]
+
+    async def _unmatched(
+        self, query: FindQuery, forms: QueryForms, texts: Sequence[str], plan: Plan, matches: dict[str, bool]
+    ) -> tuple[SuggestedShop, ...]:
+        """The first shops of a misspelt name that a plan does not match.
+
+        The engine knows which it matches: `matches` has by id those that it was asked about.
+        """
+        limit = _CANDIDATES
+        while True:
+            candidates = self._typeahead.near(forms, query.country, query.category, limit, texts)
+            if ids := tuple(shop.id for shop in candidates if shop.id not in matches):
+                among = Plan("shops", ((FindTier.ANY_CATEGORY, Exact("id", ids)),), (plan.matching,))
+                (page,) = await self._engine.search(self._stamp, (SearchRequest(among, len(ids)),))
+                matches.update(dict.fromkeys(ids, False), **{hit.stored["id"]: True for hit in page.hits})
+            left = tuple(shop for shop in candidates if not matches[shop.id])
+            if len(left) >= _DID_YOU_MEAN or len(candidates) < limit:
+                return left[:_DID_YOU_MEAN]
+            limit *= 4
+
 
 def planned(forms: FindForms, categories: CategoryTable, cap: int, filters: Filters) -> PlannedSearch:
     """The searches for a query, or for what is left of it."""
@@ -154,29 +195,6 @@ def planned(forms: FindForms, categories: CategoryTable, cap: int, filters: Filt
         find_plan(forms.forms.texts, words, filters),
         filters,
     )
-
-
-def did_you_mean(  # noqa: PLR0917 - the parts of one answer
-    typeahead: "Typeahead",
-    query: FindQuery,
-    whole: FindForms,
-    missing: Sequence[str],
-    kept: FindForms,
-    plan: Plan | None,
-) -> tuple[SuggestedShop, ...]:
-    """Up to three shops of which the query, or an ignored word alone, is a misspelt name or has one in it (M6).
-
-    `missing` are the ignored words of the whole query, `kept` is what is left of it, and `plan` the search for that,
-    whose matches are left out; None if it has none.
-    """
-    matched, prefixes = (None, ()) if plan is None else (plan.matching, kept.forms.texts)
-    found: dict[str, SuggestedShop] = {}
-    for forms in _asked(query.text, whole, missing):
-        near = typeahead.near(forms, query.country, query.category, _DID_YOU_MEAN, matched, prefixes)
-        found.update((shop.id, shop) for shop in near if shop.id not in found)
-        if len(found) >= _DID_YOU_MEAN:
-            break
-    return tuple(found.values())[:_DID_YOU_MEAN]
 
 
 def _plan_words(forms: FindForms, slugs: Slugs) -> tuple[Word, ...]:
@@ -261,7 +279,7 @@ def _word_counts(forms: FindForms, missing: Sequence[str], evidence: _Evidence) 
     return tuple(WordCount(word.typed, 0 if word.text is None else counts[word.text]) for word in words)
 
 
-def _asked(text: str, whole: FindForms, missing: Sequence[str]) -> Iterator[QueryForms]:
+def possible_names(text: str, whole: FindForms, missing: Sequence[str]) -> Iterator[QueryForms]:
     """What may be a misspelt name: the whole query as cut for suggestions, then each ignored word alone (M6)."""
     forms = query_forms(text, cut=SUGGEST_CUT)
     if not forms.words:

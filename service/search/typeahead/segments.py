@@ -7,7 +7,7 @@ import mmap
 import os
 from bisect import bisect_left, bisect_right
 from codecs import utf_32_le_decode
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -19,23 +19,18 @@ import numpy as np
 import orjson
 
 from index_mappings.documents import CategoryEntry
-from index_mappings.forms import infixes_of, labels_of
 from index_mappings.typeahead.segment import (
     ARRAYS,
     BLOCK,
-    FULL,
     KEY,
     LACKING,
-    NAME,
     POSTING_BITS,
-    WORD,
     Header,
     read_header,
     segment_path,
 )
 from service.search.categories import CategoryTable
 from service.search.failures import GenerationDamaged
-from service.search.plan import Clause, meets
 from service.search.protocol import SuggestedShop, Suggestion
 from service.search.typeahead.kernel import arrays
 from service.search.typeahead.kernel.arrays import NOTHING, SAMPLED, Array, read_only
@@ -83,7 +78,6 @@ class Segment:
         )
         self._parts = parts
         self._countries = {country: number for number, country in enumerate(header.countries)}
-        self._slugs = header.categories
         self._categories = {slug: number for number, slug in enumerate(header.categories)}
 
     def best(  # noqa: PLR0917 - the kernel's arguments, in its order
@@ -100,23 +94,12 @@ class Segment:
         return [cache.get(entry) or read(entry) for entry in entries]
 
     def near(  # noqa: PLR0917 - the kernel's arguments, in its order
-        self, removed: Array, query: Array, forms: int, passing: Array, limit: int, flags: int, matched: Clause | None
+        self, removed: Array, query: Array, forms: int, passing: Array, limit: int, flags: int
     ) -> list[Suggestion]:
-        """The best shops of the tiers 3 and 2 (M6), without those that meet the clause `matched`. Raises as `best`.
-
-        All other arguments are those of the kernel's `suggest`.
-        """
-        most, known, found = limit, 0, list[int]()
-        while True:
-            entries = self._suggest(removed, query, forms, NOTHING, passing, most, ANY_COUNTRY, flags | NEAR).tolist()
-            self._refuse_cut()
-            for entry in entries[known:]:  # a longer list begins with the shorter one
-                if len(found) < limit and (matched is None or not meets(self._evidence(entry >> TIER_BITS), matched)):
-                    found.append(entry)
-            known = len(entries)
-            if len(found) >= limit or len(entries) < most:
-                return [self.cache.get(entry) or self._suggestion(entry) for entry in found[:limit]]
-            most *= 4
+        """The best shops of the tiers 3 and 2 (M6). Arguments and errors as those of `best`."""
+        entries = self._suggest(removed, query, forms, NOTHING, passing, limit, ANY_COUNTRY, flags | NEAR).tolist()
+        self._refuse_cut()
+        return [self.cache.get(entry) or self._suggestion(entry) for entry in entries]
 
     def passing(self, country: str | None, category: str | None, prefixes: Sequence[str] = ()) -> Array:
         """Bitmap of the shops that pass filters, in int32 words; empty without a filter.
@@ -157,39 +140,6 @@ class Segment:
         numbers: Array = found[found & KEY != 0] >> POSTING_BITS
         return numbers
 
-    def _evidence(self, number: int) -> "_Evidence":
-        """The values by which clauses match a shop, by the fields of its document."""
-        heads, letters, offsets = self._parts["own_heads"], self._parts["letters"], self._parts["offsets"]
-        own = self._parts["own"][heads[number] : heads[number + 1]]
-        shown = self._shown(number)
-
-        def marked(mark: int) -> tuple[str, ...]:
-            texts = own[own & mark != 0] >> POSTING_BITS
-            bounds = zip(offsets[texts].tolist(), offsets[texts + 1].tolist(), strict=True)
-            return tuple(utf_32_le_decode(letters[begin:end].data)[0] for begin, end in bounds)
-
-        def categories() -> tuple[str, ...]:
-            begin, end = self._parts["own_category_heads"][number : number + 2]
-            return tuple(self._slugs[carried] for carried in self._parts["own_categories"][begin:end])
-
-        return _Evidence(
-            full=lambda: marked(FULL),
-            keys=lambda: marked(KEY),
-            words=lambda: marked(WORD),
-            infixes=lambda: infixes_of(marked(NAME), shown.domain),
-            labels=lambda: labels_of(shown.domain),
-            categories=categories,
-            primary=lambda: (shown.category,),
-            markets=lambda: tuple(self._stated_markets(number)),
-        )
-
-    def _stated_markets(self, number: int) -> Iterator[str]:
-        """The countries that a shop states; others that pass every filter have their bits in all rows."""
-        row, bit = self._parts["markets"], number & 31
-        words, word = -(-self.shops // 32), number >> 5
-        if not row[word] >> bit & 1:  # the first row is that of countries that no shop states
-            yield from (country for country, at in self._countries.items() if at and row[at * words + word] >> bit & 1)
-
     def _text(self, number: int) -> str:
         begin, end = self._parts["offsets"][number : number + 2]
         return utf_32_le_decode(self._parts["letters"][begin:end].data)[0]
@@ -207,17 +157,6 @@ class Segment:
     def _shown(self, number: int) -> SuggestedShop:
         begin, end = self._parts["shown_ends"][number : number + 2]
         return SuggestedShop(*orjson.loads(self._parts["shown"][begin:end].tobytes()))
-
-
-class _Evidence(dict[str, tuple[str, ...]]):
-    """Values of a shop by field, each read when it is first asked for: those of fifty names take a while."""
-
-    def __init__(self, **readers: Callable[[], tuple[str, ...]]) -> None:
-        self._readers = readers
-
-    def __missing__(self, field: str) -> tuple[str, ...]:
-        values = self[field] = self._readers[field]()
-        return values
 
 
 class DamagedSegmentError(ValueError):

@@ -12,7 +12,6 @@ from index_mappings.tiers import ONE_SHOP_MAX, TWO_TYPOS_MIN, SuggestTier
 from index_mappings.typeahead.manifest import Covering, SegmentUse, TypeaheadManifest
 from index_mappings.typeahead.segment import segment_path
 from service.search.categories import CategoryTable
-from service.search.plan import Clause
 from service.search.protocol import SuggestedShop, Suggestion, SuggestQuery, SuggestResult
 from service.search.typeahead.kernel.arrays import NOTHING, Array, read_only
 from service.search.typeahead.kernel.suggest import PUNCTUATION, SHORT, TWO_ERRORS, WITH_DOT
@@ -41,20 +40,18 @@ class Typeahead:
         """Suggest shops and categories."""
         return SuggestResult(self.categories.suggested(query.forms, query.limit), tuple(self._best(query)))
 
-    def near(  # noqa: PLR0917 - a query, its filters, and what is left out
+    def near(
         self,
         forms: QueryForms,
         country: str | None,
         category: str | None,
         limit: int,
-        matched: Clause | None = None,
-        prefixes: Sequence[str] = (),
+        prefixes: Sequence[str] | None = None,
     ) -> tuple[SuggestedShop, ...]:
         """The best shops of which a query is a misspelt name, or a name with other words (M6).
 
-        Shops that meet the clause `matched` are left out: a search finds them; so does each shop of which a key begins
-        with one of the prefixes. Where a search finds none, two typing errors count too, unless there is a shop with
-        one.
+        `prefixes` are those of a search that has found shops: shops of which a key begins with one of them are left
+        out, as it finds them. Without such a search two typing errors count too, unless there is a shop with one.
         """
         if not forms.words:
             return ()
@@ -68,17 +65,16 @@ class Typeahead:
                     removed,
                     packed,
                     len(forms.texts),
-                    segment.passing(country, category, prefixes),
+                    segment.passing(country, category, prefixes or ()),
                     limit,
                     flags,
-                    matched,
                 )
             ]
             found.sort(key=Suggestion.order)
             return found
 
         found = near(flags)
-        if matched is None and not _has_one_typo(found) and _may_have_two_errors(forms):
+        if prefixes is None and not _has_one_typo(found) and _may_have_two_errors(forms):
             found = near(flags | TWO_ERRORS)
         return tuple(suggestion.shop for suggestion in found[:limit])
 

@@ -11,7 +11,6 @@ from index_mappings.documents import CategoryEntry, ShopDocument
 from index_mappings.forms import query_forms
 from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest
 from index_mappings.typeahead.segment import ARRAYS, read_header, segment_path
-from service.search.plan import Exact
 from service.search.protocol import SuggestQuery
 from service.search.typeahead.compiled import compile_kernel
 from service.search.typeahead.kernel.suggest import suggest
@@ -170,7 +169,7 @@ def test_no_request_has_the_machine_code_compiled_once_more(tmp_path: Path) -> N
                 for category in (None, "birds"):
                     forms = query_forms(text)
                     typeahead.near(forms, country, category, 3)
-                    typeahead.near(forms, country, category, 3, Exact("words", ("kestrel",)), ("kestrel",))
+                    typeahead.near(forms, country, category, 3, ("kestrel",))
 
     assert _compiled() == before
 

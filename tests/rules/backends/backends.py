@@ -12,10 +12,9 @@ from index_mappings.generations import Stamp
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from service.search.embedded.engine import EmbeddedBackend
 from service.search.opensearch.engine import OpenSearchBackend
-from service.search.plan import Filters
 from service.search.protocol import FindQuery, SearchBackend, SuggestedShop, SuggestQuery, SuggestResult
 from service.search.query_words import FindForms
-from service.search.shop_search import did_you_mean, planned
+from service.search.shop_search import possible_names
 from tests.engines.typeahead.segmented import cut_at_random
 from tests.support.catalogues import Lines, build_into, write_catalogue_directory
 from tests.support.emptying import delete_indices
@@ -65,14 +64,18 @@ class _BySegments(ReferenceBackend):
         missing: Sequence[str],
         kept: FindForms,
         matching: Sequence[ShopDocument],
-        *,
-        wide: bool,
     ) -> tuple[SuggestedShop, ...]:
-        search = planned(kept, self._table, self._cap, Filters(query.country, query.category))
-        plan = search.wide if wide and search.wide is not None else search.plan
         if matching and not kept.forms.texts:
             return ()
-        return did_you_mean(self._typeahead, query, whole, missing, kept, plan if matching else None)
+        prefixes = kept.forms.texts if matching else None
+        found = {
+            shop.id: shop
+            for forms in possible_names(query.text, whole, missing)
+            for shop in self._typeahead.near(forms, query.country, query.category, len(self._shops), prefixes)
+        }
+        for shop in matching:
+            found.pop(shop.id, None)
+        return tuple(found.values())[:3]
 
 
 @asynccontextmanager

@@ -280,9 +280,7 @@ class ReferenceBackend(ReferenceShopDetails):
             total=len(shops),
             ignored=ignored,
             category_truncated=self._table.resolve(kept.words, self._cap, query.category).truncated,
-            did_you_mean=self._did_you_mean(query, whole, missing, kept, shops, wide=wide)
-            if not shops or ignored
-            else (),
+            did_you_mean=self._did_you_mean(query, whole, missing, kept, shops) if not shops or ignored else (),
             word_counts=self._word_counts(query, whole, missing) if several and not shops else None,
         )
 
@@ -346,10 +344,8 @@ class ReferenceBackend(ReferenceShopDetails):
         query: FindQuery,
         whole: FindForms,
         missing: Sequence[str],
-        kept: FindForms,  # noqa: ARG002 - a subclass with a typeahead uses it and `wide` instead of `matching`
+        kept: FindForms,  # noqa: ARG002 - a subclass with a typeahead uses it
         matching: Sequence[ShopDocument],
-        *,
-        wide: bool,  # noqa: ARG002
     ) -> tuple[SuggestedShop, ...]:
         forms = query_forms(query.text, cut=SUGGEST_CUT)
         if not forms.words:

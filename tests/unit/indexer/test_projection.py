@@ -116,7 +116,7 @@ def test_a_shop_becomes_its_document() -> None:
             "nord-licht.internal", "nordlicht",
         ),
         words=("licht", "mueller", "muller", "nord"),
-        infixes=("mueller", "muller", "nord", "nordlicht"),
+        infixes=("mueller", "muller", "nordlicht"),
         labels=("internal",),
         dotted=(),
         rests=(),

@@ -103,7 +103,14 @@ def collect_one_typo(texts: Texts, query: Array, mark: int, ranges: Ranges, rank
 
 @inner
 def _add_typo(ranges: Ranges, count: int, bounds: tuple[int, int], lacking: int, length: int) -> int:
-    """Add a range whose texts match as a whole if they have at most this length. Returns the new number of ranges."""
+    """Add a range whose texts match as a whole if they have at most this length. Returns the new number of ranges.
+
+    Without any one of its equal characters a text is the same, so a range may follow itself, and is added once.
+    """
+    if count:
+        last = ranges[count - 1]
+        if last[0] == bounds[0] and last[1] == bounds[1] and last[2] == lacking and last[3] == length:
+            return count
     ranges[count, 3] = length
     return add_range(ranges, count, bounds, lacking)
 
