@@ -104,12 +104,13 @@ async def test_a_near_shop_that_matches_by_any_evidence_is_not_named(directory: 
             shop("Lamp", "one.com", id="alias", popularity=9, aliases=["Sofas"]),
             shop("Lamp", "thesofas.com", id="part", popularity=8),
             shop("Lamp", "three.sofa", id="label", popularity=7),
-            shop("Lamp", "four.com", id="category", popularity=6, categories=["sofa-things"]),
+            # More than are looked at first.
+            *(shop("Lamp", f"four-{n}.com", id=f"c{n}", popularity=6, categories=["sofa-things"]) for n in range(50)),
             shop("Lamp", "five.com", id="none"),
         ]
     )
     found = await find(world, "lamp qqxx sofa", limit=1)
-    assert (found.total, found.ignored) == (4, ("qqxx",))
+    assert (found.total, found.ignored) == (53, ("qqxx",))
     assert [near.id for near in found.did_you_mean] == ["none"]
 
 
