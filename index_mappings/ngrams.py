@@ -21,10 +21,9 @@ from index_mappings.tiers import INFIX_MIN
 # The lengths of prefixes that are terms of their own: a query for one of five to seven characters visits only its terms
 # of eight, of which there are few, and not the values: 50,000 begin with `store` in some catalogues.
 _PREFIX_LENGTHS: Final = (1, 2, 3, 4, 8)
-# The lengths of runs: short enough for most parts, and few times the one before, so that a part has at most five.
-RUN_LENGTHS: Final = (INFIX_MIN, 2 * INFIX_MIN, 4 * INFIX_MIN, 16 * INFIX_MIN)
-# Separates the runs of two texts, as many times as a run is long, which is the greatest distance of two runs that cover
-# a part: so no phrase begins in one text and ends in the other.
+# The lengths of runs: short enough for most parts, and few times the one before, so that most parts have two runs, and
+# one of 200 characters has five.
+RUN_LENGTHS: Final = (4, 8, 16, 48)
 _BETWEEN: Final = " "
 
 
@@ -118,22 +117,32 @@ def covering_runs(text: str) -> list[tuple[int, str]]:
 
     A document has the text exactly where it has these runs at these distances.
     """
-    length = next((length for length in reversed(RUN_LENGTHS) if length <= len(text)), 0)
-    if not length:
-        return []
+    if len(text) < RUN_LENGTHS[0]:
+        return [(0, text)] if len(text) == INFIX_MIN else []
+    length = next(length for length in reversed(RUN_LENGTHS) if length <= len(text))
     last = len(text) - length
     return [(start, text[start : start + length]) for start in (*range(0, last, length), last)]
 
 
 def run_row(texts: Iterable[str]) -> list[str]:
-    """The runs of all texts, one length after another, in the order of their positions, with separators."""
-    row: list[str] = []
-    for length in RUN_LENGTHS:
-        for text in texts:
-            if len(text) >= length:
-                if row:
-                    row += [_BETWEEN] * length
-                row += [text[start : start + length] for start in range(len(text) - length + 1)]
+    """The distinct parts of INFIX_MIN characters, then the runs of each text, in the order of their positions.
+
+    The runs of two texts are further apart than a run is long, which is the greatest distance of two runs that cover a
+    part: so no phrase begins in one text and ends in the other. Runs of other lengths are between them; separators are
+    added where these are too few.
+    """
+    known = list(texts)
+    parts = (text[start : start + INFIX_MIN] for text in known for start in range(len(text) - INFIX_MIN + 1))
+    row = list(dict.fromkeys(parts))
+    ends: dict[int, int] = {}
+    for text in known:
+        for length in RUN_LENGTHS:
+            if len(text) < length:
+                break
+            if length in ends:
+                row += [_BETWEEN] * (length - len(row) + ends[length])
+            row += [text[start : start + length] for start in range(len(text) - length + 1)]
+            ends[length] = len(row)
     return row
 
 

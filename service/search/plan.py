@@ -225,7 +225,8 @@ def _several_words(words: Sequence[Word]) -> Tiers:
         # The labels come first: if the index contains none of them, the engine evaluates nothing else.
         tiers.append((FindTier.LABELS, AllOf((labels, *_with_labels(words, named, required, begun)))))
     if any(word.slugs or word.optional for word in words):
-        tiers.append((FindTier.FIRST_CATEGORY, _by_categories(words, "primary", begun)))
+        if not all(word.optional for word in words):  # else both are the same
+            tiers.append((FindTier.FIRST_CATEGORY, _by_categories(words, "primary", begun)))
         tiers.append((FindTier.ANY_CATEGORY, _by_categories(words, "categories", begun)))
     return tuple(tiers)
 
@@ -270,7 +271,7 @@ def _widest(tiers: Tiers) -> Iterator[Clause]:
     """The clauses of the tiers by words, without those that imply another one of them."""
     clauses = dict(tiers)
     if FindTier.ANY_CATEGORY in clauses:
-        del clauses[FindTier.FIRST_CATEGORY]
+        clauses.pop(FindTier.FIRST_CATEGORY, None)
         # For several words, the last tier's clause follows from each of the others.
         if FindTier.WORDS in clauses:
             yield clauses[FindTier.ANY_CATEGORY]

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from service.search.typeahead.typeahead import Typeahead
 
 _DID_YOU_MEAN: Final = 3
-# How many shops of similar names are looked at first: a search may match some of them, which are left out.
-_CANDIDATES: Final = 48
+# The maximum number of shops of similar names that are looked at where a search matches some of them. Three are named,
+# so this matters only where more than sixty match, and it bounds the work: of many shops thousands can match.
+_CANDIDATES: Final = 64
 
 
 @dataclass(slots=True)  # not frozen: each search creates some
@@ -148,40 +149,25 @@ class ShopSearch:
     async def _near(
         self, query: FindQuery, asked: Iterable[QueryForms], texts: Sequence[str], plan: Plan | None
     ) -> tuple[SuggestedShop, ...]:
-        """Up to three shops of which one of the forms asked is a misspelt name or has one in it, by name (M6).
+        """Up to three shops of which one of the forms asked is a misspelt name or has one in it (M6).
 
-        The matches of `plan`, the search for `texts` that found shops, are left out; None if nothing was found.
+        The matches of `plan`, the search for `texts` that found shops, are left out: the engine says which of the first
+        candidates these are. None if nothing was found.
         """
-        found: dict[str, SuggestedShop] = {}
-        matches: dict[str, bool] = {}
+        limit, prefixes = (_DID_YOU_MEAN, None) if plan is None else (_CANDIDATES, texts)
+        near: dict[str, SuggestedShop] = {}
         for forms in asked:
-            if plan is None:
-                near = self._typeahead.near(forms, query.country, query.category, _DID_YOU_MEAN)
-            else:
-                near = await self._unmatched(query, forms, texts, plan, matches)
-            found.update((shop.id, shop) for shop in near if shop.id not in found)
-            if len(found) >= _DID_YOU_MEAN:
+            found = self._typeahead.near(forms, query.country, query.category, limit, prefixes)
+            near |= {shop.id: shop for shop in found if shop.id not in near}
+            if len(near) >= limit:
                 break
-        return tuple(found.values())[:_DID_YOU_MEAN]
-
-    async def _unmatched(
-        self, query: FindQuery, forms: QueryForms, texts: Sequence[str], plan: Plan, matches: dict[str, bool]
-    ) -> tuple[SuggestedShop, ...]:
-        """The first shops of a misspelt name that a plan does not match.
-
-        The engine knows which it matches: `matches` has by id those that it was asked about.
-        """
-        limit = _CANDIDATES
-        while True:
-            candidates = self._typeahead.near(forms, query.country, query.category, limit, texts)
-            if ids := tuple(shop.id for shop in candidates if shop.id not in matches):
-                among = Plan("shops", ((FindTier.ANY_CATEGORY, Exact("id", ids)),), (plan.matching,))
-                (page,) = await self._engine.search(self._stamp, (SearchRequest(among, len(ids)),))
-                matches.update(dict.fromkeys(ids, False), **{hit.stored["id"]: True for hit in page.hits})
-            left = tuple(shop for shop in candidates if not matches[shop.id])
-            if len(left) >= _DID_YOU_MEAN or len(candidates) < limit:
-                return left[:_DID_YOU_MEAN]
-            limit *= 4
+        ids = tuple(near)[:limit]
+        if plan is not None and ids:
+            matches = Plan("shops", ((FindTier.ANY_CATEGORY, Exact("id", ids)),), (plan.matching,))
+            (page,) = await self._engine.search(self._stamp, (SearchRequest(matches, limit),))
+            matched = {hit.stored["id"] for hit in page.hits}
+            ids = tuple(shop_id for shop_id in ids if shop_id not in matched)
+        return tuple(near[shop_id] for shop_id in ids[:_DID_YOU_MEAN])
 
 
 def planned(forms: FindForms, categories: CategoryTable, cap: int, filters: Filters) -> PlannedSearch:

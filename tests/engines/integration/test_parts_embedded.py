@@ -32,11 +32,14 @@ _TEXTS: Final = st.one_of(
 
 
 def test_a_text_is_cut_into_overlapping_runs_of_each_length_and_no_part_reaches_from_text_to_text() -> None:
-    assert run_row(["abcd", "ab", "xyz"]) == ["abc", "bcd", " ", " ", " ", "xyz"]
-    assert run_row(["0123456789abc"])[-2:] == ["0123456789ab", "123456789abc"]
+    assert run_row(["abcd", "ab", "xyz", "bcd"]) == ["abc", "bcd", "xyz", "abcd"]
+    # Four other terms are between runs of four, or separators.
+    assert run_row(["abcde", "vwxyz"])[-8:] == ["abcd", "bcde", " ", " ", " ", " ", "vwxy", "wxyz"]
+    assert run_row(["01234567ab", "vwxyz"])[-6:] == ["01234567", "1234567a", "234567ab", " ", "vwxy", "wxyz"]
+    assert run_row(["0123456789abcdefg"])[-2:] == ["0123456789abcdef", "123456789abcdefg"]
 
 
-@pytest.mark.parametrize("length", [3, 4, 11, 12, 47, 48, 199, 200])
+@pytest.mark.parametrize("length", [3, 4, 7, 8, 15, 16, 47, 48, 199, 200])
 def test_a_part_of_any_length_is_covered_by_at_most_five_runs(length: int) -> None:
     part = "".join(map(chr, range(0x4E00, 0x4E00 + length)))
     runs = covering_runs(part)
