@@ -15,8 +15,7 @@ from service.calls.admission import Admission
 from service.calls.dispatch import Dispatcher
 from service.calls.live_data import LiveData
 from service.limits.memory import MemoryLimiter
-from service.limits.policy import READINESS_KEY, READINESS_QUOTA, QuotaPolicy
-from service.limits.protocol import Limiter
+from service.limits.policy import READINESS_KEY, READINESS_QUOTA, Limiter, QuotaPolicy
 from service.reports.opening import GuardedQueue, open_queue
 from service.reports.protocol import ReportQueue
 from service.runtime.caller import Channel

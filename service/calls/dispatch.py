@@ -25,8 +25,7 @@ from service.errors import (
     QuotaExceededError,
     ServiceError,
 )
-from service.limits.policy import Bucket, address_group
-from service.limits.protocol import Headers
+from service.limits.policy import Bucket, Headers, address_group
 from service.reports.protocol import ReportQueue
 from service.runtime.caller import Caller, Channel
 from service.runtime.request_context import (

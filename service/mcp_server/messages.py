@@ -28,8 +28,7 @@ from index_mappings.strict_json import NotStrictJsonError, strict_loads
 from service.calls.admission import Admitted
 from service.calls.dispatch import AdmissionResult, Dispatcher
 from service.errors import ServiceError
-from service.limits.policy import Bucket
-from service.limits.protocol import Headers
+from service.limits.policy import Bucket, Headers
 from service.runtime.caller import Caller
 from service.runtime.request_context import LEFT, RequestContext, bind_request, current, new_request_context
 from service.runtime.telemetry import NO_METRICS, NO_ROUTE, REFUSED, log_call

@@ -11,8 +11,7 @@ from starlette.requests import Request
 from service.calls.live_data import LiveData
 from service.errors import NotReadyError, VersionUnknownError
 from service.http.messages import Answer, Endpoint, json_answer, problem_answer, stamp_headers
-from service.limits.policy import READINESS_KEY, READINESS_QUOTA
-from service.limits.protocol import Limiter, LimiterUnavailable
+from service.limits.policy import READINESS_KEY, READINESS_QUOTA, Limiter, LimiterUnavailable
 from service.reports.protocol import Reason, ReportQueue, ReportsUnavailable
 from service.search.failures import BackendUnavailable, GenerationDamaged, NothingPublished, OtherSchema
 from service.tools.tool import ToolResponse, is_none

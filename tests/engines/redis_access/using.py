@@ -11,8 +11,7 @@ from service.auth.protocol import Token, TokensUnavailable
 from service.auth.redis import RedisTokenStore
 from service.auth.secrets import hash_of
 from service.limits.blocks import BlockLimiter
-from service.limits.policy import Bucket, Quota
-from service.limits.protocol import LimiterUnavailable
+from service.limits.policy import Bucket, LimiterUnavailable, Quota
 from service.limits.redis import RedisLimiter
 from service.redis.access import RedisAccess
 from service.reports.protocol import ReportsUnavailable
