@@ -15,10 +15,11 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.errors import MAX_BODY_BYTES, RouteNotFoundError
-from service.http.bounded_endpoint import BoundedEndpoint, Gate
 from service.http.messages import problem_answer
 from service.http.middleware import (
     SUGGEST_PATH,
+    BoundedEndpoint,
+    Gate,
     HttpMiddleware,
     route_labels,
     suggest_headers,

@@ -16,7 +16,6 @@ from starlette.requests import Request
 from starlette.types import Scope
 
 from service.errors import InternalError, OverloadedError
-from service.http.bounded_endpoint import Gate
 from service.http.messages import (
     JSON,
     NO_STORE,
@@ -34,6 +33,7 @@ from service.http.messages import (
     stamp_headers,
     status_line,
 )
+from service.http.middleware import Gate
 from service.limits.policy import Bucket
 from service.runtime.caller import Channel, Proxies, origin_of
 from service.runtime.request_context import RequestContext, new_request_context, new_request_id

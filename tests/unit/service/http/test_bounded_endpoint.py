@@ -9,7 +9,7 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from service.errors import MAX_BODY_BYTES, BodyTooLargeError
-from service.http.bounded_endpoint import BoundedEndpoint, Gate
+from service.http.middleware import BoundedEndpoint, Gate
 from service.http.messages import BODY, request_context_of
 from service.http.middleware import HttpMiddleware
 

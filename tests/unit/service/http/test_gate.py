@@ -3,7 +3,7 @@
 import pytest
 
 from service.errors import OverloadedError
-from service.http.bounded_endpoint import Gate
+from service.http.middleware import Gate
 from service.runtime.telemetry import Metrics
 
 
