@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 from zlib import DEFLATED, MAX_WBITS, compressobj
@@ -230,7 +230,7 @@ class HttpMiddleware:
         if path not in self._labels or method not in _METHODS:
             path, method = "unknown", "HTTP"
         attributes = {"http.request.method": method, "http.route": path}
-        traces.begin(request, f"{method} {path}", partial(header_texts, scope["headers"]), attributes)
+        traces.begin(request, f"{method} {path}", header_texts(scope["headers"]), attributes)
 
 
 def suggest_headers(hsts_seconds: int) -> Headers:

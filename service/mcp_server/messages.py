@@ -248,11 +248,8 @@ def begin_span(
     # Unknown methods share one name, so that callers cannot create span names.
     method = method if method in METHODS else "other"
     attributes = {"mcp.method.name": method} | ({} if tool is None else {"gen_ai.tool.name": tool})
-
-    def carried() -> dict[str, Any]:
-        return header_texts(headers) | (dict(meta) if isinstance(meta, Mapping) else {})
-
-    traces.begin(request, method if tool is None else f"{method} {tool}", carried, attributes)
+    sent = header_texts(headers) | (dict(meta) if isinstance(meta, Mapping) else {})
+    traces.begin(request, method if tool is None else f"{method} {tool}", sent, attributes)
 
 
 class RequestRunner:
