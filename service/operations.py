@@ -24,7 +24,7 @@ from pydantic_core import to_jsonable_python
 
 from index_mappings.generations import FollowerStatus, Operations, ResourceAccount, Stamp
 from service.limits.policy import QuotaClass
-from service.reports.protocol import RECHECK_GROUP, ReportQueue, ReportsUnavailable, Waiting
+from service.reports.protocol import RECHECK_GROUP, ReportStore, ReportsUnavailable, Waiting
 from service.search.failures import BackendUnavailable, NothingPublished
 from service.search.protocol import Generations, SearchBackend
 
@@ -62,7 +62,7 @@ class HealthSnapshot:
 class HealthProbe:
     """Asks the parts for their state."""
 
-    def __init__(self, search: SearchBackend, reports: ReportQueue, timeout: float) -> None:
+    def __init__(self, search: SearchBackend, reports: ReportStore, timeout: float) -> None:
         """Probe these parts, which the caller closes.
 
         A part that has not answered after `timeout` seconds is unavailable.

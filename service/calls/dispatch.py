@@ -26,7 +26,7 @@ from service.errors import (
     ServiceError,
 )
 from service.limits.policy import Bucket, Headers, address_group
-from service.reports.protocol import ReportQueue
+from service.reports.protocol import ReportStore
 from service.runtime.caller import Caller, Channel
 from service.runtime.request_context import (
     bind_request,
@@ -77,7 +77,7 @@ class Dispatcher:
         registry: Sequence[Tool[Any]],
         live: LiveData,
         admission: Admission,
-        reports: ReportQueue,
+        reports: ReportStore,
         *,
         timeout: float,
         most_coupons: Mapping[Channel, int | None] = MappingProxyType({}),

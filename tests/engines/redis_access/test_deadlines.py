@@ -32,7 +32,7 @@ ASKED: Final[dict[str, Ask]] = {
     "acknowledge": lambda stores: stores.reports.acknowledge("w1", ["1-1"]),
     "waiting": lambda stores: stores.reports.waiting(1),
     "export": lambda stores: exported(stores.reports),
-    "depth": lambda stores: stores.reports.depth(),
+    "check": lambda stores: stores.reports.check(),
     "find": lambda stores: stores.tokens.find(hash_of("text")),
     "issue": lambda stores: stores.tokens.issue(WIDGET, hash_of("text")),
     "all": lambda stores: stores.tokens.all(),
