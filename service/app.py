@@ -28,7 +28,7 @@ from service.mcp_server.endpoint import McpEndpoint, call_over_http, refused_ear
 from service.mcp_server.server import build_server
 from service.mcp_server.stdio import OPENING_S, call_over_stdio, serve_stdio, wait_for_index
 from service.observability.prometheus import PrometheusMetrics
-from service.operations import About, HealthProbe, ServiceState, flags_of
+from service.operations import HealthProbe, ServiceState, flags_of
 from service.parts import Parts, open_parts
 from service.rest.openapi.document import VERSION, openapi_document, openapi_endpoint
 from service.rest.operations import OpsKey, operations_routes
@@ -132,10 +132,10 @@ async def run_stdio(settings: Settings, *, search: SearchBackend | None = None) 
         await _close(parts, traces)
 
 
-def _about(settings: Settings) -> About:
+def _service_state(settings: Settings) -> ServiceState:
     """The description of this process for its operators; it does not change while the process runs."""
     build = stamp_of_build(settings.commit, settings.built_at)
-    state = ServiceState(
+    return ServiceState(
         name=SERVICE,
         version=VERSION,
         commit=None if build is None else build.commit,
@@ -143,7 +143,6 @@ def _about(settings: Settings) -> About:
         started_at=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
         pid=os.getpid(),
     )
-    return About(state, flags_of(settings))
 
 
 def _mcp_sessions(settings: Settings, parts: Parts) -> StreamableHTTPSessionManager:
@@ -180,7 +179,7 @@ def _probes(settings: Settings, parts: Parts, draining: asyncio.Event) -> list[R
 def _operations(settings: Settings, parts: Parts, trusted: Proxies, prometheus: PrometheusMetrics) -> list[BaseRoute]:
     key = OpsKey(settings.ops_key, parts.admission, trusted, any_host=settings.open_operations)
     probe = HealthProbe(parts.search, parts.reports, settings.request_timeout)
-    return operations_routes(key, probe, _about(settings), prometheus)
+    return operations_routes(key, probe, _service_state(settings), flags_of(settings), prometheus)
 
 
 def _empty_app(sessions: StreamableHTTPSessionManager, parts: Parts, traces: CallTracer | None) -> FastAPI:

@@ -253,16 +253,8 @@ def ops_state_components() -> dict[str, Any]:
     return {"OpsState": schema, **parts}
 
 
-@dataclass(frozen=True, slots=True)
-class About:
-    """The part of the state that does not change while the process runs."""
-
-    service: ServiceState
-    flags: Mapping[str, FlagValue]
-
-
-def ops_state(about: About, health: HealthSnapshot, now: datetime) -> OpsState:
-    """The whole document."""
+def ops_state(service: ServiceState, flags: Mapping[str, FlagValue], health: HealthSnapshot, now: datetime) -> OpsState:
+    """The whole document; the first two do not change while the process runs."""
     generations = health.generations
     if isinstance(generations, Unavailable):
         operations, reason = None, generations.reason
@@ -275,10 +267,10 @@ def ops_state(about: About, health: HealthSnapshot, now: datetime) -> OpsState:
         catalogue = CatalogueState(available=True, sizes=dict(generations.live.counts))
     return OpsState(
         asked_at=f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%S}Z",
-        service=about.service,
+        service=service,
         shops=shops,
         catalogue=catalogue,
-        flags=dict(about.flags),
+        flags=dict(flags),
         consumers=ConsumersState(rechecks=_rechecks(health.queue), follower=_follower(operations, reason, now)),
         resource_accounts=_accounts(operations, reason),
     )
