@@ -102,7 +102,7 @@ ROWS: Final = (
         "20, on each engine",
         "no failed or mixed answer",
         ("processes/endurance/test_swaps_under_load.py",),
-        {"SWAPS": "20", "SWAP_ANSWERS": "40000"},
+        {"SWAPS": "20"},
     ),
     Row(
         "jobs that race for the lease",

@@ -9,11 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from tests.processes.load.plan import LoadResult, Plan, decode_result
+from tests.processes.load.plan import LoadResult, Plan, Question, Row, decode_result
 from tests.support.real.sources import REPOSITORY
 from tests.support.service_process import Service, Vitals
 
 _LONGER_S: Final = 60.0
+
+# Status and mark of the answer to each question, by its position.
+Answers = dict[int, tuple[int, str]]
 
 
 class Load:
@@ -71,6 +74,16 @@ def loaded(plan: Plan) -> LoadResult:
     """All of a load."""
     with load(plan) as made:
         return made.finished()
+
+
+def answered_alone(port: int, questions: tuple[Question, ...]) -> Answers:
+    """The answers while no other client asks, each always the same."""
+    rows: list[Row] = []
+    while len({row.question for row in rows}) < len(questions):
+        rows += loaded(Plan((port,), questions, 1, seconds=1.0)).rows
+    found = {row.question: (row.status, row.mark) for row in rows}
+    assert {(row.question, (row.status, row.mark)) for row in rows} == set(found.items())
+    return found
 
 
 class Watch:

@@ -67,6 +67,7 @@ class Row(NamedTuple):
         code: of the problem, over MCP too; empty where there is none.
         retry: whether it says when to try again.
         mark: what two answers have in common if they say the same.
+        generation: that it says it is from; empty where it says none.
         number: that the request had, if it is numbered.
         at: when it was sent; seconds of the machine's monotonic clock.
         seconds: until it was whole.
@@ -77,6 +78,7 @@ class Row(NamedTuple):
     code: str
     retry: bool
     mark: str
+    generation: str
     number: int
     at: float
     seconds: float
