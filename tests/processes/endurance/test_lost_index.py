@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 from opensearchpy import OpenSearch
 
-from index_mappings.generations import STAMP, Operations, Stamp, index_name
+from index_mappings.generations import Operations, Stamp, index_name
 from index_mappings.typeahead.chunks import TYPEAHEAD
 from indexer.jobs.build import BuildOptions, BuildSummary, build
 from indexer.sinks.failures import IndexLostError
@@ -103,7 +103,7 @@ class LosingSink(OpenSearchSink):
 
 
 @pytest.mark.rule("G1", "G2")
-@pytest.mark.parametrize("kind", ["shops", STAMP, TYPEAHEAD])
+@pytest.mark.parametrize("kind", ["shops", TYPEAHEAD])
 def test_a_build_restarts_soon_when_an_index_has_no_copy_left(
     opensearch: Location, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
