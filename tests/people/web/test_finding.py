@@ -18,7 +18,6 @@ pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
 
 async def listed(page: Page) -> list[str]:
-    """The ids of the shops on the page."""
     found: list[str] = await page.locator("[data-shop]").evaluate_all("all => all.map(one => one.dataset.shop)")
     return found
 

@@ -55,12 +55,10 @@ class LosingWriter:
         return self._writer.add(kind, self._losing(documents) if kind == "offers" else documents)
 
     def write_operations(self, operations: Operations, *, wait_for_engine: bool = True) -> None:
-        """Lose it when all documents are written."""
         self._reach(WRITTEN)
         self._writer.write_operations(operations, wait_for_engine=wait_for_engine)
 
     def seal(self, stamp: Stamp) -> Stamp:
-        """Lose it before or after."""
         self._reach("before it is sealed")
         sealed = self._writer.seal(stamp)
         self._reach("before it is verified")
@@ -87,7 +85,6 @@ class LosingSink(OpenSearchSink):
         self.begun: list[str] = []
 
     def begin(self, generation: str) -> GenerationWriter:  # type: ignore[override]  # a wider writer
-        """A writer that loses it, or a sound one."""
         self.begun.append(generation)
         writer = super().begin(generation)
         if len(self.begun) > self._times:

@@ -68,7 +68,6 @@ class Swapping:
 
 
 def text_of(service: Service, question: Question) -> str:
-    """An answer with its head, as text."""
     (reply,) = exchange(service.base, question.raw.replace("\r\n", "\r\nconnection: close\r\n", 1).encode())
     return "\n".join([*(f"{name}: {value}" for name, value in reply.headers.items()), reply.body.decode()])
 

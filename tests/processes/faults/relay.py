@@ -43,7 +43,6 @@ class Between:
 
     @contextmanager
     def slow(self, seconds: float) -> Iterator[None]:
-        """Each answer takes so much longer meanwhile."""
         self._relay.seconds = seconds
         try:
             yield
@@ -60,7 +59,6 @@ class Between:
             self._run(self._relay.listen())
 
     def close(self) -> None:
-        """Cut everything."""
         self._run(self._relay.cut())
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:

@@ -78,7 +78,6 @@ RELAYED: Final = ("slow", "refuse")
 
 
 def columns(matrix: str) -> dict[str, dict[str, str]]:
-    """By fault and question what is declared."""
     (_, *faults), *rows = (line.split() for line in matrix.strip().splitlines())
     declared = {kind: dict(zip(faults, outcomes, strict=True)) for kind, *outcomes in rows}
     return {fault: {question.name: declared[question.kind][fault] for question in QUESTIONS} for fault in faults}

@@ -27,8 +27,6 @@ _READY: Final = b"GET /ready HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
 
 
 class Generator:
-    """Carries out one plan."""
-
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._chance = Random(plan.seed)  # noqa: S311 - repeatable
@@ -168,7 +166,6 @@ def _content(question: Question, raw: Raw) -> tuple[str, bool, str, str]:
 
 
 async def main() -> None:
-    """Carry out the plan of the first line."""
     plan = plan_from(sys.stdin.readline())
     generator = Generator(plan)
     loop = asyncio.get_running_loop()

@@ -20,10 +20,7 @@ Answers = dict[int, tuple[int, str]]
 
 
 class Load:
-    """A running load."""
-
     def __init__(self, plan: Plan) -> None:
-        """Begin."""
         self._bound = plan.seconds + _LONGER_S
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.processes.load.generator"],
@@ -37,7 +34,6 @@ class Load:
         self._process.stdin.flush()
 
     def finished(self) -> LoadResult:
-        """Wait for its end."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         assert self._process.stdin is not None
@@ -46,13 +42,11 @@ class Load:
         return decode_result(line)
 
     def stopped(self) -> LoadResult:
-        """End it."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         return self.finished()
 
     def kill(self) -> None:
-        """End it whatever it does."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
@@ -62,7 +56,6 @@ class Load:
 
 @contextmanager
 def load(plan: Plan) -> Iterator[Load]:
-    """A load, which ends with the block at the latest."""
     made = Load(plan)
     try:
         yield made
@@ -71,7 +64,6 @@ def load(plan: Plan) -> Iterator[Load]:
 
 
 def loaded(plan: Plan) -> LoadResult:
-    """All of a load."""
     with load(plan) as made:
         return made.finished()
 

@@ -52,7 +52,6 @@ class Plan:
 
 
 def plan_from(line: str) -> Plan:
-    """The plan of a line."""
     stated = json.loads(line)
     questions = tuple(Question(**one) for one in stated.pop("questions"))
     return Plan(**{**stated, "ports": tuple(stated["ports"]), "questions": questions})
@@ -98,22 +97,18 @@ class LoadResult:
 
     @property
     def answered(self) -> tuple[Row, ...]:
-        """Those of 200."""
         return tuple(row for row in self.rows if row.status == 200)
 
     @property
     def per_second(self) -> float:
-        """Answers of 200 a second."""
         return len(self.answered) / self.seconds
 
 
 def encode_result(rows: Sequence[Sequence[Any]], cut: Sequence[str], unsent: int, seconds: float) -> str:
-    """What came of it, in one line."""
     return json.dumps({"rows": rows, "cut": cut, "unsent": unsent, "seconds": seconds})
 
 
 def decode_result(line: str) -> LoadResult:
-    """The result in a line."""
     stated = json.loads(line)
     rows = tuple(Row(*row) for row in stated["rows"])
     return LoadResult(rows, tuple(stated["cut"]), stated["unsent"], stated["seconds"])

@@ -36,7 +36,6 @@ _SETTLED_S: Final = 0.7
 
 
 def stored_codes(settings: QueueSettings) -> Counter[str]:
-    """How often a report about each code is stored."""
     return Counter(report.code or "" for report in stored_in(settings)[0])
 
 

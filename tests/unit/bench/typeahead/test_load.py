@@ -24,8 +24,6 @@ COUNTED = (
 
 
 class Answers(BaseHTTPRequestHandler):
-    """A server that knows one path."""
-
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
@@ -38,8 +36,6 @@ class Answers(BaseHTTPRequestHandler):
 
 
 class Small(System):
-    """A system in this process."""
-
     about = "A server of the test."
 
     def __init__(self, name: str, *, target: str = "/suggest", absent: str | None = None) -> None:

@@ -26,7 +26,6 @@ class Caller:
         self.received: list[Message] = []
 
     async def receive(self) -> Message:
-        """What the caller sends."""
         return await self.sending.get()
 
     async def send(self, message: Message) -> None:
@@ -36,13 +35,10 @@ class Caller:
 
 
 class Counted(Metrics):
-    """What enters and leaves."""
-
     def __init__(self) -> None:
         self.changes: list[int] = []
 
     def in_flight(self, change: int) -> None:
-        """Note it."""
         self.changes.append(change)
 
 
@@ -54,7 +50,6 @@ async def answering(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """Wait until something holds."""
     async with asyncio.timeout(5):
         while not holds():
             await asyncio.sleep(0)

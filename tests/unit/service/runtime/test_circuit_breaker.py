@@ -19,13 +19,10 @@ class NoSuchThing(Exception):  # noqa: N818
 
 
 class States(Metrics):
-    """Records the states of circuits."""
-
     def __init__(self) -> None:
         self.recorded: list[tuple[str, str]] = []
 
     def circuit(self, part: str, state: str) -> None:
-        """Record it."""
         self.recorded.append((part, state))
 
 

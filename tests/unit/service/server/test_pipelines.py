@@ -115,7 +115,6 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 async def answered(wire: Wire, count: int) -> list[bytes]:
-    """So many answers."""
     await until(lambda: wire.out.count(b"HTTP/1.1 ") == count)
     # The body of the last one may be a write of its own.
     await asyncio.sleep(0)
@@ -292,7 +291,6 @@ async def test_a_body_behind_an_upgrade_is_no_request(head: bytes) -> None:
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The sizes of what the protocol is given."""
     sizes: list[int] = []
     received = HttpProtocol.data_received
 

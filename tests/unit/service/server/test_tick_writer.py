@@ -6,8 +6,6 @@ from service.server.connections import TickTransport, TickWriter
 
 
 class Wire(asyncio.Transport):
-    """Collects what is written."""
-
     def __init__(self, out: list[bytes]) -> None:
         super().__init__()
         self.out = out
