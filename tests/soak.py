@@ -92,7 +92,7 @@ ROWS: Final = (
     ),
     Row(
         "faults of OpenSearch and Redis, two rounds",
-        "28",
+        "22",
         "reported as declared, and recovered from",
         ("processes/faults",),
         {"FAULTS": "all"},
