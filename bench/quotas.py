@@ -18,8 +18,7 @@ from rich.table import Table
 from bench.commands import processor_seconds
 from service.limits.blocks import BlockLimiter
 from service.limits.memory import MemoryLimiter
-from service.limits.policy import Bucket, Quota
-from service.limits.protocol import Limiter
+from service.limits.policy import Bucket, Limiter, Quota
 from service.limits.redis import RedisLimiter
 from service.redis.access import RedisAccess
 from tests.support.real.redis import RedisServer

@@ -15,10 +15,11 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.errors import MAX_BODY_BYTES, RouteNotFoundError
-from service.http.bounded_endpoint import BoundedEndpoint, Gate
 from service.http.messages import problem_answer
 from service.http.middleware import (
     SUGGEST_PATH,
+    BoundedEndpoint,
+    Gate,
     HttpMiddleware,
     route_labels,
     suggest_headers,
@@ -27,7 +28,7 @@ from service.mcp_server.endpoint import McpEndpoint, call_over_http, refused_ear
 from service.mcp_server.server import build_server
 from service.mcp_server.stdio import OPENING_S, call_over_stdio, serve_stdio, wait_for_index
 from service.observability.prometheus import PrometheusMetrics
-from service.operations import About, HealthProbe, ServiceState, flags_of
+from service.operations import HealthProbe, ServiceState, flags_of
 from service.parts import Parts, open_parts
 from service.rest.openapi.document import VERSION, openapi_document, openapi_endpoint
 from service.rest.operations import OpsKey, operations_routes
@@ -35,7 +36,7 @@ from service.rest.probes import SERVICE, ReportReadiness, health_endpoint, ready
 from service.rest.tool_endpoint import tool_endpoint
 from service.runtime.caller import Proxies, proxies
 from service.runtime.telemetry import Metrics, safe_metrics
-from service.runtime.tracing import open_traces
+from service.runtime.tracing import CallTracer, open_traces
 from service.search.failures import BackendUnavailable
 from service.search.protocol import SearchBackend
 from service.settings.service import Settings
@@ -70,10 +71,10 @@ def create_app(
     sessions = _mcp_sessions(settings, parts)
     draining, gate = asyncio.Event(), Gate(settings.max_concurrency, metrics)
     hosts, origins = settings.mcp_allowed_hosts, settings.mcp_allowed_origins
-    mcp = McpEndpoint(sessions, parts.dispatcher, trusted, hosts, origins, traces=traces.transport)
+    mcp = McpEndpoint(sessions, parts.dispatcher, trusted, hosts, origins, traces=traces)
     calls = _calls(parts, mcp, trusted, partial(BoundedEndpoint, gate=gate, timeout=settings.request_timeout))
 
-    app = _empty_app(sessions, parts, traces.close)
+    app = _empty_app(sessions, parts, traces)
     app.openapi_schema = openapi_document(REGISTRY, needs_ops_key=settings.ops_key is not None)
     app.router.routes = [
         *(Route(path, endpoint=endpoint) for path, endpoint in calls.items()),
@@ -89,14 +90,14 @@ def create_app(
         direct_routes=calls,
         labels=labels,
         metrics=metrics,
-        traces=traces.transport,
+        traces=traces,
         cors_origins=settings.cors_origins,
         draining=draining,
         hsts_seconds=settings.hsts_seconds,
     )
     app.state.draining = draining
     app.state.suggest_fast_path = None
-    if settings.traces == "off" and spans is None:
+    if traces is None:
         # The fast path begins no spans.
         app.state.suggest_fast_path = SuggestFastPath(
             responder=parts.responder,
@@ -121,21 +122,20 @@ async def run_stdio(settings: Settings, *, search: SearchBackend | None = None) 
             parts.responder,
             VERSION,
             call_over_stdio(token or None),
-            traces=traces.transport,
+            traces=traces,
             public_url=settings.public_url,
         )
         async with _in_background(parts.live.log_missing_index()), _in_background(_open_index(parts)) as opening:
             server.middleware.insert(0, wait_for_index(opening))
             await serve_stdio(server, OPENING_S + settings.request_timeout + _LATE_S)
     finally:
-        await parts.close()
-        await asyncio.to_thread(traces.close)
+        await _close(parts, traces)
 
 
-def _about(settings: Settings) -> About:
+def _service_state(settings: Settings) -> ServiceState:
     """The description of this process for its operators; it does not change while the process runs."""
     build = stamp_of_build(settings.commit, settings.built_at)
-    state = ServiceState(
+    return ServiceState(
         name=SERVICE,
         version=VERSION,
         commit=None if build is None else build.commit,
@@ -143,7 +143,6 @@ def _about(settings: Settings) -> About:
         started_at=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
         pid=os.getpid(),
     )
-    return About(state, flags_of(settings))
 
 
 def _mcp_sessions(settings: Settings, parts: Parts) -> StreamableHTTPSessionManager:
@@ -180,10 +179,10 @@ def _probes(settings: Settings, parts: Parts, draining: asyncio.Event) -> list[R
 def _operations(settings: Settings, parts: Parts, trusted: Proxies, prometheus: PrometheusMetrics) -> list[BaseRoute]:
     key = OpsKey(settings.ops_key, parts.admission, trusted, any_host=settings.open_operations)
     probe = HealthProbe(parts.search, parts.reports, settings.request_timeout)
-    return operations_routes(key, probe, _about(settings), prometheus)
+    return operations_routes(key, probe, _service_state(settings), flags_of(settings), prometheus)
 
 
-def _empty_app(sessions: StreamableHTTPSessionManager, parts: Parts, close_traces: Callable[[], None]) -> FastAPI:
+def _empty_app(sessions: StreamableHTTPSessionManager, parts: Parts, traces: CallTracer | None) -> FastAPI:
     """The framework without routes; its lifespan opens and closes the parts."""
 
     @asynccontextmanager
@@ -193,8 +192,7 @@ def _empty_app(sessions: StreamableHTTPSessionManager, parts: Parts, close_trace
             async with _in_background(parts.live.log_missing_index()), sessions.run():
                 yield
         finally:
-            await parts.close()
-            await asyncio.to_thread(close_traces)
+            await _close(parts, traces)
 
     return FastAPI(
         lifespan=lifespan,
@@ -205,6 +203,12 @@ def _empty_app(sessions: StreamableHTTPSessionManager, parts: Parts, close_trace
         # The framework's spans would duplicate ours.
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
+
+
+async def _close(parts: Parts, traces: CallTracer | None) -> None:
+    await parts.close()
+    if traces is not None:
+        await asyncio.to_thread(traces.close)
 
 
 async def _open_index(parts: Parts) -> None:

@@ -24,7 +24,7 @@ from pydantic_core import to_jsonable_python
 
 from index_mappings.generations import FollowerStatus, Operations, ResourceAccount, Stamp
 from service.limits.policy import QuotaClass
-from service.reports.protocol import RECHECK_GROUP, ReportQueue, ReportsUnavailable, Waiting
+from service.reports.protocol import RECHECK_GROUP, ReportStore, ReportsUnavailable, Waiting
 from service.search.failures import BackendUnavailable, NothingPublished
 from service.search.protocol import Generations, SearchBackend
 
@@ -62,7 +62,7 @@ class HealthSnapshot:
 class HealthProbe:
     """Asks the parts for their state."""
 
-    def __init__(self, search: SearchBackend, reports: ReportQueue, timeout: float) -> None:
+    def __init__(self, search: SearchBackend, reports: ReportStore, timeout: float) -> None:
         """Probe these parts, which the caller closes.
 
         A part that has not answered after `timeout` seconds is unavailable.
@@ -253,16 +253,8 @@ def ops_state_components() -> dict[str, Any]:
     return {"OpsState": schema, **parts}
 
 
-@dataclass(frozen=True, slots=True)
-class About:
-    """The part of the state that does not change while the process runs."""
-
-    service: ServiceState
-    flags: Mapping[str, FlagValue]
-
-
-def ops_state(about: About, health: HealthSnapshot, now: datetime) -> OpsState:
-    """The whole document."""
+def ops_state(service: ServiceState, flags: Mapping[str, FlagValue], health: HealthSnapshot, now: datetime) -> OpsState:
+    """The whole document; the first two do not change while the process runs."""
     generations = health.generations
     if isinstance(generations, Unavailable):
         operations, reason = None, generations.reason
@@ -275,10 +267,10 @@ def ops_state(about: About, health: HealthSnapshot, now: datetime) -> OpsState:
         catalogue = CatalogueState(available=True, sizes=dict(generations.live.counts))
     return OpsState(
         asked_at=f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%S}Z",
-        service=about.service,
+        service=service,
         shops=shops,
         catalogue=catalogue,
-        flags=dict(about.flags),
+        flags=dict(flags),
         consumers=ConsumersState(rechecks=_rechecks(health.queue), follower=_follower(operations, reason, now)),
         resource_accounts=_accounts(operations, reason),
     )

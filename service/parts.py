@@ -15,10 +15,9 @@ from service.calls.admission import Admission
 from service.calls.dispatch import Dispatcher
 from service.calls.live_data import LiveData
 from service.limits.memory import MemoryLimiter
-from service.limits.policy import READINESS_KEY, READINESS_QUOTA, QuotaPolicy
-from service.limits.protocol import Limiter
-from service.reports.opening import GuardedQueue, open_queue
-from service.reports.protocol import ReportQueue
+from service.limits.policy import READINESS_KEY, READINESS_QUOTA, Limiter, QuotaPolicy
+from service.reports.opening import GuardedStore, open_queue
+from service.reports.protocol import ReportStore
 from service.runtime.caller import Channel
 from service.runtime.telemetry import NO_METRICS, Metrics
 from service.search.protocol import SearchBackend
@@ -40,7 +39,7 @@ class Parts:
     tokens: TokenStore
     verifier: TokenVerifier
     limiter: Limiter
-    reports: ReportQueue
+    reports: ReportStore
     admission: Admission
     dispatcher: Dispatcher
     responder: SuggestResponder
@@ -68,7 +67,7 @@ def open_parts(settings: Settings, search: SearchBackend | None = None, metrics:
     tokens = open_tokens(settings.token_store, settings.token_file, settings.redis_access, settings.redis_prefix)
     verifier = TokenVerifier(tokens, metrics=metrics)
     limiter = open_limiter(settings, metrics)
-    reports = GuardedQueue(open_queue(settings.queue_settings), metrics)
+    reports = GuardedStore(open_queue(settings.queue_settings), metrics)
     admission = Admission(verifier, limiter, QuotaPolicy(settings.quota_anonymous, settings.quota_classes), metrics)
     rest, mcp = settings.most_coupons_rest, settings.most_coupons_mcp
     most_coupons = {Channel.REST: rest, Channel.MCP: mcp, Channel.STDIO: mcp}

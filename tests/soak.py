@@ -92,7 +92,7 @@ ROWS: Final = (
     ),
     Row(
         "faults of OpenSearch and Redis, two rounds",
-        "28",
+        "22",
         "reported as declared, and recovered from",
         ("processes/faults",),
         {"FAULTS": "all"},
@@ -102,7 +102,7 @@ ROWS: Final = (
         "20, on each engine",
         "no failed or mixed answer",
         ("processes/endurance/test_swaps_under_load.py",),
-        {"SWAPS": "20", "SWAP_ANSWERS": "40000"},
+        {"SWAPS": "20"},
     ),
     Row(
         "jobs that race for the lease",

@@ -15,8 +15,18 @@ from service.errors import (
     TokenInvalidError,
     TokenRequiredError,
 )
-from service.limits.policy import Bucket, Quota, QuotaPolicy, quota_key
-from service.limits.protocol import Decision, Headers, Limiter, LimiterUnavailable, quota_headers, quota_pattern
+from service.limits.policy import (
+    Bucket,
+    Decision,
+    Headers,
+    Limiter,
+    LimiterUnavailable,
+    Quota,
+    QuotaPolicy,
+    quota_headers,
+    quota_key,
+    quota_pattern,
+)
 from service.runtime.caller import Caller
 from service.runtime.telemetry import NO_METRICS, Metrics
 

@@ -25,9 +25,8 @@ from service.errors import (
     QuotaExceededError,
     ServiceError,
 )
-from service.limits.policy import Bucket, address_group
-from service.limits.protocol import Headers
-from service.reports.protocol import ReportQueue
+from service.limits.policy import Bucket, Headers, address_group
+from service.reports.protocol import ReportStore
 from service.runtime.caller import Caller, Channel
 from service.runtime.request_context import (
     bind_request,
@@ -78,7 +77,7 @@ class Dispatcher:
         registry: Sequence[Tool[Any]],
         live: LiveData,
         admission: Admission,
-        reports: ReportQueue,
+        reports: ReportStore,
         *,
         timeout: float,
         most_coupons: Mapping[Channel, int | None] = MappingProxyType({}),

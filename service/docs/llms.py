@@ -4,7 +4,6 @@ The form is that of the convention: a heading, a summary as a quotation, plain t
 no host, as the service does not know its public name.
 """
 
-from collections.abc import Iterator
 from typing import Final
 
 from service.limits.policy import DEFAULT_CLASS, QuotaClass
@@ -36,57 +35,38 @@ How to read the answers:
 
 def llms_page(settings: Settings) -> str:
     """The whole text, with the quotas of the settings."""
-    return "\n\n".join((_HEAD, *_access(settings), *_links(), *_tools(), *_more())) + "\n"
-
-
-def _access(settings: Settings) -> Iterator[str]:
     required = ", ".join(f"`{tool.name}`" for tool in REGISTRY if tool.token is TokenRule.REQUIRED)
     anonymous, usual = settings.quota_anonymous, settings.quota_classes[DEFAULT_CLASS]
-    yield (
+    access = (
         "A token goes into the header `x-api-token`; the operator of the service issues it. There is no OAuth.\n"
         f"Needed for {required}; optional elsewhere, where it raises the quotas.\n"
         f"Without a token: {_quotas(anonymous)}.\n"
         f"With one: {_quotas(usual)}, where nothing else is agreed upon."
     )
+    interface = (
+        _link("The tools", "/tools.md", "parameters, answers and errors of each, as text"),
+        _link("OpenAPI 3.1", "/openapi.json", "the same for programs, with a real example of every answer"),
+        _link("To read and to try", "/docs", "the same in a browser"),
+        _link("MCP", "/mcp", "POST only; put the token into the header, no session is needed"),
+        _link("Suggestions", "/suggest?q=", "GET with q, and limit and country if wanted; typing errors are forgiven"),
+    )
+    tools = (
+        _link(tool.name, f"/tools.md#{tool.name}", f"{_first_sentence(tool.description)} Token: {tool.token.value}.")
+        for tool in REGISTRY
+    )
+    more = (
+        _link("Version", "/version", "which build answers"),
+        _link("Readiness", "/ready", "whether it can answer from data just now"),
+        _link("The page for people", "/", "the same directory, to type into"),
+    )
+    chapters = {"Interface": interface, "Tools": tools, "Optional": more}
+    parts = [part for title, links in chapters.items() for part in (f"## {title}", "\n".join(links))]
+    return "\n\n".join((_HEAD, access, *parts)) + "\n"
 
 
 def _quotas(quotas: QuotaClass) -> str:
     reports = f"{quotas.reports:,} reports an hour" if quotas.reports else "no reports"
     return f"{quotas.reads:,} reads and {quotas.suggest:,} suggestions a minute, {reports}"
-
-
-def _links() -> Iterator[str]:
-    yield "## Interface"
-    yield "\n".join(
-        (
-            _link("The tools", "/tools.md", "parameters, answers and errors of each, as text"),
-            _link("OpenAPI 3.1", "/openapi.json", "the same for programs, with a real example of every answer"),
-            _link("To read and to try", "/docs", "the same in a browser"),
-            _link("MCP", "/mcp", "POST only; put the token into the header, no session is needed"),
-            _link(
-                "Suggestions", "/suggest?q=", "GET with q, and limit and country if wanted; typing errors are forgiven"
-            ),
-        )
-    )
-
-
-def _tools() -> Iterator[str]:
-    yield "## Tools"
-    yield "\n".join(
-        _link(tool.name, f"/tools.md#{tool.name}", f"{_first_sentence(tool.description)} Token: {tool.token.value}.")
-        for tool in REGISTRY
-    )
-
-
-def _more() -> Iterator[str]:
-    yield "## Optional"
-    yield "\n".join(
-        (
-            _link("Version", "/version", "which build answers"),
-            _link("Readiness", "/ready", "whether it can answer from data just now"),
-            _link("The page for people", "/", "the same directory, to type into"),
-        )
-    )
 
 
 def _first_sentence(text: str) -> str:

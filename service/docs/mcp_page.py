@@ -51,19 +51,13 @@ program only. `resources/read`: `ttlMs` 0, `private`, as everything that the dat
 
 def mcp_page() -> str:
     """The whole page, in Markdown."""
-    parts = [_INTRODUCTION, "## Tools", _tools(), "## Resources", _resources(), _READING, "## Prompts", _PROMPTS]
+    names = ", ".join(f"[`{tool.name}`](tools.md#{tool.name})" for tool in REGISTRY)
+    tools = f"The {len(REGISTRY)} tools of REST, with the same answers: {names}."
+    rows = [(CATEGORIES.uri, CATEGORIES.description), (SHOP.uri_template, SHOP.description)]
+    resources = "\n".join(["| URI | what it is |", "|---|---|", *(f"| `{uri}` | {text} |" for uri, text in rows)])
+    parts = [_INTRODUCTION, "## Tools", tools, "## Resources", resources, _READING, "## Prompts", _PROMPTS]
     parts += [*_prompts(), "## Completion", _COMPLETION, "## Caching", _CACHING]
     return "\n\n".join(parts) + "\n"
-
-
-def _tools() -> str:
-    names = ", ".join(f"[`{tool.name}`](tools.md#{tool.name})" for tool in REGISTRY)
-    return f"The {len(REGISTRY)} tools of REST, with the same answers: {names}."
-
-
-def _resources() -> str:
-    rows = [(CATEGORIES.uri, CATEGORIES.description), (SHOP.uri_template, SHOP.description)]
-    return "\n".join(["| URI | what it is |", "|---|---|", *(f"| `{uri}` | {text} |" for uri, text in rows)])
 
 
 def _prompts() -> list[str]:

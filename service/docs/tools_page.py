@@ -61,21 +61,12 @@ _VERDICTS: Final = {
 
 def tools_page() -> str:
     """The whole page, in Markdown."""
-    parts = [_INTRODUCTION, *_overview(), *_errors()]
+    rows = [(f"[`{tool.name}`](#{tool.name})", tool.title, tool.token.value) for tool in REGISTRY]
+    parts = [_INTRODUCTION, _table(("tool", "what it is for", "token"), rows)]
+    parts += ["## Errors of every tool", _PROBLEMS, _error_table((*COMMON, *CREDENTIALS))]
     for tool in REGISTRY:
         parts += _tool(tool)
     return "\n\n".join(parts) + "\n"
-
-
-def _overview() -> Iterator[str]:
-    rows = [(f"[`{tool.name}`](#{tool.name})", tool.title, tool.token.value) for tool in REGISTRY]
-    yield _table(("tool", "what it is for", "token"), rows)
-
-
-def _errors() -> Iterator[str]:
-    yield "## Errors of every tool"
-    yield _PROBLEMS
-    yield _error_table((*COMMON, *CREDENTIALS))
 
 
 def _tool(tool: Tool[Any]) -> Iterator[str]:

@@ -1,1 +1,1 @@
-"""What REST, MCP over HTTP and the page share: responses, middleware and bounded endpoints."""
+"""What REST, MCP over HTTP and the page share: messages, and the layers around endpoints."""

@@ -18,8 +18,7 @@ from collections.abc import Callable
 from math import ceil
 from typing import Final, Protocol
 
-from service.limits.policy import Bucket, Quota
-from service.limits.protocol import Decision
+from service.limits.policy import Bucket, Decision, Quota
 
 SHARE: Final = 50
 _MIN_BLOCK: Final = 2

@@ -10,8 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from service.limits.policy import Bucket, Quota
-from service.limits.protocol import Decision, Limiter, LimiterUnavailable
+from service.limits.policy import Bucket, Decision, Limiter, LimiterUnavailable, Quota
 from service.runtime.circuit_breaker import CircuitBreaker, CircuitOpen
 from service.runtime.request_context import remaining_seconds
 from service.runtime.store_waits import store_answer, store_wait_budget, timed_store_call, wait_for_store

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
-from service.limits.policy import Quota
-from service.limits.protocol import Decision, slot_milliseconds, whole_seconds
+from service.limits.policy import Decision, Quota, slot_milliseconds, whole_seconds
 
 _MAX_KEYS: Final = 100_000
 # More than a hit can add, and few enough to cost no noticeable time.

@@ -9,8 +9,7 @@ The script uses the server's time, so that clocks of workers do not matter.
 from collections.abc import Callable
 from typing import Final
 
-from service.limits.policy import Bucket, Quota
-from service.limits.protocol import Decision, LimiterUnavailable, slot_milliseconds, whole_seconds
+from service.limits.policy import Bucket, Decision, LimiterUnavailable, Quota, slot_milliseconds, whole_seconds
 from service.redis.access import RedisAccess
 from service.redis.connection import RedisConnection, Script
 

@@ -238,7 +238,7 @@ class McpEndpoint:
         is_call = message["method"] == TOOLS_CALL
         if isinstance(admit, ServiceError) and (admit.status == HTTPStatus.UNAUTHORIZED or not is_call):
             # A call's other refusals are results (E2).
-            await _problem(admit, message.get("id")).send(send)
+            await refused_early(admit, message.get("id")).send(send)
             return
         call = Call(caller, admit, request_context_of(scope), admit.headers)
         if plain is not None:
@@ -321,13 +321,8 @@ def _transport_refuses(scope: Scope, message: dict[str, Any]) -> bool:
     return isinstance(classify_inbound_request(message, headers=dict(headers)), InboundLadderRejection)
 
 
-def refused_early(error: ServiceError) -> Answer:
-    """The answer to a refusal before the message is read."""
-    return _problem(error, None)
-
-
-def _problem(error: ServiceError, message_id: MessageId) -> Answer:
-    """A refusal before the tool runs: the problem object in a JSON-RPC error (E2)."""
+def refused_early(error: ServiceError, message_id: MessageId = None) -> Answer:
+    """The answer to a refusal before the tool runs: the problem object in a JSON-RPC error (E2)."""
     body = refused_call(error, message_id).body()
     retry = () if error.retry_after is None else ((b"retry-after", str(error.retry_after).encode()),)
     return Answer(error.status, body, headers=(*error.headers, *retry), outcome=error.code)

@@ -28,8 +28,7 @@ from index_mappings.strict_json import NotStrictJsonError, strict_loads
 from service.calls.admission import Admitted
 from service.calls.dispatch import AdmissionResult, Dispatcher
 from service.errors import ServiceError
-from service.limits.policy import Bucket
-from service.limits.protocol import Headers
+from service.limits.policy import Bucket, Headers
 from service.runtime.caller import Caller
 from service.runtime.request_context import LEFT, RequestContext, bind_request, current, new_request_context
 from service.runtime.telemetry import NO_METRICS, NO_ROUTE, REFUSED, log_call
@@ -249,11 +248,8 @@ def begin_span(
     # Unknown methods share one name, so that callers cannot create span names.
     method = method if method in METHODS else "other"
     attributes = {"mcp.method.name": method} | ({} if tool is None else {"gen_ai.tool.name": tool})
-
-    def carried() -> dict[str, Any]:
-        return header_texts(headers) | (dict(meta) if isinstance(meta, Mapping) else {})
-
-    traces.begin(request, method if tool is None else f"{method} {tool}", carried, attributes)
+    sent = header_texts(headers) | (dict(meta) if isinstance(meta, Mapping) else {})
+    traces.begin(request, method if tool is None else f"{method} {tool}", sent, attributes)
 
 
 class RequestRunner:

@@ -313,18 +313,14 @@ def resource_families(operations: Operations | None) -> list[Metric]:
         _account_gauge("used", "Units used.", shown, lambda account: account.used),
         _account_gauge("limit", "Units available in total.", shown, lambda account: account.limit),
         _account_gauge("remaining", "limit - used; below 0 when more is used than there is.", shown, remaining),
-        _account_gauge("reset_timestamp_seconds", "When the count restarts.", shown, _resets_at),
-        _account_gauge("observed_timestamp_seconds", "When this was observed.", shown, _observed_at),
+        _account_gauge(
+            "reset_timestamp_seconds", "When the count restarts.", shown, lambda one: _unix_seconds(one.resets_at)
+        ),
+        _account_gauge(
+            "observed_timestamp_seconds", "When this was observed.", shown, lambda one: _unix_seconds(one.observed_at)
+        ),
         _statuses(shown),
     ]
-
-
-def _resets_at(account: ResourceAccount) -> float | None:
-    return _unix_seconds(account.resets_at)
-
-
-def _observed_at(account: ResourceAccount) -> float | None:
-    return _unix_seconds(account.observed_at)
 
 
 def _account_gauge(
@@ -369,15 +365,12 @@ def process_families(pids: Iterable[int]) -> list[Metric]:
     return [
         GaugeMetricFamily("shopdir_workers", "Processes that serve.", value=running),
         CounterMetricFamily("process_cpu_seconds", "Processor time used by the running workers.", sum(cpu)),
-        *(_process_gauge(name, help_text, values.get(name), combine) for name, help_text, combine in _PROCESS_GAUGES),
+        *(
+            GaugeMetricFamily(name, help_text, value=combine(values[name]) if name in values else None)
+            for name, help_text, combine in _PROCESS_GAUGES
+        ),
     ]
 
 
 def _collect(pid: int) -> Iterable[Metric]:
     return ProcessCollector(pid=lambda: pid, registry=None).collect()
-
-
-def _process_gauge(
-    name: str, help_text: str, values: list[float] | None, combine: Callable[[list[float]], float]
-) -> Metric:
-    return GaugeMetricFamily(name, help_text, value=combine(values) if values else None)

@@ -3,13 +3,13 @@
 The store connects at the first call, which raises if it is unavailable. A store is imported when it is opened.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeVar
 
 from service.redis.access import DEFAULT_REDIS, RedisAccess
-from service.reports.protocol import Reason, Recheck, Report, ReportQueue, ReportsUnavailable, Waiting
+from service.reports.protocol import Reason, Report, ReportQueue, ReportStore, ReportsUnavailable, Waiting
 from service.runtime.circuit_breaker import CircuitBreaker, CircuitOpen
 from service.runtime.store_waits import store_answer, timed_store_call
 from service.runtime.telemetry import NO_METRICS, Metrics
@@ -48,11 +48,11 @@ def open_queue(settings: QueueSettings) -> ReportQueue:
     return SqliteReports(settings.path, window_seconds=settings.window_seconds, timeout=settings.timeout)
 
 
-class GuardedQueue:
-    """A queue behind a circuit breaker: if Redis hangs, reports are refused immediately, not after a time-out."""
+class GuardedStore:
+    """A store behind a circuit breaker: if Redis hangs, reports are refused immediately, not after a time-out."""
 
-    def __init__(self, queue: ReportQueue, metrics: Metrics = NO_METRICS) -> None:
-        self._queue = queue
+    def __init__(self, store: ReportStore, metrics: Metrics = NO_METRICS) -> None:
+        self._store = store
         self._metrics = metrics
         self._circuit = CircuitBreaker("reports", (ReportsUnavailable,), metrics)
         # The reason of the last failure.
@@ -60,35 +60,19 @@ class GuardedQueue:
 
     async def append(self, report: Report) -> bool:
         """Store a report and queue its re-check, atomically."""
-        return await self._call("append", lambda: self._queue.append(report))
-
-    async def claim(self, worker: str, count: int, idle_seconds: float) -> tuple[Recheck, ...]:
-        """Claim re-checks."""
-        return await self._call("claim", lambda: self._queue.claim(worker, count, idle_seconds))
-
-    async def acknowledge(self, worker: str, ids: Sequence[str]) -> tuple[str, ...]:
-        """Remove finished entries from the queue."""
-        return await self._call("acknowledge", lambda: self._queue.acknowledge(worker, ids))
+        return await self._call("append", lambda: self._store.append(report))
 
     async def waiting(self, count: int) -> Waiting:
         """The state of the queue."""
-        return await self._call("waiting", lambda: self._queue.waiting(count))
-
-    def export(self) -> AsyncIterator[Report]:
-        """All reports ever stored; not guarded, as only operators export."""
-        return self._queue.export()
-
-    async def depth(self) -> int:
-        """How many re-checks are not acknowledged."""
-        return await self._call("depth", self._queue.depth)
+        return await self._call("waiting", lambda: self._store.waiting(count))
 
     async def check(self) -> None:
         """Check that a report could be stored now."""
-        await self._call("check", self._queue.check)
+        await self._call("check", self._store.check)
 
     async def close(self) -> None:
         """Close the queue."""
-        await self._queue.close()
+        await self._store.close()
 
     async def _call(self, operation: str, command: Callable[[], Awaitable[T]]) -> T:
         try:

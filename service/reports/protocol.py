@@ -117,8 +117,8 @@ class Waiting:
     dead_letters: tuple[Recheck, ...]
 
 
-class ReportQueue(Protocol):
-    """A durable list of reports with a queue of re-checks.
+class ReportStore(Protocol):
+    """Takes reports durably, and queues a re-check for each; what the service needs of a queue.
 
     Every method raises ReportsUnavailable when the store does not confirm within its deadline.
     """
@@ -128,6 +128,19 @@ class ReportQueue(Protocol):
 
         Nothing is appended then. Either way the report is durable.
         """
+
+    async def waiting(self, count: int) -> Waiting:
+        """The state of the queue, with at most `count` entries of each list."""
+
+    async def check(self) -> None:
+        """Check that a report could be stored now; the reason is that of ReportsUnavailable otherwise."""
+
+    async def close(self) -> None:
+        """Close connections and files."""
+
+
+class ReportQueue(ReportStore, Protocol):
+    """A store of reports whose re-checks workers take, and which operators read."""
 
     async def claim(self, worker: str, count: int, idle_seconds: float) -> tuple[Recheck, ...]:
         """Claim re-checks: new ones first, then those that a worker has held for longer than `idle_seconds`.
@@ -139,20 +152,8 @@ class ReportQueue(Protocol):
     async def acknowledge(self, worker: str, ids: Sequence[str]) -> tuple[str, ...]:
         """Remove finished entries that this worker holds from the queue, and return their ids."""
 
-    async def waiting(self, count: int) -> Waiting:
-        """The state of the queue, with at most `count` entries of each list."""
-
     def export(self) -> AsyncIterator[Report]:
         """All reports ever stored, in the order of appending."""
-
-    async def depth(self) -> int:
-        """How many re-checks are not acknowledged."""
-
-    async def check(self) -> None:
-        """Check that a report could be stored now; the reason is that of ReportsUnavailable otherwise."""
-
-    async def close(self) -> None:
-        """Close connections and files."""
 
 
 def report_to_texts(report: Report) -> dict[str, str]:

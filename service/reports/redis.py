@@ -206,13 +206,9 @@ class RedisReports:
                 yield report_from_texts(texts)
             page = await self._page(f"({page[-1][0]}")
 
-    async def depth(self) -> int:
-        """How many re-checks are not acknowledged."""
-        return int(await self._redis.execute(lambda: self._redis.client.xlen(self._rechecks), retry=True))
-
     async def check(self) -> None:
         """Check that Redis answers. That it takes writes is checked by the limiter, which uses Redis too then."""
-        await self.depth()
+        await self._redis.execute(lambda: self._redis.client.xlen(self._rechecks), retry=True)
 
     async def close(self) -> None:
         """Close the connections; pending calls fail."""

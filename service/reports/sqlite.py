@@ -198,12 +198,6 @@ class SqliteReports:
             page = await self._page(page[-1][0])
 
     @_on_thread
-    def depth(self, db: sqlite3.Connection) -> int:
-        """How many re-checks are neither acknowledged nor dead."""
-        (count,) = db.execute("SELECT COUNT(*) FROM rechecks WHERE dead = 0").fetchone()
-        return int(count)
-
-    @_on_thread
     def check(self, db: sqlite3.Connection) -> None:
         """Write and sync a page, as only a write shows that the disk is full or read-only."""
         with _transaction(db):

@@ -8,7 +8,7 @@ right key is not counted; any other one is counted and refused.
 
 import asyncio
 import hmac
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -38,7 +38,7 @@ from service.observability.prometheus import (
     resource_families,
     scrape_gauge_families,
 )
-from service.operations import About, HealthProbe, Unavailable, ops_state
+from service.operations import FlagValue, HealthProbe, ServiceState, Unavailable, ops_state
 from service.runtime.caller import Channel, Proxies, names_loopback
 
 STATE_PATH: Final = "/api/ops/state"
@@ -83,12 +83,18 @@ class OpsKey:
         raise OpsKeyRequiredError
 
 
-def operations_routes(key: OpsKey, probe: HealthProbe, about: About, metrics: PrometheusMetrics) -> list[BaseRoute]:
+def operations_routes(
+    key: OpsKey,
+    probe: HealthProbe,
+    service: ServiceState,
+    flags: Mapping[str, FlagValue],
+    metrics: PrometheusMetrics,
+) -> list[BaseRoute]:
     """The three routes. They do not pass the gate, so that operators can use them during overload."""
 
     async def state(_: Request) -> Answer:
         # 200 also when parts are unavailable, each of which is reported as such.
-        found = ops_state(about, await probe.snapshot(), datetime.now(UTC))
+        found = ops_state(service, flags, await probe.snapshot(), datetime.now(UTC))
         return json_answer(found.model_dump(mode="json"))
 
     async def resources(request: Request) -> Answer:
@@ -100,7 +106,7 @@ def operations_routes(key: OpsKey, probe: HealthProbe, about: About, metrics: Pr
 
     async def counted(request: Request) -> Answer:
         # `up` is 0 for a part that is unavailable.
-        gauges = scrape_gauge_families(about.service, await probe.snapshot())
+        gauges = scrape_gauge_families(service, await probe.snapshot())
         accept = request.headers.get("accept")
         # In a thread, as it reads files of other workers and of the system.
         body, media_type = await asyncio.to_thread(

@@ -11,9 +11,8 @@ from starlette.requests import Request
 from service.calls.live_data import LiveData
 from service.errors import NotReadyError, VersionUnknownError
 from service.http.messages import Answer, Endpoint, json_answer, problem_answer, stamp_headers
-from service.limits.policy import READINESS_KEY, READINESS_QUOTA
-from service.limits.protocol import Limiter, LimiterUnavailable
-from service.reports.protocol import Reason, ReportQueue, ReportsUnavailable
+from service.limits.policy import READINESS_KEY, READINESS_QUOTA, Limiter, LimiterUnavailable
+from service.reports.protocol import Reason, ReportStore, ReportsUnavailable
 from service.search.failures import BackendUnavailable, GenerationDamaged, NothingPublished, OtherSchema
 from service.tools.tool import ToolResponse, is_none
 from shop_directory.build_stamp import BuildStamp
@@ -40,7 +39,7 @@ _UNAVAILABLE: Final = "search: the search engine does not answer."
 class ReportReadiness:
     """Checks the limiter and the queue, both of which a report needs."""
 
-    def __init__(self, limiter: Limiter, queue: ReportQueue) -> None:
+    def __init__(self, limiter: Limiter, queue: ReportStore) -> None:
         self._limiter = limiter
         self._queue = queue
         self._failure: str | None = None

@@ -7,9 +7,8 @@ the credentials and the sampling.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -21,8 +20,6 @@ from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, set_span_in_
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from service.runtime.request_context import RequestContext
-
-TraceHeaders = Callable[[], Mapping[str, Any]]
 
 _FLUSH_MS: Final = 2_000
 _PROPAGATOR: Final = TraceContextTextMapPropagator()
@@ -39,16 +36,16 @@ def header_texts(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 class CallTracer:
     """Starts a server span for each call."""
 
-    def __init__(self, tracer: Tracer) -> None:
-        self._tracer = tracer
+    def __init__(self, provider: TracerProvider, service: str, version: str) -> None:
+        self._provider = provider
+        self._tracer = provider.get_tracer(service, version)
 
-    def begin(self, request: RequestContext, name: str, headers: TraceHeaders, attributes: Mapping[str, str]) -> None:
+    def begin(self, request: RequestContext, name: str, sent: Mapping[str, Any], attributes: Mapping[str, str]) -> None:
         """Start the span of the current task's call, as a child of the caller's span if one was sent.
 
         The span ends with the request, and gets its outcome. Its name is a method and a route, or a protocol's method
-        and a tool. `headers` returns what was sent with the call, by lower-case name.
+        and a tool. `sent` are the headers of the call, by lower-case name.
         """
-        sent = headers()
         texts = {key: sent[key] for key in _TRACE_CONTEXT if isinstance(sent.get(key), str)}
         # The parent is only what the caller sent: the surrounding context may belong to another call.
         parent = _PROPAGATOR.extract(texts, context=span_context.Context())
@@ -58,29 +55,22 @@ class CallTracer:
         # Never detached: each request has a task of its own, and each task a context of its own.
         span_context.attach(set_span_in_context(span))
 
-
-@dataclass(frozen=True, slots=True)
-class Traces:
-    """The tracing of calls; both are None where nothing is traced."""
-
-    transport: CallTracer | None
-    provider: TracerProvider | None
-
     def close(self) -> None:
         """Send the remaining spans, for two seconds at most."""
-        if self.provider is not None:
-            self.provider.force_flush(_FLUSH_MS)
-            self.provider.shutdown()
+        self._provider.force_flush(_FLUSH_MS)
+        self._provider.shutdown()
 
 
-def open_traces(service: str, version: str, processor: SpanProcessor | None = None, *, sent: bool = False) -> Traces:
+def open_traces(
+    service: str, version: str, processor: SpanProcessor | None = None, *, sent: bool = False
+) -> CallTracer | None:
     """Open the tracing of calls; OTEL_SERVICE_NAME takes precedence over the service's name.
 
-    The `processor` receives the spans; without one they are sent by OTLP over HTTP, if they are `sent` at all.
+    The `processor` receives the spans; without one they are sent by OTLP over HTTP if they are `sent`, else not made.
     """
     if processor is None:
         if not sent:
-            return Traces(None, None)
+            return None
         # Its import takes 40 ms of each start.
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415 - see above
 
@@ -90,7 +80,7 @@ def open_traces(service: str, version: str, processor: SpanProcessor | None = No
     # Not the global provider: applications of one process would share it, and libraries would add spans to it.
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     provider.add_span_processor(processor)
-    return Traces(CallTracer(provider.get_tracer(service, version)), provider)
+    return CallTracer(provider, service, version)
 
 
 def _end(span: Span, request: RequestContext) -> None:

@@ -289,16 +289,12 @@ class HttpProtocol(HttpToolsProtocol):
         super().on_header(name, value.strip(b" \t"))
 
     def on_headers_complete(self) -> None:
-        """Check the head, and start the request."""
+        """Check the head, and start the request, or respond to it here."""
         self._reading_head, self._head_bytes = False, 0
         # The parser turns these into its own error, so they end in `send_400_response`.
         self._check_headers()
         if b"#" in self.url:
             raise ValueError("a fragment in the request target")  # RFC 9112, 3.2, does not allow it
-        self._start_request()
-
-    def _start_request(self) -> None:
-        """Start a request whose head is complete and valid, or respond to it here."""
         if self._try_fast_path():
             return
         if self._connection is not None:

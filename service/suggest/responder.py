@@ -12,8 +12,7 @@ from index_mappings.generations import Stamp
 from service.calls.admission import Admission
 from service.calls.live_data import LiveData, LiveResult, unavailable
 from service.errors import OverloadedError, ServiceError
-from service.limits.policy import Bucket
-from service.limits.protocol import Headers
+from service.limits.policy import Bucket, Headers
 from service.runtime.caller import Caller, Channel
 from service.runtime.request_context import RequestContext, bind_request
 from service.runtime.telemetry import NO_METRICS, Metrics

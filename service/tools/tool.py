@@ -28,7 +28,7 @@ from service.errors import (
     TokenRequiredError,
     UnsupportedMediaTypeError,
 )
-from service.reports.protocol import ReportQueue
+from service.reports.protocol import ReportStore
 from service.search.protocol import Snapshot
 from service.tools.request import RequestT, ToolRequest
 
@@ -87,7 +87,7 @@ class ToolContext:
     channel: str
     country: str | None
     most_coupons: int | None
-    reports: ReportQueue
+    reports: ReportStore
     source: str | None
 
 

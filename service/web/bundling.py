@@ -22,29 +22,20 @@ _WORD_OR_SIGN: Final = (re.compile(r"[\w$]"), re.compile(r"[+-]"))
 
 
 def bundled(entry: str, modules: Mapping[str, str]) -> str:
-    """One script of a module, such as `main.js`, and all modules that it imports.
+    """One script of a module, such as `main.js`, and all modules that it imports, without cycles.
 
     Names of modules are unique, whatever folder an import names; KeyError: an import names no module.
     """
-    names = modules_of(entry, modules)
-    return compact_script("".join(_EXPORT.sub("", _IMPORT.sub("", modules[name])) for name in names))
+    parts: dict[str, str] = {}
 
-
-def modules_of(entry: str, modules: Mapping[str, str]) -> tuple[str, ...]:
-    """The names of a module and all modules that it imports, each after its own imports."""
-    found: dict[str, None] = {}
-    entered: set[str] = set()
-
-    def visit(name: str) -> None:
-        if name in entered:
-            return
-        entered.add(name)
+    def add(name: str) -> None:
         for imported in _IMPORT.findall(modules[name]):
-            visit(imported)
-        found[name] = None
+            if imported not in parts:
+                add(imported)
+        parts[name] = _EXPORT.sub("", _IMPORT.sub("", modules[name]))
 
-    visit(entry)
-    return tuple(found)
+    add(entry)
+    return compact_script("".join(parts.values()))
 
 
 def compact_script(source: str) -> str:

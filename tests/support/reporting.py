@@ -53,7 +53,7 @@ def stored_in(settings: QueueSettings) -> tuple[list[Report], int]:
     async def read() -> tuple[list[Report], int]:
         queue = open_queue(settings)
         try:
-            return await exported(queue), await queue.depth()
+            return await exported(queue), (await queue.waiting(1)).depth
         finally:
             await queue.close()
 

@@ -39,7 +39,6 @@ class Service:
         folder: Path,
         settings: Mapping[str, str],
         *,
-        module: str = "shop_directory",
         options: tuple[str, ...] = (),
         descriptors: str = "",
     ) -> None:
@@ -59,7 +58,7 @@ class Service:
             f"SHOP_DIRECTORY_{name}": value for name, value in {**own, **settings}.items()
         }
         limited = ["sh", "-c", f'ulimit {descriptors} && exec "$@"', "sh"] if descriptors else []
-        self._command = [*limited, sys.executable, "-m", module, "serve", "--port", str(self.port), *options]
+        self._command = [*limited, sys.executable, "-m", "shop_directory", "serve", "--port", str(self.port), *options]
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -153,12 +152,11 @@ def serving(
     folder: Path,
     settings: Mapping[str, str],
     *,
-    module: str = "shop_directory",
     options: tuple[str, ...] = (),
     descriptors: str = "",
 ) -> Iterator[Service]:
     """A service that is ready; ended with the block."""
-    service = Service(folder, settings, module=module, options=options, descriptors=descriptors)
+    service = Service(folder, settings, options=options, descriptors=descriptors)
     try:
         service.start()
         yield service

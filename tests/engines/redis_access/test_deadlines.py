@@ -18,25 +18,20 @@ from service.limits.fallback import FallbackLimiter
 from service.limits.memory import MemoryLimiter
 from service.limits.redis import RedisLimiter
 from service.redis.access import RedisAccess
+from service.redis.connection import RedisConnection
+from service.reports.protocol import ReportsUnavailable
 from service.runtime.request_context import RequestContext, bind_request
 from service.runtime.telemetry import Metrics
 from tests.engines.redis_access.using import READS, UNAVAILABLE, WIDGET, Stores, opened
-from tests.rules.reports.stores import exported, report
+from tests.rules.reports.stores import report
 from tests.support.real.redis import RedisServer
 
 Ask = Callable[[Stores], Awaitable[object]]
 
+# One for each store: the calls of a store share one way to Redis.
 ASKED: Final[dict[str, Ask]] = {
     "append": lambda stores: stores.reports.append(report("s1")),
-    "claim": lambda stores: stores.reports.claim("w1", 1, 60),
-    "acknowledge": lambda stores: stores.reports.acknowledge("w1", ["1-1"]),
-    "waiting": lambda stores: stores.reports.waiting(1),
-    "export": lambda stores: exported(stores.reports),
-    "depth": lambda stores: stores.reports.depth(),
     "find": lambda stores: stores.tokens.find(hash_of("text")),
-    "issue": lambda stores: stores.tokens.issue(WIDGET, hash_of("text")),
-    "all": lambda stores: stores.tokens.all(),
-    "revoke": lambda stores: stores.tokens.revoke("a1"),
     "hit": lambda stores: stores.limiter.hit("k", READS),
 }
 
@@ -79,6 +74,21 @@ async def test_a_request_waits_for_a_hanging_redis_no_longer_than_it_has_time(se
         took = time.monotonic() - began
         server.process.resume()
     assert 0.05 < took < 1.0
+
+
+@pytest.mark.rule("Q4", "E5")
+async def test_a_connection_that_is_cut_before_a_write_counts_as_an_unavailable_redis() -> None:
+    connection = RedisConnection(
+        RedisAccess(), connections=1, timeout=1.0, purpose="reports", unavailable=ReportsUnavailable
+    )
+
+    async def cut() -> None:
+        # As uvloop says it, which is no error of the network.
+        raise RuntimeError("unable to perform operation on <TCPTransport closed=True>; the handler is closed")
+
+    with pytest.raises(ReportsUnavailable, match="Redis: ConnectionError"):
+        await connection.execute(cut, retry=True)
+    await connection.close()
 
 
 async def test_what_a_request_gave_up_does_not_answer_the_next_one(server: RedisServer) -> None:

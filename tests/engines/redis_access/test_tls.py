@@ -34,7 +34,6 @@ class Guarded:
         return f"rediss://{host}:{self.port}/0"
 
     async def stored(self) -> int:
-        """How many reports there are."""
         plain = RedisReports(RedisAccess(self.server.url))
         try:
             return len(await exported(plain))

@@ -11,8 +11,7 @@ from service.auth.protocol import Token, TokensUnavailable
 from service.auth.redis import RedisTokenStore
 from service.auth.secrets import hash_of
 from service.limits.blocks import BlockLimiter
-from service.limits.policy import Bucket, Quota
-from service.limits.protocol import LimiterUnavailable
+from service.limits.policy import Bucket, LimiterUnavailable, Quota
 from service.limits.redis import RedisLimiter
 from service.redis.access import RedisAccess
 from service.reports.protocol import ReportsUnavailable
@@ -79,10 +78,10 @@ async def _reported(reports: RedisReports) -> str:
     await asyncio.sleep(0.01)
     again = await reports.claim("w2", 2, 0.001)
     waiting = await reports.waiting(5)
+    await reports.check()
     stored = [one.shop_id for one in await exported(reports)]
     right = (
-        (appended, acknowledged, again, stored, await reports.depth())
-        == ([True, True, False], (done.id,), (), ["s1", "s2"], 0)
+        (appended, acknowledged, again, stored, waiting.depth) == ([True, True, False], (done.id,), (), ["s1", "s2"], 0)
         and ([worker.name for worker in held.workers], held.pending) == (["w1"], 1)
         and [one.id for one in waiting.dead_letters] == [left.id]
     )

@@ -28,17 +28,14 @@ class Stage:
     instructions: tuple[Instruction, ...]
 
     def of(self, name: str) -> tuple[Instruction, ...]:
-        """Those of a name, in order."""
         return tuple(found for found in self.instructions if found.name == name)
 
     def only(self, name: str) -> Instruction:
-        """The one of a name."""
         (found,) = self.of(name)
         return found
 
     @property
     def arguments(self) -> dict[str, str]:
-        """Build arguments with their defaults."""
         return dict(split_argument(found) for found in self.of("ARG"))
 
     def environment(self, **arguments: str) -> dict[str, str]:
@@ -59,7 +56,6 @@ def split_argument(instruction: Instruction) -> tuple[str, str]:
 
 
 def instructions() -> tuple[Instruction, ...]:
-    """All instructions, in order."""
     return tuple(
         Instruction(found.cmd, tuple(found.value), tuple(found.flags), bool(found.json))
         for found in dockerfile.parse_file(str(DOCKERFILE))

@@ -47,7 +47,6 @@ class Machine:
     folder: Path
 
     def words(self, words: Sequence[str]) -> list[str]:
-        """A command as it is run here."""
         return [self._here(word) for word in words]
 
     def command(self, name: str) -> list[str]:
@@ -69,7 +68,6 @@ class Machine:
         return self.words(words[1:]) if words[0] == "CMD" else ["/bin/sh", "-c", self._here(words[1])]
 
     def run(self, words: Sequence[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end."""
         return subprocess.run(
             words, cwd=self.workdir, env=environment, capture_output=True, text=True, timeout=BOUND_S, check=False
         )
@@ -90,7 +88,6 @@ class Machine:
 
     @property
     def workdir(self) -> Path:
-        """The image's working directory."""
         return Path(self._here(stages()[-1].only("WORKDIR").words[0]))
 
     def _here(self, text: str) -> str:
@@ -101,23 +98,18 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A command that goes on."""
-
     process: subprocess.Popen[bytes]
     log: Path
 
     @property
     def said(self) -> str:
-        """What it has said so far."""
         return self.log.read_text(encoding="utf-8", errors="replace")
 
     def stop(self) -> int:
-        """Stop it as Docker does; returns its exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(BOUND_S)
 
     def becomes(self, machine: Machine, probe: Sequence[str], environment: Mapping[str, str]) -> None:
-        """Wait until a health check succeeds."""
         end = time.monotonic() + BOUND_S
         while machine.run(probe, environment).returncode != 0:
             assert self.process.poll() is None, f"it has ended: {self.said}"
@@ -174,12 +166,10 @@ def redis(machine: Machine) -> Iterator[Running]:
 
 
 def redis_words(machine: Machine) -> list[str]:
-    """The composition's command."""
     return machine.words([str(word) for word in machine.services["redis"]["command"]])
 
 
 def found(reply: Reply) -> list[Any]:
-    """Status and the domains that were found."""
     return [reply.status, *(shop["domain"] for shop in reply.json["results"])]
 
 
@@ -228,7 +218,6 @@ def asked(base: str, tool: str, body: dict[str, Any], **headers: str) -> Reply:
 
 
 def kinds_of_keys(machine: Machine, password: str) -> set[str]:
-    """What the keys in Redis begin with."""
     words = machine.words(["redis-cli --scan"])[0].split()
     scanned = machine.run(words, {"PATH": "/usr/local/bin:/usr/bin:/bin", "REDISCLI_AUTH": password})
     return {key.partition(":")[0] for key in scanned.stdout.split()}

@@ -96,26 +96,20 @@ def test_secrets_are_in_files_that_only_their_users_can_read(services: dict[str,
         assert not re.search(r"(requirepass\s+|on >)[^%\s]", " ".join(words_of(found.get("command"))))
 
 
-def test_the_private_state_is_the_indexers_alone(services: dict[str, Any]) -> None:
+def test_the_private_state_is_the_indexers_and_the_fetched_files_the_services_alone(services: dict[str, Any]) -> None:
     mounts = {
         name: {volume["source"]: volume["target"] for volume in found.get("volumes", []) if volume["type"] == "volume"}
         for name, found in services.items()
     }
-    assert {name for name, found in mounts.items() if "state" in found} == {"index", "follower"}
     workdir = stages()[-1].only("WORKDIR").words[0]
-    for name in ("index", "follower"):
-        assert mounts[name]["state"] == workdir
-        assert variables_of(services[name])[f"{PREFIX}STATE_DIR"].startswith(f"{workdir}/")
-
-
-def test_the_service_has_a_volume_of_its_own_for_the_files_it_fetches(services: dict[str, Any]) -> None:
-    mounts = {
-        name: volume["target"]
-        for name, found in services.items()
-        for volume in found.get("volumes", [])
-        if volume["source"] == "typeahead"
+    assert {name: found["state"] for name, found in mounts.items() if "state" in found} == {
+        "index": workdir,
+        "follower": workdir,
     }
-    assert mounts == {"service": variables_of(services["service"])[f"{PREFIX}TYPEAHEAD_DIR"]}
+    for name in ("index", "follower"):
+        assert variables_of(services[name])[f"{PREFIX}STATE_DIR"].startswith(f"{workdir}/")
+    fetched = {name: found["typeahead"] for name, found in mounts.items() if "typeahead" in found}
+    assert fetched == {"service": variables_of(services["service"])[f"{PREFIX}TYPEAHEAD_DIR"]}
 
 
 def test_redis_persists_what_was_acknowledged_and_evicts_nothing(services: dict[str, Any]) -> None:

@@ -22,26 +22,15 @@ UNKNOWN: Final = (503, "version_unknown", None, None)
 _GIT: Final = ("git", "-c", "user.name=tester", "-c", "user.email=tester@shop.example", "-c", "commit.gpgsign=false")
 # Asked within one process, from a folder that holds nothing, once for each environment.
 _ASK: Final = """
-import asyncio, json, os, sys
+import json, os, sys
+from starlette.testclient import TestClient
 from service.app import create_app
 from service.settings.service import Settings
 
-async def ask():
-    sent = []
-    async def receive():
-        return {"type": "http.request", "body": b"", "more_body": False}
-    async def send(message):
-        sent.append(message)
-    scope = {"type": "http", "method": "GET", "path": "/version", "raw_path": b"/version", "query_string": b"",
-             "headers": [(b"host", b"localhost")], "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2),
-             "scheme": "http", "http_version": "1.1", "root_path": "", "asgi": {"version": "3.0"}, "state": {}}
-    await create_app(Settings())(scope, receive, send)
-    body = json.loads(b"".join(message.get("body", b"") for message in sent))
-    return sent[0]["status"], body.get("code"), body.get("commit"), body.get("builtAt")
-
 for variables in json.loads(sys.argv[1]):
     os.environ.update(variables)
-    print(json.dumps(asyncio.run(ask())))
+    reply = TestClient(create_app(Settings())).get("/version")
+    print(json.dumps([reply.status_code, *(reply.json().get(name) for name in ("code", "commit", "builtAt"))]))
     for name in variables:
         del os.environ[name]
 """

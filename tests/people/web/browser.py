@@ -69,7 +69,6 @@ class Watch:
     wrong: list[str] = field(default_factory=list)
 
     def follow(self, context: BrowserContext) -> None:
-        """Listen to all pages of a context."""
         context.on("console", self._said)
         context.on("weberror", lambda error: self.wrong.append(f"exception: {error.error}"))
         context.on("request", self._request)
@@ -102,7 +101,6 @@ class Visitor:
     """Opens pages, each in a context of its own: no cookies, storage or cache; reports what was wrong at the end."""
 
     def __init__(self, browser: Browser) -> None:
-        """Nothing is open yet."""
         self._browser = browser
         self._open: list[tuple[BrowserContext, Watch]] = []
 

@@ -26,7 +26,6 @@ class Site:
 
 @pytest.fixture(scope="package")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """The world of this folder."""
     folder = tmp_path_factory.mktemp("web")
     tokens = folder / "tokens.sqlite"
     token = issue(tokens).text

@@ -5,7 +5,7 @@ from playwright.async_api import Locator, Page
 
 from service.rest.openapi.document import openapi_document
 from service.tools.registry import REGISTRY
-from tests.people.web.browser import PHONE, Screen, Visitor
+from tests.people.web.browser import DESKTOP, PHONE, Screen, Visitor
 from tests.people.web.test_accessible import axe_violations
 from tests.support.sample import SampleService
 
@@ -91,22 +91,15 @@ async def test_a_token_that_is_entered_goes_into_the_header(visitor: Visitor, sa
     assert (status, '"status": "signals_collected"' in body) == ("200", True)
 
 
-async def test_an_operation_fits_on_a_phone(visitor: Visitor, sample: SampleService) -> None:
-    page, _ = await visitor.visit(sample.base, "/docs", PHONE)
-    block = await opened(page, "find_shop")
-    await block.locator(".responses-table").first.wait_for()
-
-    assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE.width
-
-
-@pytest.mark.parametrize("dark", [False, True])
-async def test_axe_finds_only_what_the_markup_of_swagger_ui_brings(
-    visitor: Visitor, sample: SampleService, *, dark: bool
+@pytest.mark.parametrize("screen", [DESKTOP, Screen(PHONE.width, PHONE.height, dark=True, touch=True)])
+async def test_axe_finds_only_what_the_markup_of_swagger_ui_brings_and_an_operation_fits(
+    visitor: Visitor, sample: SampleService, screen: Screen
 ) -> None:
-    page, _ = await visitor.visit(sample.base, "/docs", Screen(dark=dark))
+    page, _ = await visitor.visit(sample.base, "/docs", screen)
     await page.locator(".opblock").first.wait_for()
-    assert await page.evaluate(BACKGROUND) == ("rgb(28, 32, 34)" if dark else "rgba(0, 0, 0, 0)")
-
+    assert await page.evaluate(BACKGROUND) == ("rgb(28, 32, 34)" if screen.dark else "rgba(0, 0, 0, 0)")
     rules = {violation.split(" at ")[0] for violation in await axe_violations(page)}
-
     assert rules == {"heading-order", "nested-interactive"}
+
+    await (await opened(page, "find_shop")).locator(".responses-table").first.wait_for()
+    assert await page.evaluate("document.documentElement.scrollWidth") <= screen.width

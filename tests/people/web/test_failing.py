@@ -45,19 +45,6 @@ def unbuilt(tmp_path: Path) -> Iterator[tuple[str, Path]]:
         yield base, tmp_path / "world"
 
 
-@pytest.fixture
-def frugal(tmp_path: Path) -> Iterator[str]:
-    """A service that answers two reads a minute and two suggest requests."""
-    settings = Settings(
-        data_dir=web_world(tmp_path / "world"),
-        token_file=tmp_path / "tokens.sqlite",
-        reports_file=tmp_path / "reports.sqlite",
-        quota_anonymous=QuotaClass(reads=2, suggest=2, reports=0),
-    )
-    with served(create_app(settings)) as base:
-        yield base
-
-
 async def test_a_service_without_its_index_says_so_and_another_try_works(
     unbuilt: tuple[str, Path], visitor: Visitor
 ) -> None:
@@ -78,26 +65,7 @@ async def test_a_service_without_its_index_says_so_and_another_try_works(
     await expect(page.locator("[data-shop]")).to_have_attribute("data-shop", "shop_books")
 
 
-async def test_a_connection_that_is_gone_is_said_and_another_try_works(site: Site, visitor: Visitor) -> None:
-    page, _ = await visitor.visit(site.base, announced=(CUT,))
-    await shown(page, "start")
-
-    await page.context.set_offline(True)
-    await page.locator("#search").fill("harbour")
-    await page.locator("#search").press("Enter")
-    main = await shown(page, "error")
-    await expect(main).to_contain_text("can’t be reached")
-    await nothing_looks_empty(page)
-
-    await page.context.set_offline(False)
-    await page.locator("#retry").click()
-    await shown(page, "results")
-    await expect(page.locator("[data-shop]")).to_have_attribute("data-shop", "shop_books")
-
-
-async def test_suggestions_that_fail_are_no_empty_list_and_the_next_key_asks_again(
-    site: Site, visitor: Visitor
-) -> None:
+async def test_a_connection_that_is_gone_is_said_and_another_key_or_try_works(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base, announced=(CUT,))
     await shown(page, "start")
 
@@ -112,36 +80,47 @@ async def test_suggestions_that_fail_are_no_empty_list_and_the_next_key_asks_aga
     await suggested(page, "Harbour Lane Books")
     await expect(page.locator(".finder")).not_to_contain_text("can’t be reached")
 
-
-async def test_a_used_up_quota_is_said_with_the_time_to_wait(frugal: str, visitor: Visitor) -> None:
-    page, _ = await visitor.visit(frugal, "/?q=harbour", announced=(429,))
-    await shown(page, "results")
-    for word in ("moss", "mill"):
-        await page.locator("#search").fill(word)
-        await page.locator("#search").press("Enter")
-
+    await page.context.set_offline(True)
+    await page.locator("#search").fill("harbour")
+    await page.locator("#search").press("Enter")
     main = await shown(page, "error")
-    await expect(main).to_contain_text("Too many questions")
-    await expect(page.locator("#retry")).to_be_disabled()
-    await expect(page.locator("#retry")).to_contain_text("second")
+    await expect(main).to_contain_text("can’t be reached")
     await nothing_looks_empty(page)
 
+    await page.context.set_offline(False)
+    await page.locator("#retry").click()
+    await shown(page, "results")
+    await expect(page.locator("[data-shop]")).to_have_attribute("data-shop", "shop_books")
 
-async def test_suggest_requests_beyond_the_quota_are_reported_and_not_repeated_immediately(
-    frugal: str, visitor: Visitor
+
+async def test_a_used_up_quota_is_said_with_the_time_to_wait_and_nothing_is_asked_again_immediately(
+    tmp_path: Path, visitor: Visitor
 ) -> None:
-    page, watch = await visitor.visit(frugal, announced=(429,))
+    quotas = QuotaClass(reads=2, suggest=2, reports=0)
+    settings = Settings(data_dir=web_world(tmp_path / "world"), quota_anonymous=quotas)
+    with served(create_app(settings)) as frugal:
+        page, watch = await visitor.visit(frugal, "/?q=harbour", announced=(429,))
+        await shown(page, "results")
+        await page.locator("#search").fill("")
+        for key in "moss":
+            await page.locator("#search").press_sequentially(key)
+            await page.wait_for_timeout(100)
+        await expect(page.locator(".finder")).to_contain_text("Too many questions")
+        await nothing_looks_empty(page)
+        asked = len(watch.asked_for("/suggest"))
+        await page.locator("#search").press_sequentially(" and fern")
+        await page.wait_for_timeout(200)
+        assert len(watch.asked_for("/suggest")) == asked
 
-    for key in "harb":
-        await page.locator("#search").press_sequentially(key)
-        await page.wait_for_timeout(100)
-    await expect(page.locator(".finder")).to_contain_text("Too many questions")
-    await nothing_looks_empty(page)
-
-    asked = len(watch.asked_for("/suggest"))
-    await page.locator("#search").press_sequentially("our lane")
-    await page.wait_for_timeout(200)
-    assert len(watch.asked_for("/suggest")) == asked == 3
+        for word in ("moss", "mill"):
+            await page.locator("#search").fill(word)
+            await page.locator("#search").press("Enter")
+        main = await shown(page, "error")
+        await expect(main).to_contain_text("Too many questions")
+        await expect(page.locator("#retry")).to_be_disabled()
+        await expect(page.locator("#retry")).to_contain_text("second")
+        await nothing_looks_empty(page)
+        assert await visitor.leave() == []
 
 
 async def test_another_try_is_offered_once_the_time_is_over(site: Site, visitor: Visitor) -> None:

@@ -18,12 +18,11 @@ pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
 
 async def listed(page: Page) -> list[str]:
-    """The ids of the shops on the page."""
     found: list[str] = await page.locator("[data-shop]").evaluate_all("all => all.map(one => one.dataset.shop)")
     return found
 
 
-async def test_pages_follow_each_other_and_together_are_all(site: Site, visitor: Visitor) -> None:
+async def test_pages_begin_at_their_top_follow_each_other_and_together_are_all(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base, "/?q=paper+mill")
     main = await shown(page, "results")
     await expect(main).to_contain_text("120")
@@ -35,6 +34,8 @@ async def test_pages_follow_each_other_and_together_are_all(site: Site, visitor:
         await page.locator("#next").click()
         await expect(page.locator(f"[data-shop={first}]")).to_have_count(0)
         await shown(page, "results")
+        await expect(page.locator("[data-shop]").first).to_be_in_viewport()
+        await expect(page.locator("#view h1")).to_be_focused()
         pages.append(await listed(page))
 
     assert len(pages) > 2
@@ -46,33 +47,16 @@ async def test_pages_follow_each_other_and_together_are_all(site: Site, visitor:
     assert await listed(page) == pages[-2]
 
 
-async def test_the_next_page_begins_at_its_top(site: Site, visitor: Visitor) -> None:
-    page, _ = await visitor.visit(site.base, "/?category=paper")
-    await shown(page, "category")
-    first = (await listed(page))[0]
-
-    await page.locator("#next").click()
-    await expect(page.locator(f"[data-shop={first}]")).to_have_count(0)
-
-    await expect(page.locator("[data-shop]").first).to_be_in_viewport()
-    await expect(page.locator("#view h1")).to_be_focused()
-
-
-async def test_words_that_were_ignored_are_named(site: Site, visitor: Visitor) -> None:
-    page, _ = await visitor.visit(site.base, "/?q=harbour+zzqqzz")
+async def test_letters_that_match_are_marked_and_words_that_were_ignored_named(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base, "/?q=lane+stationery+zzqqzz")
     await shown(page, "results")
+
+    assert await texts(page.locator("[data-shop] mark")) == ["Lane", "Stationery"]
 
     await expect(page.locator("#notice")).to_have_text(
         "No shop matches zzqqzz: these are the shops for the other words."
     )
     assert await listed(page) == ["shop_books"]
-
-
-async def test_the_letters_that_match_are_marked_in_names_and_categories(site: Site, visitor: Visitor) -> None:
-    page, _ = await visitor.visit(site.base, "/?q=lane+stationery")
-    await shown(page, "results")
-
-    assert await texts(page.locator("[data-shop] mark")) == ["Lane", "Stationery"]
 
 
 async def test_what_may_have_been_meant_is_offered(site: Site, visitor: Visitor) -> None:

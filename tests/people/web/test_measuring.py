@@ -5,7 +5,7 @@ import math
 import pytest
 from playwright.async_api import Browser
 
-from bench.page import as_markdown, measured, typed_words
+from bench.page import as_markdown, measured
 from tests.people.web.conftest import Site
 
 
@@ -22,10 +22,3 @@ async def test_paints_and_keystrokes_are_measured(browser: Browser, site: Site) 
     lines = as_markdown(120, figures).splitlines()
     assert lines[0].startswith("120 shops; largest contentful paint of 2 cold loads: best ")
     assert len(lines) == 7
-
-
-def test_what_is_typed_is_the_same_each_time_and_on_every_keyboard() -> None:
-    words = typed_words(500, 30)
-
-    assert words == typed_words(500, 30)
-    assert all(word.isascii() and 1 <= len(word) <= 8 for word in words)

@@ -1,32 +1,24 @@
-"""How the page is served: strictly, small, cached by browsers and revalidated each time, with nothing of others."""
+"""How the page and the site are served: strictly, small, cached by browsers and revalidated each time."""
 
 import re
-from html.parser import HTMLParser
-from importlib.resources import files
 from typing import Final
 
 import pytest
 
-from index_mappings.countries import COUNTRY_CODES
 from service.mcp_server.server import ICON_PATH
-from service.web.bundling import modules_of
-from service.web.pages import page_files, page_labels
+from service.web.pages import page_files, page_labels, site_files
 from tests.people.web.conftest import Site
 from tests.support.served import ask, get
 
-FILES: Final = page_files()
-PATHS: Final = tuple(file.path for file in FILES)
-MODULES: Final = tuple(file for file in FILES if file.path.endswith(".js"))
+FILES: Final = {file.path: file.body for file in page_files()}
+SCRIPTS: Final = tuple(path for path in FILES if path.endswith(".js"))
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; "
     "form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
-# What every answer carries, and what belongs to the one connection.
-_OF_EVERY_RESPONSE: Final = {
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cross-origin-resource-policy": "same-origin",
-}
+MOST_BYTES_OF_THE_WIDGET: Final = 8_000
+KINDS: Final = {"/": "text/html", "js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
+# What belongs to the one connection or to the form of the file.
 _PASSING: Final = frozenset({"date", "x-request-id", "content-length", "etag", "connection", "vary"})
 # Whatever makes markup or code of a text.
 _SINKS: Final = re.compile(
@@ -35,61 +27,20 @@ _SINKS: Final = re.compile(
 )
 
 
-class _Markup(HTMLParser):
-    """The tags of a document: what they load, and which attributes they have."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.loaded: set[str] = set()
-        self.attributes: set[str] = set()
-        self.tags: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        self.tags.append(tag)
-        self.attributes |= given.keys()
-        address = given.get("src") or (given.get("href") if tag == "link" else None)
-        if address:
-            self.loaded.add(address)
-
-
-def text_of(path: str) -> str:
-    (file,) = (file for file in FILES if file.path == path)
-    return file.body.decode("utf-8")
-
-
-def markup() -> _Markup:
-    parser = _Markup()
-    parser.feed(text_of("/"))
-    return parser
-
-
-def test_the_page_is_served_by_a_strict_policy(site: Site) -> None:
-    reply = get(site.base, "/")
-    headers = {name: value for name, value in reply.headers.items() if name not in _PASSING}
-    assert (reply.status, reply.body) == (200, text_of("/").encode())
-    assert headers == {
-        **_OF_EVERY_RESPONSE,
-        "content-type": "text/html; charset=utf-8",
-        "content-security-policy": POLICY,
-        "cache-control": "no-cache",
-    }
-
-
-@pytest.mark.parametrize("path", PATHS[1:])
-def test_each_file_of_the_page_is_served_as_what_it_is(site: Site, path: str) -> None:
-    kinds = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8", "svg": "image/svg+xml"}
+@pytest.mark.parametrize("path", FILES)
+def test_each_file_of_the_page_is_served_as_what_it_is_under_a_strict_policy(site: Site, path: str) -> None:
     reply = get(site.base, path)
     headers = {name: value for name, value in reply.headers.items() if name not in _PASSING}
-    assert (reply.status, reply.body) == (200, text_of(path).encode())
-    # MCP hosts show the icon on pages of their own.
-    loaded_by = "cross-origin" if path == ICON_PATH else "same-origin"
+    kind = KINDS[path.rpartition(".")[2]]
+    assert (reply.status, reply.body) == (200, FILES[path])
     assert headers == {
-        **_OF_EVERY_RESPONSE,
-        "content-type": kinds[path.rpartition(".")[2]],
-        "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+        # MCP hosts show the icon on pages of their own.
+        "cross-origin-resource-policy": "cross-origin" if path == ICON_PATH else "same-origin",
+        "content-type": kind if path == ICON_PATH else f"{kind}; charset=utf-8",
+        "content-security-policy": POLICY if path == "/" else "default-src 'none'; frame-ancestors 'none'",
         "cache-control": "no-cache",
-        "cross-origin-resource-policy": loaded_by,
     }
 
 
@@ -103,80 +54,85 @@ def test_the_page_is_only_read(site: Site, method: str, path: str) -> None:
 
 @pytest.mark.rule("E1")
 @pytest.mark.parametrize(
-    "path",
-    [
-        "/index.html",
-        "/assets",
-        "/assets/",
-        "/assets/index.html",
-        "/assets/../pages.py",
-        "/assets/%2e%2e/pages.py",
-        "//",
-    ],
+    "path", ["/index.html", "/assets", "/assets/", "/assets/../pages.py", "/assets/%2e%2e/pages.py", "//"]
 )
 def test_nothing_but_the_files_of_the_page_is_handed_out(site: Site, path: str) -> None:
     reply = get(site.base, path)
     assert (reply.status, reply.json["code"]) == (404, "not_found")
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("path", FILES)
 def test_a_file_that_a_browser_has_is_not_sent_again(site: Site, path: str) -> None:
-    first = get(site.base, path)
-    tag = first.headers["etag"]
+    tag = get(site.base, path).headers["etag"]
     assert re.fullmatch(r'"[0-9a-f]{32}"', tag)
     for known in (tag, f"W/{tag}", f'"other", {tag}', "*"):
         again = get(site.base, path, if_none_match=known)
         assert (again.status, again.body, again.headers["etag"]) == (304, b"", tag)
         assert again.headers["cache-control"] == "no-cache"
-    assert get(site.base, path, if_none_match='"other"').body == first.body
+    assert get(site.base, path, if_none_match='"other"').body == FILES[path]
 
 
-def test_each_file_has_a_tag_of_its_own() -> None:
-    assert len({file.tag for file in FILES}) == len(FILES)
+@pytest.mark.parametrize("path", SCRIPTS)
+def test_no_script_makes_markup_or_code_of_a_text(path: str) -> None:
+    assert _SINKS.findall(FILES[path].decode()) == []
 
 
-def test_the_page_loads_all_of_its_files_and_no_others() -> None:
-    assert {f"/{address}" for address in markup().loaded} == set(PATHS[1:])
-    assert not [
-        module.path for module in MODULES if re.search(r"^(import|export)\b", module.body.decode(), re.MULTILINE)
-    ]
+def test_the_log_and_the_metrics_know_each_file_by_one_of_a_few_words() -> None:
+    assert page_labels(page_files()) == dict.fromkeys(FILES, "page_asset") | {"/": "page"}
+    assert page_labels(site_files()) == {
+        "/widget.js": "widget",
+        "/widget.html": "widget_page",
+        "/assets/example.js": "page_asset",
+        "/assets/example.css": "page_asset",
+        "/favicon.ico": "site_file",
+        "/robots.txt": "site_file",
+    }
 
 
-def test_nothing_comes_from_elsewhere() -> None:
-    namespace = "http://www.w3.org/2000/svg"
-    for file in FILES:
-        # The address of a shop's own site is a link, and nothing that is loaded.
-        text = file.body.decode().replace(namespace, "").replace("`https://${", "")
-        assert not re.search(r"[a-z]+://|url\(|@import|[\"'(=]//", text), file.path
+def test_the_widget_is_small_and_may_be_loaded_by_any_page_and_is_cached_for_an_hour(site: Site) -> None:
+    reply = get(site.base, "/widget.js", origin="https://elsewhere.example")
+    expected = {
+        "content-type": "text/javascript; charset=utf-8",
+        "access-control-allow-origin": "*",
+        "cross-origin-resource-policy": "cross-origin",
+        "cache-control": "public, max-age=3600, stale-while-revalidate=86400",
+    }
+    assert (reply.status, {name: reply.headers.get(name) for name in expected}) == (200, expected)
+    assert "content-encoding" not in reply.headers
+    assert len(reply.body) <= MOST_BYTES_OF_THE_WIDGET
+    again = get(site.base, "/widget.js", if_none_match=reply.headers["etag"])
+    assert (again.status, again.body, again.headers["access-control-allow-origin"]) == (304, b"", "*")
 
 
-def test_the_document_holds_no_style_and_no_script_of_its_own() -> None:
-    found = markup()
-    assert "style" not in found.tags
-    assert "style" not in found.attributes
-    assert not [name for name in found.attributes if name.startswith("on")]
-    assert re.findall(r"<script[^>]*>(.*?)</script>", text_of("/"), re.DOTALL) == [""]
+@pytest.mark.parametrize(
+    ("path", "media_type", "beginning"),
+    [
+        ("/favicon.ico", "image/x-icon", b"\x00\x00\x01\x00\x01\x00\x20\x20"),
+        ("/robots.txt", "text/plain; charset=utf-8", b"# The start"),
+        ("/widget.html", "text/html; charset=utf-8", b"<!doctype html>"),
+    ],
+)
+def test_other_files_of_the_site_are_for_it_alone(site: Site, path: str, media_type: str, beginning: bytes) -> None:
+    reply = get(site.base, path)
+    assert (reply.status, reply.headers["content-type"]) == (200, media_type)
+    assert reply.headers["cache-control"] == "no-cache"
+    assert reply.headers["cross-origin-resource-policy"] == "same-origin"
+    assert reply.body.startswith(beginning)
+    assert ask(site.base, "POST", path).status == 405
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.path))
-def test_no_module_makes_markup_or_code_of_a_text(module: object) -> None:
-    (text,) = (file.body.decode() for file in MODULES if file is module)
-    assert _SINKS.findall(text) == []
+def test_crawlers_are_excluded_from_searches_and_the_interface(site: Site) -> None:
+    lines = get(site.base, "/robots.txt").body.decode().splitlines()
+    assert [line for line in lines if not line.startswith("#")] == [
+        "User-agent: *",
+        *(f"Disallow: {path}" for path in ("/*?q=", "/*&q=", "/suggest", "/tool/", "/mcp", "/api/")),
+    ]  # fmt: skip
 
 
-def test_the_countries_to_choose_from_are_those_that_the_interface_takes() -> None:
-    (codes,) = re.findall(r'"([A-Z]{2}(?: [A-Z]{2})+)"', text_of("/assets/main.js"))
-    assert codes.split() == sorted(COUNTRY_CODES)
-
-
-def test_the_log_and_the_metrics_have_two_labels_for_the_page() -> None:
-    words = page_labels(FILES)
-    assert (words.pop("/"), set(words.values()), len(words)) == ("page", {"page_asset"}, len(FILES) - 1)
-
-
-def test_every_file_in_the_folder_is_of_the_page() -> None:
-    found = {file.name: file for file in files("service.web").joinpath("page").iterdir()}
-    modules = {name: file.read_text(encoding="utf-8") for name, file in found.items() if name.endswith(".js")}
-    served = {path.removeprefix("/assets/") for path in PATHS[1:]} | {"index.html"}
-    bundled = set(modules_of("main.js", {**modules, "countries.js": ""})) - {"countries.js"}
-    assert found.keys() == served | bundled
+def test_a_link_to_the_page_has_a_title_and_a_description_to_show(site: Site) -> None:
+    tags = re.findall(r'<meta ((?:(?:property|name)="[^"]+" )+)content="([^"]+)">', get(site.base, "/").body.decode())
+    found = {name: content for names, content in tags for name in re.findall(r'"([^"]+)"', names)}
+    assert {name for name in found if name.startswith(("og:", "twitter:"))} == {
+        "og:type", "og:site_name", "og:title", "og:description", "twitter:card",
+    }  # fmt: skip
+    assert found["og:description"] == found["description"]

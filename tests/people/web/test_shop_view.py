@@ -3,22 +3,13 @@
 import asyncio
 import json
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from playwright.async_api import Page, Route, expect
+from playwright.async_api import Route, expect
 
-from service.app import create_app
-from service.settings.service import Settings
 from tests.people.web.browser import Visitor
 from tests.people.web.conftest import Site
 from tests.people.web.steps import section, shown, sign_in, suggested, text_of, typed
-from tests.support.callers import issue
-from tests.support.catalogues import shop
-from tests.support.catalogues import trust as measured
-from tests.support.served import served
-from tests.support.worlds import embedded_world
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
@@ -79,7 +70,7 @@ async def test_codes_say_what_is_proven_and_withheld_ones_are_only_counted(site:
         await expect(page.locator("#view")).not_to_contain_text(code)
 
 
-async def test_a_code_is_copied(site: Site, visitor: Visitor) -> None:
+async def test_a_code_is_copied_and_one_that_cannot_be_is_said(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.arrive(site.base)
     await page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=site.base)
     await page.goto(f"{site.base}/?shop=shop_books")
@@ -90,16 +81,8 @@ async def test_a_code_is_copied(site: Site, visitor: Visitor) -> None:
 
     await expect(page.locator("#status")).to_contain_text("opied")
     assert await page.evaluate("navigator.clipboard.readText()") == "WORKED-10"
-
-
-async def test_a_code_that_cannot_be_copied_is_said(site: Site, visitor: Visitor) -> None:
-    page, _ = await visitor.arrive(site.base)
-    await page.add_init_script("navigator.clipboard.writeText = () => Promise.reject(new Error('no'))")
-    await page.goto(f"{site.base}/?shop=shop_books")
-    await section(page, "coupons", "ok")
-
-    await page.locator("[data-copy]").first.click()
-
+    await page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')) }")
+    await copy.click()
     await expect(page.locator("#status")).to_contain_text("does not let this page copy")
 
 
@@ -153,10 +136,9 @@ async def test_offers_say_what_is_stated_and_one_without_a_safe_address_says_so_
 
 
 async def test_a_browser_that_opens_no_tab_shows_the_address_as_a_link(site: Site, visitor: Visitor) -> None:
-    page, _ = await visitor.arrive(site.base)
-    await page.add_init_script("window.open = () => null")
-    await page.goto(f"{site.base}/?shop=shop_books")
+    page, _ = await visitor.visit(site.base, "/?shop=shop_books")
     offers = await section(page, "offers", "ok")
+    await page.evaluate("() => { window.open = () => null }")
 
     lamp = offers.locator("li").filter(has_text="Reading Lamp")
     await lamp.get_by_role("button").click()
@@ -209,17 +191,8 @@ async def test_of_a_shop_of_which_nothing_is_known_that_is_said(site: Site, visi
     await expect(main).to_contain_text("not stated")
 
 
-async def test_without_a_token_the_section_asks_for_one(site: Site, visitor: Visitor) -> None:
-    page, watch = await visitor.visit(site.base, "/?shop=shop_books", announced=(401,))
-    await shown(page, "shop")
-
-    trust = page.locator("#trust")
-    await expect(trust).to_contain_text("token")
-    assert await trust.get_attribute("data-state") == "missing"
-    assert watch.asked_for("/tool/get_trust") == []
-
-
-async def test_a_wrong_token_is_said_and_a_right_one_shows_the_facts(site: Site, visitor: Visitor) -> None:
+@pytest.mark.rule("I31")
+async def test_a_wrong_token_is_said_and_a_right_one_shows_facts_by_their_time(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base, "/?shop=shop_books", announced=(401,))
     await shown(page, "shop")
 
@@ -234,17 +207,11 @@ async def test_a_wrong_token_is_said_and_a_right_one_shows_the_facts(site: Site,
         "6 May 2031", "07:08",
     ):  # fmt: skip
         assert part in text
-
-
-@pytest.mark.rule("I31")
-async def test_missing_facts_have_their_reason_and_nothing_is_a_score(site: Site, visitor: Visitor) -> None:
-    page, _ = await visitor.visit(site.base, "/?shop=shop_books", announced=(401,))
-    await sign_in(page, site.token)
-    trust = await section(page, "trust", "ok")
-
+    order = await trust.locator("[data-signal]").evaluate_all("all => all.map(one => one.dataset.signal)")
+    assert order == ["hosting_country", "tls_issuer", "payment_methods", "domain_registered_at"]
     await expect(trust).to_contain_text("Registrar")
     await expect(trust).to_contain_text("was looked at, without a usable result")
-    assert SCORES.search(await text_of(trust)) is None
+    assert SCORES.search(text) is None
     assert await trust.locator("meter, progress").count() == 0
 
 
@@ -298,42 +265,8 @@ async def test_a_token_that_is_entered_while_the_shop_is_on_its_way_counts(site:
     await section(page, "trust", "ok")
 
 
-@pytest.fixture
-def dated(tmp_path: Path) -> Iterator[Site]:
-    """A service with one shop whose facts have different times."""
-    tokens = tmp_path / "tokens.sqlite"
-    facts = [
-        measured("shop_a", "tls_grade", "A", checked_at="2026-03-01T00:00:00Z"),
-        measured("shop_a", "hosting_isp", "Invented Hosting", checked_at="2026-05-01T00:00:00Z"),
-        # An event of its own time, whenever it was looked up.
-        measured("shop_a", "domain_registered_at", "2009-04-01T00:00:00Z", checked_at="2026-06-01T00:00:00Z"),
-    ]
-    world = embedded_world(tmp_path / "world", [shop("Maple", id="shop_a")], trust=facts)
-    token = issue(tokens).text
-    with served(create_app(Settings(data_dir=world, token_file=tokens))) as base:
-        yield Site(base, token)
-
-
-async def test_facts_stand_in_the_order_of_their_time(dated: Site, visitor: Visitor) -> None:
-    page, _ = await visitor.visit(dated.base, "/?shop=shop_a")
-    await sign_in(page, dated.token)
-    trust = await section(page, "trust", "ok")
-
-    order = await trust.locator("[data-signal]").evaluate_all("all => all.map(one => one.dataset.signal)")
-
-    assert order == ["hosting_isp", "tls_grade", "domain_registered_at"]
-
-
-async def what_is_shown(page: Page, name: str) -> tuple[str, str, list[str]]:
-    """The whole document, its title, and what was stored in the browser; the name asked for replaced."""
-    document = await page.content()
-    title = await page.title()
-    stored = await page.evaluate("Object.keys(sessionStorage).concat(Object.keys(localStorage), document.cookie)")
-    same = re.compile(re.escape(name))
-    return same.sub("(name)", document), same.sub("(name)", title), stored
-
-
-async def visited(site: Site, visitor: Visitor, name: str, *, token: bool) -> tuple[str, str, list[str], list[str]]:
+async def answered_as_absent(site: Site, visitor: Visitor, name: str, *, token: bool) -> tuple[object, ...]:
+    """All that a visitor can see of a shop that is not there; the name asked for replaced."""
     page, watch = await visitor.visit(site.base, announced=(404,))
     await shown(page, "start")
     if token:
@@ -341,8 +274,10 @@ async def visited(site: Site, visitor: Visitor, name: str, *, token: bool) -> tu
     await page.goto(f"{site.base}/?shop={name}")
     await shown(page, "error")
     await expect(page.locator("#retry")).to_have_count(0)
-    asked = [line.replace(name, "(name)") for line in watch.asked]
-    return (*await what_is_shown(page, name), asked)
+    await expect(page.locator("#view")).to_contain_text("There is no such shop in the directory.")
+    stored = await page.evaluate("Object.keys(sessionStorage).concat(Object.keys(localStorage), document.cookie)")
+    seen = (await page.content(), await page.title(), *watch.asked)
+    return (*(text.replace(name, "(name)") for text in seen), stored)
 
 
 @pytest.mark.rule("I6")
@@ -353,11 +288,8 @@ async def visited(site: Site, visitor: Visitor, name: str, *, token: bool) -> tu
 async def test_a_shop_under_review_is_shown_as_an_unknown_one(
     site: Site, visitor: Visitor, hidden_name: str, unknown_name: str, *, token: bool
 ) -> None:
-    hidden = await visited(site, visitor, hidden_name, token=token)
-    unknown = await visited(site, visitor, unknown_name, token=token)
-
-    assert hidden == unknown
-    assert "There is no such shop in the directory." in hidden[0]
+    hidden = await answered_as_absent(site, visitor, hidden_name, token=token)
+    assert hidden == await answered_as_absent(site, visitor, unknown_name, token=token)
 
 
 async def test_an_unknown_shop_can_be_searched_for(site: Site, visitor: Visitor) -> None:
@@ -383,9 +315,10 @@ async def test_no_search_shows_it(site: Site, visitor: Visitor, text: str) -> No
     await expect(main.get_by_role("link", name="Quietly Hidden Goods")).to_have_count(0)
 
 
-async def test_without_a_token_nothing_can_be_reported(site: Site, visitor: Visitor) -> None:
-    page, _ = await visitor.visit(site.base, "/?shop=shop_books")
+async def test_without_a_token_nothing_can_be_reported_and_no_facts_are_asked_for(site: Site, visitor: Visitor) -> None:
+    page, watch = await visitor.visit(site.base, "/?shop=shop_books")
     await shown(page, "shop")
+    assert watch.asked_for("/tool/get_trust") == []
     reports = page.locator(".report")
     await expect(reports).to_have_count(4)
     assert [await reports.nth(at).is_visible() for at in range(4)] == [False] * 4
@@ -396,7 +329,7 @@ async def test_without_a_token_nothing_can_be_reported(site: Site, visitor: Visi
     await expect(reports.first).to_be_hidden()
 
 
-async def test_a_code_is_reported_by_one_click(site: Site, visitor: Visitor) -> None:
+async def test_a_code_is_reported_by_one_click_and_a_wrong_fact_by_its_subject(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base, "/?shop=shop_books")
     await section(page, "coupons", "ok")
     await sign_in(page, site.token)
@@ -411,12 +344,6 @@ async def test_a_code_is_reported_by_one_click(site: Site, visitor: Visitor) -> 
     }  # fmt: skip
     await expect(code).to_contain_text("Reported. It will be checked again.")
     await expect(code.get_by_role("button", name="It was refused")).to_be_disabled()
-
-
-async def test_wrong_facts_of_a_shop_are_reported_by_their_subject(site: Site, visitor: Visitor) -> None:
-    page, _ = await visitor.visit(site.base, "/?shop=shop_books")
-    await shown(page, "shop")
-    await sign_in(page, site.token)
 
     await page.get_by_text("Report something wrong").click()
     async with page.expect_request("**/tool/report_issue") as asked:

@@ -85,19 +85,9 @@ async def offered(page: Page, *names: str) -> Locator:
     return options
 
 
-async def test_the_page_does_not_move_while_somebody_types(page: Page) -> None:
-    widget = page.locator("shop-typeahead")
-    before = await widget.bounding_box()
-
-    await page.get_by_role("combobox").press_sequentially("harb")
-    await offered(page, "Harbour Lane Books")
-
-    await expect(widget.get_by_role("status")).to_have_text("Suggestions: 1")
-    assert await widget.bounding_box() == before
-
-
 async def test_a_shop_is_chosen_by_keyboard_and_the_page_gets_the_event(page: Page) -> None:
     field = page.get_by_role("combobox", name="Which shop?")
+    before = await page.locator("shop-typeahead").bounding_box()
     await page.keyboard.press("Tab")
     await expect(field).to_be_focused()
     await expect(field).to_have_attribute("aria-expanded", "false")
@@ -106,6 +96,8 @@ async def test_a_shop_is_chosen_by_keyboard_and_the_page_gets_the_event(page: Pa
     options = await offered(page, "Harbour Lane Books")
     await expect(field).to_have_attribute("aria-expanded", "true")
     await expect(page.locator("shop-typeahead").get_by_role("status")).to_have_text("Suggestions: 1")
+    # The page does not move while somebody types.
+    assert await page.locator("shop-typeahead").bounding_box() == before
     await page.keyboard.press("ArrowDown")
     await expect(options.first).to_have_attribute("aria-selected", "true")
     assert await field.get_attribute("aria-activedescendant") == await options.first.get_attribute("id")

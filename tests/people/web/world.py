@@ -101,8 +101,12 @@ _SHIPPING: Final = (
 )
 _TRUST: Final = (
     trust("shop_books", "tls_issuer", "Invented Authority R3", source="tls_handshake"),
-    trust("shop_books", "hosting_country", "DE", source="ip_registry"),
-    trust("shop_books", "payment_methods", ["invoice", "card"], source="checkout_page"),
+    trust("shop_books", "hosting_country", "DE", source="ip_registry", checked_at="2031-05-08T00:00:00Z"),
+    trust(
+        "shop_books", "payment_methods", ["invoice", "card"], source="checkout_page", checked_at="2031-05-01T00:00:00Z"
+    ),
+    # An event of its own time, whenever it was looked up.
+    trust("shop_books", "domain_registered_at", "2009-04-01T00:00:00Z", checked_at="2031-05-09T00:00:00Z"),
     trust("shop_books", "registrar"),
     trust("shop_markup", "registrar", MARKUP, source=SCRIPT),
     trust("shop_hidden", "tls_grade", "A"),

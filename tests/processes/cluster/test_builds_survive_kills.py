@@ -85,7 +85,6 @@ class Directory(FollowedIndex):
         self._versions = count(1)
 
     def change(self, shop_id: str, visibility: str) -> None:
-        """Say that a shop's visibility has changed."""
         number = shop_id.removeprefix("s")
         record = shop(
             f"Lumen {number}", f"l{number}.internal", id=shop_id, categories=["light-0"], visibility=visibility

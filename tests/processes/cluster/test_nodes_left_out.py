@@ -113,15 +113,6 @@ async def test_an_answer_is_an_answer_however_bad_and_no_other_node_is_asked() -
 
 
 @pytest.mark.rule("E3")
-async def test_a_node_alone_is_asked_again_each_time(hanging: str) -> None:
-    client = connect([hanging], TIMEOUT_S)
-    for _ in range(2):
-        with pytest.raises(ConnectionTimeout):
-            await client.info()
-    await client.close()
-
-
-@pytest.mark.rule("E3")
 async def test_a_client_that_asked_nothing_can_be_closed(gone: str) -> None:
     for urls in ([gone], [gone, gone]):
         client = connect(urls, TIMEOUT_S)

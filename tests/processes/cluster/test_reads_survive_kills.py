@@ -15,7 +15,7 @@ import pytest
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from tests.processes.cluster.conftest import in_turn, make_whole, some_shops
-from tests.processes.load.loads import load, loaded
+from tests.processes.load.loads import Answers, answered_alone, load
 from tests.processes.load.plan import LoadResult, Plan, Question, Row
 from tests.processes.load.questions import suggestion, tool
 from tests.support.callers import issue
@@ -30,9 +30,6 @@ _OUTAGE_S: Final = 4.0
 _HANGS_S: Final = 10.0
 # How many nodes hang in turn: the manager in the short form.
 _HANGING: Final = 3 if os.environ.get("SHOP_DIRECTORY_NODE_KILLS") == "all" else 1
-
-# Status and mark of the answer to each question, by its position.
-Answers = dict[int, tuple[int, str]]
 
 pytestmark = pytest.mark.slow
 
@@ -73,16 +70,6 @@ class Service:
         return Plan((self.port,), self.questions, CLIENTS, pause=0.02)
 
 
-def answers(port: int, questions: tuple[Question, ...]) -> Answers:
-    """The answers to all of them while nothing happens, each the same whenever it is asked."""
-    rows: list[Row] = []
-    while len({row.question for row in rows}) < len(questions):
-        rows += loaded(Plan((port,), questions, 1, seconds=2.0)).rows
-    found = {row.question: (row.status, row.mark) for row in rows}
-    assert {(row.question, (row.status, row.mark)) for row in rows} == set(found.items())
-    return found
-
-
 @pytest.fixture(scope="module")
 def service(nodes: OpenSearchCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A published catalogue, served to all tests; and the same from the embedded engine, asked before."""
@@ -94,7 +81,7 @@ def service(nodes: OpenSearchCluster, tmp_path_factory: pytest.TempPathFactory) 
     build_into(EmbeddedSink(tmp_path / "index"), catalogue)
     own = {"TOKEN_FILE": str(tokens), "REQUEST_TIMEOUT": "20"}
     with serving(tmp_path / "embedded", {**own, "DATA_DIR": str(tmp_path / "index")}) as embedded:
-        known = answers(embedded.port, questions)
+        known = answered_alone(embedded.port, questions)
     sink = OpenSearchSink(nodes.urls, PREFIX)
     build_into(sink, catalogue)
     settings = {"ENGINE": "opensearch", "OPENSEARCH_URLS": ",".join(nodes.urls), "INDEX_PREFIX": PREFIX}
@@ -135,7 +122,7 @@ def test_no_answer_is_wrong_while_one_node_after_the_other_is_killed(
     service: Service, cluster: OpenSearchCluster
 ) -> None:
     """Takes over half a minute: three nodes die, each for four seconds, and each starts and copies what it lacks."""
-    assert answers(service.port, service.questions) == service.known
+    assert answered_alone(service.port, service.questions) == service.known
     outages: list[float] = []
 
     def kill(node: OpenSearchNode) -> None:

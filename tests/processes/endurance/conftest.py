@@ -10,20 +10,17 @@ from tests.processes.endurance.locations import Location, embedded_location, ope
 
 @pytest.fixture
 def embedded(tmp_path: Path) -> Iterator[Location]:
-    """A location of the embedded engine."""
     with embedded_location(tmp_path) as location:
         yield location
 
 
 @pytest.fixture
 def opensearch(opensearch_url: str, tmp_path: Path) -> Iterator[Location]:
-    """A location in the session's OpenSearch."""
     with opensearch_location(opensearch_url, tmp_path) as location:
         yield location
 
 
 @pytest.fixture(params=["embedded", pytest.param("opensearch", marks=pytest.mark.opensearch)])
 def location(request: pytest.FixtureRequest) -> Location:
-    """Each engine's location."""
     found: Location = request.getfixturevalue(request.param)
     return found

@@ -34,7 +34,6 @@ def start(what: str, location: Location, catalogue: Path, log: Path) -> subproce
 
 
 def wait_for(job: subprocess.Popen[str], line: str) -> None:
-    """Wait until the job has said a line."""
     assert job.stdout is not None
     said = job.stdout.readline()
     assert said == f"{line}\n", f"the job said {said!r} in the place of {line!r}"

@@ -62,18 +62,15 @@ class Location:
 
     @property
     def temporary(self) -> Path:
-        """The temporary directory of the location's jobs."""
         return self.folder / "temporary"
 
     def sink(self) -> Sink:
-        """A sink of one's own."""
         if self.kind == EMBEDDED:
             return EmbeddedSink(Path(self.target))
         return OpenSearchSink([self.target], self.prefix, letters=self.folder / "letters", typeahead=self.typeahead)
 
     @contextmanager
     def opened(self) -> Iterator[Sink]:
-        """A sink of one's own, closed at the end."""
         with closing(self.sink()) as sink:
             yield sink
 
@@ -90,21 +87,17 @@ class Location:
         return TypeaheadOptions(self.folder / "states" / "typeahead")
 
     def states(self) -> States:
-        """The states."""
         return States(self.folder / "states", self.kind)
 
     def backend(self) -> SearchBackend:
-        """What the service asks."""
         if self.kind == EMBEDDED:
             return EmbeddedBackend(Path(self.target))
         return OpenSearchBackend([self.target], self.prefix, timeout=10.0)
 
     def words(self) -> list[str]:
-        """The location as arguments for a process."""
         return [self.kind, self.target, self.prefix, str(self.folder)]
 
     def settings(self) -> dict[str, str]:
-        """The settings of a service that reads here."""
         if self.kind == EMBEDDED:
             return {"ENGINE": EMBEDDED, "DATA_DIR": self.target}
         return {"ENGINE": OPENSEARCH, "OPENSEARCH_URLS": self.target, "INDEX_PREFIX": self.prefix}

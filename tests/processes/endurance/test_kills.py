@@ -45,7 +45,6 @@ AT_ONCE_S: Final = 10.0  # far less than a lease of OpenSearch lasts
 
 @contextmanager
 def ended(job: Popen[str]) -> Iterator[Popen[str]]:
-    """The job, gone afterwards."""
     try:
         yield job
     finally:
@@ -54,7 +53,6 @@ def ended(job: Popen[str]) -> Iterator[Popen[str]]:
 
 
 def live_documents(location: Location) -> tuple[str, Documents]:
-    """The live generation, and all that is in it."""
     with location.opened() as sink:
         live = sink.live()
         assert live is not None
@@ -92,7 +90,6 @@ class Worlds:
         self.documents = {colour: expected_documents(self.catalogues[colour]) for colour in COLOURS}
 
     def other(self, location: Location) -> str:
-        """The colour that is not live."""
         _, live = live_documents(location)
         (colour,) = (one for one in COLOURS if self.documents[one] != live)
         return colour

@@ -136,7 +136,6 @@ class Prefixes:
         return [kind for kind, found in documents.items() if _mark(found) not in self._seen[kind]]
 
     def close(self) -> None:
-        """Close the state."""
         self._state.close()
 
     def _note(self) -> None:

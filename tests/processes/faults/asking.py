@@ -10,7 +10,9 @@ from itertools import count
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from service.tools.registry import REGISTRY
 from service.tools.report_issue import REASONS
+from service.tools.tool import TokenRule
 from tests.processes.faults.ground import PREFIX, SHOPS, ReportKey
 from tests.support.callers import Issued
 from tests.support.rpc import Era, call
@@ -22,11 +24,12 @@ _PROBLEM: Final = {"type", "title", "status", "detail", "code"}
 _INSIDE: Final = re.compile(rf"127\.0\.0\.1|{PREFIX}|redis|opensearch|lucene|Error|Exception|Traceback|_search|\.py")
 _ISSUES: Final = [(shop, reason) for reason in REASONS["shop"] for shop in range(SHOPS)]
 _NUMBERS: Final = count()
+_NEEDS_TOKEN: Final = frozenset(tool.name for tool in REGISTRY if tool.token is TokenRule.REQUIRED)
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A row of the matrix, on a transport: rest, suggest, probe, or mcp of an era.
+    """A question of the matrix, on a transport: rest, suggest, probe, or mcp of an era.
 
     `tool` may be a path; the arguments of a report are made for each report.
     """
@@ -44,6 +47,15 @@ class Question:
     @property
     def is_of_a_new_token(self) -> bool:
         return self.name.endswith("/new")
+
+    @property
+    def kind(self) -> str:
+        """Its row of the matrix: a report, a probe, a read, or a read that must know a token which is new."""
+        if self.is_report:
+            return "report"
+        if self.transport == "probe":
+            return self.tool.removeprefix("/")
+        return "new_token" if self.is_of_a_new_token and self.tool in _NEEDS_TOKEN else "read"
 
 
 def _rest(name: str, tool: str, **arguments: Any) -> Question:  # noqa: ANN401 - JSON values

@@ -40,19 +40,16 @@ def slow_engine(ground: Ground) -> AbstractContextManager[None]:
     return ground.engine_relay.slow(SLOW_S)
 
 
-def refusing_engine(ground: Ground) -> AbstractContextManager[None]:
-    """Nothing listens where OpenSearch should."""
-    return ground.engine_relay.refusing()
-
-
-def flooded_engine(ground: Ground) -> AbstractContextManager[None]:
-    """The block that OpenSearch puts on what is on a full disk, on the indices and on the cluster."""
-    return _blocked(ground, "index.blocks.read_only_allow_delete", "cluster.blocks.read_only_allow_delete")
-
-
-def read_only_engine(ground: Ground) -> AbstractContextManager[None]:
+@contextmanager
+def read_only_engine(ground: Ground) -> Iterator[None]:
     """Indices and cluster are read-only."""
-    return _blocked(ground, "index.blocks.read_only", "cluster.blocks.read_only")
+    with OpenSearch([ground.node.url]) as client:
+        _set_read_only(client, blocked=True)
+        try:
+            _assert_engine_refuses_writes(client)
+            yield
+        finally:
+            _set_read_only(client, blocked=None)
 
 
 @contextmanager
@@ -83,11 +80,6 @@ def stopped_redis(ground: Ground) -> AbstractContextManager[None]:
 def slow_redis(ground: Ground) -> AbstractContextManager[None]:
     """Each answer of Redis is two seconds late."""
     return ground.redis_relay.slow(SLOW_S)
-
-
-def refusing_redis(ground: Ground) -> AbstractContextManager[None]:
-    """Nothing listens where Redis should."""
-    return ground.redis_relay.refusing()
 
 
 @contextmanager
@@ -142,21 +134,10 @@ def _during(begin: Callable[[], None], *ends: Callable[[], None]) -> Iterator[No
             end()
 
 
-@contextmanager
-def _blocked(ground: Ground, index_block: str, cluster_block: str) -> Iterator[None]:
-    with OpenSearch([ground.node.url]) as client:
-        _block(client, index_block, cluster_block, blocked=True)
-        try:
-            _assert_engine_refuses_writes(client)
-            yield
-        finally:
-            _block(client, index_block, cluster_block, blocked=None)
-
-
-def _block(client: OpenSearch, index_block: str, cluster_block: str, *, blocked: bool | None) -> None:
+def _set_read_only(client: OpenSearch, *, blocked: bool | None) -> None:
     settings = (
-        lambda: client.indices.put_settings(index=_EVERY_INDEX, body={index_block: blocked}),
-        lambda: client.cluster.put_settings(body={"persistent": {cluster_block: blocked}}),
+        lambda: client.indices.put_settings(index=_EVERY_INDEX, body={"index.blocks.read_only": blocked}),
+        lambda: client.cluster.put_settings(body={"persistent": {"cluster.blocks.read_only": blocked}}),
     )
     # The cluster's own block forbids to lift those of the indices.
     for change in settings if blocked else reversed(settings):

@@ -48,7 +48,6 @@ class Ground:
     redis_relay: Between
 
     def issue(self) -> Issued:
-        """A new token."""
         return issue_in_redis(self.redis.url, PREFIX)
 
     def stored_reports(self) -> tuple[Counter[ReportKey], Counter[ReportKey]]:

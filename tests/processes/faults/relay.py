@@ -1,4 +1,4 @@
-"""A relay in front of a server of this machine, in a thread of its own: it can be slow, and it can refuse.
+"""A relay in front of a server of this machine, in a thread of its own, which can be slow.
 
 The bytes are not changed; what is late is late by as much on each of the two ways.
 """
@@ -43,24 +43,13 @@ class Between:
 
     @contextmanager
     def slow(self, seconds: float) -> Iterator[None]:
-        """Each answer takes so much longer meanwhile."""
         self._relay.seconds = seconds
         try:
             yield
         finally:
             self._relay.seconds = 0.0
 
-    @contextmanager
-    def refusing(self) -> Iterator[None]:
-        """Nothing listens meanwhile, and what was connected is cut off."""
-        self._run(self._relay.cut())
-        try:
-            yield
-        finally:
-            self._run(self._relay.listen())
-
     def close(self) -> None:
-        """Cut everything."""
         self._run(self._relay.cut())
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:

@@ -14,7 +14,6 @@ SHOPS: Final = 200
 
 @pytest.fixture(scope="package")
 def catalogue(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A catalogue that is published in each location."""
     return write_world(tmp_path_factory.mktemp("world") / "catalogue", COLOURS[0], SHOPS)
 
 

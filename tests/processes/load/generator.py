@@ -7,6 +7,7 @@ import asyncio
 import gc
 import hashlib
 import json
+import re
 import sys
 import time
 from contextlib import suppress
@@ -21,12 +22,11 @@ from tests.processes.load.wire import ConnectionCutError, Raw, Wire, connected
 
 _POLL_S: Final = 0.2
 _ANSWER_BOUND_S: Final = 15.0
+_GENERATION: Final = re.compile(rb"\r\nx-generation: ([^\r]+)")
 _READY: Final = b"GET /ready HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
 
 
 class Generator:
-    """Carries out one plan."""
-
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._chance = Random(plan.seed)  # noqa: S311 - repeatable
@@ -144,27 +144,28 @@ class Generator:
             await asyncio.sleep(_POLL_S)
 
 
-def _content(question: Question, raw: Raw) -> tuple[str, bool, str]:
-    """The problem's code, whether it says when to try again, and a mark of what it says."""
+def _content(question: Question, raw: Raw) -> tuple[str, bool, str, str]:
+    """The problem's code, whether it says when to try again, a mark of what it says, and its generation."""
     retry = b"\r\nretry-after: " in raw.head
     content: Any = raw.body
-    code = ""
+    named = _GENERATION.search(raw.head)
+    code, generation = "", named[1].decode() if named else ""
     if question.mcp and raw.body:
         message = json.loads(raw.body)
         if "error" in message:
-            return (message["error"].get("data") or {}).get("code", str(message["error"]["code"])), retry, ""
+            return (message["error"].get("data") or {}).get("code", str(message["error"]["code"])), retry, "", ""
         # Apart from its content, a result names the id of its request.
         result = message["result"]
+        generation = result.get("_meta", {}).get("x-generation", "")
         content = json.dumps({name: part for name, part in result.items() if name != "_meta"}, sort_keys=True).encode()
         if result.get("isError"):
             code = json.loads(result["content"][0]["text"])["code"]
     elif raw.status >= 400 and raw.body:
         code = json.loads(raw.body)["code"]
-    return code, retry, hashlib.sha256(content).hexdigest()[:16]
+    return code, retry, hashlib.sha256(content).hexdigest()[:16], generation
 
 
 async def main() -> None:
-    """Carry out the plan of the first line."""
     plan = plan_from(sys.stdin.readline())
     generator = Generator(plan)
     loop = asyncio.get_running_loop()

@@ -9,18 +9,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from tests.processes.load.plan import LoadResult, Plan, decode_result
+from tests.processes.load.plan import LoadResult, Plan, Question, Row, decode_result
 from tests.support.real.sources import REPOSITORY
 from tests.support.service_process import Service, Vitals
 
 _LONGER_S: Final = 60.0
 
+# Status and mark of the answer to each question, by its position.
+Answers = dict[int, tuple[int, str]]
+
 
 class Load:
-    """A running load."""
-
     def __init__(self, plan: Plan) -> None:
-        """Begin."""
         self._bound = plan.seconds + _LONGER_S
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.processes.load.generator"],
@@ -34,7 +34,6 @@ class Load:
         self._process.stdin.flush()
 
     def finished(self) -> LoadResult:
-        """Wait for its end."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         assert self._process.stdin is not None
@@ -43,13 +42,11 @@ class Load:
         return decode_result(line)
 
     def stopped(self) -> LoadResult:
-        """End it."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         return self.finished()
 
     def kill(self) -> None:
-        """End it whatever it does."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
@@ -59,7 +56,6 @@ class Load:
 
 @contextmanager
 def load(plan: Plan) -> Iterator[Load]:
-    """A load, which ends with the block at the latest."""
     made = Load(plan)
     try:
         yield made
@@ -68,9 +64,18 @@ def load(plan: Plan) -> Iterator[Load]:
 
 
 def loaded(plan: Plan) -> LoadResult:
-    """All of a load."""
     with load(plan) as made:
         return made.finished()
+
+
+def answered_alone(port: int, questions: tuple[Question, ...]) -> Answers:
+    """The answers while no other client asks, each always the same."""
+    rows: list[Row] = []
+    while len({row.question for row in rows}) < len(questions):
+        rows += loaded(Plan((port,), questions, 1, seconds=1.0)).rows
+    found = {row.question: (row.status, row.mark) for row in rows}
+    assert {(row.question, (row.status, row.mark)) for row in rows} == set(found.items())
+    return found
 
 
 class Watch:

@@ -52,7 +52,6 @@ class Plan:
 
 
 def plan_from(line: str) -> Plan:
-    """The plan of a line."""
     stated = json.loads(line)
     questions = tuple(Question(**one) for one in stated.pop("questions"))
     return Plan(**{**stated, "ports": tuple(stated["ports"]), "questions": questions})
@@ -67,6 +66,7 @@ class Row(NamedTuple):
         code: of the problem, over MCP too; empty where there is none.
         retry: whether it says when to try again.
         mark: what two answers have in common if they say the same.
+        generation: that it says it is from; empty where it says none.
         number: that the request had, if it is numbered.
         at: when it was sent; seconds of the machine's monotonic clock.
         seconds: until it was whole.
@@ -77,6 +77,7 @@ class Row(NamedTuple):
     code: str
     retry: bool
     mark: str
+    generation: str
     number: int
     at: float
     seconds: float
@@ -96,22 +97,18 @@ class LoadResult:
 
     @property
     def answered(self) -> tuple[Row, ...]:
-        """Those of 200."""
         return tuple(row for row in self.rows if row.status == 200)
 
     @property
     def per_second(self) -> float:
-        """Answers of 200 a second."""
         return len(self.answered) / self.seconds
 
 
 def encode_result(rows: Sequence[Sequence[Any]], cut: Sequence[str], unsent: int, seconds: float) -> str:
-    """What came of it, in one line."""
     return json.dumps({"rows": rows, "cut": cut, "unsent": unsent, "seconds": seconds})
 
 
 def decode_result(line: str) -> LoadResult:
-    """The result in a line."""
     stated = json.loads(line)
     rows = tuple(Row(*row) for row in stated["rows"])
     return LoadResult(rows, tuple(stated["cut"]), stated["unsent"], stated["seconds"])

@@ -10,7 +10,6 @@ from tests.support.rpc import Era
 
 
 def http(method: str, path: str, body: str | None = None, headers: Mapping[str, str] | None = None) -> str:
-    """A request."""
     lines = [
         f"{method} {path} HTTP/1.1",
         "host: 127.0.0.1",
@@ -31,7 +30,6 @@ def suggestion(query: str, *, weight: int = 1, name: str | None = None) -> Quest
 
 
 def tool(tool: str, arguments: Mapping[str, Any], token: str | None = None, *, weight: int = 1) -> Question:
-    """A tool by REST."""
     body = json.dumps(arguments)
     numbered = NUMBER in body
     name = f"{tool} {body}"
@@ -39,7 +37,6 @@ def tool(tool: str, arguments: Mapping[str, Any], token: str | None = None, *, w
 
 
 def mcp(era: Era, tool: str, arguments: Mapping[str, Any], token: str | None = None, *, weight: int = 1) -> Question:
-    """A tool by MCP."""
     params: dict[str, Any] = {"name": tool, "arguments": arguments}
     headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": str(era), **_headers(token)}
     if era is Era.STATELESS:

@@ -42,7 +42,6 @@ class CountingRelay:
         self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     async def close(self) -> None:
-        """End every connection."""
         if self._server is not None:
             self._server.close()
         others = asyncio.all_tasks() - {asyncio.current_task()}
@@ -88,7 +87,6 @@ class CountingRelay:
 
 @contextmanager
 def counting_relay(url: str) -> Iterator[CountingRelay]:
-    """A relay in a thread of its own."""
     relay = CountingRelay(url)
     with loop_in_thread() as loop:
         try:

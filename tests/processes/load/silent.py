@@ -18,8 +18,6 @@ _AGAIN_S: Final = 0.5
 
 
 class Silent(asyncio.Protocol):
-    """One connection."""
-
     def __init__(self) -> None:
         self.closed = False
 
@@ -42,7 +40,6 @@ async def _hold(port: int, count: int) -> None:
 
 
 async def main() -> None:
-    """Hold them until the input ends."""
     port, count = map(int, sys.argv[1:])
     raise_descriptor_limit()
     holding = asyncio.create_task(_hold(port, count))

@@ -31,7 +31,6 @@ _SUGGEST: Final = http("GET", "/suggest?q=lam").encode()
 _OTHER: Final = "127.0.0.2"
 # The system's default for a process, and no more than that.
 _FEW_DESCRIPTORS: Final = "-n 1024"
-_LOW_SOFT_LIMIT: Final = "-Sn 256"
 
 
 def connect(port: int, address: str = "127.0.0.1") -> socket.socket:
@@ -91,30 +90,6 @@ def test_an_address_with_too_many_connections_slows_down_no_other_one(
         assert "the bound on connections per address is reached" in service.log.read_text(encoding="utf-8")
     print(f"p99 of each round: {times}")  # noqa: T201 - the figures, for pytest -s
     assert times[-1] < P99_S, times
-
-
-@pytest.mark.slow
-@pytest.mark.rule("E6")
-def test_a_low_soft_limit_of_descriptors_is_no_bound(embedded: Location, tmp_path: Path) -> None:
-    with (
-        serving(tmp_path / "service", embedded.settings(), descriptors=_LOW_SOFT_LIMIT) as service,
-        ExitStack() as all_,
-    ):
-        callers = [all_.enter_context(connect(service.port)) for _ in range(400)]
-        assert {status_of(caller) for caller in callers} == {200}
-
-
-@pytest.mark.rule("E6")
-def test_the_connections_that_wait_longest_make_room_for_new_ones(embedded: Location, tmp_path: Path) -> None:
-    settings = {**embedded.settings(), "MAX_CONNECTIONS": "40", "TRUSTED_PROXIES": "127.0.0.1"}
-    with serving(tmp_path / "service", settings) as service, ExitStack() as stack:
-        callers = [stack.enter_context(connect(service.port)) for _ in range(40)]
-        time.sleep(0.2)
-        assert {status_of(caller) for caller in callers[:10]} == {200}
-        callers += [stack.enter_context(connect(service.port)) for _ in range(20)]
-        time.sleep(0.2)
-        statuses = [status_of(caller) for caller in callers]
-        assert statuses == [200] * 10 + [0] * 20 + [200] * 30, str(statuses)
 
 
 @pytest.mark.rule("E6", "E1.retry_after")

@@ -6,15 +6,15 @@ And callers who do not wait at all: what was done for them is given up.
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Final
 
 import pytest
 
 from tests.processes.endurance.locations import Location
 from tests.processes.load.loads import load, loaded
-from tests.processes.load.plan import Plan, Question, quantile
+from tests.processes.load.plan import Plan, quantile
 from tests.processes.load.questions import mcp, reads, suggestion, tool
 from tests.processes.load.relay import CountingRelay, counting_relay
 from tests.support.callers import issue
@@ -62,9 +62,8 @@ def service(
 
 
 @pytest.mark.rule("E3", "E2.wait", "E1.retry_after")
-@pytest.mark.parametrize("only", ["", "_search"], ids=["everything", "searches"])
 def test_a_slow_engine_is_asked_no_more_than_once_a_request_and_soon_not_at_all(
-    service: Service, relay: CountingRelay, only: str
+    service: Service, relay: CountingRelay
 ) -> None:
     token = issue(service.tokens).text
     questions = (
@@ -77,7 +76,7 @@ def test_a_slow_engine_is_asked_no_more_than_once_a_request_and_soon_not_at_all(
     assert {(row.status, row.code) for row in warm.rows} == {(200, "")}
 
     # Each of the callers waits for its answer, then asks again.
-    relay.only, relay.delay = only, SLOW_S
+    relay.only, relay.delay = "_search", SLOW_S
     before = len(relay.asked)
     with load(Plan((service.port,), questions, CALLERS, pause=0.05)) as making:
         time.sleep(OPEN_S + 1.0)
@@ -111,13 +110,22 @@ def test_a_slow_engine_is_asked_no_more_than_once_a_request_and_soon_not_at_all(
 @pytest.mark.parametrize("transport", ["rest", "mcp"])
 def test_for_callers_who_leave_nothing_is_worked_on(service: Service, relay: CountingRelay, transport: str) -> None:
     token = issue(service.tokens).text
-    asked = {
-        "rest": [tool("find_shop", {"query": "lamp"}, token)] * LEAVING,
-        "mcp": [mcp(Era.STATELESS, "find_shop", {"query": "lamp"}, token)] * LEAVING,
-    }[transport]
+    arguments = {"query": "lamp"}
+    rest, over_mcp = tool("find_shop", arguments, token), mcp(Era.STATELESS, "find_shop", arguments, token)
+    question = rest if transport == "rest" else over_mcp
     logged = _logged_as_left(service)
     loaded(Plan((service.port,), (suggestion("q=amb"), tool("get_shop", {"shop_domain": "s4"}, token)), 1, seconds=0.5))
-    with _called(service, relay, asked, LEAVING) as (callers, before):
+    relay.only, relay.delay = "_search", SLOW_S
+    before = len(relay.asked)
+    with ExitStack() as stack:
+        address = ("127.0.0.1", service.port)
+        callers = [stack.enter_context(socket.create_connection(address, ANSWER_S)) for _ in range(LEAVING)]
+        for caller in callers:
+            caller.sendall(question.raw.encode())
+        until = time.monotonic() + ARRIVED_S
+        while _searches(relay, before) != LEAVING:
+            assert time.monotonic() < until
+            time.sleep(0.01)
         # The bound of concurrent requests is reached.
         assert _asked_another(service, token) == (503, "overloaded")
         for caller in callers:
@@ -147,21 +155,6 @@ def test_suggestions_are_answered_while_searches_are_slow(service: Service, rela
     assert _searches(relay, before) == 0
 
 
-@contextmanager
-def _called(
-    service: Service, relay: CountingRelay, asked: Sequence[Question], searches: int
-) -> Iterator[tuple[list[socket.socket], int]]:
-    """Callers who have asked and wait, when so many searches are running; and how many requests were before."""
-    relay.only, relay.delay = "_search", SLOW_S
-    before = len(relay.asked)
-    with ExitStack() as stack:
-        callers = [stack.enter_context(socket.create_connection(("127.0.0.1", service.port), ANSWER_S)) for _ in asked]
-        for caller, question in zip(callers, asked, strict=True):
-            caller.sendall(question.raw.encode())
-        _until(lambda: _searches(relay, before) == searches, ARRIVED_S)
-        yield callers, before
-
-
 def _searches(relay: CountingRelay, before: int) -> int:
     """Searches among the requests after so many; the rest is the look at the stamp that is due each second."""
     lines = relay.asked[before:]
@@ -178,11 +171,3 @@ def _asked_another(service: Service, token: str) -> tuple[int, str]:
 
 def _logged_as_left(service: Service) -> int:
     return service.log.read_text(encoding="utf-8").count('"outcome":"left"')
-
-
-def _until(met: Callable[[], bool], seconds: float) -> None:
-    """Wait for what must be so within this time."""
-    until = time.monotonic() + seconds
-    while not met():
-        assert time.monotonic() < until
-        time.sleep(0.01)

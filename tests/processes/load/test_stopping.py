@@ -20,8 +20,8 @@ import pytest
 from service.redis.access import RedisAccess
 from service.reports.opening import QueueSettings
 from tests.processes.endurance.locations import Location
-from tests.processes.load.loads import Load, load
-from tests.processes.load.plan import LoadResult, Plan, Question
+from tests.processes.load.loads import load
+from tests.processes.load.plan import Plan
 from tests.processes.load.questions import http, report_code, usual
 from tests.support.callers import in_redis, issue, issue_in_redis
 from tests.support.reporting import stored_in
@@ -36,13 +36,7 @@ _SETTLED_S: Final = 0.7
 
 
 def stored_codes(settings: QueueSettings) -> Counter[str]:
-    """How often a report about each code is stored."""
     return Counter(report.code or "" for report in stored_in(settings)[0])
-
-
-def acknowledged(result: LoadResult, questions: tuple[Question, ...]) -> set[str]:
-    """The codes of reports that were answered."""
-    return {f"LOAD-{row.number:08d}" for row in result.rows if questions[row.question].numbered and row.status == 200}
 
 
 def stop(service: Service) -> None:
@@ -53,26 +47,24 @@ def stop(service: Service) -> None:
     assert DRAIN_S <= time.monotonic() - began < END_S
 
 
-def assert_nothing_was_lost(result: LoadResult, stored: Counter[str], questions: tuple[Question, ...]) -> None:
-    assert result.cut == ()
-    assert Counter(row.status for row in result.rows) == {200: len(result.rows)}
-    assert len(result.rows) > 100
-    of_reports = acknowledged(result, questions)
-    assert of_reports
-    assert {code: stored[code] for code in of_reports} == dict.fromkeys(of_reports, 1)
-
-
 @pytest.mark.slow
+@pytest.mark.redis
 @pytest.mark.rule("O1", "Q5")
 @pytest.mark.timeout(90 + 15 * STOPS)
-def test_no_request_is_cut_when_services_are_stopped_in_turn_under_load(embedded: Location, tmp_path: Path) -> None:
+def test_no_request_is_cut_when_services_are_stopped_in_turn_under_load(
+    embedded: Location, tmp_path: Path, redis_url: str
+) -> None:
     """Takes a quarter of a minute: four starts of a service, and a second of draining at each stop."""
-    tokens = tmp_path / "tokens.sqlite"
-    token = issue(tokens).text
-    settings = {**embedded.settings(), "TOKEN_FILE": str(tokens), "DRAIN_SECONDS": str(DRAIN_S)}
+    prefix = f"stops-{time.monotonic_ns()}"
+    token = issue_in_redis(redis_url, prefix).text
+    settings = {**embedded.settings(), **in_redis(redis_url, prefix), "DRAIN_SECONDS": str(DRAIN_S)}
     questions = (*usual(token), report_code(token))
     with ExitStack() as stack:
-        services = [stack.enter_context(serving(tmp_path / name, settings)) for name in ("one", "two")]
+        # One of a single process, and one of several.
+        services = [
+            stack.enter_context(serving(tmp_path / workers, settings, options=("--workers", workers)))
+            for workers in ("1", "2")
+        ]
         ports = tuple(service.port for service in services)
         making = stack.enter_context(load(Plan(ports, questions, CLIENTS, balanced=True, pause=0.01)))
         time.sleep(1.0)
@@ -82,8 +74,13 @@ def test_no_request_is_cut_when_services_are_stopped_in_turn_under_load(embedded
             time.sleep(_SETTLED_S)
         result = making.stopped()
         assert [service.wrong_lines() for service in services] == [[], []]
-    stored: Counter[str] = sum((stored_codes(QueueSettings(path=service.reports)) for service in services), Counter())
-    assert_nothing_was_lost(result, stored, questions)
+    stored = stored_codes(QueueSettings(kind="redis", redis=RedisAccess(redis_url), prefix=prefix, timeout=10.0))
+    assert result.cut == ()
+    assert Counter(row.status for row in result.rows) == {200: len(result.rows)}
+    assert len(result.rows) > 100
+    of_reports = {f"LOAD-{row.number:08d}" for row in result.rows if questions[row.question].numbered}
+    assert of_reports
+    assert {code: stored[code] for code in of_reports} == dict.fromkeys(of_reports, 1)
 
 
 @contextmanager
@@ -138,30 +135,6 @@ def test_a_second_sigterm_or_a_sigint_ends_it_without_draining(
         assert service.wrong_lines() == []
 
 
-@pytest.mark.slow
-@pytest.mark.redis
-@pytest.mark.rule("O1", "Q5")
-@pytest.mark.timeout(90 + 15 * STOPS)
-def test_no_request_is_cut_when_a_service_of_several_workers_is_stopped_under_load(
-    embedded: Location, tmp_path: Path, redis_url: str
-) -> None:
-    prefix = f"stops-{time.monotonic_ns()}"
-    settings = {**embedded.settings(), **in_redis(redis_url, prefix), "DRAIN_SECONDS": str(DRAIN_S)}
-    token = issue_in_redis(redis_url, prefix).text
-    questions = (*usual(token), report_code(token))
-    with serving(tmp_path / "service", settings, options=("--workers", "2")) as service:
-        with load(Plan((service.port,), questions, CLIENTS, balanced=True, pause=0.01)) as making:
-            time.sleep(1.0)
-            for _ in range(STOPS):
-                stop(service)
-                service.start()
-                time.sleep(_SETTLED_S)
-            result = making.stopped()
-        assert service.wrong_lines() == []
-    stored = stored_codes(QueueSettings(kind="redis", redis=RedisAccess(redis_url), prefix=prefix, timeout=10.0))
-    assert_nothing_was_lost(result, stored, questions)
-
-
 @pytest.mark.redis
 @pytest.mark.rule("O1")
 def test_callers_that_connect_until_all_workers_have_ended_are_answered_or_refused_and_never_reset(
@@ -189,42 +162,3 @@ def answered_until_refused(port: int) -> int:
             caller.sendall(b"GET /health HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
             assert caller.makefile("rb").read().startswith(b"HTTP/1.1 200 ")
         answered += 1
-
-
-@pytest.mark.redis
-def test_a_worker_that_is_killed_is_restarted_and_loses_its_own_requests_only(
-    embedded: Location, tmp_path: Path, redis_url: str
-) -> None:
-    prefix = f"kill-{time.monotonic_ns()}"
-    settings = {**embedded.settings(), **in_redis(redis_url, prefix)}
-    questions = usual(issue_in_redis(redis_url, prefix).text)
-    with serving(tmp_path / "service", settings, options=("--workers", "2")) as service:
-        before = service.workers()
-        assert len(before) == 2
-        plan = Plan((service.port,), questions, CLIENTS, pause=0.01)
-        with load(plan) as making:
-            time.sleep(1.0)
-            os.kill(before[0], signal.SIGKILL)
-            killed = time.monotonic()
-            wait_for_workers(service, before)
-            time.sleep(1.0)
-            result = stopped_alive(making)
-    assert len(result.cut) <= CLIENTS
-    assert {row.status for row in result.rows} == {200}
-    # The other one went on answering, and so did both afterwards.
-    assert len([row for row in result.rows if killed < row.at < killed + 0.4]) > 10
-
-
-def wait_for_workers(service: Service, before: list[int]) -> None:
-    """Until there are two again, of which one is new."""
-    until = time.monotonic() + 30.0
-    while len(service.workers()) < 2 or set(service.workers()) == set(before):
-        assert time.monotonic() < until, "no worker was restarted"
-        time.sleep(0.1)
-
-
-def stopped_alive(making: Load) -> LoadResult:
-    """End a load under which its service still serves."""
-    result = making.stopped()
-    assert result.rows[-1].status == 200
-    return result

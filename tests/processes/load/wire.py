@@ -23,8 +23,6 @@ class Raw:
 
 
 class Wire(asyncio.Protocol):
-    """Sends one request at a time."""
-
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
         self._waiting: asyncio.Future[Raw] | None = None
@@ -68,13 +66,11 @@ class Wire(asyncio.Protocol):
         return self._waiting
 
     def close(self) -> None:
-        """End the connection."""
         self.closed = True
         if self._transport is not None:
             self._transport.close()
 
 
 async def connected(port: int) -> Wire:
-    """A new connection to a port of this machine."""
     _, wire = await asyncio.get_running_loop().create_connection(Wire, "127.0.0.1", port)
     return wire

@@ -4,8 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from service.limits.blocks import BlockLimiter
-from service.limits.policy import Bucket, Quota
-from service.limits.protocol import Decision, Limiter
+from service.limits.policy import Bucket, Decision, Limiter, Quota
 from tests.rules.limits.clocks import HandClock
 from tests.rules.limits.plain import PlainCount
 

@@ -7,7 +7,7 @@ import pytest
 
 from service.limits.blocks import BlockLimiter
 from service.limits.memory import MemoryLimiter
-from service.limits.protocol import Limiter
+from service.limits.policy import Limiter
 from service.limits.redis import RedisLimiter
 from service.redis.access import RedisAccess
 from tests.rules.limits.clocks import HandClock

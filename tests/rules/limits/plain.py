@@ -5,8 +5,7 @@ It also hands out blocks, as Redis does in a script; it can be switched off.
 
 from dataclasses import dataclass, field
 
-from service.limits.policy import Quota
-from service.limits.protocol import Decision, LimiterUnavailable, slot_milliseconds, whole_seconds
+from service.limits.policy import Decision, LimiterUnavailable, Quota, slot_milliseconds, whole_seconds
 from tests.rules.limits.clocks import HandClock
 
 

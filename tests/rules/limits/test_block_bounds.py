@@ -9,8 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from service.limits.blocks import SHARE, BlockLimiter
-from service.limits.policy import Bucket, Quota
-from service.limits.protocol import Decision, slot_milliseconds
+from service.limits.policy import Bucket, Decision, Quota, slot_milliseconds
 from tests.rules.limits.block_world import World, suggest
 
 REPEATED_MS = 1_000

@@ -7,8 +7,7 @@ import pytest
 from service.limits.blocks import BlockLimiter
 from service.limits.fallback import FallbackLimiter
 from service.limits.memory import MemoryLimiter
-from service.limits.policy import Bucket, Quota
-from service.limits.protocol import Decision, LimiterUnavailable
+from service.limits.policy import Bucket, Decision, LimiterUnavailable, Quota
 from tests.rules.limits.block_world import BLOCK, SUGGEST, World, suggest
 from tests.rules.limits.clocks import HandClock
 from tests.rules.limits.plain import PlainCount

@@ -10,8 +10,7 @@ import pytest
 from service.limits.blocks import BlockLimiter
 from service.limits.fallback import FallbackLimiter
 from service.limits.memory import MemoryLimiter
-from service.limits.policy import Bucket, Quota
-from service.limits.protocol import Decision, LimiterUnavailable
+from service.limits.policy import Bucket, Decision, LimiterUnavailable, Quota
 from service.limits.redis import RedisLimiter
 from service.redis.access import RedisAccess
 from service.runtime.telemetry import Metrics

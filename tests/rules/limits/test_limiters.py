@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from service.limits.blocks import BlockLimiter
 from service.limits.memory import MemoryLimiter
-from service.limits.policy import Bucket, Quota
-from service.limits.protocol import Decision, Limiter, slot_milliseconds
+from service.limits.policy import Bucket, Decision, Limiter, Quota, slot_milliseconds
 from service.limits.redis import RedisLimiter
 from service.redis.access import RedisAccess
 from tests.rules.limits.clocks import HandClock

@@ -8,13 +8,14 @@ from service.auth.protocol import Token
 from service.limits.policy import (
     WITH_TOKEN,
     Bucket,
+    Decision,
     Quota,
     QuotaClass,
     QuotaPolicy,
     address_group,
+    quota_headers,
     quota_key,
 )
-from service.limits.protocol import Decision, quota_headers
 
 TOKEN = Token("a1", "widget", "default", None)
 GOLD = Token("b2", "partner", "gold", None)

@@ -8,8 +8,7 @@ import pytest
 from redis.asyncio import Redis
 
 from service.limits.blocks import BlockLimiter
-from service.limits.policy import Bucket, Quota
-from service.limits.protocol import LimiterUnavailable
+from service.limits.policy import Bucket, LimiterUnavailable, Quota
 from service.limits.redis import RedisLimiter
 from service.redis.access import RedisAccess
 from tests.rules.limits.clocks import HandClock

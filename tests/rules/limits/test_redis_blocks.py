@@ -9,8 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from service.limits.blocks import SharedCount
-from service.limits.policy import Bucket, Quota
-from service.limits.protocol import Decision
+from service.limits.policy import Bucket, Decision, Quota
 from service.limits.redis import RedisLimiter
 from service.redis.access import RedisAccess
 from tests.rules.limits.clocks import HandClock

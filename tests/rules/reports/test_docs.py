@@ -35,7 +35,7 @@ async def test_the_worker_of_the_page_does_what_it_says(own_redis: RedisServer, 
         [sys.executable, str(program)], env=environment, capture_output=True, text=True, timeout=30, check=True
     )
     assert done.stdout == "look again at s1 code invalid\nlook again at s2 fact return_period\n2 done\n"
-    assert (await queue.depth(), await exported(queue)) == (0, given)
+    assert ((await queue.waiting(1)).depth, await exported(queue)) == (0, given)
     await queue.close()
 
 
@@ -54,7 +54,7 @@ async def test_the_bare_commands_of_the_page_take_an_entry_off_the_queue(own_red
         await run(take_over)
         assert await run([*acknowledge[:-1], entry_id]) == 1
         assert await run([*delete[:-1], entry_id]) == 1
-    assert await queue.depth() == 0
+    assert (await queue.waiting(1)).depth == 0
     await queue.close()
 
 

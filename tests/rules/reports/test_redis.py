@@ -27,7 +27,7 @@ CALLS: Final[dict[str, Ask]] = {
     "acknowledge": lambda queue: queue.acknowledge("w1", ["1-1"]),
     "waiting": lambda queue: queue.waiting(1),
     "export": exported,
-    "depth": lambda queue: queue.depth(),
+    "check": lambda queue: queue.check(),
 }
 
 
@@ -43,7 +43,7 @@ async def test_an_append_that_fails_half_way_leaves_nothing(redis_store: RedisSt
         assert [name async for name in client.scan_iter(f"{{{redis_store.prefix}}}:*")] == [broken]
         await client.delete(broken)
     assert await queue.append(report()) is True
-    assert (await exported(queue), await queue.depth()) == ([report()], 1)
+    assert (await exported(queue), (await queue.waiting(1)).depth) == ([report()], 1)
 
 
 async def test_the_scripts_are_loaded_again_after_the_server_forgot_them(redis_store: RedisStore) -> None:
@@ -171,7 +171,7 @@ async def test_a_redis_that_takes_no_writes_is_unavailable_and_stores_nothing(
     await fresh.close()
     own_redis.kill()
     own_redis.start()
-    assert (await exported(queue), await queue.depth()) == ([report("s0")], 1)
+    assert (await exported(queue), (await queue.waiting(1)).depth) == ([report("s0")], 1)
     assert await queue.append(report("s1")) is True
 
 

@@ -60,11 +60,11 @@ async def test_an_append_that_fails_half_way_leaves_nothing(sqlite_store: Sqlite
         db.execute(f"CREATE TRIGGER full AFTER INSERT ON {table} BEGIN SELECT RAISE(ABORT, 'full'); END")
     with pytest.raises(ReportsUnavailable):
         await queue.append(report("s1"))
-    assert (await exported(queue), await queue.depth()) == ([report("s0")], 1)
+    assert (await exported(queue), (await queue.waiting(1)).depth) == ([report("s0")], 1)
     with closing(sqlite3.connect(sqlite_store.path)) as db:
         db.execute("DROP TRIGGER full")
     assert await queue.append(report("s1")) is True
-    assert (await exported(queue), await queue.depth()) == ([report("s0"), report("s1")], 2)
+    assert (await exported(queue), (await queue.waiting(1)).depth) == ([report("s0"), report("s1")], 2)
 
 
 @pytest.mark.rule("Q5")

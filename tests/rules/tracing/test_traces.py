@@ -119,8 +119,9 @@ async def test_a_call_over_stdio_is_one_server_span(tmp_path: Path) -> None:
     settings = Settings(data_dir=index, token_file=token, reports_file=reports, request_timeout=5.0)
     exporter = InMemorySpanExporter()
     traces = open_traces("shop-directory", "1", SimpleSpanProcessor(exporter))
+    assert traces is not None
     parts = open_parts(settings)
-    server = build_server(parts.dispatcher, parts.responder, "1", call_over_stdio(None), traces=traces.transport)
+    server = build_server(parts.dispatcher, parts.responder, "1", call_over_stdio(None), traces=traces)
     try:
         async with Client(server) as client:
             await client.call_tool("get_shop", {"shop_domain": "shop_books"})
@@ -167,5 +168,4 @@ def test_faults_are_errors_and_a_callers_mistakes_are_none(traced: Traced, tmp_p
 
 
 def test_by_default_nothing_is_traced() -> None:
-    traces = open_traces("shop-directory", "1")
-    assert (traces.provider, Settings.model_fields["traces"].default) == (None, "off")
+    assert (open_traces("shop-directory", "1"), Settings.model_fields["traces"].default) == (None, "off")

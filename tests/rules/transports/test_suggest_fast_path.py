@@ -19,7 +19,7 @@ from starlette.routing import Route
 from uvicorn.server import ServerState
 
 from service.app import create_app
-from service.http.bounded_endpoint import BoundedEndpoint, Gate
+from service.http.middleware import BoundedEndpoint, Gate
 from service.limits.policy import QuotaClass
 from service.server.http_server import HttpProtocol, ServerConfig
 from service.settings.service import Settings

@@ -14,7 +14,6 @@ import pytest
 from opensearchpy import OpenSearch
 
 from bench.typeahead.peers import PEERS
-from bench.typeahead.peers.folding import fold, host_of
 from bench.typeahead.peers.opensearch_raw import OpenSearchAsYouType, OpenSearchCompletion, RawOpenSearch
 from bench.typeahead.peers.shops import public_shops
 from bench.typeahead.system import System, descendants
@@ -85,38 +84,6 @@ def test_a_raw_opensearch_answers_with_the_right_shop_first(
                 _check(peer, ask)
         finally:
             client.indices.delete(index=peer.index_name, ignore_unavailable=True)
-
-
-def test_only_public_shops_are_read_the_most_popular_first(tmp_path: Path) -> None:
-    shops = public_shops(_corpus(tmp_path))
-    assert [shop.name for shop in shops[:3]] == ["Kettle of Fish", "Northwind Lamps", "Marble Arch"]
-    assert [shop.pop_rank for shop in shops] == list(range(1, len(SHOPS)))
-    by_name = {shop.name: shop for shop in shops}
-    assert "Hidden Lighthouse" not in by_name
-    assert (by_name["Marble & Oak"].countries, by_name["Marble Hall"].countries) == (("DE",), ())
-    assert by_name["Blue Kettle"].texts == ("Blue Kettle", "Teatime", "blue.internal")
-
-
-@pytest.mark.parametrize(
-    ("typed", "folded"),
-    [("Grüne  SÄGE!", "grune sage"), ("Marble & Oak", "marble oak"), ("Sam's", "sams"), ("ゲオ", "ゲオ"), (" ", "")],
-)
-def test_a_text_is_folded_by_the_standard_library(typed: str, folded: str) -> None:
-    assert fold(typed) == folded
-
-
-@pytest.mark.parametrize(
-    ("typed", "host"),
-    [
-        ("https://www.lamps.internal/a?b", "lamps.internal"),
-        ("http://lamps.internal", "lamps.internal"),
-        ("WWW.lamps.internal", "lamps.internal"),
-        ("www lamps", "www lamps"),
-        ("lamps.internal", "lamps.internal"),
-    ],
-)
-def test_of_a_pasted_url_the_host_is_asked_for(typed: str, host: str) -> None:
-    assert host_of(typed) == host
 
 
 def _corpus(folder: Path) -> Path:

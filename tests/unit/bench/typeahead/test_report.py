@@ -3,13 +3,10 @@
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
-from bench.typeahead.chart import draw
-from bench.typeahead.findings import findings, main_size
+from bench.typeahead.findings import findings
 from bench.typeahead.load import Paced
 from bench.typeahead.quality import QualityScores
-from bench.typeahead.report import BEGIN, END, page, put
+from bench.typeahead.report import page
 from bench.typeahead.results import Claim, Report, Result, Round, Size, Unmeasured, read, write
 from bench.typeahead.system import BuildStats, Memory, Role
 from tests.engines.relevance.metrics import Quality
@@ -90,19 +87,6 @@ def test_what_does_not_hold_is_said_with_its_figures() -> None:
     )
 
 
-def test_growth_is_reported_from_the_smallest_to_the_largest_size() -> None:
-    large = result("embedded-cold", Role.OURS, measured(2_000, 350, 900))
-    found = list(findings(report(size(large, shops=1_000_000), size(OURS, shops=10_000))))
-    grown = "from 10,000 to 1,000,000 shops the p50 of embedded-cold grows 3.50 times, at most 3 wanted."
-    assert f"**NOT HELD**: {grown}" in found
-
-
-def test_sentences_are_about_a_hundred_thousand_shops_if_that_was_measured() -> None:
-    sizes = [size(OURS, shops=shops) for shops in (10_000, 100_000, 1_000_000)]
-    assert main_size(report(*sizes)).shops == 100_000
-    assert main_size(report(sizes[2])).shops == 1_000_000
-
-
 def test_the_tables_name_every_system_and_the_absent_ones() -> None:
     whole = replace(
         size(OURS, WARM, PEER, BARE),
@@ -127,21 +111,3 @@ def test_what_other_benchmarks_say_is_held_against_what_was_wanted() -> None:
     assert "| a page of 100 over one of 10, times | 1.50 | 2 | yes |\n| round trips | 1.00 | - | - |" in text
     worse = replace(report(size(OURS)), extra={"find_shop": (Claim("a page", 2.5, 2.0),)})
     assert "| a page | 2.50 | 2 | **no** |" in page(worse)
-
-
-def test_tables_are_put_between_the_markers_again_and_again() -> None:
-    document = f"# Title\n\n{BEGIN}\nold\n{END}\n\nwords\n"
-    expected = f"# Title\n\n{BEGIN}\n\nnew\n\n{END}\n\nwords\n"
-    assert put(document, "new") == expected
-    assert put(expected, "new") == expected
-
-
-@pytest.mark.parametrize("document", ["", BEGIN, f"{END}{BEGIN}", f"{BEGIN}{BEGIN}{END}", f"{BEGIN}{END}{END}"])
-def test_a_page_without_its_markers_is_left_alone(document: str) -> None:
-    with pytest.raises(ValueError, match="the page needs one line"):
-        put(document, "new")
-
-
-def test_the_chart_is_a_picture(tmp_path: Path) -> None:
-    draw(report(size(OURS, WARM, PEER, BARE)), tmp_path / "chart.png")
-    assert (tmp_path / "chart.png").read_bytes().startswith(b"\x89PNG\r\n")

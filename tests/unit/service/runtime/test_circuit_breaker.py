@@ -19,13 +19,10 @@ class NoSuchThing(Exception):  # noqa: N818
 
 
 class States(Metrics):
-    """Records the states of circuits."""
-
     def __init__(self) -> None:
         self.recorded: list[tuple[str, str]] = []
 
     def circuit(self, part: str, state: str) -> None:
-        """Record it."""
         self.recorded.append((part, state))
 
 
@@ -68,28 +65,27 @@ async def opened() -> World:
     return world
 
 
-async def test_answers_and_refusals_of_a_part_that_works_leave_the_circuit_closed() -> None:
+FAILS, ANSWERS, REFUSES, LATER = "Unavailable", "answer", "NoSuchThing", "6 seconds later"
+
+
+@pytest.mark.parametrize(
+    "course",
+    [
+        [ANSWERS, REFUSES] * 50,
+        [FAILS] * (ENOUGH - 1),
+        [FAILS, ANSWERS, ANSWERS] * 50,
+        [*[FAILS] * (ENOUGH - 1), LATER, FAILS],
+    ],
+    ids=["a part that works", "a few failures", "fewer failures than answers", "failures of long ago"],
+)
+async def test_what_opens_no_breaker(course: list[str]) -> None:
     world = World()
-    results = [await world.call(NoSuchThing() if turn % 2 else None) for turn in range(100)]
-    assert set(results) == {"answer", "NoSuchThing"}
-    assert (world.asked, world.states.recorded) == (100, [])
-
-
-async def test_a_few_failures_open_no_breaker() -> None:
-    world = World()
-    assert [await world.call(Unavailable()) for _ in range(ENOUGH - 1)] == ["Unavailable"] * (ENOUGH - 1)
-    assert world.states.recorded == []
-
-
-async def test_fewer_failures_than_answers_open_no_breaker() -> None:
-    world = World()
-    for _ in range(50):
-        await world.call(Unavailable())
-        await world.call()
-        await world.call()
-        world.clock.pass_seconds(0.001)
-    assert world.states.recorded == []
-    assert world.asked == 150
+    outcomes = {FAILS: Unavailable(), ANSWERS: None, REFUSES: NoSuchThing()}
+    for step in course:
+        world.clock.pass_seconds(6.0 if step == LATER else 0.001)
+        if step != LATER:
+            assert await world.call(outcomes[step]) == step
+    assert (world.asked, world.states.recorded) == (len(course) - course.count(LATER), [])
 
 
 async def test_an_open_breaker_lets_no_call_through() -> None:
@@ -120,12 +116,3 @@ async def test_a_probe_that_is_answered_or_refused_closes_it(outcome: Exception 
     world.clock.pass_seconds(1.0)
     assert [await world.call(outcome) for _ in range(3)] == [end] * 3
     assert world.states.recorded[-1] == ("part", "closed")
-
-
-async def test_what_failed_long_ago_is_forgotten() -> None:
-    world = World()
-    for _ in range(ENOUGH - 1):
-        await world.call(Unavailable())
-    world.clock.pass_seconds(6.0)
-    assert await world.call(Unavailable()) == "Unavailable"
-    assert world.states.recorded == []

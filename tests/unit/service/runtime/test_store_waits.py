@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from service.errors import OverloadedError
-from service.http.bounded_endpoint import Gate, GateSlot
+from service.http.middleware import Gate, GateSlot
 from service.runtime.request_context import RequestContext, bind_request, new_request_context
 from service.runtime.store_waits import store_answer, store_wait_budget, wait_for_store
 

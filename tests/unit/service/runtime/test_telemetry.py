@@ -19,7 +19,6 @@ def written(stream: io.StringIO) -> list[str]:
 
 
 def warn(handler: JsonStream, words: str) -> None:
-    """Log any other line."""
     handler.setFormatter(logging.Formatter('{"event":"%(message)s"}'))
     handler.handle(logging.makeLogRecord({"msg": words, "levelno": logging.WARNING}))
 

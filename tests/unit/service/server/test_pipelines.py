@@ -83,6 +83,8 @@ class Wire(asyncio.Transport):
     def close(self) -> None:
         self.closed = True
 
+    abort = close
+
     @property
     def answers(self) -> list[bytes]:
         return [reply.body for reply in replies(self.out)]
@@ -113,7 +115,6 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 async def answered(wire: Wire, count: int) -> list[bytes]:
-    """So many answers."""
     await until(lambda: wire.out.count(b"HTTP/1.1 ") == count)
     # The body of the last one may be a write of its own.
     await asyncio.sleep(0)
@@ -207,6 +208,32 @@ async def test_for_a_client_that_does_not_read_one_request_waits(tmp_path: Path)
         protocol.connection_lost(None)
 
 
+@pytest.mark.rule("E6")
+@pytest.mark.parametrize("reads_on", [True, False])
+async def test_a_client_that_reads_too_slowly_is_cut_after_its_bound(
+    monkeypatch: pytest.MonkeyPatch, *, reads_on: bool
+) -> None:
+    monkeypatch.setattr(HttpProtocol, "send_seconds", 0.02)
+    protocol, wire = Connections(Echo()).connect()
+    protocol.pause_writing()
+    if reads_on:
+        protocol.resume_writing()
+    await asyncio.sleep(0.1)
+    assert wire.closed is not reads_on
+    protocol.connection_lost(None)
+
+
+async def test_nothing_follows_the_last_response_of_a_connection() -> None:
+    protocol, wire = Connections(Echo()).connect()
+    head = b"POST /" + _HOST + b"expect: 100-continue\r\ntransfer-encoding: chunked\r\n\r\n"
+    # The application asks for the body when it has been refused.
+    protocol.data_received(head + b"nonsense\r\n")
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert ([reply.status for reply in replies(wire.out)], b"100 Continue" in wire.out) == ([400], False)
+    protocol.connection_lost(None)
+
+
 _BODIES: Final = st.sampled_from([b"", b"x", b"\r\n\r\n", b"GET /smuggled" + _HOST + b"\r\n", b"0\r\n\r\n"])
 
 
@@ -264,7 +291,6 @@ async def test_a_body_behind_an_upgrade_is_no_request(head: bytes) -> None:
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The sizes of what the protocol is given."""
     sizes: list[int] = []
     received = HttpProtocol.data_received
 

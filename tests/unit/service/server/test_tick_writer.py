@@ -6,8 +6,6 @@ from service.server.connections import TickTransport, TickWriter
 
 
 class Wire(asyncio.Transport):
-    """Collects what is written."""
-
     def __init__(self, out: list[bytes]) -> None:
         super().__init__()
         self.out = out
@@ -47,15 +45,6 @@ async def test_responses_wait_for_the_end_of_the_tick_and_are_logged_when_all_ar
     assert queue.out == []
     await asyncio.sleep(0)
     assert queue.out == seen == [b"one, three", b"two", b"logged"]
-
-
-async def test_what_a_flush_has_sent_is_not_sent_again_at_the_end_of_the_tick() -> None:
-    queue = Queue()
-    queue.writer.write(queue.wire(), b"one")
-    queue.writer.flush()
-    queue.writer.flush()
-    await asyncio.sleep(0)
-    assert queue.out == [b"one", b"logged"]
 
 
 async def test_a_part_of_a_longer_response_is_written_at_the_end_of_its_tick() -> None:

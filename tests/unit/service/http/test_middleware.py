@@ -1,4 +1,4 @@
-"""The bounds around an endpoint: bodies wait outside, answers leave outside, and a caller who leaves stops the work."""
+"""The bounds around an endpoint: answers leave outside, and a caller who leaves stops the work; JSON in and out."""
 
 import asyncio
 import json
@@ -9,9 +9,9 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from service.errors import MAX_BODY_BYTES, BodyTooLargeError
-from service.http.bounded_endpoint import BoundedEndpoint, Gate
-from service.http.messages import BODY, request_context_of
-from service.http.middleware import HttpMiddleware
+from service.http.messages import BODY, is_json, json_answer, request_context_of
+from service.http.middleware import BoundedEndpoint, Gate, HttpMiddleware
+from service.runtime.telemetry import Metrics
 
 SENT: Final[Message] = {"type": "http.request", "body": b"{}", "more_body": False}
 
@@ -26,13 +26,20 @@ class Caller:
         self.received: list[Message] = []
 
     async def receive(self) -> Message:
-        """What the caller sends."""
         return await self.sending.get()
 
     async def send(self, message: Message) -> None:
         """What the caller reads, once it does."""
         await self.reads.wait()
         self.received.append(message)
+
+
+class Counted(Metrics):
+    def __init__(self) -> None:
+        self.changes: list[int] = []
+
+    def in_flight(self, change: int) -> None:
+        self.changes.append(change)
 
 
 async def answering(scope: Scope, receive: Receive, send: Send) -> None:
@@ -43,26 +50,9 @@ async def answering(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """Wait until something holds."""
     async with asyncio.timeout(5):
         while not holds():
             await asyncio.sleep(0)
-
-
-async def test_a_caller_who_sends_slowly_takes_no_slot() -> None:
-    gate = Gate(1)
-    gated = BoundedEndpoint(answering, gate, 1.0)
-    slow, quick = Caller(), Caller()
-    slow.reads.set()
-    quick.reads.set()
-    slow_call = asyncio.create_task(gated(slow.scope, slow.receive, slow.send))
-    await asyncio.sleep(0)
-    quick.sending.put_nowait(SENT)
-    await gated(quick.scope, quick.receive, quick.send)
-    assert (quick.received[0]["status"], gate.in_flight, slow.received) == (200, 0, [])
-    slow.sending.put_nowait(SENT)
-    await slow_call
-    assert slow.received[1]["body"] == b"{}"
 
 
 async def test_a_caller_who_reads_slowly_takes_no_slot() -> None:
@@ -102,17 +92,20 @@ async def test_a_slot_comes_back_once_whatever_became_of_the_work(path: str) -> 
 
 
 async def test_a_request_beyond_the_bound_is_refused_before_its_body_is_read() -> None:
-    gate = Gate(1)
+    metrics = Counted()
+    gate = Gate(1, metrics)
     caller = Caller()
     caller.reads.set()
     gate.enter()
     await BoundedEndpoint(answering, gate, 1.0)(caller.scope, caller.receive, caller.send)
+    gate.leave()
     start, body = caller.received
     assert (start["status"], json.loads(body["body"])["code"]) == (503, "overloaded")
     assert (b"retry-after", b"1") in start["headers"]
-    assert request_context_of(caller.scope).outcome == "overloaded"
+    assert (request_context_of(caller.scope).outcome, metrics.changes) == ("overloaded", [1, -1])
 
 
+@pytest.mark.rule("E6")
 @pytest.mark.parametrize("pieces", [[b"x" * (MAX_BODY_BYTES + 1)], [b"x" * 60_000, b"x" * 60_000]])
 async def test_of_an_endless_body_only_a_bounded_part_is_read_and_the_endpoint_refuses_it(pieces: list[bytes]) -> None:
     got: list[object] = []
@@ -144,3 +137,28 @@ async def test_work_ends_when_its_caller_has_left_and_its_slot_is_free() -> None
     with pytest.raises(asyncio.CancelledError):
         await call
     assert (ended, gate.in_flight) == (["ended"], 0)
+
+
+@pytest.mark.rule("I5")
+def test_answers_are_compact_utf_8() -> None:
+    assert (
+        json_answer({"name": "Zoë", "none": None, "score": 8.5}).body
+        == '{"name":"Zoë","none":null,"score":8.5}'.encode()
+    )
+
+
+@pytest.mark.rule("E6")
+@pytest.mark.parametrize(
+    ("content_type", "expected"),
+    [
+        ("application/json", True),
+        ("application/json;charset=utf-8", True),
+        ("APPLICATION/JSON ; x=y", True),
+        ("application/jsonx", False),
+        ("text/json", False),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_json_is_declared_by_its_media_type(content_type: str | None, *, expected: bool) -> None:
+    assert is_json(content_type) is expected

@@ -4,7 +4,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from service.errors import InvalidInputError
-from service.rest.openapi.schemas import input_schema
+from service.rest.openapi.document import input_schema
 from service.tools.registry import REGISTRY
 from service.tools.request import validated
 
