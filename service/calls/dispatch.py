@@ -219,7 +219,7 @@ def _read(arguments: Arguments) -> dict[str, Any]:
 
 
 def _bucket(tool: Tool[Any]) -> Bucket:
-    return Bucket.READS if tool.effects.read_only else Bucket.REPORTS
+    return Bucket.READS if tool.read_only else Bucket.REPORTS
 
 
 def _outcome(caller: Caller, live: LiveResult[ToolAnswer], headers: Headers) -> Outcome:

@@ -74,7 +74,7 @@ def _tool(tool: Tool[Any]) -> Iterator[str]:
     yield f"**{tool.title}.** {tool.description}"
     if tool.note:
         yield tool.note
-    yield f"Token: {tool.token.value}." + ("" if tool.effects.read_only else " It writes: it appends a report.")
+    yield f"Token: {tool.token.value}." + ("" if tool.read_only else " It writes: it appends a report.")
     schema = request_schema(tool.request)
     required = schema.get("required", [])
     rows = [

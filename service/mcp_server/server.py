@@ -150,10 +150,10 @@ def mcp_tool(tool: Tool[Any]) -> McpTool:
         input_schema=input_schema(tool),
         output_schema=output_schema(tool),
         annotations=ToolAnnotations(
-            read_only_hint=tool.effects.read_only,
+            read_only_hint=tool.read_only,
             destructive_hint=False,
             # The hint has no meaning for tools that only read.
-            idempotent_hint=None if tool.effects.read_only else tool.effects.repeatable,
+            idempotent_hint=None if tool.read_only else True,
             open_world_hint=False,
         ),
     )

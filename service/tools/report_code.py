@@ -10,10 +10,8 @@ from pydantic import Field, PlainValidator, WithJsonSchema
 from service.errors import BackendUnavailableError, ShopNotFoundError, TokenRequiredError
 from service.reports.protocol import Report, ReportKind, ReportsUnavailable
 from service.tools.request import CodeText, ShopRequest, choice
-from service.tools.tool import Effects, Example, TokenRule, Tool, ToolContext, ToolResponse
+from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse
 
-# A repeated report appends nothing more.
-APPENDS: Final = Effects(read_only=False, repeatable=True)
 RECEIPT: Final = "wird gemeldet, Pruefung laeuft"
 REASONS: Final = ("invalid", "mismatch", "item_restricted", "min_order_missing")
 
@@ -76,7 +74,7 @@ REPORT_CODE = Tool(
     request=ReportCodeRequest,
     response=ReportResponse,
     token=TokenRule.REQUIRED,
-    effects=APPENDS,
+    read_only=False,
     run=run,
     examples=(
         Example(

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field, PlainValidator, WithJsonSchema
 
 from service.errors import FieldError
-from service.tools.report_code import APPENDS, ReportResponse, append
+from service.tools.report_code import ReportResponse, append
 from service.tools.request import ShopRequest, choice, invalid
 from service.tools.tool import Example, TokenRule, Tool, ToolContext
 
@@ -60,7 +60,7 @@ REPORT_ISSUE = Tool(
     request=ReportIssueRequest,
     response=ReportResponse,
     token=TokenRule.REQUIRED,
-    effects=APPENDS,
+    read_only=False,
     run=run,
     examples=(
         Example(

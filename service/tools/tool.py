@@ -57,15 +57,6 @@ class TokenRule(StrEnum):
     REQUIRED = "required"
 
 
-@dataclass(frozen=True, slots=True)
-class Effects:
-    """The effects of a call besides its answer; of a `repeatable` one, a second equal call changes nothing more."""
-
-    read_only: bool
-    repeatable: bool
-
-
-READS: Final = Effects(read_only=True, repeatable=True)
 BEYOND_THE_INTERFACE: Final = "This tool is beyond the interface: another service with the same interface may lack it."
 
 
@@ -127,7 +118,7 @@ class Tool(Generic[RequestT]):
         token: whether a call needs a token.
         run: runs a call; raises ServiceError.
         examples: calls to try, the simplest one first.
-        effects: the effects of a call besides its answer.
+        read_only: whether a call has no effect besides its answer; of another one, a second equal call has no more.
         extra_cost: the quota units of a valid call beyond the one that admission counts; None for none.
         note: a text for people only, shown in OpenAPI and on the page of the tools; mostly empty.
     """
@@ -140,7 +131,7 @@ class Tool(Generic[RequestT]):
     token: TokenRule
     run: Callable[[RequestT, ToolContext], Awaitable[ToolAnswer]]
     examples: tuple[Example, ...]
-    effects: Effects = READS
+    read_only: bool = True
     extra_cost: Callable[[RequestT], int] | None = None
     note: str = ""
 

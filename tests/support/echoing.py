@@ -18,7 +18,7 @@ from service.limits.memory import MemoryLimiter
 from service.limits.policy import QuotaClass, QuotaPolicy
 from service.reports.sqlite import SqliteReports
 from service.tools.request import Text, ToolRequest
-from service.tools.tool import READS, TokenRule, Tool, ToolContext, ToolResponse
+from service.tools.tool import TokenRule, Tool, ToolContext, ToolResponse
 from tests.support.both_ways import MODERN, OLDER, BothWays, Lines, Sent, plain_headers, plain_message, raw
 from tests.support.worlds import reference_world
 
@@ -56,7 +56,6 @@ ECHO: Final = Tool(
     request=EchoRequest,
     response=Echo,
     token=TokenRule.OPTIONAL,
-    effects=READS,
     run=_echo,
     examples=(),
 )

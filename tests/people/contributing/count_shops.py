@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from service.tools.request import NoShopRequest
-from service.tools.tool import READS, Example, TokenRule, Tool, ToolContext, ToolResponse
+from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse
 
 
 class CountShopsRequest(NoShopRequest):
@@ -30,7 +30,6 @@ COUNT_SHOPS = Tool(
     request=CountShopsRequest,
     response=CountShopsResponse,
     token=TokenRule.OPTIONAL,
-    effects=READS,
     run=run,
     examples=(Example("All of them", {}),),
 )
