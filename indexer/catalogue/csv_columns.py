@@ -12,26 +12,24 @@ from typing import Final
 
 from indexer.records.problems import CatalogueError
 
-# By field: names of columns, in lower case with _ for other characters than letters and digits; the first match wins.
-_SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
-    "id": ("id", "shop_id", "shopid", "merchant_id", "store_id", "key", "identifier"),
-    "name": (
-        "name", "shop_name", "store_name", "merchant_name", "display_name", "shop", "store", "merchant", "brand",
-        "title", "company",
-    ),
+# By field: what a shop has without such a column, and names of columns, in lower case with _ for other characters than
+# letters and digits; the first name that a column has wins.
+_FIELDS: Final[Mapping[str, tuple[str, str]]] = {
+    "id": ("made from the domain", "id shop_id shopid merchant_id store_id key identifier"),
+    "name": ("", "name shop_name store_name merchant_name display_name shop store merchant brand title company"),
     "domain": (
-        "domain", "domain_name", "shop_domain", "url", "shop_url", "website", "website_url", "web", "homepage", "site",
-        "host", "hostname", "link",
+        "",
+        "domain domain_name shop_domain url shop_url website website_url web homepage site host hostname link",
     ),
-    "categories": ("categories", "category", "category_name", "sector", "industry", "vertical", "tags"),
-    "countries": ("countries", "country", "country_code", "country_codes", "markets", "market"),
-    "popularity": ("popularity", "score", "weight", "traffic", "visits", "visitors"),
-    "aliases": ("aliases", "alias", "aka", "also_known_as", "other_names", "alternative_names", "synonyms"),
-    "checkout_hosts": ("checkout_hosts", "checkout_host", "checkout_domains", "checkout_domain"),
-    "visibility": ("visibility",),
-    "source": ("source",),
-}  # fmt: skip
-FIELDS: Final = tuple(_SYNONYMS)
+    "categories": ("--category", "categories category category_name sector industry vertical tags"),
+    "countries": ("not stated", "countries country country_code country_codes markets market"),
+    "popularity": ("not known", "popularity score weight traffic visits visitors"),
+    "aliases": ("none", "aliases alias aka also_known_as other_names alternative_names synonyms"),
+    "checkout_hosts": ("none", "checkout_hosts checkout_host checkout_domains checkout_domain"),
+    "visibility": ("public", "visibility"),
+    "source": ("not stated", "source"),
+}
+FIELDS: Final = tuple(_FIELDS)
 _REQUIRED: Final = ("name", "domain")
 _NO_LETTER_OR_DIGIT: Final = re.compile(r"[\W_]+")
 # By language, in lower case: words that name such a column, words for shops that are shown, and for those that are not.
@@ -227,7 +225,7 @@ class Columns:
         return [position for position in range(len(self.header)) if position not in self.positions.values()]
 
     def _meaning(self, field: str) -> str:
-        return f"column {self._shown(self.positions[field])}" if field in self.positions else _DEFAULTS[field]
+        return f"column {self._shown(self.positions[field])}" if field in self.positions else _FIELDS[field][0]
 
     def _shown(self, position: int) -> str:
         """A column's name, with its number where several have that name."""
@@ -236,24 +234,11 @@ class Columns:
         return f"{name!r} (column {position + 1})" if several else repr(name)
 
 
-_DEFAULTS: Final[Mapping[str, str]] = {
-    "id": "made from the domain",
-    "categories": "--category",
-    "countries": "not stated",
-    "popularity": "not known",
-    "aliases": "none",
-    "checkout_hosts": "none",
-    "visibility": "public",
-    "source": "not stated",
-}
-
-
 def columns_of(header: Sequence[str], stated: Sequence[str]) -> Columns:
     """The fields of the columns; `COLUMN=FIELD` overrides their names, an empty FIELD leaves a column out.
 
     Raises CatalogueError if a stated column or field does not exist, or name or domain have no column.
     """
-    named = [plain(name) for name in header]
     positions: dict[str, int] = {}
     settled: set[int] = set()
     for pair in stated:
@@ -267,13 +252,11 @@ def columns_of(header: Sequence[str], stated: Sequence[str]) -> Columns:
         settled.add(position)
         if field:
             positions[field] = position
-    for field, synonyms in _SYNONYMS.items():
-        found = (named.index(name) for name in synonyms if name in named)
-        if (
-            field not in positions
-            and (position := next((one for one in found if one not in settled), None)) is not None
-        ):
-            positions[field] = position
+    for field, (_, names) in _FIELDS.items():
+        found = [position_of(name, header) for name in names.split()]
+        usable = [position for position in found if position is not None and position not in settled]
+        if usable:
+            positions.setdefault(field, usable[0])
     missing = [field for field in _REQUIRED if field not in positions]
     if missing:
         options = " ".join(f"--map COLUMN={field}" for field in missing)

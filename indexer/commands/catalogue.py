@@ -183,10 +183,10 @@ def from_csv_command(
     Exit codes: 0 done, 1 the file can't be read, has bad rows, or a status that is
     not mapped, 2 wrong usage.
     """
-    from indexer.catalogue.csv_shops import CsvOptions, CsvShops
+    from indexer.catalogue.csv_shops import CsvShops
 
     with exit_on_failure("Nothing was written"):
-        shops = CsvShops(file, CsvOptions(tuple(stated or ()), category, tuple(stated_values or ())))
+        shops = CsvShops(file, stated=stated or (), category=category, values=stated_values or ())
         if not as_json:
             print(shops.columns.as_text())
         shops.refuse_unclear_status(skip_invalid=skip_invalid)

@@ -1,19 +1,15 @@
 """`catalogue from-csv`: which column is what, what becomes of cells, and which rows are bad."""
 
-import csv
-import io
 import json
 import time
 from pathlib import Path
 from typing import Any, Final
 
-import hypothesis
 import pytest
-from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
 from indexer.catalogue.csv_columns import columns_of
-from indexer.catalogue.csv_shops import CsvLines, country_code, id_of, slug_of
+from indexer.catalogue.csv_shops import country_code, id_of, slug_of
 from indexer.commands.catalogue import catalogue
 from indexer.records.problems import CatalogueError
 
@@ -345,33 +341,3 @@ def test_blank_lines_between_rows_are_skipped_and_counted(given: Import, blank: 
     refused = given.run(text, "--skip-invalid")
     lines = [line.partition(" ")[0] for line in refused.stderr.splitlines()]
     assert lines == [f"list.csv:{number + 2}:", f"list.csv:{number + 4}:"]
-
-
-def test_blank_lines_are_skipped_many_at_a_time() -> None:
-    reads = 0
-
-    class Counted(io.StringIO):
-        def read(self, size: int | None = -1, /) -> str:
-            nonlocal reads
-            reads += 1
-            return super().read(size)
-
-    lines = CsvLines(Counted("\n" * 1024 * 1024 + "a", newline=""))
-    lines.skip_blank()
-    assert (next(lines), lines.number, reads < 10) == ("a", 1024 * 1024 + 1, True)
-
-
-_PIECES: Final = ["\n", "\r", "\r\n", " ", "\t", '"', ",", "a", "\u2028", "\n" * 9, " \n"]
-
-
-@hypothesis.given(pieces=st.lists(st.sampled_from(_PIECES), max_size=40), block=st.integers(1, 9))
-def test_rows_and_their_lines_are_those_of_the_csv_module(pieces: list[str], block: int) -> None:
-    text = "".join(pieces)
-    plain, lines = csv.reader(io.StringIO(text, newline="")), CsvLines(io.StringIO(text, newline=""), block)
-    rows = [(plain.line_num, row) for row in plain if any(map(str.strip, row))]
-    found: list[tuple[int, list[str]]] = []
-    lines.skip_blank()
-    for row in csv.reader(lines):
-        found += [(lines.number, row)] if any(map(str.strip, row)) else []
-        lines.skip_blank()
-    assert found == rows
