@@ -213,8 +213,8 @@ class TablePasses:
         """Begin at `position`; at the beginning if it is None, or of another table or column."""
         self.table = table
         self._version = version
-        by = _table_and_column(table, version)
-        self.position = position if position is not None and position.by == by else TablePosition(by=by)
+        known = position is not None and position.by == version.by
+        self.position = position if position is not None and known else TablePosition(by=version.by)
         self._after: tuple[Any, ...] | None = None
         # By key: the number of the version, and what the record says of it.
         self._delivered: dict[tuple[Any, ...], tuple[Any, ...]] = {}
@@ -232,23 +232,16 @@ class TablePasses:
     def rows(self, connection: Connection, limit: int) -> list[AnyRow]:
         """The next rows that were not delivered yet, at limit `limit`; fewer only at the end of the pass."""
         fresh: list[AnyRow] = []
-        while (top := self.position.top) is not None and len(fresh) < limit:
+        while (top := self.position.top) is not None and (room := limit - len(fresh)) > 0:
             # A pass that another process began continues with the last version that was read.
             low = self.position.low if self.position.at is None else self.position.at
-            page = connection.execute(self.table.page(self._version, low, top, self._after, limit)).all()
-            consumed = 0
-            for row in page:
-                if len(fresh) == limit:
-                    break
-                consumed += 1
-                if self._is_fresh(row):
-                    fresh.append(row)
-            if consumed == len(page) < limit:
+            page = connection.execute(self.table.page(self._version, low, top, self._after, room)).all()
+            fresh += filter(self._is_fresh, page)
+            if len(page) < room:
                 self._end()
             else:
-                last = page[consumed - 1]
-                self._after = (last[-1], *self._key(last))
-                self.position = self.position.model_copy(update={"at": self._version.number(last[-1])})
+                self._after = (page[-1][-1], *self._key(page[-1]))
+                self.position = self.position.model_copy(update={"at": self._version.number(page[-1][-1])})
         return fresh
 
     def _is_fresh(self, row: AnyRow) -> bool:
@@ -271,10 +264,6 @@ class TablePasses:
             self._delivered = {key: row for key, row in self._delivered.items() if row[0] >= low}
 
 
-def _table_and_column(table: SqlTable, version: VersionColumn) -> str:
-    return f"{table.name}.{version.name}"
-
-
 class _Position(BaseModel):
     """The JSON of a position; `number` distinguishes two batches that end at the same version."""
 
@@ -290,7 +279,7 @@ class SqlChanges(ChangeSource):
     kind: Final = "sql"
 
     def __init__(self, address: str, tables: Iterable[SqlTable]) -> None:
-        self._tables = tuple(table for table in tables if table.version is not None)
+        self._followed = tuple((table, table.version) for table in tables if table.version is not None)
         self._engine = open_engine(address, pooled=True)
         self._passes: tuple[TablePasses, ...] = ()
         self._number = 0
@@ -341,9 +330,9 @@ class SqlChanges(ChangeSource):
             self._delivered += 1
             location = f"{table.name}, changed row {self._delivered} of this run"
             try:
-                changes.append(_change(table, row, location))
+                changes.append(table.change(row, location))
             except RefusedRecordError as error:
-                refused.append(RefusedChange(location, error.messages, table.form.raw(row)))
+                refused.append(RefusedChange(location, error.messages, table.raw(row)))
         return changes, refused
 
     def _go_to(self, position: str | None) -> None:
@@ -351,9 +340,7 @@ class SqlChanges(ChangeSource):
         self._number = stated.number
         self._current = position
         self._passes = tuple(
-            TablePasses(table, table.version, stated.tables.get(table.kind))
-            for table in self._tables
-            if table.version is not None
+            TablePasses(table, version, stated.tables.get(table.kind)) for table, version in self._followed
         )
 
 
@@ -364,17 +351,8 @@ def position_of_transaction(connection: Connection, tables: Iterable[SqlTable]) 
         if (version := table.version) is not None:
             newest = connection.scalar(table.newest(version))
             low = None if newest is None else version.floor(version.number(newest))
-            positions[table.kind] = TablePosition(by=_table_and_column(table, version), low=low)
+            positions[table.kind] = TablePosition(by=version.by, low=low)
     return _Position(tables=positions).model_dump_json(exclude_none=True)
-
-
-def _change(table: SqlTable, row: AnyRow, location: str) -> Change:
-    form = table.form
-    if form.is_deleted(row):
-        deleted = form.key_record(row)
-        return Change(table.kind, deleted.key, deleted.order, None, location)
-    record = form.record(row)
-    return Change(table.kind, record.key, record.order, record, location)
 
 
 def _parsed(position: str | None) -> _Position:
@@ -443,12 +421,12 @@ class SqlCatalogue:
         return without_mixed_versions(self._valid(kind, problems, advance), self.name(kind), "table", problems)
 
     def _valid(self, kind: str, problems: ProblemLog, advance: Advance) -> Iterator[NumberedRecord]:
-        form = self._tables[kind].form
+        table = self._tables[kind]
         for number, row in enumerate(self._rows(kind), 1):
             advance(1)
             try:
-                if not form.is_deleted(row):
-                    yield number, form.record(row)
+                if not table.is_deleted(row):
+                    yield number, table.record(row)
             except RefusedRecordError as error:
                 problems.add_refused(self.name(kind), number, error)
 

@@ -1,6 +1,6 @@
 """A value of a column becomes the value that a line of NDJSON would hold."""
 
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from math import inf, nan
 from uuid import UUID
@@ -10,7 +10,7 @@ import pytest
 from indexer.records.problems import RefusedRecordError
 from indexer.records.related import RECORDS, CouponRecord, ResourceAccountRecord, ShippingRecord, TrustRecord
 from indexer.records.shop import Record, ShopRecord
-from indexer.sources.sql.tables import Column, Form, RowForm, form_of
+from indexer.sources.sql.tables import Column, Form, form_of
 
 
 @pytest.mark.parametrize(
@@ -114,27 +114,6 @@ def test_a_text_that_should_be_json_and_is_not_is_reported_by_field_alone(text: 
 def test_a_json_column_is_json_whatever_its_field_takes() -> None:
     column = Column("c", "value", Form.TEXT_OR_LIST, holds_json=True, holds_time=False)
     assert [column.read(text) for text in ('"DE"', '["DE"]', "null")] == ["DE", ["DE"], None]
-
-
-def test_a_row_longer_than_a_line_may_be_is_refused() -> None:
-    form = RowForm(
-        "shops", (Column("name", "name", Form.TEXT, holds_json=False, holds_time=False),), None, lenient=False
-    )
-    with pytest.raises(RefusedRecordError) as refused:
-        form.record(["n" * 1_048_577])
-    assert refused.value.faults == ((None, "the row is longer than 1048576 characters"),)
-
-
-def test_the_mark_of_a_deleted_row_has_the_key_that_its_record_has() -> None:
-    columns = [
-        Column(name, name, Form.TEXT, holds_json=False, holds_time=False) for name in ("from_domain", "to_domain")
-    ]
-    columns.append(Column("updated_at", "updated_at", Form.TIMESTAMP, holds_json=False, holds_time=True))
-    form = RowForm("redirects", tuple(columns), None, lenient=False)
-    row = ["https://WWW.Old.internal/x", "new.internal", "2031-05-06 07:08:09"]
-    deleted = form.key_record(row)
-    assert deleted.key == form.record(row).key == "old.internal/new.internal"
-    assert deleted.updated_at == datetime(2031, 5, 6, 7, 8, 9, tzinfo=UTC)
 
 
 def test_every_type_has_a_key_of_fields_that_it_must_state() -> None:
