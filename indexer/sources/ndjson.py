@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Final
 
 from indexer.progress import Advance
-from indexer.records.problems import CatalogueError, Problem, ProblemLog, RefusedRecordError
+from indexer.records.problems import CatalogueError, ProblemLog, RefusedRecordError
 from indexer.records.related import RECORDS
 from indexer.records.shop import validated
 from indexer.sources.changes import ChangeFile
-from indexer.sources.lines import BYTE_ORDER_MARK, MAX_LINE, LineCutter, parsed, warn_of_blank_lines
+from indexer.sources.lines import BYTE_ORDER_MARK, Line, LineCutter, parsed, warn_of_blank_lines
 from indexer.sources.protocol import NumberedRecord, without_mixed_versions
 
 CHANGES: Final = "changes.ndjson"
@@ -139,11 +139,11 @@ class NdjsonCatalogue:
 
     def _valid(self, kind: str, problems: ProblemLog, advance: Advance) -> Iterator[NumberedRecord]:
         path = self._files[kind]
-        for line, raw in numbered_lines(path, problems, advance):
+        for line in lines_of(path, advance):
             try:
-                yield line, validated(RECORDS[kind], parsed(raw), lenient=self._lenient)
+                yield line.number, validated(RECORDS[kind], parsed(line), lenient=self._lenient)
             except RefusedRecordError as error:
-                problems.add_refused(path.name, line, error)
+                problems.add_refused(path.name, line.number, error)
 
 
 def _files_of(path: Path, *, lenient: bool) -> dict[str, Path]:
@@ -178,8 +178,8 @@ def _printable(name: str) -> str:
     return name if name.isprintable() else ascii(name)[1:-1]
 
 
-def numbered_lines(path: Path, problems: ProblemLog, advance: Advance) -> Iterator[tuple[int, bytes]]:
-    """The lines that are not blank, with their numbers; a line that is too long is reported and skipped."""
+def lines_of(path: Path, advance: Advance) -> Iterator[Line]:
+    """The lines of a file that are not blank."""
     cutter = LineCutter()
     try:
         with path.open("rb") as raw:
@@ -193,10 +193,7 @@ def numbered_lines(path: Path, problems: ProblemLog, advance: Advance) -> Iterat
                 else:
                     cutter.end()
                 while (line := cutter.cut()) is not None:
-                    if line.too_long:
-                        problems.add(Problem(path.name, line.number, None, f"the line is longer than {MAX_LINE} bytes"))
-                    else:
-                        yield line.number, line.text
+                    yield line
                 advance(raw.tell() - reported)
                 reported = raw.tell()
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:

@@ -1,6 +1,7 @@
 """The JSON Schemas of the catalogue: published as they are made, valid, and as wide as what the indexer reads."""
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,8 +13,10 @@ from indexer.catalogue.new_catalogue import STARTER
 from indexer.catalogue.schema import ABOUT, CHANGE, KINDS, catalogue_schema, record_schema
 from indexer.commands.catalogue import catalogue
 from indexer.commands.parts import SAMPLE
+from indexer.records.problems import RefusedRecordError
 from indexer.records.related import RECORDS
-from indexer.sources.changes import change_faults
+from indexer.sources.changes import read_change
+from indexer.sources.lines import Line
 from tests.support.real.sources import REPOSITORY
 
 PUBLISHED: Final = REPOSITORY / "docs" / "catalogue.schema.json"
@@ -73,7 +76,8 @@ def test_the_fields_of_a_schema_are_those_of_the_model_with_its_required_ones(ki
 @pytest.mark.parametrize(("change", "good"), CHANGES.values(), ids=CHANGES)
 def test_a_change_is_valid_exactly_when_the_indexer_takes_it(change: dict[str, Any], *, good: bool) -> None:
     assert Draft202012Validator(record_schema(CHANGE)).is_valid(change) is good
-    assert (change_faults(json.dumps(change).encode()) == ()) is good
+    with nullcontext() if good else pytest.raises(RefusedRecordError):
+        read_change(Line(1, json.dumps(change).encode(), too_long=False), "in")
 
 
 def test_one_kind_is_printed_by_its_name_and_an_unknown_one_is_wrong_usage() -> None:
