@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from indexer.commands.parts import LenientOption, exit_on_failure, stop
-from shop_directory.settings.commands import ExitCode, JsonOption, problems_as_json
+from indexer.commands.parts import LenientOption, counted, exit_on_failure
+from shop_directory.settings.commands import ExitCode, JsonOption, end_command, problems_as_json
 
 if TYPE_CHECKING:
     from indexer.catalogue.csv_shops import CsvShops
@@ -65,7 +65,7 @@ def schema_command(
     from indexer.catalogue.schema import KINDS, catalogue_schema, record_schema
 
     if kind is not None and kind not in KINDS:
-        stop(ExitCode.USAGE, f"There is no such kind: name one of {', '.join(KINDS)}.")
+        end_command(ExitCode.USAGE, f"There is no such kind: name one of {', '.join(KINDS)}.")
     schema = catalogue_schema() if kind is None else record_schema(kind)
     print(json.dumps(schema, indent=None if as_json else 2, ensure_ascii=False))
 
@@ -267,7 +267,7 @@ def _as_wire(done: "Validated") -> dict[str, Any]:
 
 
 def _as_text(done: "Validated") -> str:
-    counts = ", ".join(f"{number:,} {kind}" for kind, number in done.records.items()) or "none"
+    counts = counted(done.records) or "none"
     verdict = f"{done.problems:,} problems in {done.bad_records:,} records" if done.problems else "Nothing is wrong"
     return "\n".join(
         [
