@@ -3,7 +3,6 @@
 It is a copy of the files, not of what is imported: what fails there would fail for a contributor with the same change.
 """
 
-import json
 import os
 import re
 import subprocess
@@ -11,7 +10,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from tests.golden.golden import RENEW
 from tests.people.docs.world import copy_tracked, install
@@ -36,23 +35,15 @@ class Copy:
 
     def put_behind(self, path: str, known: str, added: str) -> None:
         """Put a text behind another one, which must stand in the file exactly once."""
-        self.replace(path, known, known + added)
-
-    def replace(self, path: str, known: str, new: str) -> None:
-        """Replace a text, which must stand in the file exactly once."""
         file = self.root / path
         text = file.read_text(encoding="utf-8")
         assert text.count(known) == 1, f"{path} has {known!r} {text.count(known)} times: plant it elsewhere"
-        file.write_text(text.replace(known, new), encoding="utf-8")
+        file.write_text(text.replace(known, known + added), encoding="utf-8")
 
-    def failing(self, tests: Iterable[str], *, renew: bool = False) -> set[str]:
-        """Which of these tests fail in the copy, for any of their parameters.
-
-        `renew` writes golden files again, as `make golden` does.
-        """
+    def failing(self, tests: Iterable[str]) -> set[str]:
+        """Which of these tests fail in the copy, for any of their parameters."""
         options = ("-p", "no:cacheprovider", "--quiet", "--tb=no", "-rfE")
-        more = {RENEW: "1"} if renew else {}
-        done = self._run(["python", "-m", "pytest", *options, *dict.fromkeys(tests)], **more)
+        done = self._run(["python", "-m", "pytest", *options, *dict.fromkeys(tests)])
         assert done.returncode in _RAN, done.stdout + done.stderr
         return set(_FAILED.findall(done.stdout))
 
@@ -60,20 +51,16 @@ class Copy:
         """Run a command of the page in the copy; returns the tests that it reports as failing."""
         return set(_FAILED.findall(self._run(["/bin/sh", "-c", command]).stdout))
 
-    def golden(self, name: str) -> Any:  # noqa: ANN401 - any JSON value
-        """What a golden file holds."""
-        return json.loads((self.root / "tests" / "golden" / name).read_text(encoding="utf-8"))
-
     def printed(self, module: str, *words: str) -> str:
         """What a module of the copy prints; it must end well."""
         done = self._run(["python", "-m", module, *words])
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def _run(self, words: list[str], **more: str) -> subprocess.CompletedProcess[str]:
+    def _run(self, words: list[str]) -> subprocess.CompletedProcess[str]:
         programs = f"{self.root / '.venv' / 'bin'}:{Path(sys.executable).parent}"
         given = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
-        given |= {"PATH": f"{programs}:{given.get('PATH', '/usr/bin:/bin')}", **more}
+        given |= {"PATH": f"{programs}:{given.get('PATH', '/usr/bin:/bin')}"}
         # Bytecode is taken for a source's own by its second and its size, and a planted digit changes neither.
         given["PYTHONDONTWRITEBYTECODE"] = "1"
         return subprocess.run(

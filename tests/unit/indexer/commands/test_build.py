@@ -70,13 +70,6 @@ def test_json_is_the_only_thing_on_standard_output(tmp_path: Path) -> None:
     )
 
 
-def test_without_a_catalogue_the_invented_sample_is_built(tmp_path: Path) -> None:
-    done = _run(tmp_path, "--json")
-    summary = json.loads(done.stdout)
-    assert (done.exit_code, summary["not_public"], summary["skipped_invalid"]) == (0, 20, 0)
-    assert summary["counts"]["shops"] == summary["read"]["shops"] - 20 - summary["lost_domain"]
-
-
 def test_each_type_that_was_read_is_reported_with_how_many_records_have_no_public_shop(tmp_path: Path) -> None:
     path = write_catalogue_directory(
         tmp_path / "catalogue", shops=[shop("A", id="s1")], coupons=[coupon("A", "s1"), coupon("B", "unknown")]
@@ -173,24 +166,6 @@ def test_a_catalogue_of_no_shops_is_exit_code_1_unless_that_is_allowed(tmp_path:
     )
     for more in ("--dry-run", "--allow-empty"):
         assert _run(tmp_path, *arguments, more, environment=environment).exit_code == 0
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("SHOP_DIRECTORY_INDEX_PREFIX", "Not A Prefix"), ("SHOP_DIRECTORY_OPENSEARCH_SHARDS", "0")]
-)
-def test_wrong_usage_is_exit_code_2_and_names_the_setting(tmp_path: Path, name: str, value: str) -> None:
-    done = _run(tmp_path, environment={name: value})
-    assert (done.exit_code, done.stdout, name in done.stderr) == (2, "", True)
-    assert not (tmp_path / "index").exists()
-
-
-@pytest.mark.rule("G1")
-def test_an_engine_that_fails_is_exit_code_3_and_nothing_is_published(tmp_path: Path) -> None:
-    path = _catalogue(tmp_path, shop("A"))
-    (tmp_path / "index").write_text("not a directory")
-    done = _run(tmp_path, "--catalogue", path)
-    assert (done.exit_code, done.stdout) == (3, "")
-    assert "Nothing was published: " in done.stderr
 
 
 @pytest.mark.rule("G1")

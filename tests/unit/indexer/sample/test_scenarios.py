@@ -45,7 +45,6 @@ INVALID_URLS: Final = {
     )
 }
 
-MARKETS: Final = "DE AT CH FR GB US JP KR TH GR RU UA GE IL SA IN BR SE DK NO PL CZ TR XK"
 RESERVED: Final = re.compile(r"(^|\.)(test|example|invalid|localhost|example\.(com|net|org))$")
 
 
@@ -171,15 +170,6 @@ def test_every_public_shop_on_a_reserved_domain_has_a_code(sample: World) -> Non
     assert reserved <= {coupon["shop_id"] for coupon in sample["coupons"]}
 
 
-def test_three_shops_of_one_name_are_in_different_countries(sample: World) -> None:
-    namesakes = {shop["domain"]: shop["countries"] for shop in sample["shops"] if shop["name"] == "Kompass"}
-    assert namesakes == {
-        "de.kompass.internal": ["DE", "AT"],
-        "fr.kompass.internal": ["FR"],
-        "kompass-fritid.internal": ["SE", "DK"],
-    }
-
-
 def test_one_shop_is_with_every_network(sample: World, by_id: Mapping[str, Line]) -> None:
     networks = defaultdict(set)
     for program in sample["affiliate_programs"]:
@@ -187,11 +177,6 @@ def test_one_shop_is_with_every_network(sample: World, by_id: Mapping[str, Line]
         assert program["url_template"].count("{url}") == 1
         assert urlsplit(program["url_template"]).hostname in program["network_hosts"]
     assert networks[EDGE_CASES] == {"linkmeadow", "pfennigpfad", "tollbrook"}
-
-
-def test_the_markets_of_many_countries_are_there(sample: World) -> None:
-    named = {c for shop in sample["shops"] if shop["visibility"] == "public" for c in shop["countries"]}
-    assert {*MARKETS.split()} <= named
 
 
 def test_the_featured_shops_are_in_several_countries_and_have_all_that_a_shop_may_have(sample: World) -> None:
