@@ -35,6 +35,9 @@ GROUPS: Final[dict[str, frozenset[str]]] = {
     "ANZ": frozenset({"AU", "NZ"}),
 }
 
+# What a shipping statement may name.
+DESTINATIONS: Final = COUNTRY_CODES | GROUPS.keys() | {WORLDWIDE}
+
 # The state of each territory.
 TERRITORIES: Final[dict[str, str]] = {
     territory: state
@@ -63,11 +66,6 @@ def country_names() -> dict[str, tuple[str, ...]]:
 def words_of_countries() -> frozenset[str]:
     """The words of `country_names`, by which most queries are seen to name none."""
     return frozenset(word for name in country_names() for word in name.split())
-
-
-def is_destination_group(name: str) -> bool:
-    """Whether a destination is a group rather than a country."""
-    return name == WORLDWIDE or name in GROUPS
 
 
 def groups_of(country: str) -> frozenset[str]:

@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from index_mappings.category_forms import ENGLISH, Named
-from index_mappings.countries import COUNTRY_CODES, GROUPS, WORLDWIDE, is_destination_group
+from index_mappings.countries import DESTINATIONS, GROUPS, WORLDWIDE
 from index_mappings.tiers import newest_first_key
 from index_mappings.values import ALLOWED_CODE, CODE_PATTERN, microseconds, normal_code
 from indexer.records.checkout_urls import template_fault
@@ -89,7 +89,7 @@ def _currency(code: str) -> str:
 
 
 def _destinations(names: tuple[str, ...]) -> tuple[str, ...]:
-    if not all(name in COUNTRY_CODES or is_destination_group(name) for name in names):
+    if not DESTINATIONS.issuperset(names):
         raise ValueError("must hold assigned country codes and known groups, such as EU or WORLDWIDE")
     return tuple(dict.fromkeys(names))
 

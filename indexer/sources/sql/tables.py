@@ -124,29 +124,26 @@ def load_mapping(path: Path) -> Mapping[str, TableMapping]:
         raise CatalogueError(f"{path} is not UTF-8") from None
     except tomllib.TOMLDecodeError as error:
         raise CatalogueError(f"{path} is no valid TOML: {error}") from error
-    if faults := _unknown_types(stated):
-        raise CatalogueError(f"{path}: {'; '.join(faults)}")
-    try:
-        mapping = _FILE.validate_python(stated)
-    except ValidationError as error:
-        raise CatalogueError(f"{path}: {'; '.join(_faults(error))}") from None
-    if faults := _unknown_fields(mapping):
-        raise CatalogueError(f"{path}: {'; '.join(faults)}")
-    return {kind: mapping[kind] for kind in RECORDS if kind in mapping}
+    if not (faults := _unknown_types(stated)):
+        try:
+            mapping = _FILE.validate_python(stated)
+        except ValidationError as error:
+            faults = _faults(error)
+        else:
+            faults = [
+                f"{kind}.columns.{field!a} is no field of {kind} ({', '.join(RECORDS[kind].model_fields)})"
+                for kind, table in mapping.items()
+                for field in table.columns
+                if field not in RECORDS[kind].model_fields
+            ]
+            if not faults:
+                return {kind: mapping[kind] for kind in RECORDS if kind in mapping}
+    raise CatalogueError(f"{path}: {'; '.join(faults)}")
 
 
 def _unknown_types(stated: Mapping[str, object]) -> list[str]:
     faults = [f"{kind!a} is no known type ({', '.join(RECORDS)})" for kind in stated if kind not in RECORDS]
     return faults if "shops" in stated else [*faults, "[shops] is missing: every catalogue has shops"]
-
-
-def _unknown_fields(mapping: Mapping[str, TableMapping]) -> list[str]:
-    return [
-        f"{kind}.columns.{field!a} is no field of {kind} ({', '.join(RECORDS[kind].model_fields)})"
-        for kind, table in mapping.items()
-        for field in table.columns
-        if field not in RECORDS[kind].model_fields
-    ]
 
 
 def _faults(error: ValidationError) -> list[str]:
