@@ -156,10 +156,3 @@ def test_following_without_space_tries_again_and_loses_no_change(
     assert [record.getMessage() for record in caplog.records if "retried" in record.getMessage()] == [
         f"following failed and is retried in 0 s: {ADVICE}"
     ]
-
-
-@pytest.mark.rule("G3")
-def test_following_once_without_space_ends_with_the_advice(tmp_path: Path) -> None:
-    following, _, _ = _followed(tmp_path, once=True)
-    with pytest.raises(DiskFullError, match=f"^{ADVICE}$"):
-        following.run(threading.Event())
