@@ -12,7 +12,7 @@ operator marks them instead (`deleted`, or visibility `removed`).
 """
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -224,9 +224,7 @@ class TablePasses:
         newest = connection.scalar(self.table.newest(self._version))
         if newest is not None:
             top = self._version.number(newest)
-            self.position = TablePosition(
-                by=self.position.by, low=self.position.low, top=top, next=self._version.floor(top)
-            )
+            self.position = self.position.model_copy(update={"top": top, "next": self._version.floor(top)})
             self._after = None
 
     def rows(self, connection: Connection, limit: int) -> list[AnyRow]:
@@ -290,13 +288,25 @@ class SqlChanges(ChangeSource):
     def read(self, position: str | None, limit: int) -> ChangeBatch:
         """The next changes. They count as applied only when their position is passed to the next call."""
         if self._is_lost or position != self._current:
-            self._go_to(position)
+            stated = _parsed(position)
+            self._number, self._current = stated.number, position
+            self._passes = tuple(
+                TablePasses(table, version, stated.tables.get(table.kind)) for table, version in self._followed
+            )
         # If reading fails, rows that were read for this batch are lost and have to be read again.
         self._is_lost = True
         with transaction(self._engine) as connection, driver_errors(_UNREADABLE):
             found = self._next_rows(connection, limit)
-        changes, refused = self._changes_of(found)
-        if changes or refused:
+        changes: list[Change] = []
+        refused: list[RefusedChange] = []
+        for table, row in found:
+            self._delivered += 1
+            location = f"{table.name}, changed row {self._delivered} of this run"
+            try:
+                changes.append(table.change(row, location))
+            except RefusedRecordError as error:
+                refused.append(RefusedChange(location, error.messages, table.raw(row)))
+        if found:
             self._number += 1
             tables = {passes.table.kind: passes.position for passes in self._passes}
             self._current = _Position(number=self._number, tables=tables).model_dump_json(exclude_none=True)
@@ -322,37 +332,6 @@ class SqlChanges(ChangeSource):
             if (room := limit - len(found)) > 0:
                 found += [(passes.table, row) for row in passes.rows(connection, room)]
         return found
-
-    def _changes_of(self, found: Iterable[tuple[SqlTable, AnyRow]]) -> tuple[list[Change], list[RefusedChange]]:
-        changes: list[Change] = []
-        refused: list[RefusedChange] = []
-        for table, row in found:
-            self._delivered += 1
-            location = f"{table.name}, changed row {self._delivered} of this run"
-            try:
-                changes.append(table.change(row, location))
-            except RefusedRecordError as error:
-                refused.append(RefusedChange(location, error.messages, table.raw(row)))
-        return changes, refused
-
-    def _go_to(self, position: str | None) -> None:
-        stated = _parsed(position)
-        self._number = stated.number
-        self._current = position
-        self._passes = tuple(
-            TablePasses(table, version, stated.tables.get(table.kind)) for table, version in self._followed
-        )
-
-
-def position_of_transaction(connection: Connection, tables: Iterable[SqlTable]) -> str:
-    """The position from which changes have to be read so that none is missed after the transaction's begin."""
-    positions: dict[str, TablePosition] = {}
-    for table in tables:
-        if (version := table.version) is not None:
-            newest = connection.scalar(table.newest(version))
-            low = None if newest is None else version.floor(version.number(newest))
-            positions[table.kind] = TablePosition(by=version.by, low=low)
-    return _Position(tables=positions).model_dump_json(exclude_none=True)
 
 
 def _parsed(position: str | None) -> _Position:
@@ -396,7 +375,7 @@ class SqlCatalogue:
 
     def size(self, kind: str) -> int:
         """The number of rows of a type's table."""
-        with self._connection() as connection, driver_errors(self._unreadable(kind)):
+        with self._connection(kind) as connection:
             return int(connection.scalar(self._tables[kind].count()) or 0)
 
     def fingerprint(self) -> None:
@@ -406,13 +385,18 @@ class SqlCatalogue:
     def reading(self) -> Iterator[str | None]:
         """As of `Source`: one transaction, in which all records are read."""
         with transaction(self._engine) as connection:
-            with driver_errors(self._unreadable("shops")):
+            with driver_errors(f"the table {self.name('shops')} cannot be read"):
                 # The first statement that reads a table fixes what the transaction sees.
                 connection.execute(self._tables["shops"].rows().limit(1)).close()
-                position = position_of_transaction(connection, self._tables.values())
+                positions: dict[str, TablePosition] = {}
+                for kind, table in self._tables.items():
+                    if (version := table.version) is not None:
+                        newest = connection.scalar(table.newest(version))
+                        low = None if newest is None else version.floor(version.number(newest))
+                        positions[kind] = TablePosition(by=version.by, low=low)
             self._transaction = connection
             try:
-                yield position if self._is_followed() else None
+                yield _Position(tables=positions).model_dump_json(exclude_none=True) if positions else None
             finally:
                 self._transaction = None
 
@@ -432,27 +416,19 @@ class SqlCatalogue:
 
     def changes(self) -> SqlChanges | None:
         """The changes of the tables that have a version column; None if there is no such table."""
-        return SqlChanges(self._address, self._tables.values()) if self._is_followed() else None
-
-    def _is_followed(self) -> bool:
-        return any(table.version is not None for table in self._tables.values())
+        followed = any(table.version is not None for table in self._tables.values())
+        return SqlChanges(self._address, self._tables.values()) if followed else None
 
     def _rows(self, kind: str) -> Iterator[tuple[object, ...]]:
         statement = self._tables[kind].rows().execution_options(yield_per=ROWS_PER_PAGE)
-        with (
-            self._connection() as connection,
-            driver_errors(self._unreadable(kind)),
-            connection.execute(statement) as rows,
-        ):
+        with self._connection(kind) as connection, connection.execute(statement) as rows:
             yield from rows
 
     @contextmanager
-    def _connection(self) -> Iterator[Connection]:
-        if self._transaction is not None:
-            yield self._transaction
-        else:
-            with transaction(self._engine) as connection:
-                yield connection
-
-    def _unreadable(self, kind: str) -> str:
-        return f"the table {self.name(kind)} cannot be read"
+    def _connection(self, kind: str) -> Iterator[Connection]:
+        with ExitStack() as stack:
+            connection = self._transaction
+            if connection is None:
+                connection = stack.enter_context(transaction(self._engine))
+            stack.enter_context(driver_errors(f"the table {self.name(kind)} cannot be read"))
+            yield connection

@@ -1,7 +1,6 @@
 """The JSON Schemas of the catalogue: published as they are made, valid, and as wide as what the indexer reads."""
 
 import json
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Final
 
@@ -76,8 +75,11 @@ def test_the_fields_of_a_schema_are_those_of_the_model_with_its_required_ones(ki
 @pytest.mark.parametrize(("change", "good"), CHANGES.values(), ids=CHANGES)
 def test_a_change_is_valid_exactly_when_the_indexer_takes_it(change: dict[str, Any], *, good: bool) -> None:
     assert Draft202012Validator(record_schema(CHANGE)).is_valid(change) is good
-    with nullcontext() if good else pytest.raises(RefusedRecordError):
-        read_change(Line(1, json.dumps(change).encode(), too_long=False), "in")
+    try:
+        taken = bool(read_change(Line(1, json.dumps(change).encode(), too_long=False), "in"))
+    except RefusedRecordError:
+        taken = False
+    assert taken is good
 
 
 def test_one_kind_is_printed_by_its_name_and_an_unknown_one_is_wrong_usage() -> None:
