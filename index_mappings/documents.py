@@ -351,5 +351,6 @@ def sort_field(kind: str) -> str:
 
 def stored_part(document: object) -> dict[str, Any]:
     """The stored fields of a document, as an engine returns them with a hit."""
-    values = {name: getattr(document, name) for name in fields_with(type(document), Role.STORED)}
+    document_class: type = type(document)
+    values = {name: getattr(document, name) for name in fields_with(document_class, Role.STORED)}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}

@@ -369,6 +369,9 @@ class ChangeStream(ChangeSource):
             raise CatalogueError(f"{self._name} cannot be read: {self._failure.strerror}") from self._failure
         return ChangeBatch(changes, refused, None, self._cutter.more)
 
+    def close(self) -> None:
+        """Nothing: the stream is the caller's."""
+
     def _pull(self) -> bool:
         """Feed an available block to the cutter; returns whether there was one."""
         try:

@@ -284,8 +284,8 @@ def version_column(kind: str, stated: TableMapping, found: _Types, dialect: str)
     if isinstance(of, types.DateTime) or (dialect == "sqlite" and isinstance(of, types.String)):
         overlap = (OVERLAP_SECONDS if stated.overlap is None else stated.overlap) * _SECOND
         time, comparable = _time_column(name, of, dialect)
-        usable = time.between(comparable(_EARLIEST), comparable(_LATEST))
-        return VersionColumn(by, time, usable, overlap, comparable)
+        within = time.between(comparable(_EARLIEST), comparable(_LATEST))
+        return VersionColumn(by, time, within, overlap, comparable)
     if stated.version is None:
         return None
     is_whole = isinstance(of, types.Integer) or (isinstance(of, types.Numeric) and not of.scale)
