@@ -135,7 +135,7 @@ def exit_on_failure(outcome: str) -> Iterator[None]:
     """End the command with a failure's exit code and message, which begins with `outcome`: "Nothing was published"."""
     from indexer.disk_space import DiskFullError, full_disk_as_error
     from indexer.jobs.build import AcceptanceFailedError, ShrinkError
-    from indexer.records.problems import CatalogueError, InvalidRecordsError
+    from indexer.records.problems import CatalogueError, ProblemLog
     from indexer.sinks.failures import SinkError
     from indexer.sinks.lease import LeaseHeldError
 
@@ -147,8 +147,9 @@ def exit_on_failure(outcome: str) -> Iterator[None]:
     except LeaseHeldError as error:
         end_command(ExitCode.BUSY, f"{outcome}: {error}.")
     except CatalogueError as error:
-        if isinstance(error, InvalidRecordsError):
-            list_problems(error.problems)
+        problems = getattr(error, "problems", None)
+        if isinstance(problems, ProblemLog):
+            list_problems(problems)
         end_command(ExitCode.BAD_INPUT, f"{outcome}: {error}.")
     except (SinkError, DiskFullError) as error:
         end_command(ExitCode.UNAVAILABLE, f"{outcome}: {error}.")
