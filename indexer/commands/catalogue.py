@@ -3,6 +3,7 @@
 import json
 import sys
 from collections import Counter
+from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -96,11 +97,17 @@ def validate_command(
     """
     from indexer.catalogue.validation import validate
 
-    report = _JsonProblems() if as_json else print
+    before = chain(['{"problems": ['], repeat(","))
+
+    def report_as_json(problem: "Problem") -> None:
+        """Print each problem when it is found, as there may be many, within one JSON document."""
+        entry = {"file": problem.file, "line": problem.line or None, "field": problem.field, "reason": problem.reason}
+        print(next(before), json.dumps(entry, ensure_ascii=False), sep="", end="")
+
     with exit_on_failure("Nothing was validated"):
-        done = validate(path, report, changes=changes, lenient=lenient)
-    if isinstance(report, _JsonProblems):
-        report.end(_as_wire(done))
+        done = validate(path, report_as_json if as_json else print, changes=changes, lenient=lenient)
+    if as_json:
+        print("" if done.problems else next(before), "], ", json.dumps(_as_wire(done), ensure_ascii=False)[1:], sep="")
     else:
         print(_as_text(done))
     if done.problems:
@@ -236,24 +243,6 @@ def _write_shops(shops: "CsvShops", file: Path, directory: Path, *, skip_invalid
 
 def _print_next(directory: Path) -> None:
     print(f"  shop-directory catalogue validate {directory}\n  shop-directory index build --catalogue {directory}")
-
-
-class _JsonProblems:
-    """Prints one JSON document with all problems, each when it is found, as there may be many."""
-
-    def __init__(self) -> None:
-        self._started = False
-
-    def __call__(self, problem: "Problem") -> None:
-        entry: dict[str, Any] = {"file": problem.file, "line": problem.line or None, "field": problem.field}
-        print("," if self._started else '{"problems": [', end="")
-        print(json.dumps({**entry, "reason": problem.reason}, ensure_ascii=False), end="")
-        self._started = True
-
-    def end(self, rest: dict[str, Any]) -> None:
-        """Print the fields that follow the problems."""
-        print("" if self._started else '{"problems": [', end="")
-        print(f"], {json.dumps(rest, ensure_ascii=False)[1:]}")
 
 
 def _as_wire(done: "Validated") -> dict[str, Any]:

@@ -34,11 +34,11 @@ _COLUMNS: Final = frozenset({"id", "name", "domain", "url", "website", "shop", "
 
 def refuse_other_formats(path: Path, *, of_shops: bool = True) -> None:
     """Raise CatalogueError, with what to do, if the file is a CSV or one JSON document."""
-    head = _head(path)
-    text = head.decode("utf-8", "replace").lstrip()
+    text = _head(path).decode("utf-8", "replace").lstrip()
     first = text.partition("\n")[0].strip()
     quoted = shlex.quote(str(path))
-    if _is_json_document(text, first):
+    # An array of objects, or an object that continues on the next line.
+    if first == "{" or (text.startswith("[") and text[1:].lstrip().startswith("{")):
         raise CatalogueError(
             f"{path} is one JSON document: write one object per line (NDJSON); for an array: jq -c '.[]' {quoted}"
         )
@@ -49,13 +49,6 @@ def refuse_other_formats(path: Path, *, of_shops: bool = True) -> None:
             else "write one JSON object per line (NDJSON)"
         )
         raise CatalogueError(f"{path} is a CSV: {advice}")
-
-
-def _is_json_document(text: str, first: str) -> bool:
-    """Whether the text begins with an array of objects, or with an object that continues on the next line."""
-    if text.startswith("["):
-        return text[1:].lstrip().startswith("{")
-    return first == "{"
 
 
 def _is_csv(first: str) -> bool:

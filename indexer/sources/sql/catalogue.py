@@ -95,7 +95,7 @@ def open_engine(address: str, *, pooled: bool = False) -> Engine:
     if url.get_backend_name() == "sqlite":
         _check_file(url)
         event.listen(engine, "connect", _prepare_sqlite)
-        event.listen(engine, "begin", _begin_sqlite)
+        event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
     return engine
 
 
@@ -173,16 +173,8 @@ def _check_file(url: URL) -> None:
 def _prepare_sqlite(connection: Any, _: object) -> None:  # noqa: ANN401 - the driver's connection
     # Python's driver begins transactions only before writes, and would fail a whole page because of one invalid text.
     connection.isolation_level = None
-    connection.text_factory = _lenient_text
+    connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
     connection.execute("PRAGMA query_only = ON")
-
-
-def _begin_sqlite(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN")
-
-
-def _lenient_text(raw: bytes) -> str:
-    return raw.decode("utf-8", "surrogateescape")
 
 
 class TablePosition(BaseModel):

@@ -188,8 +188,10 @@ class Column:
             value = int(value) if value.is_finite() and value == value.to_integral_value() else float(value)
         if self.form is Form.BOOLEAN and value in (0, 1):
             return bool(value)
+        if isinstance(value, datetime) and value.tzinfo is None:
+            value = value.replace(tzinfo=UTC)
         if isinstance(value, date):
-            return _iso(value)
+            return value.isoformat()
         if self.form in (Form.TEXT, Form.TEXT_OR_LIST) and type(value) in (int, UUID):
             return str(value)
         return value
@@ -227,12 +229,6 @@ def _leaves(annotation: Any) -> set[type]:  # noqa: ANN401 - any annotation
     if isinstance(annotation, type):
         return {BaseModel if issubclass(annotation, BaseModel) else annotation}
     return {leaf for part in get_args(annotation) for leaf in _leaves(part)}
-
-
-def _iso(value: date) -> str:
-    if isinstance(value, datetime):
-        return (value if value.tzinfo else value.replace(tzinfo=UTC)).isoformat()
-    return value.isoformat()
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,7 +431,8 @@ def read_tables(
         name = stated.table or kind
         schema, _, bare = name.rpartition(".")
         if inspector.has_table(bare, schema=schema or None):
-            found = {entry["name"]: _plain(entry["type"]) for entry in inspector.get_columns(bare, schema or None)}
+            types_of = {entry["name"]: entry["type"] for entry in inspector.get_columns(bare, schema or None)}
+            found = {field: of.data_type if isinstance(of, DOMAIN) else of for field, of in types_of.items()}
             faults += [f"table {name} {fault}" for fault in _misfits(kind, stated, found, lenient=lenient)]
             if not faults:
                 source = table(bare, schema=schema or None)
@@ -445,10 +442,6 @@ def read_tables(
     if faults:
         raise CatalogueError(f"the catalogue's database does not fit: {'; '.join(faults)}")
     return tables
-
-
-def _plain(kind: types.TypeEngine[Any]) -> types.TypeEngine[Any]:
-    return kind.data_type if isinstance(kind, DOMAIN) else kind
 
 
 def _names(kind: str, stated: TableMapping, found: _Types) -> dict[str, str]:
