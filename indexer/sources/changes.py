@@ -47,8 +47,9 @@ def _known_type(kind: str) -> str:
     return kind
 
 
+# Whether the fields fit together is validated later.
 class StatedChange(StrictModel):
-    """The fields of a line; whether they fit together is validated later."""
+    """A line of `changes.ndjson`: one record that was created, replaced or deleted."""
 
     op: Literal["upsert", "delete"]
     type: Annotated[str, AfterValidator(_known_type)]
