@@ -1,11 +1,10 @@
 """The country codes that both sides accept (R4), and the groups and territories of shipping statements (A7).
 
-Sources of the groups: the member lists of the European Union (2020 on) and of the European Economic Area, and common
-usage in trade for the others. A group that is not here is an error in a catalogue. The territories are those areas
-that ISO 3166-1 gives a code of their own although a state administers them.
+`country_groups.toml` has the groups and territories with their sources.
 """
 
 import json
+import tomllib
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -16,36 +15,15 @@ import pycountry
 COUNTRY_CODES: Final = frozenset(country.alpha_2 for country in pycountry.countries) | {"XK"}
 WORLDWIDE: Final = "WORLDWIDE"
 
-_EU: Final = frozenset(
-    "AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK".split()  # noqa: SIM905
-)
-_NORDICS: Final = frozenset({"DK", "FI", "IS", "NO", "SE"})
-
-GROUPS: Final[dict[str, frozenset[str]]] = {
-    "EU": _EU,
-    "EEA": _EU | {"IS", "LI", "NO"},
-    "EFTA": frozenset({"CH", "IS", "LI", "NO"}),
-    "DACH": frozenset({"AT", "CH", "DE"}),
-    "BENELUX": frozenset({"BE", "LU", "NL"}),
-    "NORDICS": _NORDICS,
-    "BALTICS": frozenset({"EE", "LT", "LV"}),
-    "IBERIA": frozenset({"ES", "PT"}),
-    "BRITISH_ISLES": frozenset({"GB", "GG", "IE", "IM", "JE"}),
-    "NORTH_AMERICA": frozenset({"CA", "MX", "US"}),
-    "ANZ": frozenset({"AU", "NZ"}),
-}
+_TABLES: Final = tomllib.loads(Path(__file__).with_name("country_groups.toml").read_text(encoding="utf-8"))
+GROUPS: Final[dict[str, frozenset[str]]] = {name: frozenset(codes.split()) for name, codes in _TABLES["groups"].items()}
+# What a shipping statement may name.
+DESTINATIONS: Final = COUNTRY_CODES | GROUPS.keys() | {WORLDWIDE}
 
 # The state of each territory.
 TERRITORIES: Final[dict[str, str]] = {
-    territory: state
-    for state, territories in {
-        "AU": "CC CX HM NF", "CN": "HK MO", "DK": "FO GL", "FI": "AX",
-        "FR": "BL GF GP MF MQ NC PF PM RE TF WF YT",
-        "GB": "AI BM FK GG GI GS IM IO JE KY MS PN SH TC VG",
-        "NL": "AW BQ CW SX", "NO": "BV SJ", "NZ": "CK NU TK", "US": "AS GU MP PR UM VI",
-    }.items()
-    for territory in territories.split()
-}  # fmt: skip
+    territory: state for state, territories in _TABLES["territories"].items() for territory in territories.split()
+}
 
 
 @cache
@@ -63,11 +41,6 @@ def country_names() -> dict[str, tuple[str, ...]]:
 def words_of_countries() -> frozenset[str]:
     """The words of `country_names`, by which most queries are seen to name none."""
     return frozenset(word for name in country_names() for word in name.split())
-
-
-def is_destination_group(name: str) -> bool:
-    """Whether a destination is a group rather than a country."""
-    return name == WORLDWIDE or name in GROUPS
 
 
 def groups_of(country: str) -> frozenset[str]:

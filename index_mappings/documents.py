@@ -75,11 +75,6 @@ def fields_with(document: type, role: Role) -> tuple[str, ...]:
     return tuple(field.name for field in declared_fields(document) if role in field.roles)
 
 
-def stored_fields(document: type) -> tuple[str, ...]:
-    """The names of the fields that are returned with a hit."""
-    return fields_with(document, Role.STORED)
-
-
 def _declared(name: str, hint: object) -> DeclaredField:
     if get_origin(hint) is not Annotated:
         raise TypeError(f"field {name} of a document declares no role")
@@ -356,5 +351,6 @@ def sort_field(kind: str) -> str:
 
 def stored_part(document: object) -> dict[str, Any]:
     """The stored fields of a document, as an engine returns them with a hit."""
-    values = {name: getattr(document, name) for name in stored_fields(type(document))}
+    document_class: type = type(document)
+    values = {name: getattr(document, name) for name in fields_with(document_class, Role.STORED)}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}

@@ -79,7 +79,7 @@ def reduce_host(text: str) -> str | None:
     bare = text[link.end() if link else 0 :].lstrip(_AROUND).rstrip(_AROUND + ".")
     authority = _AFTER_AUTHORITY.split(_SCHEME.sub("", bare), maxsplit=1)[0]
     host = _DOTS.sub(".", _PORT.sub("", authority.rpartition("@")[2].strip())).lower().rstrip(".")
-    host = host if _plain(host) else _encode(host)
+    host = host if host.isascii() and "xn--" not in host else _encode(host)
     # Repeated, so that reducing is idempotent: a host from an answer must be found unchanged.
     while host.startswith("www."):
         host = host.removeprefix("www.")
@@ -116,10 +116,6 @@ def country_of(host: str) -> str | None:
     if code not in COUNTRY_CODES or (code in _GENERIC and not _COMMERCIAL.intersection(others[1:][-1:])):
         return None
     return code
-
-
-def _plain(host: str) -> bool:
-    return host.isascii() and "xn--" not in host
 
 
 def _encode(host: str) -> str:

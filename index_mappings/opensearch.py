@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any, Final
 
-from index_mappings.documents import DOCUMENTS, Form, sort_field, stored_fields
+from index_mappings.documents import DOCUMENTS, Form, Role, fields_with, sort_field
 from index_mappings.generations import STAMP
 from index_mappings.ngrams import EngineField, engine_fields, engine_values, suffixes_field
 from index_mappings.tiers import INFIX_MIN
@@ -27,7 +27,7 @@ def mapping(kind: str) -> dict[str, Any]:
     document = DOCUMENTS[kind]
     return {
         "dynamic": "strict",
-        "_source": {"includes": list(stored_fields(document))},
+        "_source": {"includes": list(fields_with(document, Role.STORED))},
         "properties": {field.name: _property(field) for field in cluster_fields(document)},
     }
 

@@ -26,27 +26,19 @@ def full_disk_as_error() -> Iterator[None]:
     """Raise any error that a full disk caused as DiskFullError."""
     try:
         yield
-    except DiskFullError:
-        raise
     except Exception as error:
         raise_if_full(error)
         raise
 
 
 def raise_if_full(error: Exception) -> None:
-    """Raise DiskFullError if a full disk caused an error.
+    """Raise DiskFullError if an error, or one of its causes, reports a full disk.
 
     Otherwise a full disk would look like damage, and the advice for damage is to give up a state that is sound.
     """
-    if is_disk_full(error):
-        raise DiskFullError from error
-
-
-def is_disk_full(error: BaseException | None) -> bool:
-    """Whether an error, or one of its causes, reports a full disk."""
-    while error is not None:
-        number = error.errno if isinstance(error, OSError) else None
-        if number in _FULL or getattr(error, "sqlite_errorcode", None) in _SQLITE_FULL or _TEXT in str(error):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
+    cause: BaseException | None = error
+    while cause is not None:
+        number = cause.errno if isinstance(cause, OSError) else None
+        if number in _FULL or getattr(cause, "sqlite_errorcode", None) in _SQLITE_FULL or _TEXT in str(cause):
+            raise DiskFullError from error
+        cause = cause.__cause__ or cause.__context__

@@ -111,14 +111,7 @@ def segment_path(directory: Path, name: str) -> Path:
 
 def header_bytes(header: Header, size: int) -> bytes:
     """Header and trailer of a segment whose arrays take `size` bytes."""
-    fields = {
-        "shops": header.shops,
-        "countries": header.countries,
-        "categories": header.categories,
-        "parts": header.parts,
-        "bytes": size,
-    }
-    encoded = json.dumps(fields).encode()
+    encoded = json.dumps({**header._asdict(), "bytes": size}).encode()
     return encoded + len(encoded).to_bytes(TRAILER_BYTES, "little")
 
 

@@ -5,92 +5,42 @@ Columns that say which shops are suspended are recognised, and their values are 
 
 import re
 import shlex
+import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from indexer.records.problems import CatalogueError
 
-# By field: names of columns, in lower case with _ for other characters than letters and digits; the first match wins.
-_SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
-    "id": ("id", "shop_id", "shopid", "merchant_id", "store_id", "key", "identifier"),
-    "name": (
-        "name", "shop_name", "store_name", "merchant_name", "display_name", "shop", "store", "merchant", "brand",
-        "title", "company",
-    ),
+# By field: what a shop has without such a column, and names of columns, in lower case with _ for other characters than
+# letters and digits; the first name that a column has wins.
+_FIELDS: Final[Mapping[str, tuple[str, str]]] = {
+    "id": ("made from the domain", "id shop_id shopid merchant_id store_id key identifier"),
+    "name": ("", "name shop_name store_name merchant_name display_name shop store merchant brand title company"),
     "domain": (
-        "domain", "domain_name", "shop_domain", "url", "shop_url", "website", "website_url", "web", "homepage", "site",
-        "host", "hostname", "link",
+        "",
+        "domain domain_name shop_domain url shop_url website website_url web homepage site host hostname link",
     ),
-    "categories": ("categories", "category", "category_name", "sector", "industry", "vertical", "tags"),
-    "countries": ("countries", "country", "country_code", "country_codes", "markets", "market"),
-    "popularity": ("popularity", "score", "weight", "traffic", "visits", "visitors"),
-    "aliases": ("aliases", "alias", "aka", "also_known_as", "other_names", "alternative_names", "synonyms"),
-    "checkout_hosts": ("checkout_hosts", "checkout_host", "checkout_domains", "checkout_domain"),
-    "visibility": ("visibility",),
-    "source": ("source",),
-}  # fmt: skip
-FIELDS: Final = tuple(_SYNONYMS)
+    "categories": ("--category", "categories category category_name sector industry vertical tags"),
+    "countries": ("not stated", "countries country country_code country_codes markets market"),
+    "popularity": ("not known", "popularity score weight traffic visits visitors"),
+    "aliases": ("none", "aliases alias aka also_known_as other_names alternative_names synonyms"),
+    "checkout_hosts": ("none", "checkout_hosts checkout_host checkout_domains checkout_domain"),
+    "visibility": ("public", "visibility"),
+    "source": ("not stated", "source"),
+}
+FIELDS: Final = tuple(_FIELDS)
 _REQUIRED: Final = ("name", "domain")
 _NO_LETTER_OR_DIGIT: Final = re.compile(r"[\W_]+")
-# By language, in lower case: words that name such a column, words for shops that are shown, and for those that are not.
-# Source: compiled by hand for this project, from the states that shop systems and directories give to accounts, with
-# their dictionary translations; no list of others is copied.
-_WORDS: Final[Mapping[str, tuple[str, str, str]]] = {
-    "en": (
-        "status active enabled disabled blocked banned suspended deleted archived published approval moderation",
-        "active enabled live online published approved open ok",
-        "inactive disabled blocked banned suspended deleted removed archived hidden paused closed draft rejected",
-    ),
-    "de": (
-        "status aktiv gesperrt deaktiviert geloescht gelöscht freigabe freigegeben sichtbar",
-        "aktiv freigegeben freigabe sichtbar veröffentlicht freigeschaltet offen",
-        "inaktiv gesperrt deaktiviert gelöscht geloescht ausgesetzt gekündigt ruhend geschlossen entwurf abgelehnt",
-    ),
-    "fr": (
-        "statut actif bloqué suspendu supprimé",
-        "actif active activé publié approuvé ouvert",
-        "inactif inactive bloqué suspendu désactivé supprimé archivé fermé brouillon refusé",
-    ),
-    "es": (
-        "estatus activo bloqueado suspendido eliminado",
-        "activo activa habilitado publicado aprobado abierto",
-        "inactivo inactiva bloqueado suspendido deshabilitado eliminado archivado cerrado pendiente borrador rechazado",
-    ),
-    "it": (
-        "attivo bloccato sospeso eliminato",
-        "attivo attiva abilitato pubblicato approvato aperto",
-        "inattivo inattiva bloccato sospeso disabilitato eliminato archiviato chiuso bozza rifiutato",
-    ),
-    "nl": (
-        "status actief geblokkeerd opgeschort verwijderd",
-        "actief ingeschakeld gepubliceerd goedgekeurd",
-        "inactief geblokkeerd opgeschort uitgeschakeld verwijderd gearchiveerd gesloten concept afgewezen",
-    ),
-    "pl": (
-        "status aktywny zablokowany zawieszony usunięty",
-        "aktywny włączony opublikowany zatwierdzony",
-        "nieaktywny zablokowany zawieszony wyłączony usunięty zarchiwizowany zamknięty szkic odrzucony",
-    ),
-    "pt": (
-        "status situação situacao ativo bloqueado suspenso",
-        "ativo ativa habilitado publicado aprovado aberto",
-        "inativo inativa bloqueado suspenso desativado excluído removido arquivado fechado pendente rascunho rejeitado",
-    ),
-    "tr": ("durum durumu etkin aktif engelli", "aktif etkin yayında onaylandı", "pasif engelli askıda silindi kapalı"),
-    "sv": ("status aktiv spärrad", "aktiv publicerad godkänd", "inaktiv spärrad avstängd borttagen arkiverad stängd"),
+# Words of columns that say which shops are shown, by what they mean.
+_WORDS: Final[Mapping[str, frozenset[str]]] = {
+    meaning: frozenset(" ".join(by_language.values()).split())
+    for meaning, by_language in tomllib.loads(
+        Path(__file__).with_name("csv_words.toml").read_text(encoding="utf-8")
+    ).items()
 }
-_NAMES, _SHOWN, _HIDDEN = (
-    frozenset(word for words in _WORDS.values() for word in words[place].split()) for place in range(3)
-)
-_REMOVED: Final = frozenset({"deleted", "removed", "gelöscht", "geloescht", "supprimé", "eliminado", "eliminato"})
-_YES: Final = frozenset(
-    {"1", "y", "yes", "true", "t", "j", "ja", "wahr", "oui", "vrai", "si", "sí", "sim", "tak", "evet", "x"}
-)
-_NO: Final = frozenset(
-    {"0", "n", "no", "false", "f", "nein", "falsch", "non", "faux", "não", "nie", "hayır", "nej", "nee"}
-)
 VISIBILITIES: Final = ("public", "under_review", "removed")
 # V1: the length of a value in messages.
 _MAX_SHOWN: Final = 60
@@ -124,10 +74,10 @@ class Values:
     def is_status(self) -> bool:
         """Whether the column says which shops are suspended, by its name or its values."""
         name = plain(self.name)
-        if self.rows and (name.rpartition("_")[2] in _NAMES or name.endswith("status")):
+        if self.rows and (name.rpartition("_")[2] in _WORDS["columns"] or name.endswith("status")):
             return True
-        known = sum(rows for value, rows in self.rows.items() if value in _SHOWN | _HIDDEN)
-        return bool(_HIDDEN & self.rows.keys()) and 2 * known >= self.rows.total() + self.others
+        known = sum(rows for value, rows in self.rows.items() if value in _WORDS["shown"] | _WORDS["hidden"])
+        return bool(_WORDS["hidden"] & self.rows.keys()) and 2 * known >= self.rows.total() + self.others
 
     def unknown(self, stated: Mapping[str, str]) -> Sequence[str]:
         """The values that are no visibility and have none stated."""
@@ -165,11 +115,15 @@ class Values:
 
     def _suggested(self, value: str) -> str:
         """The visibility that a value most probably means; a value that is not known hides the shop."""
-        asks_if_shown = plain(self.name).rpartition("_")[2] in _SHOWN
-        shown = (value in _YES) == asks_if_shown if value in _YES | _NO else value in _SHOWN
+        asks_if_shown = plain(self.name).rpartition("_")[2] in _WORDS["shown"]
+        shown = (
+            (value in _WORDS["yes"]) == asks_if_shown
+            if value in _WORDS["yes"] | _WORDS["no"]
+            else value in _WORDS["shown"]
+        )
         if shown or value in VISIBILITIES:
             return VISIBILITIES[0] if shown else value
-        return VISIBILITIES[2] if value in _REMOVED else VISIBILITIES[1]
+        return VISIBILITIES[2] if value in _WORDS["removed"] else VISIBILITIES[1]
 
 
 def stated_values(pairs: Sequence[str], header: Sequence[str]) -> tuple[str | None, Mapping[str, str]]:
@@ -227,7 +181,7 @@ class Columns:
         return [position for position in range(len(self.header)) if position not in self.positions.values()]
 
     def _meaning(self, field: str) -> str:
-        return f"column {self._shown(self.positions[field])}" if field in self.positions else _DEFAULTS[field]
+        return f"column {self._shown(self.positions[field])}" if field in self.positions else _FIELDS[field][0]
 
     def _shown(self, position: int) -> str:
         """A column's name, with its number where several have that name."""
@@ -236,24 +190,11 @@ class Columns:
         return f"{name!r} (column {position + 1})" if several else repr(name)
 
 
-_DEFAULTS: Final[Mapping[str, str]] = {
-    "id": "made from the domain",
-    "categories": "--category",
-    "countries": "not stated",
-    "popularity": "not known",
-    "aliases": "none",
-    "checkout_hosts": "none",
-    "visibility": "public",
-    "source": "not stated",
-}
-
-
 def columns_of(header: Sequence[str], stated: Sequence[str]) -> Columns:
     """The fields of the columns; `COLUMN=FIELD` overrides their names, an empty FIELD leaves a column out.
 
     Raises CatalogueError if a stated column or field does not exist, or name or domain have no column.
     """
-    named = [plain(name) for name in header]
     positions: dict[str, int] = {}
     settled: set[int] = set()
     for pair in stated:
@@ -267,13 +208,11 @@ def columns_of(header: Sequence[str], stated: Sequence[str]) -> Columns:
         settled.add(position)
         if field:
             positions[field] = position
-    for field, synonyms in _SYNONYMS.items():
-        found = (named.index(name) for name in synonyms if name in named)
-        if (
-            field not in positions
-            and (position := next((one for one in found if one not in settled), None)) is not None
-        ):
-            positions[field] = position
+    for field, (_, names) in _FIELDS.items():
+        found = [position_of(name, header) for name in names.split()]
+        usable = [position for position in found if position is not None and position not in settled]
+        if usable:
+            positions.setdefault(field, usable[0])
     missing = [field for field in _REQUIRED if field not in positions]
     if missing:
         options = " ".join(f"--map COLUMN={field}" for field in missing)

@@ -10,11 +10,10 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Self, TextIO
+from typing import Any, Final, TextIO
 
 import pycountry
 from anyascii import anyascii
@@ -30,11 +29,6 @@ _SAMPLE: Final = 64 * 1024
 _DELIMITERS: Final = ",;\t|"
 # A first line by which spreadsheets state the delimiter; it belongs to no row.
 _STATED_DELIMITER: Final = re.compile(r"sep=([,;\t|])(?:\r\n|\r|\n)", re.IGNORECASE)
-# A carriage return at the end of a block may be half of an end.
-_LINE_END: Final = re.compile(r"\r\n|\n|\r(?!\Z)")
-_BLOCK: Final = 256 * 1024
-# The characters in which blank lines are looked for first; doubled while they hold nothing else.
-_FIRST_LOOK: Final = 64
 _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 _MAX_ID: Final = 64
 _MAX_SLUG: Final = 100
@@ -44,92 +38,33 @@ _PLAIN: Final = frozenset({"id", "name", "domain", "visibility", "source"})
 _WORLD: Final = frozenset({"WORLDWIDE", "GLOBAL", "INTERNATIONAL", "WORLD"})
 
 
-@dataclass(frozen=True, slots=True)
-class CsvOptions:
-    """The options of reading a CSV.
-
-    `stated` has `COLUMN=FIELD` each, `values` `COLUMN:VALUE=VISIBILITY` each; rows without a category get `category`.
-    """
-
-    stated: Sequence[str] = ()
-    category: str | None = None
-    values: Sequence[str] = ()
-
-
-class CsvLines:
-    """The lines of a text with their ends; `number` counts them.
-
-    Between two rows blank lines can be skipped many at a time, as a file may have millions of them. Within a row, that
-    is in a quoted cell, they belong to its text.
-    """
-
-    def __init__(self, file: TextIO, block: int = _BLOCK) -> None:
-        self.number = 0
-        self._file = file
-        self._block = block
-        self._text = ""
-        self._at = 0
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __next__(self) -> str:
-        end = _LINE_END.search(self._text, self._at)
-        while end is None and self._feed():
-            end = _LINE_END.search(self._text, self._at)
-        start, self._at = self._at, len(self._text) if end is None else end.end()
-        if start == self._at:
-            raise StopIteration
-        self.number += 1
-        return self._text[start : self._at]
-
-    def skip_blank(self) -> None:
-        """Skip the blank lines that follow and are whole."""
-        size = min(_FIRST_LOOK, self._block)
-        while self._at == len(self._text) or self._text[self._at].isspace():
-            if len(self._text) - self._at < size:
-                self._feed()
-            # The end of a line may be cut in two, so a last carriage return is left for later.
-            ahead = self._text[self._at : self._at + size].removesuffix("\r")
-            blank = ahead[: len(ahead) - len(ahead.lstrip())]
-            through = max(blank.rfind("\n"), blank.rfind("\r")) + 1
-            if through:
-                skipped = blank[:through]
-                self.number += skipped.count("\n") + skipped.count("\r") - skipped.count("\r\n")
-                self._at += through
-            elif blank != ahead or size == self._block or len(ahead) < size - 1:
-                return
-            size = min(2 * size, self._block)
-
-    def _feed(self) -> bool:
-        """Read on; returns whether there was more."""
-        # Never less than what remains, so that long lines take linear time.
-        more = self._file.read(max(self._block, len(self._text) - self._at))
-        self._text, self._at = self._text[self._at :] + more, 0
-        return more != ""
-
-
 class CsvShops:
     """The shops of one CSV; `delimiter` is the character between its cells."""
 
-    def __init__(self, path: Path, options: CsvOptions) -> None:
-        """Read the header; CatalogueError if there is none, or no column for name or domain."""
-        self._path, self._options = path, options
+    def __init__(
+        self, path: Path, *, stated: Sequence[str] = (), category: str | None = None, values: Sequence[str] = ()
+    ) -> None:
+        """Read the header; CatalogueError if there is none, or no column for name or domain.
+
+        `stated` has `COLUMN=FIELD` each, `values` `COLUMN:VALUE=VISIBILITY` each; rows without a category get
+        `category`.
+        """
+        self._path, self._category = path, category
         with self._opened() as file:
             sample = file.read(_SAMPLE)
-        stated = _STATED_DELIMITER.match(sample)
-        self._lines_before_header = 0 if stated is None else 1
-        self.delimiter = _delimiter(sample) if stated is None else stated[1]
+        said = _STATED_DELIMITER.match(sample)
+        self._lines_before_header = 0 if said is None else 1
+        self.delimiter = _delimiter(sample) if said is None else said[1]
         header = next((cells for _, cells in self._lines()), None)
         if header is None:
             raise CatalogueError(f"{path} is empty: its first line must name the columns")
         names = [cell.strip() for cell in header]
-        column, self._visibilities = stated_values(options.values, names)
+        column, self._visibilities = stated_values(values, names)
         implied = () if column is None else (f"{column}=visibility",)
-        self.columns: Columns = columns_of(names, (*implied, *options.stated))
+        self.columns: Columns = columns_of(names, (*implied, *stated))
         if column is not None:
             position = position_of(column, names)
-            others = [pair for pair in options.stated if not pair.endswith("=visibility")]
+            others = [pair for pair in stated if not pair.endswith("=visibility")]
             left_out = position in {position_of(pair.rpartition("=")[0], names) for pair in others}
             if left_out or self.columns.positions["visibility"] != position:
                 raise CatalogueError(f"--map-value is for the visibility, and --map says that {column!r} is not that")
@@ -190,18 +125,15 @@ class CsvShops:
     def _lines(self) -> Iterator[tuple[int, list[str]]]:
         """The rows that are not blank, the header first, each with the number of its first line."""
         with self._opened() as file:
-            lines = CsvLines(file)
             for _ in range(self._lines_before_header):
-                next(lines)
-            reader = csv.reader(lines, delimiter=self.delimiter)
-            while True:
-                lines.skip_blank()
-                line = lines.number + 1
-                row = next(reader, None)
-                if row is None:
-                    return
-                if any(cell.strip() for cell in row):
-                    yield line, row
+                next(file)
+            reader = csv.reader(file, delimiter=self.delimiter)
+            before = self._lines_before_header
+            for row in reader:
+                # Empty lines, of which there may be millions, are passed over first.
+                if row and any(map(str.strip, row)):
+                    yield before + 1, row
+                before = self._lines_before_header + reader.line_num
 
     @contextmanager
     def _opened(self) -> Iterator[TextIO]:
@@ -227,8 +159,7 @@ class CsvShops:
         }
         fields: dict[str, Any] = {field: text for field, text in stated.items() if field in _PLAIN}
         fields["categories"] = [
-            {"slug": slug_of(name), "name": name}
-            for name in _several(stated.get("categories", self._options.category or ""))
+            {"slug": slug_of(name), "name": name} for name in _several(stated.get("categories", self._category or ""))
         ]
         fields["countries"] = [country_code(name) for name in _several(stated.get("countries", ""))]
         fields["aliases"] = _several(stated.get("aliases", ""), "|;")
@@ -262,7 +193,7 @@ class CsvShops:
             return f"{reason}: the cell has a line break"
         if field == "countries":
             return f"{reason}, or English names"
-        if field == "categories" and not self._options.category:
+        if field == "categories" and not self._category:
             column = "" if field in self.columns.positions else "--map COLUMN=categories names their column, "
             return f"{reason}; {column}--category gives one to rows without any"
         if field == "visibility" and position is not None and not "".join(cells[position : position + 1]).strip():

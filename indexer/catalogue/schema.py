@@ -1,4 +1,4 @@
-"""JSON Schemas of the records of a catalogue and of a change, made from the models of the indexer.
+"""JSON Schemas of the records of a catalogue and of a change, made from the models and docstrings of the indexer.
 
 A schema is less strict than its model: it accepts every record that the indexer accepts, and a few that the indexer
 rejects (two letters that are no country, a `discount` of kind `percent` without a value).
@@ -17,19 +17,6 @@ if TYPE_CHECKING:
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 CHANGE: Final = "change"
 KINDS: Final = (*RECORDS, CHANGE)
-
-ABOUT: Final = {
-    "shops": "A shop. The one file that must exist.",
-    "coupons": "A coupon code of a shop.",
-    "offers": "A product that a shop sells, with its price and URL.",
-    "shipping": "Where a shop ships to and on which terms: at most one statement a shop.",
-    "trust": "One measured fact about a shop's site.",
-    "affiliate_programs": "How links to a shop's offers are monetised in one network.",
-    "redirects": "One domain that was seen to lead to another one.",
-    "resource_accounts": "An account of the operator with an outside provider, for the operations endpoints.",
-    "categories": "What a category is called: its display name, its names in other languages, synonyms.",
-    CHANGE: "A line of `changes.ndjson`: one record that was created, replaced or deleted.",
-}
 
 _REF: Final = "#/$defs/{model}"
 _WHOLE_NUMBER: Final = {"type": "integer"}
@@ -63,8 +50,6 @@ def _definitions(*kinds: str) -> dict[str, Any]:
     _, made = models_json_schema([(model, "validation") for model in models.values()], ref_template=_REF)
     names = {model.__name__: kind for kind, model in models.items()}
     definitions = {names.get(name, name): _tidy(schema, names) for name, schema in made["$defs"].items()}
-    for kind in kinds:
-        definitions[kind]["description"] = ABOUT[kind]
     if CHANGE in kinds:
         definitions[CHANGE] = _change(definitions[CHANGE])
     return {name: definitions[name] for name in (*kinds, *sorted(definitions.keys() - set(kinds)))}

@@ -17,7 +17,7 @@ from index_mappings.ngrams import is_part_evidence
 from index_mappings.text import words_of
 from indexer.jobs.reading import NOTED, ReadCounts, Reading, build_notes, disputed_categories, read_catalogue
 from indexer.progress import Advance, stage
-from indexer.records.problems import CatalogueError, Problem, ProblemLog
+from indexer.records.problems import CatalogueError, Problem, ProblemLog, RefusedRecordError
 from indexer.records.related import (
     RELATED_RECORDS,
     CategoryNamesRecord,
@@ -28,8 +28,8 @@ from indexer.records.related import (
 )
 from indexer.records.shop import Record
 from indexer.sinks.dead_letters import DeadLetters
-from indexer.sources.changes import change_faults
-from indexer.sources.ndjson import NdjsonCatalogue, numbered_lines
+from indexer.sources.changes import read_change
+from indexer.sources.ndjson import NdjsonCatalogue, lines_of
 from indexer.sources.protocol import NumberedRecord
 from indexer.state.state import State
 
@@ -183,10 +183,11 @@ def _count_changes(path: Path, problems: ProblemLog, *, lenient: bool) -> int:
     """The number of changes that can be applied; the others are reported."""
     good = 0
     with stage("Reading changes", path.stat().st_size, "bytes") as advance:
-        for line, text in numbered_lines(path, problems, advance):
-            faults = change_faults(text, lenient=lenient)
-            if faults:
-                problems.add(*(Problem(path.name, line, name, reason) for name, reason in faults))
+        for line in lines_of(path, advance):
+            try:
+                read_change(line, path.name, lenient=lenient)
+            except RefusedRecordError as error:
+                problems.add_refused(path.name, line.number, error)
             else:
                 good += 1
     return good

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from indexer.commands import parts
-from indexer.commands.parts import exit_on_failure, list_problems
+from indexer.commands.parts import counted, list_problems
 from shop_directory.settings.commands import DataDirOption, EngineOption, JsonOption
 
 if TYPE_CHECKING:
@@ -19,46 +19,28 @@ if TYPE_CHECKING:
     from indexer.jobs.build import BuildSummary
     from indexer.settings import IndexerSettings
 
-_SAFETY: Final = "What may be published"
-_WHAT: Final = "What is indexed"
 _SAMPLE_NOTE: Final = "The sample's shops are invented: their links end in .internal and lead nowhere."
 
-SkipInvalidOption = Annotated[
-    bool, typer.Option("--skip-invalid", help="Build without bad records.", rich_help_panel=_SAFETY)
-]
-AllowEmptyOption = Annotated[
-    bool, typer.Option("--allow-empty", help="Publish although no shop is public.", rich_help_panel=_SAFETY)
-]
-AllowShrinkOption = Annotated[
-    bool,
-    typer.Option("--allow-shrink", help="Publish however many public shops are lost.", rich_help_panel=_SAFETY),
-]
+
+def _safety(name: str, text: str) -> Any:  # noqa: ANN401 - Typer's own type
+    return typer.Option(name, help=text, rich_help_panel="What may be published")
+
+
+SkipInvalidOption = Annotated[bool, _safety("--skip-invalid", "Build without bad records.")]
+AllowEmptyOption = Annotated[bool, _safety("--allow-empty", "Publish although no shop is public.")]
+AllowShrinkOption = Annotated[bool, _safety("--allow-shrink", "Publish however many public shops are lost.")]
 FreshStateOption = Annotated[
-    bool,
-    typer.Option(
-        "--fresh-state",
-        help="Ignore versions and deletions from before this catalogue.",
-        rich_help_panel=_SAFETY,
-    ),
+    bool, _safety("--fresh-state", "Ignore versions and deletions from before this catalogue.")
 ]
 AcceptanceOption = Annotated[
     Path | None,
-    typer.Option(
-        "--acceptance",
-        help="An NDJSON file of acceptance queries, which must pass before publishing.",
-        rich_help_panel=_SAFETY,
-    ),
+    _safety("--acceptance", "An NDJSON file of acceptance queries, which must pass before publishing."),
 ]
-DryRunOption = Annotated[
-    bool,
-    typer.Option("--dry-run", help="Read, validate, project and count; write nothing.", rich_help_panel=_SAFETY),
-]
+DryRunOption = Annotated[bool, _safety("--dry-run", "Read, validate, project and count; write nothing.")]
 IfChangedOption = Annotated[
     bool,
-    typer.Option(
-        "--if-changed",
-        help="Build nothing if the live generation was built from the same catalogue, options and program.",
-        rich_help_panel=_WHAT,
+    parts.indexed(
+        "--if-changed", "Build nothing if the live generation was built from the same catalogue, options and program."
     ),
 ]
 
@@ -101,8 +83,8 @@ def build_command(
     """
     from indexer.jobs.build import BuildOptions, build
 
-    settings = parts.settings_of(engine, data_dir, state_dir)
-    with exit_on_failure("Nothing was published"), parts.opened(settings, make_states=not dry_run) as (sink, states):
+    opened = parts.opened("Nothing was published", engine, data_dir, state_dir, make_states=not dry_run)
+    with opened as (settings, sink, states):
         queries = acceptance or golden
         source = parts.source_of(settings, catalogue, sql=sql, mapping=mapping, changes=changes, lenient=lenient)
         options = BuildOptions(
@@ -157,7 +139,7 @@ def as_wire(summary: "BuildSummary") -> dict[str, Any]:
 
 def as_text(summary: "BuildSummary") -> str:
     """The summary as text."""
-    held = ", ".join(f"{count:,} {kind}" for kind, count in summary.stamp.counts.items())
+    held = counted(summary.stamp.counts)
     if summary.unchanged:
         return f"Nothing has changed since generation {summary.stamp.generation} was built: it stays live with {held}."
     done = f"Published generation {summary.stamp.generation}" if summary.published else "Nothing was written"

@@ -3,13 +3,14 @@
 import json
 import sys
 from collections import Counter
+from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from indexer.commands.parts import LenientOption, exit_on_failure, stop
-from shop_directory.settings.commands import ExitCode, JsonOption, problems_as_json
+from indexer.commands.parts import LenientOption, counted, exit_on_failure
+from shop_directory.settings.commands import ExitCode, JsonOption, end_command, problems_as_json
 
 if TYPE_CHECKING:
     from indexer.catalogue.csv_shops import CsvShops
@@ -65,7 +66,7 @@ def schema_command(
     from indexer.catalogue.schema import KINDS, catalogue_schema, record_schema
 
     if kind is not None and kind not in KINDS:
-        stop(ExitCode.USAGE, f"There is no such kind: name one of {', '.join(KINDS)}.")
+        end_command(ExitCode.USAGE, f"There is no such kind: name one of {', '.join(KINDS)}.")
     schema = catalogue_schema() if kind is None else record_schema(kind)
     print(json.dumps(schema, indent=None if as_json else 2, ensure_ascii=False))
 
@@ -96,11 +97,17 @@ def validate_command(
     """
     from indexer.catalogue.validation import validate
 
-    report = _JsonProblems() if as_json else print
+    before = chain(['{"problems": ['], repeat(","))
+
+    def report_as_json(problem: "Problem") -> None:
+        """Print each problem when it is found, as there may be many, within one JSON document."""
+        entry = {"file": problem.file, "line": problem.line or None, "field": problem.field, "reason": problem.reason}
+        print(next(before), json.dumps(entry, ensure_ascii=False), sep="", end="")
+
     with exit_on_failure("Nothing was validated"):
-        done = validate(path, report, changes=changes, lenient=lenient)
-    if isinstance(report, _JsonProblems):
-        report.end(_as_wire(done))
+        done = validate(path, report_as_json if as_json else print, changes=changes, lenient=lenient)
+    if as_json:
+        print("" if done.problems else next(before), "], ", json.dumps(_as_wire(done), ensure_ascii=False)[1:], sep="")
     else:
         print(_as_text(done))
     if done.problems:
@@ -183,10 +190,10 @@ def from_csv_command(
     Exit codes: 0 done, 1 the file can't be read, has bad rows, or a status that is
     not mapped, 2 wrong usage.
     """
-    from indexer.catalogue.csv_shops import CsvOptions, CsvShops
+    from indexer.catalogue.csv_shops import CsvShops
 
     with exit_on_failure("Nothing was written"):
-        shops = CsvShops(file, CsvOptions(tuple(stated or ()), category, tuple(stated_values or ())))
+        shops = CsvShops(file, stated=stated or (), category=category, values=stated_values or ())
         if not as_json:
             print(shops.columns.as_text())
         shops.refuse_unclear_status(skip_invalid=skip_invalid)
@@ -238,24 +245,6 @@ def _print_next(directory: Path) -> None:
     print(f"  shop-directory catalogue validate {directory}\n  shop-directory index build --catalogue {directory}")
 
 
-class _JsonProblems:
-    """Prints one JSON document with all problems, each when it is found, as there may be many."""
-
-    def __init__(self) -> None:
-        self._started = False
-
-    def __call__(self, problem: "Problem") -> None:
-        entry: dict[str, Any] = {"file": problem.file, "line": problem.line or None, "field": problem.field}
-        print("," if self._started else '{"problems": [', end="")
-        print(json.dumps({**entry, "reason": problem.reason}, ensure_ascii=False), end="")
-        self._started = True
-
-    def end(self, rest: dict[str, Any]) -> None:
-        """Print the fields that follow the problems."""
-        print("" if self._started else '{"problems": [', end="")
-        print(f"], {json.dumps(rest, ensure_ascii=False)[1:]}")
-
-
 def _as_wire(done: "Validated") -> dict[str, Any]:
     return {
         "valid": not done.problems,
@@ -267,7 +256,7 @@ def _as_wire(done: "Validated") -> dict[str, Any]:
 
 
 def _as_text(done: "Validated") -> str:
-    counts = ", ".join(f"{number:,} {kind}" for kind, number in done.records.items()) or "none"
+    counts = counted(done.records) or "none"
     verdict = f"{done.problems:,} problems in {done.bad_records:,} records" if done.problems else "Nothing is wrong"
     return "\n".join(
         [

@@ -10,14 +10,13 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from indexer.commands import parts
-from indexer.commands.parts import exit_on_failure, stop
 from indexer.jobs.defaults import MICRO_BATCH, RECONCILE_RATE
-from shop_directory.settings.commands import DataDirOption, EngineOption, ExitCode, JsonOption
+from shop_directory.settings.commands import DataDirOption, EngineOption, ExitCode, JsonOption, end_command
 
 if TYPE_CHECKING:
     from indexer.jobs.following import FollowSummary
@@ -26,35 +25,22 @@ if TYPE_CHECKING:
     from indexer.settings import IndexerSettings
     from indexer.sources.protocol import ChangeSource
 
-_PACE: Final = "Its pace"
 # The p99 of suggest requests of a million shops was 4.4 ms with 0, 3.3 with 5, and 2.0 with 10.
 _NICENESS: Final = 10
 
-ChangesOption = Annotated[
-    str | None,
-    typer.Option("--changes", help="A file of changes, or - for standard input.", rich_help_panel="What is indexed"),
-]
-IntervalOption = Annotated[
-    float, typer.Option("--interval", min=0.05, help="Seconds between two reads of changes.", rich_help_panel=_PACE)
-]
+
+def _pace(name: str, text: str, **more: Any) -> Any:  # noqa: ANN401 - what Typer takes, and its own type
+    return typer.Option(name, help=text, rich_help_panel="Its pace", **more)
+
+
+ChangesOption = Annotated[str | None, parts.indexed("--changes", "A file of changes, or - for standard input.")]
+IntervalOption = Annotated[float, _pace("--interval", "Seconds between two reads of changes.", min=0.05)]
 MicroBatchOption = Annotated[
-    int,
-    typer.Option(
-        "--micro-batch",
-        min=1,
-        max=100_000,
-        help="The most changes that readers see together.",
-        rich_help_panel=_PACE,
-    ),
+    int, _pace("--micro-batch", "The most changes that readers see together.", min=1, max=100_000)
 ]
 ReconcileOption = Annotated[
     float,
-    typer.Option(
-        "--reconcile",
-        min=0,
-        help="Documents a second to compare, and repair, between changes; 0 for none.",
-        rich_help_panel=_PACE,
-    ),
+    _pace("--reconcile", "Documents a second to compare, and repair, between changes; 0 for none.", min=0),
 ]
 
 
@@ -97,8 +83,7 @@ def follow_command(
     logged = logging.StreamHandler(sys.stderr)
     logged.setFormatter(form)
     logging.basicConfig(level=logging.INFO, handlers=[logged])
-    settings = parts.settings_of(engine, data_dir, state_dir)
-    with exit_on_failure("Following ended"), parts.opened(settings) as (sink, states):
+    with parts.opened("Following ended", engine, data_dir, state_dir) as (settings, sink, states):
         source = _changes(settings, catalogue, mapping, changes, sql=sql, lenient=lenient)
         options = FollowOptions(interval=interval, once=once, micro_batch=micro_batch)
         following = Following(sink, states, source, options, on_batch=_log_batch)
@@ -109,10 +94,7 @@ def follow_command(
     found = rounds.found
     print(json.dumps(_as_wire(summary, found)) if as_json else _as_text(summary, found))
     if once and summary.changes.refused:
-        stop(
-            ExitCode.BAD_INPUT,
-            f"{summary.changes.refused:,} changes were refused: see {states.dead_letters}.",
-        )
+        end_command(ExitCode.BAD_INPUT, f"{summary.changes.refused:,} changes were refused: see {states.dead_letters}.")
 
 
 def _changes(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from indexer.commands import parts
-from indexer.commands.parts import exit_on_failure
+from indexer.commands.parts import counted
 from shop_directory.settings.commands import DataDirOption, EngineOption, ExitCode, JsonOption
 
 if TYPE_CHECKING:
@@ -34,8 +34,7 @@ def status_command(
     """
     from indexer.sinks.protocol import Role
 
-    settings = parts.settings_of(engine, data_dir, state_dir)
-    with exit_on_failure("The generations could not be listed"), parts.opened(settings) as (sink, states):
+    with parts.opened("The generations could not be listed", engine, data_dir, state_dir) as (_, sink, states):
         location = sink.location
         listed = [_as_wire(found, states) for found in sink.generations()]
     print(json.dumps({"location": location, "generations": listed}) if as_json else _as_text(listed, location))
@@ -71,8 +70,8 @@ def rollback_command(
     from indexer.jobs.rollback import roll_back
     from indexer.sources.protocol import changes_of
 
-    settings = parts.settings_of(engine, data_dir, state_dir)
-    with exit_on_failure("Nothing was rolled back"), parts.opened(settings) as (sink, states), ExitStack() as stack:
+    opened = parts.opened("Nothing was rolled back", engine, data_dir, state_dir)
+    with opened as (settings, sink, states), ExitStack() as stack:
         since: ChangeSource | None = None
         if catalogue is not None or sql or changes is not None:
             source = parts.source_of(settings, catalogue, sql=sql, mapping=mapping, changes=changes)
@@ -85,10 +84,10 @@ def rollback_command(
         "replaced": done.replaced,
         "changes": {**done.changes.as_wire(), "carried_over": done.carried_over},
     }
-    held = ", ".join(f"{count:,} {kind}" for kind, count in done.stamp.counts.items())
     text = (
         f"{'Would publish' if dry_run else 'Published'} generation {done.stamp.generation} again instead of"
-        f" {done.replaced}: {held}. {done.changes.applied + done.carried_over:,} newer records were applied first."
+        f" {done.replaced}: {counted(done.stamp.counts)}."
+        f" {done.changes.applied + done.carried_over:,} newer records were applied first."
     )
     print(json.dumps(wire) if as_json else text)
 
@@ -120,8 +119,7 @@ def prune_command(
     from indexer.sinks.lease import holding
 
     now = datetime.now(UTC)
-    settings = parts.settings_of(engine, data_dir, state_dir)
-    with exit_on_failure("Nothing was removed"), parts.opened(settings) as (sink, states):
+    with parts.opened("Nothing was removed", engine, data_dir, state_dir) as (_, sink, states):
         if dry_run:
             removed = tuple(
                 found.name for found in sink.generations() if is_due(found, now, keep_previous=not previous)
@@ -154,7 +152,7 @@ def _as_text(listed: list[dict[str, Any]], location: str) -> str:
         return f"There is no generation in {location}: build one by shop-directory index build."
     lines = []
     for found in listed:
-        held = ", ".join(f"{count:,} {kind}" for kind, count in (found["counts"] or {}).items()) or "not sealed"
+        held = counted(found["counts"] or {}) or "not sealed"
         state = "can be followed" if found["can_be_followed"] else "can't be followed, its state is lost"
         lines.append(f"{found['generation']}  {found['role']:<10}  data as of {found['data_as_of']}: {held}; {state}")
     return "\n".join(lines)

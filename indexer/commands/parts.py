@@ -1,14 +1,14 @@
 """What commands share: options, the sink, states and sources that they name, and the exit codes of failures."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from shop_directory.settings.commands import WHERE, ExitCode, problem
+from shop_directory.settings.commands import WHERE, ExitCode, end_command
 
 if TYPE_CHECKING:
     from indexer.records.problems import ProblemLog
@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 SAMPLE: Final = Path(__file__).parent.parent / "sample"
 
-_WHAT: Final = "What is indexed"
+
+def indexed(name: str, text: str, **more: Any) -> Any:  # noqa: ANN401 - what Typer takes, and its own type
+    """An option about what is indexed."""
+    return typer.Option(name, help=text, rich_help_panel="What is indexed", **more)
+
 
 StateDirOption = Annotated[
     Path | None,
@@ -32,86 +36,63 @@ StateDirOption = Annotated[
 ]
 CatalogueOption = Annotated[
     Path | None,
-    typer.Option(
-        "--catalogue",
-        show_default="the invented sample",
-        help="A directory of NDJSON files, or one file of shops.",
-        rich_help_panel=_WHAT,
-    ),
+    indexed("--catalogue", "A directory of NDJSON files, or one file of shops.", show_default="the invented sample"),
 ]
-SqlOption = Annotated[
-    bool,
-    typer.Option(
-        "--sql", help="Read the catalogue from the database of SHOP_DIRECTORY_SQL_URL.", rich_help_panel=_WHAT
-    ),
-]
+SqlOption = Annotated[bool, indexed("--sql", "Read the catalogue from the database of SHOP_DIRECTORY_SQL_URL.")]
 MappingOption = Annotated[
     Path | None,
-    typer.Option(
-        "--mapping",
-        help=r"A file that maps the tables of the database. \[env: SHOP_DIRECTORY_SQL_MAPPING]",
-        rich_help_panel=_WHAT,
-    ),
+    indexed("--mapping", r"A file that maps the tables of the database. \[env: SHOP_DIRECTORY_SQL_MAPPING]"),
 ]
-LenientOption = Annotated[
-    bool, typer.Option("--lenient", help="Ignore unknown fields and files.", rich_help_panel=_WHAT)
-]
+LenientOption = Annotated[bool, indexed("--lenient", "Ignore unknown fields and files.")]
 ChangesOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--changes",
-        show_default="changes.ndjson of the catalogue",
-        help="The file of changes.",
-        rich_help_panel=_WHAT,
-    ),
+    Path | None, indexed("--changes", "The file of changes.", show_default="changes.ndjson of the catalogue")
 ]
 WaitOption = Annotated[float, typer.Option("--wait", help="Seconds to wait while another job is running.")]
 
 
-def settings_of(engine: str | None, data_dir: Path | None, state_dir: Path | None) -> "IndexerSettings":
-    """The settings of the environment, which the command's options override."""
+@contextmanager
+def opened(
+    outcome: str, engine: str | None, data_dir: Path | None, state_dir: Path | None, *, make_states: bool = True
+) -> Iterator[tuple["IndexerSettings", "Sink", "States"]]:
+    """The settings of the environment, which these options override, with the sink and the states that they name.
+
+    Failures end the command as by `exit_on_failure`. `make_states` says whether to make the directory of the states
+    where it is missing.
+    """
     from indexer.settings import IndexerSettings
+    from indexer.state.state import States
     from shop_directory.settings.reading import SettingsError, unknown_variables
 
     try:
         settings = IndexerSettings.load(engine=engine, data_dir=data_dir, state_dir=state_dir)
     except SettingsError as error:
-        stop(ExitCode.USAGE, str(error))
+        end_command(ExitCode.USAGE, str(error))
     for line in (*unknown_variables(IndexerSettings), *settings.cautions()):
         print(line, file=sys.stderr)
-    return settings
+    with exit_on_failure(outcome), closing(sink_of(settings)) as sink:
+        yield settings, sink, States(settings.states, sink.location, make=make_states)
 
 
-@contextmanager
-def opened(settings: "IndexerSettings", *, make_states: bool = True) -> Iterator[tuple["Sink", "States"]]:
-    """Open the sink and the states, and close the sink at the end.
-
-    `make_states` says whether to make the directory of the states where it is missing.
-    """
-    from indexer.state.state import States
-
+def sink_of(settings: "IndexerSettings") -> "Sink":
+    """Open the sink of the engine that the settings name."""
     if settings.engine == "embedded":
         from indexer.sinks.embedded.sink import EmbeddedSink
 
-        sink: Sink = EmbeddedSink(settings.data_dir)
-    else:
-        from indexer.sinks.opensearch.sink import OpenSearchSink
-        from indexer.sinks.opensearch.typeahead import TypeaheadOptions
+        return EmbeddedSink(settings.data_dir)
+    from indexer.sinks.opensearch.sink import OpenSearchSink
+    from indexer.sinks.opensearch.typeahead import TypeaheadOptions
 
-        letters = settings.states / "dead-letters.ndjson"
-        sink = OpenSearchSink(
-            settings.opensearch_urls,
-            settings.index_prefix,
-            settings.opensearch_shards,
-            letters,
-            replicas=settings.replicas,
-            access=settings.cluster_access,
-            typeahead=TypeaheadOptions(
-                settings.typeaheads, settings.typeahead_readers, settings.typeahead_rate_mb * 1024**2
-            ),
-        )
-    with closing(sink):
-        yield sink, States(settings.states, sink.location, make=make_states)
+    return OpenSearchSink(
+        settings.opensearch_urls,
+        settings.index_prefix,
+        settings.opensearch_shards,
+        settings.states / "dead-letters.ndjson",
+        replicas=settings.replicas,
+        access=settings.cluster_access,
+        typeahead=TypeaheadOptions(
+            settings.typeaheads, settings.typeahead_readers, settings.typeahead_rate_mb * 1024**2
+        ),
+    )
 
 
 def source_of(
@@ -126,7 +107,7 @@ def source_of(
     """The catalogue that options and settings name."""
     if not sql:
         if mapping is not None:
-            stop(ExitCode.USAGE, "--mapping goes with --sql.")
+            end_command(ExitCode.USAGE, "--mapping goes with --sql.")
         from indexer.records.problems import CatalogueError
         from indexer.sources.ndjson import NdjsonCatalogue
 
@@ -137,9 +118,9 @@ def source_of(
             )
         return NdjsonCatalogue(catalogue or SAMPLE, lenient=lenient, changes=changes)
     if catalogue is not None or changes is not None:
-        stop(ExitCode.USAGE, "--sql has its own records and changes: leave --catalogue and --changes out.")
+        end_command(ExitCode.USAGE, "--sql has its own records and changes: leave --catalogue and --changes out.")
     if settings.sql_url is None:
-        stop(ExitCode.USAGE, "--sql needs the database in SHOP_DIRECTORY_SQL_URL.")
+        end_command(ExitCode.USAGE, "--sql needs the database in SHOP_DIRECTORY_SQL_URL.")
     from indexer.sources.sql.catalogue import SqlCatalogue
     from indexer.sources.sql.tables import load_mapping
 
@@ -162,22 +143,21 @@ def exit_on_failure(outcome: str) -> Iterator[None]:
         with full_disk_as_error():
             yield
     except (ShrinkError, AcceptanceFailedError) as error:
-        stop(ExitCode.REFUSED, f"{outcome}: {error}.")
+        end_command(ExitCode.REFUSED, f"{outcome}: {error}.")
     except LeaseHeldError as error:
-        stop(ExitCode.BUSY, f"{outcome}: {error}.")
+        end_command(ExitCode.BUSY, f"{outcome}: {error}.")
     except CatalogueError as error:
         problems = getattr(error, "problems", None)
         if isinstance(problems, ProblemLog):
             list_problems(problems)
-        stop(ExitCode.BAD_INPUT, f"{outcome}: {error}.")
+        end_command(ExitCode.BAD_INPUT, f"{outcome}: {error}.")
     except (SinkError, DiskFullError) as error:
-        stop(ExitCode.UNAVAILABLE, f"{outcome}: {error}.")
+        end_command(ExitCode.UNAVAILABLE, f"{outcome}: {error}.")
 
 
-def stop(exit_code: ExitCode, message: str) -> NoReturn:
-    """End the command with a message on standard error."""
-    print(problem(exit_code, message), file=sys.stderr)
-    raise typer.Exit(exit_code)
+def counted(counts: Mapping[str, int]) -> str:
+    """The counts of documents or records by kind, as text."""
+    return ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
 
 
 def list_problems(problems: "ProblemLog") -> None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from indexer.commands import parts
-from indexer.commands.parts import exit_on_failure
 from indexer.jobs.defaults import VERIFY_RATE
 from shop_directory.settings.commands import DataDirOption, EngineOption, ExitCode, JsonOption
 
@@ -47,8 +46,7 @@ def verify_command(
     from indexer.reconcile.live import VerifyOptions, verify_live
 
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr)
-    settings = parts.settings_of(engine, data_dir, state_dir)
-    with exit_on_failure("The verification is incomplete"), parts.opened(settings) as (sink, states):
+    with parts.opened("The verification is incomplete", engine, data_dir, state_dir) as (settings, sink, states):
         source: Source | None = None
         if catalogue is not None or sql:
             source = parts.source_of(settings, catalogue, sql=sql, mapping=mapping, changes=changes, lenient=lenient)

@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from index_mappings.category_forms import ENGLISH, Named
-from index_mappings.countries import COUNTRY_CODES, GROUPS, WORLDWIDE, is_destination_group
+from index_mappings.countries import DESTINATIONS, GROUPS, WORLDWIDE
 from index_mappings.tiers import newest_first_key
 from index_mappings.values import ALLOWED_CODE, CODE_PATTERN, microseconds, normal_code
 from indexer.records.checkout_urls import template_fault
@@ -89,7 +89,7 @@ def _currency(code: str) -> str:
 
 
 def _destinations(names: tuple[str, ...]) -> tuple[str, ...]:
-    if not all(name in COUNTRY_CODES or is_destination_group(name) for name in names):
+    if not DESTINATIONS.issuperset(names):
         raise ValueError("must hold assigned country codes and known groups, such as EU or WORLDWIDE")
     return tuple(dict.fromkeys(names))
 
@@ -226,7 +226,7 @@ class DeliveryTimePart(StrictModel):
 
 
 class CouponRecord(Record):
-    """A line of `coupons`."""
+    """A coupon code of a shop."""
 
     id: RecordId
     shop_id: RecordId
@@ -252,8 +252,9 @@ class CouponRecord(Record):
         return self
 
 
+# An offer whose URL breaks the rules of A10 is valid, but has no checkout URL.
 class OfferRecord(Record):
-    """A line of `offers`. An offer whose URL breaks the rules of A10 is valid, but has no checkout URL."""
+    """A product that a shop sells, with its price and URL."""
 
     id: RecordId
     shop_id: RecordId
@@ -269,7 +270,7 @@ class OfferRecord(Record):
 
 
 class ShippingRecord(Record):
-    """A line of `shipping`: one statement a shop."""
+    """Where a shop ships to and on which terms: at most one statement a shop."""
 
     key_fields = ("shop_id",)
 
@@ -284,7 +285,7 @@ class ShippingRecord(Record):
 
 
 class TrustRecord(Record):
-    """A line of `trust`: one kind of signal of a shop."""
+    """One measured fact about a shop's site."""
 
     key_fields = ("shop_id", "kind")
 
@@ -309,7 +310,7 @@ class TrustRecord(Record):
 
 
 class AffiliateProgramRecord(Record):
-    """A line of `affiliate_programs`."""
+    """How links to a shop's offers are monetised in one network."""
 
     key_fields = ("shop_id", "network")
 
@@ -329,7 +330,7 @@ class AffiliateProgramRecord(Record):
 
 
 class RedirectRecord(Record):
-    """A line of `redirects`: the source saw that one domain redirects to the other."""
+    """One domain that was seen to lead to another one."""
 
     key_fields = ("from_domain", "to_domain")
 
@@ -340,7 +341,7 @@ class RedirectRecord(Record):
 
 
 class ResourceAccountRecord(Record):
-    """A line of `resource_accounts`: an account of the operator with an outside provider."""
+    """An account of the operator with an outside provider, for the operations endpoints."""
 
     key_fields = ("provider", "account")
 
@@ -354,8 +355,9 @@ class ResourceAccountRecord(Record):
     observed_at: Timestamp = None
 
 
+# The names are shown only if a public shop carries the category.
 class CategoryNamesRecord(Record):
-    """A line of `categories`: the names of a category. They are shown only if a public shop carries the category."""
+    """What a category is called: its display name, its names in other languages, synonyms."""
 
     key_fields = ("slug",)
 

@@ -202,8 +202,9 @@ class CategoryRecord(StrictModel):
     name: Name
 
 
+# Lists are read as tuples; the domain and the checkout hosts are reduced (R1).
 class ShopRecord(Record):
-    """A line of `shops`. Lists are read as tuples; the domain and the checkout hosts are reduced (R1)."""
+    """A shop. The one file that must exist."""
 
     id: RecordId
     name: Name

@@ -8,11 +8,10 @@ import hashlib
 import logging
 import os
 import queue
-import select
 import stat
 import threading
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Final, Literal
 
@@ -48,8 +47,9 @@ def _known_type(kind: str) -> str:
     return kind
 
 
+# Whether the fields fit together is validated later.
 class StatedChange(StrictModel):
-    """The fields of a line; whether they fit together is validated later."""
+    """A line of `changes.ndjson`: one record that was created, replaced or deleted."""
 
     op: Literal["upsert", "delete"]
     type: Annotated[str, AfterValidator(_known_type)]
@@ -59,33 +59,15 @@ class StatedChange(StrictModel):
     updated_at: Timestamp = None
 
 
-def read_change(text: bytes, location: str, *, lenient: bool = False) -> Change | RefusedChange:
-    """Read one line; lenient reading ignores unknown fields of the change and of its record."""
-    try:
-        return _read(text, location, lenient=lenient)
-    except RefusedRecordError as error:
-        return refuse(text, location, *error.messages)
+def read_change(line: Line, name: str, *, lenient: bool = False) -> Change:
+    """Read one line of a source of this name; RefusedRecordError says what is wrong with it.
 
-
-def change_faults(text: bytes, *, lenient: bool = False) -> tuple[Fault, ...]:
-    """What is wrong with one line; empty if it can be applied. Arguments as for `read_change`."""
-    try:
-        _read(text, "", lenient=lenient)
-    except RefusedRecordError as error:
-        return error.faults
-    return ()
-
-
-def _read(text: bytes, location: str, *, lenient: bool) -> Change:
-    stated = _stated(text, lenient=lenient)
+    Lenient reading ignores unknown fields of the change and of its record.
+    """
+    stated = _stated(parsed(line), lenient=lenient)
     record = None if stated.record is None else _record(stated.type, stated.record, lenient=lenient)
     key = _key(stated.type, stated.key or "") if record is None else record.key
-    return Change(stated.type, key, _order(stated, record), record, location)
-
-
-def refuse(text: bytes, location: str, *messages: str) -> RefusedChange:
-    """A line that cannot be applied; bytes that are not UTF-8 are stored as escapes."""
-    return RefusedChange(location, messages, text.decode(errors="backslashreplace"))
+    return Change(stated.type, key, _order(stated, record), record, f"{name}:{line.number}")
 
 
 def gather(
@@ -105,23 +87,16 @@ def gather(
                 break
             continue
         lines += 1
-        change = _change_of(line, name, cutter.longest, lenient=lenient)
-        if isinstance(change, Change):
-            changes.append(change)
-        else:
-            refused.append(change)
+        try:
+            changes.append(read_change(line, name, lenient=lenient))
+        except RefusedRecordError as error:
+            # Bytes that are not UTF-8 are stored as escapes.
+            raw = line.text.decode(errors="backslashreplace")
+            refused.append(RefusedChange(f"{name}:{line.number}", error.messages, raw))
     return tuple(changes), tuple(refused)
 
 
-def _change_of(line: Line, name: str, longest: int, *, lenient: bool) -> Change | RefusedChange:
-    location = f"{name}:{line.number}"
-    if line.too_long:
-        return refuse(line.text, location, f"the line is longer than {longest} bytes")
-    return read_change(line.text, location, lenient=lenient)
-
-
-def _stated(text: bytes, *, lenient: bool) -> StatedChange:
-    value = parsed(text)
+def _stated(value: object, *, lenient: bool) -> StatedChange:
     if not isinstance(value, dict):
         raise RefusedRecordError((None, "the line must be an object"))
     stated = validated(StatedChange, value, lenient=lenient)
@@ -190,6 +165,9 @@ class _Position(BaseModel):
     mark: str
 
 
+_BEGINNING: Final = _Position(offset=0, line=0, skipping=False, mark="")
+
+
 class ChangeFile(ChangeSource):
     """A growing NDJSON file of changes, which need not exist yet. Only whole lines are read.
 
@@ -215,35 +193,40 @@ class ChangeFile(ChangeSource):
 
     def read(self, position: str | None, limit: int) -> ChangeBatch:
         """The next changes; none while the file does not exist, CatalogueError if it is no regular file."""
-        files = self._open_from(position)
-        for file in files:
-            start = position if file is files[0] or _holds(position, file) else None
-            try:
-                batch = self._read(file, start, limit)
-            except OSError as error:
-                raise CatalogueError(f"{self.path} cannot be read: {error.strerror}") from error
-            # While a later file has no lines, an earlier one may still be written.
-            if batch.position not in {None, position} or (batch.more and file is files[-1]):
-                return batch
+        stated = _parsed(position)
+        with self._readable():
+            files = self._open_from(stated)
+            if files and position not in (None, self._warned_of) and _ends_before(stated, files[0]) is None:
+                _LOG.warning(
+                    "%s is not the file that was read before, and its folder does not have that one: it is "
+                    "read from its beginning. Changes of the former file that were not read "
+                    "are missing until a full build",
+                    self.path.name,
+                )
+                self._warned_of = position
+            for file in files:
+                batch = self._read(file, stated, limit)
+                # While a later file has no lines, an earlier one may still be written.
+                if batch.position not in {None, position} or (batch.more and file is files[-1]):
+                    return batch
         return ChangeBatch((), (), position, more=False)
 
     def describe_position(self, position: str | None) -> str | None:
         """The lines and bytes before it."""
-        found = None if position is None else _parsed(position)
+        found = _parsed(position)
         return None if found is None else f"line {found.line}, byte {found.offset}"
 
     def backlog(self, position: str | None) -> int | None:
         """The whole lines after it; only the first ones of a large backlog are counted."""
+        stated = _parsed(position)
         lines, remaining = 0, _BACKLOG_BYTES
-        for file in self._open_from(position):
-            found = None if position is None else _parsed(position)
-            file.seek(found.offset if found is not None and _holds(position, file) else 0)
-            try:
+        with self._readable():
+            for file in self._open_from(stated):
+                found = stated if stated is not None and _ends_before(stated, file) is not None else _BEGINNING
+                file.seek(found.offset)
                 while remaining > 0 and (block := file.read(min(remaining, _FILE_BLOCK))):
                     lines += block.count(b"\n")
                     remaining -= len(block)
-            except OSError as error:
-                raise CatalogueError(f"{self.path} cannot be read: {error.strerror}") from error
         return lines
 
     def close(self) -> None:
@@ -255,19 +238,27 @@ class ChangeFile(ChangeSource):
         """Close the files also where a reader of a single batch did not."""
         self.close()
 
-    def _open_from(self, position: str | None) -> list[BinaryIO]:
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise CatalogueError(f"{self.path} cannot be read: {error.strerror}") from error
+
+    def _open_from(self, position: _Position | None) -> list[BinaryIO]:
         """The open files from the one that a position is of to the newest; those before it are closed."""
         self._open_newest()
         if position is not None:
-            if not any(_holds(position, file) for file in self._files) and (rotated := self._rotated(position)):
-                self._files.insert(0, rotated)
-            if any(_holds(position, file) for file in self._files):
-                while not _holds(position, self._files[0]):
+            known = [_ends_before(position, file) is not None for file in self._files]
+            if any(known):
+                while self._files and not known.pop(0):
                     self._files.pop(0).close()
+            elif rotated := self._rotated(position):
+                self._files.insert(0, rotated)
         return self._files
 
     def _open_newest(self) -> None:
-        try:
+        with suppress(FileNotFoundError):
             # Checked before opening, which would block on a pipe.
             found = self.path.stat()
             if not stat.S_ISREG(found.st_mode):
@@ -283,26 +274,23 @@ class ChangeFile(ChangeSource):
                     _MAX_OPEN,
                 )
                 self._warned_of_many = True
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise CatalogueError(f"{self.path} cannot be read: {error.strerror}") from error
 
-    def _rotated(self, position: str) -> BinaryIO | None:
+    def _rotated(self, position: _Position) -> BinaryIO | None:
         """The file in the same folder that a position is of, opened; None if there is none."""
         for other in sorted(self.path.parent.glob(f"{glob.escape(self.path.name)}?*")):
-            with ExitStack() as stack:
-                stack.enter_context(suppress(OSError))
-                if not other.is_file():
-                    continue
-                file = stack.enter_context(other.open("rb"))
-                if _holds(position, file):
-                    stack.pop_all()
-                    return file
+            with suppress(OSError):
+                if other.is_file():
+                    file = other.open("rb")
+                    if _ends_before(position, file) is not None:
+                        return file
+                    file.close()
         return None
 
-    def _read(self, file: BinaryIO, position: str | None, limit: int) -> ChangeBatch:
-        start, first, last = self._resume(file, position)
+    def _read(self, file: BinaryIO, position: _Position | None, limit: int) -> ChangeBatch:
+        """The next changes of a file; from its beginning if the position is of another one."""
+        ends = _ends_before(position, file)
+        start = _BEGINNING if position is None or ends is None else position
+        first, last = ends or (b"", b"")
         cutter = LineCutter(start.line, skipping=start.skipping)
         file.seek(start.offset)
         block = file.read(_FILE_BLOCK)
@@ -322,31 +310,10 @@ class ChangeFile(ChangeSource):
         )
         return ChangeBatch(changes, refused, end.model_dump_json() if end.offset else None, cutter.more)
 
-    def _resume(self, file: BinaryIO, position: str | None) -> tuple[_Position, bytes, bytes]:
-        """The position with the first and last bytes before it; the beginning if the position is of another file."""
-        if position is not None:
-            found = _parsed(position)
-            if found is not None and (ends := _ends_before(found, file)) is not None:
-                return found, *ends
-            if position != self._warned_of:
-                _LOG.warning(
-                    "%s is not the file that was read before, and its folder does not have that one: it is "
-                    "read from its beginning. Changes of the former file that were not read "
-                    "are missing until a full build",
-                    self.path.name,
-                )
-            self._warned_of = position
-        return _Position(offset=0, line=0, skipping=False, mark=_mark(b"", b"")), b"", b""
 
-
-def _holds(position: str | None, file: BinaryIO) -> bool:
-    found = None if position is None else _parsed(position)
-    return found is not None and _ends_before(found, file) is not None
-
-
-def _ends_before(position: _Position, file: BinaryIO) -> tuple[bytes, bytes] | None:
+def _ends_before(position: _Position | None, file: BinaryIO) -> tuple[bytes, bytes] | None:
     """The first and the last bytes before a position; None if it is of another file."""
-    if position.offset > os.fstat(file.fileno()).st_size:
+    if position is None or position.offset > os.fstat(file.fileno()).st_size:
         return None
     size = min(position.offset, _MARK_BYTES)
     file.seek(0)
@@ -356,9 +323,9 @@ def _ends_before(position: _Position, file: BinaryIO) -> tuple[bytes, bytes] | N
     return (first, last) if _mark(first, last) == position.mark else None
 
 
-def _parsed(position: str) -> _Position | None:
+def _parsed(position: str | None) -> _Position | None:
     try:
-        return _Position.model_validate_json(position)
+        return None if position is None else _Position.model_validate_json(position)
     except ValueError:
         return None
 
@@ -371,8 +338,9 @@ class ChangeStream(ChangeSource):
     """Changes from standard input or another pipe, without positions: nothing is read twice.
 
     A thread reads blocks into a bounded queue: while it is full, the producer blocks and memory does not grow. It reads
-    the descriptor itself; bytes that the caller's buffer already holds are not read. A last line without
-    its line feed counts as a line. The caller closes the stream.
+    the descriptor itself, as a thread that holds the lock of sys.stdin would break the interpreter's shutdown; bytes
+    that the caller's buffer already holds are not read. A last line without its line feed counts as a line. The thread
+    ends with the stream or the process; the caller closes the stream.
     """
 
     kind: Final = "stdin"
@@ -384,11 +352,7 @@ class ChangeStream(ChangeSource):
         self._blocks: queue.Queue[bytes | OSError] = queue.Queue(_STREAM_BLOCKS)
         self._eof = False
         self._failure: OSError | None = None
-        # A duplicate: a thread that holds the lock of sys.stdin would break the interpreter's shutdown.
-        self._descriptor = os.dup(stream.fileno())
-        self._stop_reader, self._stop_writer = os.pipe()
-        self._reader = threading.Thread(target=self._fill, name=f"changes of {name}", daemon=True)
-        self._reader.start()
+        threading.Thread(target=self._fill, args=(stream.fileno(),), name=f"changes of {name}", daemon=True).start()
 
     @property
     def ended(self) -> bool:
@@ -407,16 +371,7 @@ class ChangeStream(ChangeSource):
         return ChangeBatch(changes, refused, None, self._cutter.more)
 
     def close(self) -> None:
-        """End the thread and close the descriptor; unread changes are lost. A second call does nothing."""
-        if self._stop_writer < 0:
-            return
-        os.close(self._stop_writer)
-        self._stop_writer = -1
-        while not self._blocks.empty():
-            self._blocks.get_nowait()
-        self._reader.join()
-        os.close(self._descriptor)
-        os.close(self._stop_reader)
+        """Nothing: the stream is the caller's."""
 
     def _pull(self) -> bool:
         """Feed an available block to the cutter; returns whether there was one."""
@@ -433,16 +388,11 @@ class ChangeStream(ChangeSource):
             self._cutter.end()
         return True
 
-    def _fill(self) -> None:
-        ready = select.poll()
-        ready.register(self._descriptor, select.POLLIN)
-        ready.register(self._stop_reader, select.POLLIN)
-        while self._stop_reader not in dict(ready.poll()):
+    def _fill(self, descriptor: int) -> None:
+        block: bytes | OSError = b"..."
+        while block and isinstance(block, bytes):
             try:
-                block = os.read(self._descriptor, _STREAM_BLOCK)
+                block = os.read(descriptor, _STREAM_BLOCK)
             except OSError as error:
-                self._blocks.put(error)
-                return
+                block = error
             self._blocks.put(block)
-            if not block:
-                return

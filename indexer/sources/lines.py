@@ -32,10 +32,12 @@ class Line:
     too_long: bool
 
 
-def parsed(text: bytes) -> Any:  # noqa: ANN401 - any JSON value
-    """The JSON value of a line; RefusedRecordError if it is none."""
+def parsed(line: Line) -> Any:  # noqa: ANN401 - any JSON value
+    """The JSON value of a line; RefusedRecordError if it is none, or too long."""
+    if line.too_long:
+        raise RefusedRecordError((None, f"the line is longer than {MAX_LINE} bytes"))
     try:
-        return strict_loads(text)
+        return strict_loads(line.text)
     except NotStrictJsonError as error:
         raise RefusedRecordError((None, f"the line {error}")) from None
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Final
 
 from indexer.progress import Advance
-from indexer.records.problems import CatalogueError, Problem, ProblemLog, RefusedRecordError
+from indexer.records.problems import CatalogueError, ProblemLog, RefusedRecordError
 from indexer.records.related import RECORDS
 from indexer.records.shop import validated
 from indexer.sources.changes import ChangeFile
-from indexer.sources.lines import BYTE_ORDER_MARK, MAX_LINE, LineCutter, parsed, warn_of_blank_lines
+from indexer.sources.lines import BYTE_ORDER_MARK, Line, LineCutter, parsed, warn_of_blank_lines
 from indexer.sources.protocol import NumberedRecord, without_mixed_versions
 
 CHANGES: Final = "changes.ndjson"
@@ -34,11 +34,11 @@ _COLUMNS: Final = frozenset({"id", "name", "domain", "url", "website", "shop", "
 
 def refuse_other_formats(path: Path, *, of_shops: bool = True) -> None:
     """Raise CatalogueError, with what to do, if the file is a CSV or one JSON document."""
-    head = _head(path)
-    text = head.decode("utf-8", "replace").lstrip()
+    text = _head(path).decode("utf-8", "replace").lstrip()
     first = text.partition("\n")[0].strip()
     quoted = shlex.quote(str(path))
-    if _is_json_document(text, first):
+    # An array of objects, or an object that continues on the next line.
+    if first == "{" or (text.startswith("[") and text[1:].lstrip().startswith("{")):
         raise CatalogueError(
             f"{path} is one JSON document: write one object per line (NDJSON); for an array: jq -c '.[]' {quoted}"
         )
@@ -49,13 +49,6 @@ def refuse_other_formats(path: Path, *, of_shops: bool = True) -> None:
             else "write one JSON object per line (NDJSON)"
         )
         raise CatalogueError(f"{path} is a CSV: {advice}")
-
-
-def _is_json_document(text: str, first: str) -> bool:
-    """Whether the text begins with an array of objects, or with an object that continues on the next line."""
-    if text.startswith("["):
-        return text[1:].lstrip().startswith("{")
-    return first == "{"
 
 
 def _is_csv(first: str) -> bool:
@@ -139,11 +132,11 @@ class NdjsonCatalogue:
 
     def _valid(self, kind: str, problems: ProblemLog, advance: Advance) -> Iterator[NumberedRecord]:
         path = self._files[kind]
-        for line, raw in numbered_lines(path, problems, advance):
+        for line in lines_of(path, advance):
             try:
-                yield line, validated(RECORDS[kind], parsed(raw), lenient=self._lenient)
+                yield line.number, validated(RECORDS[kind], parsed(line), lenient=self._lenient)
             except RefusedRecordError as error:
-                problems.add_refused(path.name, line, error)
+                problems.add_refused(path.name, line.number, error)
 
 
 def _files_of(path: Path, *, lenient: bool) -> dict[str, Path]:
@@ -178,8 +171,8 @@ def _printable(name: str) -> str:
     return name if name.isprintable() else ascii(name)[1:-1]
 
 
-def numbered_lines(path: Path, problems: ProblemLog, advance: Advance) -> Iterator[tuple[int, bytes]]:
-    """The lines that are not blank, with their numbers; a line that is too long is reported and skipped."""
+def lines_of(path: Path, advance: Advance) -> Iterator[Line]:
+    """The lines of a file that are not blank."""
     cutter = LineCutter()
     try:
         with path.open("rb") as raw:
@@ -193,10 +186,7 @@ def numbered_lines(path: Path, problems: ProblemLog, advance: Advance) -> Iterat
                 else:
                     cutter.end()
                 while (line := cutter.cut()) is not None:
-                    if line.too_long:
-                        problems.add(Problem(path.name, line.number, None, f"the line is longer than {MAX_LINE} bytes"))
-                    else:
-                        yield line.number, line.text
+                    yield line
                 advance(raw.tell() - reported)
                 reported = raw.tell()
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:

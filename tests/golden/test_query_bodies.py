@@ -77,10 +77,3 @@ def test_a_list_without_an_end_is_read_on_from_the_last_rank() -> None:
 @pytest.mark.parametrize("name", PLANS)
 def test_no_body_asks_the_engine_to_analyse_text(name: str) -> None:
     assert _keys(_body(PLANS[name])["query"]) & ENGINE_TEXT_QUERIES == set()
-
-
-@pytest.mark.rule("M2")
-@pytest.mark.parametrize("name", PLANS)
-def test_every_body_ends_its_order_with_the_rank_and_counts_exactly(name: str) -> None:
-    body = _body(PLANS[name])
-    assert (body["sort"][-1], body["track_total_hits"]) == ({"rank": "asc"}, True)

@@ -12,7 +12,7 @@ operator marks them instead (`deleted`, or visibility `removed`).
 """
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -95,7 +95,7 @@ def open_engine(address: str, *, pooled: bool = False) -> Engine:
     if url.get_backend_name() == "sqlite":
         _check_file(url)
         event.listen(engine, "connect", _prepare_sqlite)
-        event.listen(engine, "begin", _begin_sqlite)
+        event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
     return engine
 
 
@@ -173,16 +173,8 @@ def _check_file(url: URL) -> None:
 def _prepare_sqlite(connection: Any, _: object) -> None:  # noqa: ANN401 - the driver's connection
     # Python's driver begins transactions only before writes, and would fail a whole page because of one invalid text.
     connection.isolation_level = None
-    connection.text_factory = _lenient_text
+    connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
     connection.execute("PRAGMA query_only = ON")
-
-
-def _begin_sqlite(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN")
-
-
-def _lenient_text(raw: bytes) -> str:
-    return raw.decode("utf-8", "surrogateescape")
 
 
 class TablePosition(BaseModel):
@@ -213,8 +205,8 @@ class TablePasses:
         """Begin at `position`; at the beginning if it is None, or of another table or column."""
         self.table = table
         self._version = version
-        by = _table_and_column(table, version)
-        self.position = position if position is not None and position.by == by else TablePosition(by=by)
+        known = position is not None and position.by == version.by
+        self.position = position if position is not None and known else TablePosition(by=version.by)
         self._after: tuple[Any, ...] | None = None
         # By key: the number of the version, and what the record says of it.
         self._delivered: dict[tuple[Any, ...], tuple[Any, ...]] = {}
@@ -224,31 +216,22 @@ class TablePasses:
         newest = connection.scalar(self.table.newest(self._version))
         if newest is not None:
             top = self._version.number(newest)
-            self.position = TablePosition(
-                by=self.position.by, low=self.position.low, top=top, next=self._version.floor(top)
-            )
+            self.position = self.position.model_copy(update={"top": top, "next": self._version.floor(top)})
             self._after = None
 
     def rows(self, connection: Connection, limit: int) -> list[AnyRow]:
         """The next rows that were not delivered yet, at limit `limit`; fewer only at the end of the pass."""
         fresh: list[AnyRow] = []
-        while (top := self.position.top) is not None and len(fresh) < limit:
+        while (top := self.position.top) is not None and (room := limit - len(fresh)) > 0:
             # A pass that another process began continues with the last version that was read.
             low = self.position.low if self.position.at is None else self.position.at
-            page = connection.execute(self.table.page(self._version, low, top, self._after, limit)).all()
-            consumed = 0
-            for row in page:
-                if len(fresh) == limit:
-                    break
-                consumed += 1
-                if self._is_fresh(row):
-                    fresh.append(row)
-            if consumed == len(page) < limit:
+            page = connection.execute(self.table.page(self._version, low, top, self._after, room)).all()
+            fresh += filter(self._is_fresh, page)
+            if len(page) < room:
                 self._end()
             else:
-                last = page[consumed - 1]
-                self._after = (last[-1], *self._key(last))
-                self.position = self.position.model_copy(update={"at": self._version.number(last[-1])})
+                self._after = (page[-1][-1], *self._key(page[-1]))
+                self.position = self.position.model_copy(update={"at": self._version.number(page[-1][-1])})
         return fresh
 
     def _is_fresh(self, row: AnyRow) -> bool:
@@ -271,10 +254,6 @@ class TablePasses:
             self._delivered = {key: row for key, row in self._delivered.items() if row[0] >= low}
 
 
-def _table_and_column(table: SqlTable, version: VersionColumn) -> str:
-    return f"{table.name}.{version.name}"
-
-
 class _Position(BaseModel):
     """The JSON of a position; `number` distinguishes two batches that end at the same version."""
 
@@ -290,7 +269,7 @@ class SqlChanges(ChangeSource):
     kind: Final = "sql"
 
     def __init__(self, address: str, tables: Iterable[SqlTable]) -> None:
-        self._tables = tuple(table for table in tables if table.version is not None)
+        self._followed = tuple((table, table.version) for table in tables if table.version is not None)
         self._engine = open_engine(address, pooled=True)
         self._passes: tuple[TablePasses, ...] = ()
         self._number = 0
@@ -301,13 +280,25 @@ class SqlChanges(ChangeSource):
     def read(self, position: str | None, limit: int) -> ChangeBatch:
         """The next changes. They count as applied only when their position is passed to the next call."""
         if self._is_lost or position != self._current:
-            self._go_to(position)
+            stated = _parsed(position)
+            self._number, self._current = stated.number, position
+            self._passes = tuple(
+                TablePasses(table, version, stated.tables.get(table.kind)) for table, version in self._followed
+            )
         # If reading fails, rows that were read for this batch are lost and have to be read again.
         self._is_lost = True
         with transaction(self._engine) as connection, driver_errors(_UNREADABLE):
             found = self._next_rows(connection, limit)
-        changes, refused = self._changes_of(found)
-        if changes or refused:
+        changes: list[Change] = []
+        refused: list[RefusedChange] = []
+        for table, row in found:
+            self._delivered += 1
+            location = f"{table.name}, changed row {self._delivered} of this run"
+            try:
+                changes.append(table.change(row, location))
+            except RefusedRecordError as error:
+                refused.append(RefusedChange(location, error.messages, table.raw(row)))
+        if found:
             self._number += 1
             tables = {passes.table.kind: passes.position for passes in self._passes}
             self._current = _Position(number=self._number, tables=tables).model_dump_json(exclude_none=True)
@@ -333,48 +324,6 @@ class SqlChanges(ChangeSource):
             if (room := limit - len(found)) > 0:
                 found += [(passes.table, row) for row in passes.rows(connection, room)]
         return found
-
-    def _changes_of(self, found: Iterable[tuple[SqlTable, AnyRow]]) -> tuple[list[Change], list[RefusedChange]]:
-        changes: list[Change] = []
-        refused: list[RefusedChange] = []
-        for table, row in found:
-            self._delivered += 1
-            location = f"{table.name}, changed row {self._delivered} of this run"
-            try:
-                changes.append(_change(table, row, location))
-            except RefusedRecordError as error:
-                refused.append(RefusedChange(location, error.messages, table.form.raw(row)))
-        return changes, refused
-
-    def _go_to(self, position: str | None) -> None:
-        stated = _parsed(position)
-        self._number = stated.number
-        self._current = position
-        self._passes = tuple(
-            TablePasses(table, table.version, stated.tables.get(table.kind))
-            for table in self._tables
-            if table.version is not None
-        )
-
-
-def position_of_transaction(connection: Connection, tables: Iterable[SqlTable]) -> str:
-    """The position from which changes have to be read so that none is missed after the transaction's begin."""
-    positions: dict[str, TablePosition] = {}
-    for table in tables:
-        if (version := table.version) is not None:
-            newest = connection.scalar(table.newest(version))
-            low = None if newest is None else version.floor(version.number(newest))
-            positions[table.kind] = TablePosition(by=_table_and_column(table, version), low=low)
-    return _Position(tables=positions).model_dump_json(exclude_none=True)
-
-
-def _change(table: SqlTable, row: AnyRow, location: str) -> Change:
-    form = table.form
-    if form.is_deleted(row):
-        deleted = form.key_record(row)
-        return Change(table.kind, deleted.key, deleted.order, None, location)
-    record = form.record(row)
-    return Change(table.kind, record.key, record.order, record, location)
 
 
 def _parsed(position: str | None) -> _Position:
@@ -418,7 +367,7 @@ class SqlCatalogue:
 
     def size(self, kind: str) -> int:
         """The number of rows of a type's table."""
-        with self._connection() as connection, driver_errors(self._unreadable(kind)):
+        with self._connection(kind) as connection:
             return int(connection.scalar(self._tables[kind].count()) or 0)
 
     def fingerprint(self) -> None:
@@ -428,13 +377,18 @@ class SqlCatalogue:
     def reading(self) -> Iterator[str | None]:
         """As of `Source`: one transaction, in which all records are read."""
         with transaction(self._engine) as connection:
-            with driver_errors(self._unreadable("shops")):
+            with driver_errors(f"the table {self.name('shops')} cannot be read"):
                 # The first statement that reads a table fixes what the transaction sees.
                 connection.execute(self._tables["shops"].rows().limit(1)).close()
-                position = position_of_transaction(connection, self._tables.values())
+                positions: dict[str, TablePosition] = {}
+                for kind, table in self._tables.items():
+                    if (version := table.version) is not None:
+                        newest = connection.scalar(table.newest(version))
+                        low = None if newest is None else version.floor(version.number(newest))
+                        positions[kind] = TablePosition(by=version.by, low=low)
             self._transaction = connection
             try:
-                yield position if self._is_followed() else None
+                yield _Position(tables=positions).model_dump_json(exclude_none=True) if positions else None
             finally:
                 self._transaction = None
 
@@ -443,38 +397,30 @@ class SqlCatalogue:
         return without_mixed_versions(self._valid(kind, problems, advance), self.name(kind), "table", problems)
 
     def _valid(self, kind: str, problems: ProblemLog, advance: Advance) -> Iterator[NumberedRecord]:
-        form = self._tables[kind].form
+        table = self._tables[kind]
         for number, row in enumerate(self._rows(kind), 1):
             advance(1)
             try:
-                if not form.is_deleted(row):
-                    yield number, form.record(row)
+                if not table.is_deleted(row):
+                    yield number, table.record(row)
             except RefusedRecordError as error:
                 problems.add_refused(self.name(kind), number, error)
 
     def changes(self) -> SqlChanges | None:
         """The changes of the tables that have a version column; None if there is no such table."""
-        return SqlChanges(self._address, self._tables.values()) if self._is_followed() else None
-
-    def _is_followed(self) -> bool:
-        return any(table.version is not None for table in self._tables.values())
+        followed = any(table.version is not None for table in self._tables.values())
+        return SqlChanges(self._address, self._tables.values()) if followed else None
 
     def _rows(self, kind: str) -> Iterator[tuple[object, ...]]:
         statement = self._tables[kind].rows().execution_options(yield_per=ROWS_PER_PAGE)
-        with (
-            self._connection() as connection,
-            driver_errors(self._unreadable(kind)),
-            connection.execute(statement) as rows,
-        ):
+        with self._connection(kind) as connection, connection.execute(statement) as rows:
             yield from rows
 
     @contextmanager
-    def _connection(self) -> Iterator[Connection]:
-        if self._transaction is not None:
-            yield self._transaction
-        else:
-            with transaction(self._engine) as connection:
-                yield connection
-
-    def _unreadable(self, kind: str) -> str:
-        return f"the table {self.name(kind)} cannot be read"
+    def _connection(self, kind: str) -> Iterator[Connection]:
+        with ExitStack() as stack:
+            connection = self._transaction
+            if connection is None:
+                connection = stack.enter_context(transaction(self._engine))
+            stack.enter_context(driver_errors(f"the table {self.name(kind)} cannot be read"))
+            yield connection

@@ -13,7 +13,7 @@ such numbers and no keys, as it may be published where keys of hidden shops must
 import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -48,8 +48,9 @@ from index_mappings.strict_json import NotStrictJsonError, strict_loads
 from index_mappings.values import microseconds
 from indexer.records.problems import CatalogueError, Fault, RefusedRecordError
 from indexer.records.related import KEYS, RECORDS
-from indexer.records.shop import UPDATED_AT, VERSION, Record, StrictModel, validated
+from indexer.records.shop import Record, StrictModel, validated
 from indexer.sources.lines import MAX_LINE
+from indexer.sources.protocol import Change
 
 OVERLAP_VERSIONS: Final = 1_000
 OVERLAP_SECONDS: Final = 60
@@ -123,29 +124,26 @@ def load_mapping(path: Path) -> Mapping[str, TableMapping]:
         raise CatalogueError(f"{path} is not UTF-8") from None
     except tomllib.TOMLDecodeError as error:
         raise CatalogueError(f"{path} is no valid TOML: {error}") from error
-    if faults := _unknown_types(stated):
-        raise CatalogueError(f"{path}: {'; '.join(faults)}")
-    try:
-        mapping = _FILE.validate_python(stated)
-    except ValidationError as error:
-        raise CatalogueError(f"{path}: {'; '.join(_faults(error))}") from None
-    if faults := _unknown_fields(mapping):
-        raise CatalogueError(f"{path}: {'; '.join(faults)}")
-    return {kind: mapping[kind] for kind in RECORDS if kind in mapping}
+    if not (faults := _unknown_types(stated)):
+        try:
+            mapping = _FILE.validate_python(stated)
+        except ValidationError as error:
+            faults = _faults(error)
+        else:
+            faults = [
+                f"{kind}.columns.{field!a} is no field of {kind} ({', '.join(RECORDS[kind].model_fields)})"
+                for kind, table in mapping.items()
+                for field in table.columns
+                if field not in RECORDS[kind].model_fields
+            ]
+            if not faults:
+                return {kind: mapping[kind] for kind in RECORDS if kind in mapping}
+    raise CatalogueError(f"{path}: {'; '.join(faults)}")
 
 
 def _unknown_types(stated: Mapping[str, object]) -> list[str]:
     faults = [f"{kind!a} is no known type ({', '.join(RECORDS)})" for kind in stated if kind not in RECORDS]
     return faults if "shops" in stated else [*faults, "[shops] is missing: every catalogue has shops"]
-
-
-def _unknown_fields(mapping: Mapping[str, TableMapping]) -> list[str]:
-    return [
-        f"{kind}.columns.{field!a} is no field of {kind} ({', '.join(RECORDS[kind].model_fields)})"
-        for kind, table in mapping.items()
-        for field in table.columns
-        if field not in RECORDS[kind].model_fields
-    ]
 
 
 def _faults(error: ValidationError) -> list[str]:
@@ -190,8 +188,10 @@ class Column:
             value = int(value) if value.is_finite() and value == value.to_integral_value() else float(value)
         if self.form is Form.BOOLEAN and value in (0, 1):
             return bool(value)
+        if isinstance(value, datetime) and value.tzinfo is None:
+            value = value.replace(tzinfo=UTC)
         if isinstance(value, date):
-            return _iso(value)
+            return value.isoformat()
         if self.form in (Form.TEXT, Form.TEXT_OR_LIST) and type(value) in (int, UUID):
             return str(value)
         return value
@@ -232,16 +232,115 @@ def _leaves(annotation: Any) -> set[type]:  # noqa: ANN401 - any annotation
 
 
 @dataclass(frozen=True, slots=True)
-class RowForm:
-    """How the rows of a table are read: the columns come first, in this order, and a row may be longer.
+class VersionColumn:
+    """The column that orders the changes of a table, by integers or by times.
 
-    `deleted` is the index in the row of the mark of deletion; None if there is none.
+    `by` names table and column. A row that is not `usable` has no valid version and can't be followed; `overlap` is how
+    far below the newest version rows are read again, in versions or microseconds. `comparable` is the form in which the
+    database compares a time; None for integers.
+    """
+
+    by: str
+    expression: ColumnElement[Any]
+    usable: ColumnElement[bool]
+    overlap: int
+    comparable: Callable[[datetime], object] | None = None
+
+    def bound(self, number: int) -> object:
+        """The value of a number for comparisons in the database."""
+        if self.comparable is None:
+            return number
+        inside = min(max(number, microseconds(_EARLIEST)), microseconds(_LATEST))
+        return self.comparable(_EPOCH + timedelta(microseconds=inside))
+
+    def number(self, value: Any) -> int:  # noqa: ANN401 - an integer, a time, or a time as text
+        """The number of a value that the database selected."""
+        if self.comparable is None:
+            return int(value)
+        time = datetime.fromisoformat(value) if isinstance(value, str) else value
+        return microseconds(time if time.tzinfo else time.replace(tzinfo=UTC))
+
+    def floor(self, top: int) -> int:
+        """The first version of the next pass, when `top` was the newest: the overlap below it.
+
+        A time in the future counts as now, so that one wrong clock does not hide later changes.
+        """
+        newest = top if self.comparable is None else min(top, microseconds(datetime.now(UTC)))
+        return newest - self.overlap
+
+
+def version_column(kind: str, stated: TableMapping, found: _Types, dialect: str) -> VersionColumn | None:
+    """The column that the mapping names; without one, `updated_at` if it is a time, else None.
+
+    An integer is followed only if the mapping names it: it may count the changes of each record, not of the table.
+    Raises CatalogueError if the named column is neither an integer nor a time.
+    """
+    name = stated.version or stated.columns.get("updated_at", "updated_at")
+    by, of = f"{stated.table or kind}.{name}", found.get(name)
+    if isinstance(of, types.DateTime) or (dialect == "sqlite" and isinstance(of, types.String)):
+        overlap = (OVERLAP_SECONDS if stated.overlap is None else stated.overlap) * _SECOND
+        time, comparable = _time_column(name, of, dialect)
+        within = time.between(comparable(_EARLIEST), comparable(_LATEST))
+        return VersionColumn(by, time, within, overlap, comparable)
+    if stated.version is None:
+        return None
+    is_whole = isinstance(of, types.Integer) or (isinstance(of, types.Numeric) and not of.scale)
+    if not is_whole or isinstance(of, types.Float):
+        raise CatalogueError(
+            f"the version column {name} of the catalogue's database is neither a whole number nor a time"
+        )
+    number: ColumnElement[Any] = column(name, BigInteger())
+    # SQLite stores texts in columns of numbers, and sorts them after all numbers.
+    usable = func.typeof(number) == "integer" if dialect == "sqlite" else number.is_not(None)
+    return VersionColumn(by, number, usable, OVERLAP_VERSIONS if stated.overlap is None else stated.overlap)
+
+
+def _time_column(
+    name: str, of: types.TypeEngine[Any], dialect: str
+) -> tuple[ColumnElement[Any], Callable[[datetime], object]]:
+    if dialect == "sqlite":
+        # It stores times as texts of several formats, which sort when they are converted to one (UTC, milliseconds).
+        text = func.strftime("%Y-%m-%dT%H:%M:%f", column(name), type_=Text())
+        return text, lambda time: time.replace(tzinfo=None).isoformat(timespec="milliseconds")
+    zoned = bool(getattr(of, "timezone", False))
+    return column(name, DateTime(timezone=zoned)), lambda time: time if zoned else time.replace(tzinfo=None)
+
+
+@dataclass(frozen=True, slots=True)
+class SqlTable:
+    """A table that holds the records of a type; it is followed if it has a version column.
+
+    A row has `columns` first, in this order, and may be longer. `deleted` is the index in it of the mark of deletion;
+    None if there is none. The other indexes are those of the key's columns, and of a record's version and time.
     """
 
     kind: str
+    name: str
     columns: tuple[Column, ...]
     deleted: int | None
+    version: VersionColumn | None
+    selected: tuple[ColumnElement[Any], ...]
+    key_indexes: tuple[int, ...]
+    version_indexes: tuple[int, ...]
+    source: FromClause
     lenient: bool
+
+    @property
+    def keys(self) -> tuple[ColumnElement[Any], ...]:
+        """The columns of the key."""
+        return tuple(column(self.columns[index].name) for index in self.key_indexes)
+
+    def change(self, row: Sequence[Any], location: str) -> Change:
+        """The change that a row states; RefusedRecordError if it is not valid.
+
+        Of a deleted record only key and version are read, whatever its other columns hold.
+        """
+        if self.is_deleted(row):
+            model = KEYS[self.kind]
+            deleted = validated(model, self._values(row, frozenset(model.model_fields)), lenient=self.lenient)
+            return Change(self.kind, deleted.key, deleted.order, None, location)
+        record = self.record(row)
+        return Change(self.kind, record.key, record.order, record, location)
 
     def is_deleted(self, row: Sequence[Any]) -> bool:
         """Whether the row marks its record as deleted; RefusedRecordError if the mark is neither true nor false."""
@@ -256,11 +355,6 @@ class RowForm:
         """The row's record; RefusedRecordError if it is not valid."""
         return validated(RECORDS[self.kind], self._values(row), lenient=self.lenient)
 
-    def key_record(self, row: Sequence[Any]) -> Record:
-        """Key and version of a row whose record is deleted, whatever its other columns hold."""
-        model = KEYS[self.kind]
-        return validated(model, self._values(row, frozenset(model.model_fields)), lenient=self.lenient)
-
     def raw(self, row: Sequence[Any]) -> str:
         """The row as JSON, which is as private as the row."""
         fields = (column.field for column in self.columns)
@@ -272,135 +366,14 @@ class RowForm:
         faults: list[Fault] = []
         values: dict[str, object] = {}
         for stated, cell in zip(self.columns, row, strict=False):
-            if only is not None and stated.field not in only:
-                continue
-            try:
-                value = stated.read(cell)
-            except RefusedRecordError as error:
-                faults.extend(error.faults)
-            else:
-                # NULL is an absent field.
-                if value is not None:
-                    values[stated.field] = value
+            if only is None or stated.field in only:
+                try:
+                    values[stated.field] = stated.read(cell)
+                except RefusedRecordError as error:
+                    faults.extend(error.faults)
         if faults:
             raise RefusedRecordError(*faults)
-        return values
-
-
-def _iso(value: date) -> str:
-    if isinstance(value, datetime):
-        return (value if value.tzinfo else value.replace(tzinfo=UTC)).isoformat()
-    return value.isoformat()
-
-
-@dataclass(frozen=True, slots=True)
-class VersionColumn:
-    """The column that orders the changes of a table.
-
-    `kind` is VERSION for an integer, UPDATED_AT for a time; a row that is not `usable` has no valid version and can't
-    be followed; `overlap` is how far below the newest version rows are read again, in versions or microseconds. Times
-    may be compared as texts, and may have a time zone.
-    """
-
-    name: str
-    kind: int
-    expression: ColumnElement[Any]
-    usable: ColumnElement[bool]
-    overlap: int
-    texts: bool = False
-    zoned: bool = False
-
-    def bound(self, number: int) -> object:
-        """The value of a number for comparisons in the database."""
-        if self.kind == VERSION:
-            return number
-        inside = min(max(number, microseconds(_EARLIEST)), microseconds(_LATEST))
-        return _comparable(_EPOCH + timedelta(microseconds=inside), texts=self.texts, zoned=self.zoned)
-
-    def number(self, value: object) -> int:
-        """The number of a value that the database selected."""
-        if isinstance(value, str):
-            value = datetime.fromisoformat(value)
-        if isinstance(value, datetime):
-            return microseconds(value if value.tzinfo else value.replace(tzinfo=UTC))
-        if isinstance(value, (int, Decimal)):
-            return int(value)
-        raise CatalogueError(f"the column {self.name} holds versions that are neither numbers nor times")
-
-    def floor(self, top: int) -> int:
-        """The first version of the next pass, when `top` was the newest: the overlap below it.
-
-        A time in the future counts as now, so that one wrong clock does not hide later changes.
-        """
-        newest = min(top, microseconds(datetime.now(UTC))) if self.kind == UPDATED_AT else top
-        return newest - self.overlap
-
-
-def version_column(
-    stated: TableMapping, found: Mapping[str, types.TypeEngine[Any]], dialect: str
-) -> VersionColumn | None:
-    """The column that the mapping names; without one, `updated_at` if it is a time, else None.
-
-    An integer is followed only if the mapping names it: it may count the changes of each record, not of the table.
-    Raises CatalogueError if the named column is neither an integer nor a time.
-    """
-    name = stated.version or stated.columns.get("updated_at", "updated_at")
-    kind = found.get(name)
-    if isinstance(kind, types.DateTime) or (dialect == "sqlite" and isinstance(kind, types.String)):
-        overlap = (OVERLAP_SECONDS if stated.overlap is None else stated.overlap) * _SECOND
-        return _of_time(name, kind, overlap, dialect)
-    if stated.version is None:
-        return None
-    is_whole = isinstance(kind, types.Integer) or (isinstance(kind, types.Numeric) and not kind.scale)
-    if not is_whole or isinstance(kind, types.Float):
-        raise CatalogueError(
-            f"the version column {name} of the catalogue's database is neither a whole number nor a time"
-        )
-    number: ColumnElement[Any] = column(name, BigInteger())
-    # SQLite stores texts in columns of numbers, and sorts them after all numbers.
-    usable = func.typeof(number) == "integer" if dialect == "sqlite" else number.is_not(None)
-    return VersionColumn(name, VERSION, number, usable, OVERLAP_VERSIONS if stated.overlap is None else stated.overlap)
-
-
-def _of_time(name: str, kind: types.TypeEngine[Any], overlap: int, dialect: str) -> VersionColumn:
-    if dialect == "sqlite":
-        # It stores times as texts of several formats, which sort when they are converted to one (UTC, milliseconds).
-        text = func.strftime("%Y-%m-%dT%H:%M:%f", column(name), type_=Text())
-        return VersionColumn(name, UPDATED_AT, text, _within(text, texts=True, zoned=False), overlap, texts=True)
-    zoned = bool(getattr(kind, "timezone", False))
-    time: ColumnElement[Any] = column(name, DateTime(timezone=zoned))
-    return VersionColumn(name, UPDATED_AT, time, _within(time, texts=False, zoned=zoned), overlap, zoned=zoned)
-
-
-def _within(expression: ColumnElement[Any], *, texts: bool, zoned: bool) -> ColumnElement[bool]:
-    earliest, latest = (_comparable(time, texts=texts, zoned=zoned) for time in (_EARLIEST, _LATEST))
-    return and_(expression >= earliest, expression <= latest)
-
-
-def _comparable(time: datetime, *, texts: bool, zoned: bool) -> object:
-    plain = time.replace(tzinfo=None)
-    if texts:
-        return plain.isoformat(timespec="milliseconds")
-    return time if zoned else plain
-
-
-@dataclass(frozen=True, slots=True)
-class SqlTable:
-    """A table that holds the records of a type; it is followed if it has a version column.
-
-    `selected` has the columns of `form` first. The indexes are those in a row of the key's columns, and of a record's
-    version and time.
-    """
-
-    kind: str
-    name: str
-    form: RowForm
-    version: VersionColumn | None
-    selected: tuple[ColumnElement[Any], ...]
-    keys: tuple[ColumnElement[Any], ...]
-    key_indexes: tuple[int, ...]
-    version_indexes: tuple[int, ...]
-    source: FromClause
+        return {field: value for field, value in values.items() if value is not None}  # NULL is an absent field
 
     def count(self) -> Select[Any]:
         """Selects the number of rows."""
@@ -458,7 +431,8 @@ def read_tables(
         name = stated.table or kind
         schema, _, bare = name.rpartition(".")
         if inspector.has_table(bare, schema=schema or None):
-            found = {entry["name"]: _plain(entry["type"]) for entry in inspector.get_columns(bare, schema or None)}
+            types_of = {entry["name"]: entry["type"] for entry in inspector.get_columns(bare, schema or None)}
+            found = {field: of.data_type if isinstance(of, DOMAIN) else of for field, of in types_of.items()}
             faults += [f"table {name} {fault}" for fault in _misfits(kind, stated, found, lenient=lenient)]
             if not faults:
                 source = table(bare, schema=schema or None)
@@ -468,10 +442,6 @@ def read_tables(
     if faults:
         raise CatalogueError(f"the catalogue's database does not fit: {'; '.join(faults)}")
     return tables
-
-
-def _plain(kind: types.TypeEngine[Any]) -> types.TypeEngine[Any]:
-    return kind.data_type if isinstance(kind, DOMAIN) else kind
 
 
 def _names(kind: str, stated: TableMapping, found: _Types) -> dict[str, str]:
@@ -521,19 +491,18 @@ def _table(
         is_time = isinstance(found[stated.deleted], (types.Date, types.DateTime))
         mark: ColumnElement[Any] = column(stated.deleted)
         selected.append(mark.is_not(None) if is_time else mark)
-    form = RowForm(kind, columns, None if stated.deleted is None else len(columns), lenient)
     indexes = {field.field: index for index, field in enumerate(columns)}
-    key_indexes = tuple(indexes[field] for field in RECORDS[kind].key_fields)
     return SqlTable(
         kind=kind,
         name=stated.table or kind,
-        form=form,
-        version=version_column(stated, found, dialect),
+        columns=columns,
+        deleted=None if stated.deleted is None else len(columns),
+        version=version_column(kind, stated, found, dialect),
         selected=tuple(selected),
-        keys=tuple(column(columns[index].name) for index in key_indexes),
-        key_indexes=key_indexes,
+        key_indexes=tuple(indexes[field] for field in RECORDS[kind].key_fields),
         version_indexes=tuple(indexes[field] for field in ("version", "updated_at") if field in indexes),
         source=source,
+        lenient=lenient,
     )
 
 

@@ -158,7 +158,7 @@ def test_postgresql_keeps_the_rows_until_they_are_asked_for(postgres_database: D
         gone_through: list[int] = []
         reading = source.records("shops", ProblemLog(), gone_through.append)
         next(reading)
-        with source._connection() as connection:
+        with source._connection("shops") as connection:
             cursors = connection.execute(text("SELECT statement FROM pg_cursors WHERE NOT is_holdable")).scalars().all()
             # The cursor itself says where it stands: the server has given out no more than one page.
             (name,) = connection.execute(text("SELECT name FROM pg_cursors")).scalars().all()

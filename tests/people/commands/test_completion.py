@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.people.commands.world import PROGRAMS, environment, run
+from tests.people.commands.world import environment, run
 
 # The shell's own functions: what bash does when a line is completed, without a terminal.
 _BASH = """
@@ -62,32 +62,3 @@ def test_zsh_completes_with_what_each_is_for(tmp_path: Path) -> None:
     assert groups.out == """_arguments '*: :(("token":"Issue, list and revoke API tokens."))'\n"""
     assert ids.out == f"""_arguments '*: :(("{issued["id"]}":"price widget"))'\n"""
     assert [done.code for done in (groups, ids)] == [0, 0]
-
-
-@pytest.mark.parametrize(
-    ("shell", "expected"), [("bash", "complete -o default -F"), ("zsh", "#compdef shop-directory")]
-)
-def test_the_script_of_a_shell_is_shown_for_that_shell(shell: str, expected: str, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [shell_program(shell, tmp_path), "-c", f"{PROGRAMS / 'shop-directory'} --show-completion; exit $?"],
-        cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60, check=True,
-    )  # fmt: skip
-    assert (expected in done.stdout, done.stderr) == (True, "")
-
-
-def shell_program(name: str, folder: Path) -> str:
-    """A shell of this name, which is how a program knows the shell that has called it."""
-    if name == "bash":
-        return "bash"
-    program = folder / name
-    program.symlink_to("/bin/bash")
-    return str(program)
-
-
-def test_no_shell_above_is_a_sentence_and_no_crash(tmp_path: Path) -> None:
-    done = subprocess.run(
-        ["setsid", "--wait", PROGRAMS / "shop-directory", "--show-completion"], cwd=tmp_path, env=environment(SHELL=""),
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert "Traceback" not in done.stderr
-    assert done.returncode == 0 or "not supported" in done.stderr

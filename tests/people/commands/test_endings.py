@@ -21,24 +21,11 @@ _PATIENCE_S: Final = 30.0
 @pytest.mark.parametrize(
     ("line", "code", "expected"),
     [
-        ("serv", 2, "No such command 'serv'. Did you mean 'serve'?"),
         ("index rolback", 2, "No such command 'rolback'. Did you mean 'rollback'?"),
-        ("index build --dryrun", 2, "No such option: --dryrun"),
-        ("rechecks claim --worker w --count many", 2, "Invalid value for '--count': Input should be a valid integer"),
-        (
-            "index build --acceptance nowhere",
-            1,
-            "Nothing was published: nowhere cannot be read: No such file or directory.",
-        ),
         (
             "index status --data-dir my-shops/shops.ndjson",
             3,
             "The generations could not be listed: what is live in my-shops/shops.ndjson cannot be read",
-        ),
-        (
-            "rechecks --path my-shops list",
-            3,
-            "The reports are not available: the file of reports did not confirm: OperationalError.",
         ),
     ],
 )

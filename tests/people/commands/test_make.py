@@ -105,17 +105,3 @@ def test_no_command_of_the_repository_lets_shops_be_lost_or_forgets_changes_unas
         if re.search(r"--(allow-shrink|fresh-state)\b", line) and "@echo" not in line
     }
     assert ("Makefile" in run, "docker-compose.yml" in run, passing) == (True, True, set())
-
-
-def test_the_steps_of_the_installation_are_a_line_each(checkout: Path) -> None:
-    shutil.rmtree(checkout / ".venv")
-    done = subprocess.run(["make", "--dry-run", "run"], cwd=checkout, capture_output=True, text=True, check=True)
-    said = [line.strip().removeprefix("echo ").strip('"') for line in done.stdout.splitlines() if "echo " in line]
-    assert [line for line in said if line.endswith("...")] == [
-        "Making the virtual environment .venv ...",
-        "Installing the packages of requirements.lock into .venv, for a minute or so ...",
-        "Installing this program ...",
-        "Compiling the typeahead to machine code, once, for half a minute ...",
-        "Indexing the sample catalogue into var/sample, unless nothing has changed ...",
-        "Serving the sample catalogue from var/sample ...",
-    ]

@@ -1,1 +1,1 @@
-"""CONTRIBUTING.md held to what it says: each addition is planted in a copy, and the tests that it names fail there."""
+"""CONTRIBUTING.md held to what it says of tools, indices and backends, and the tests that it names exist."""

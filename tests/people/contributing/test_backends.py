@@ -6,6 +6,7 @@ The choices are read from the settings and the suites' backends from their fixtu
 import re
 import tomllib
 from collections.abc import Mapping
+from contextlib import closing
 from enum import Enum
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -17,7 +18,7 @@ import tests.rules.auth.conftest
 import tests.rules.backends.conftest
 import tests.rules.limits.conftest
 import tests.rules.reports.conftest
-from indexer.commands.parts import opened
+from indexer.commands.parts import sink_of
 from indexer.settings import IndexerSettings
 from service.auth.opening import open_tokens
 from service.parts import open_limiter, open_search
@@ -90,7 +91,7 @@ def test_every_engine_has_a_sink_of_its_own(opensearch_url: str, tmp_path: Path)
     sinks = {}
     for engine in choices("engine"):
         locations = {"data_dir": tmp_path / "index", "state_dir": tmp_path / engine, "opensearch_urls": opensearch_url}
-        with opened(IndexerSettings.model_validate({"engine": engine, **locations})) as (sink, _):
+        with closing(sink_of(IndexerSettings.model_validate({"engine": engine, **locations}))) as sink:
             sinks[engine] = type(sink)
     assert len(sinks) > 1
     assert len(set(sinks.values())) == len(sinks), sinks

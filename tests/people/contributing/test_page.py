@@ -4,11 +4,11 @@ import re
 import tomllib
 from typing import Final
 
-from tests.people.contributing.page import PAGE
 from tests.people.docs.pages import BY_PATH
 from tests.rules.proof import marks_of_tree
 from tests.support.real.sources import REPOSITORY
 
+PAGE: Final = BY_PATH["CONTRIBUTING.md"]
 CHANGES: Final = BY_PATH["CHANGELOG.md"].text
 MOST_LINES: Final = 150
 _RELEASE: Final = re.compile(r"^## \[?(Unreleased|\d+\.\d+\.\d+)\]?(?: - (\d{4}-\d{2}-\d{2}))?$", re.MULTILINE)

@@ -128,10 +128,3 @@ def test_the_patient_program_waits_as_retry_after_says_and_gets_its_answer(
         took = time.monotonic() - begun
     assert (lines[0], lines[-1]) == ("WELCOME10 verified_applied", "shop_not_found")
     assert took >= 2.0
-
-
-def test_the_patient_program_gives_up_with_the_reason_after_three_refusals(
-    sample: SampleService, tmp_path: Path
-) -> None:
-    with busy_at_first(sample.base, 3) as base, pytest.raises(AssertionError, match="Refused: Nothing was done"):
-        run(patient(), base, sample.token, tmp_path, tmp_path)

@@ -89,11 +89,6 @@ def test_a_file_that_is_no_secret_is_refused_by_name(
     assert _wrong() == message
 
 
-def test_a_folder_is_no_secret(bare: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    bare.setenv(KEY + FILE, str(tmp_path))
-    assert _wrong() == f"{KEY}_FILE is wrong: the file can't be read."
-
-
 def test_a_secret_and_its_file_are_not_both_given(bare: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "key").write_text(CANARY)
     bare.setenv(KEY, CANARY)

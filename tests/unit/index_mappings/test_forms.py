@@ -24,73 +24,6 @@ def _is_whole_name(query: str, name: str, domain: str) -> bool:
 
 
 @pytest.mark.rule("X2", "X2.keys")
-def test_a_name_with_an_ampersand_has_all_its_forms() -> None:
-    assert shop_forms("Marks & Spencer", (), "marksandspencer.com") == ShopForms(
-        names=(
-            "marks and spencer",
-            "marks spencer",
-            "marksandspencer",
-            "marksandspencer com",
-            "marksandspencer.com",
-            "marksspencer",
-        ),
-        leading=("marks and spencer", "marks spencer", "marksandspencer", "marksspencer"),
-        full=(
-            "marks and spencer",
-            "marks spencer",
-            "marksandspencer",
-            "marksandspencer com",
-            "marksandspencer.com",
-            "marksspencer",
-        ),
-        keys=(
-            "and spencer",
-            "marks and spencer",
-            "marks spencer",
-            "marksandspencer",
-            "marksandspencer com",
-            "marksandspencer.com",
-            "marksspencer",
-            "spencer",
-        ),
-        words=("and", "marks", "marksandspencer", "spencer"),
-        infixes=("marksandspencer", "marksspencer"),
-    )
-
-
-@pytest.mark.rule("X2", "X2.keys")
-def test_a_name_in_two_scripts_has_itself_and_one_spelling_in_latin() -> None:
-    assert shop_forms("Youla / Юла", (), "youla.ru") == ShopForms(
-        names=("youla ru", "youla yula", "youla юла", "youla.ru", "youlayula", "youlaюла"),
-        leading=("youla yula", "youla юла", "youlayula", "youlaюла"),
-        full=("youla", "youla ru", "youla yula", "youla юла", "youla.ru", "youlayula", "youlaюла"),
-        keys=("youla", "youla ru", "youla yula", "youla юла", "youla.ru", "youlayula", "youlaюла", "yula", "юла"),
-        words=("youla", "yula", "юла"),
-        infixes=("youlayula", "youlaюла"),
-        labels=("RU", "ru"),
-    )
-
-
-@pytest.mark.rule("X2", "X2.keys")
-def test_an_international_domain_is_there_in_both_spellings() -> None:
-    assert shop_forms("Müller", (), "xn--mller-kva.de") == ShopForms(
-        names=("mueller", "muller", "muller de", "müller.de", "xn mller kva de", "xn--mller-kva.de"),
-        leading=("mueller", "muller"),
-        full=(
-            "mueller", "muller", "muller de", "müller", "müller.de",
-            "xn mller kva", "xn mller kva de", "xn--mller-kva", "xn--mller-kva.de", "xnmllerkva",
-        ),
-        keys=(
-            "mueller", "muller", "muller de", "müller", "müller.de",
-            "xn mller kva", "xn mller kva de", "xn--mller-kva", "xn--mller-kva.de", "xnmllerkva",
-        ),
-        words=("mueller", "muller"),
-        infixes=("mueller", "muller"),
-        labels=("DE", "de"),
-    )  # fmt: skip
-
-
-@pytest.mark.rule("X2", "X2.keys")
 def test_a_hosted_shop_has_the_main_label_before_its_host_and_that_labels_pieces() -> None:
     assert shop_forms("Nord", ("Nordlicht Home",), "nord-licht.myshopify.com") == ShopForms(
         names=("nord", "nord licht myshopify com", "nord-licht.myshopify.com", "nordlicht home", "nordlichthome"),
@@ -107,20 +40,6 @@ def test_a_hosted_shop_has_the_main_label_before_its_host_and_that_labels_pieces
         infixes=("nordlichthome",),
         labels=("myshopify",),
     )  # fmt: skip
-
-
-@pytest.mark.rule("X2", "X2.keys")
-def test_a_sub_domain_is_a_key_but_only_the_main_label_is_a_full_form() -> None:
-    assert shop_forms("Kompass", (), "de.kompass.internal") == ShopForms(
-        names=("de kompass internal", "de.kompass.internal", "kompass"),
-        leading=("kompass",),
-        full=("de kompass internal", "de.kompass.internal", "kompass"),
-        keys=("de", "de kompass internal", "de.kompass.internal", "kompass"),
-        words=("kompass",),
-        infixes=("dekompass",),
-        labels=("de", "internal"),
-        dotted=("de", "de kompass internal", "de.kompass.internal"),
-    )
 
 
 @pytest.mark.rule("M3.labels")
@@ -181,25 +100,9 @@ def test_behind_an_article_is_one_more_alias_that_leads() -> None:
 
 @pytest.mark.rule("X2.articles")
 def test_one_word_behind_an_article_is_a_full_form_only_of_a_whole_query() -> None:
-    assert shop_forms("Quelle", ("The Søuvenir",), "q.internal") == ShopForms(
-        names=(
-            "q internal", "q.internal", "quelle", "soeuvenir", "souvenir", "the soeuvenir", "the souvenir",
-            "thesoeuvenir", "thesouvenir",
-        ),
-        leading=("quelle", "soeuvenir", "souvenir"),
-        full=(
-            "q", "q internal", "q.internal", "quelle", "soeuvenir", "souvenir", "the soeuvenir", "the souvenir",
-            "thesoeuvenir", "thesouvenir",
-        ),
-        keys=(
-            "q", "q internal", "q.internal", "quelle", "soeuvenir", "souvenir", "the soeuvenir", "the souvenir",
-            "thesoeuvenir", "thesouvenir",
-        ),
-        words=("q", "quelle", "soeuvenir", "souvenir", "the"),
-        infixes=("quelle", "thesoeuvenir", "thesouvenir"),
-        labels=("internal",),
-        rests=("soeuvenir", "souvenir"),
-    )  # fmt: skip
+    forms = shop_forms("Quelle", ("The Søuvenir",), "q.internal")
+    assert (forms.leading, forms.rests) == (("quelle", "soeuvenir", "souvenir"), ("soeuvenir", "souvenir"))
+    assert {*forms.rests} <= {*forms.names} & {*forms.full} & {*forms.keys}
     # What the shop is called otherwise too is a name of it whatever the query.
     assert shop_forms("The Source", ("source",), "q.internal").rests == ()
     assert shop_forms("The Source", (), "source.internal").rests == ()
@@ -253,19 +156,6 @@ def test_a_change_of_script_is_found_before_kana_and_hangul_are_folded() -> None
     assert "シマムラ" in keys
     assert not any(key.startswith("ンターシマムラ") for key in keys)
     assert "ㅂㅓㄴㄱㅏ" in shop_forms("11번가", (), "q.internal").keys
-
-
-@pytest.mark.rule("X1.last_form", "X2")
-def test_a_name_of_punctuation_has_one_form_and_no_word() -> None:
-    assert shop_forms("???", (), "qqq.internal") == ShopForms(
-        names=("???", "qqq internal", "qqq.internal"),
-        leading=("???",),
-        full=("???", "qqq", "qqq internal", "qqq.internal"),
-        keys=("???", "qqq", "qqq internal", "qqq.internal"),
-        words=("qqq",),
-        infixes=("qqq",),
-        labels=("internal",),
-    )
 
 
 @pytest.mark.rule("X2")

@@ -143,14 +143,6 @@ def test_folded_text_has_no_outer_space_and_words_are_separated_by_one(text: str
         assert folded.split(" ") == folded.split()
 
 
-@pytest.mark.rule("X1")
-@given(st.text())
-def test_folding_is_a_function_of_the_text_alone(text: str) -> None:
-    remembered = fold(text)
-    fold.cache_clear()
-    assert fold(text) == remembered
-
-
 @pytest.mark.rule("X1", "X1.last_form")
 @given(st.text())
 def test_only_blank_text_folds_to_nothing(text: str) -> None:

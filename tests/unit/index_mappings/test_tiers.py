@@ -31,12 +31,6 @@ def test_no_popularity_is_popularity_zero_of_either_sign(shop_id: str) -> None:
 
 
 @pytest.mark.rule("M1")
-@given(ranked, ranked)
-def test_two_shops_never_share_a_key(one: tuple[float | None, str], other: tuple[float | None, str]) -> None:
-    assert (rank_key(*one) == rank_key(*other)) == ((one[0] or 0.0, one[1]) == (other[0] or 0.0, other[1]))
-
-
-@pytest.mark.rule("M1")
 def test_a_key_is_sixteen_hexadecimal_digits_and_the_id() -> None:
     assert rank_key(1.0, "shop_1") == "c00fffffffffffffshop_1"
     assert rank_key(None, "Z-9") == "ffffffffffffffffZ-9"

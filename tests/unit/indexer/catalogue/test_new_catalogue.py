@@ -22,14 +22,6 @@ def test_init_writes_one_file_of_each_kind_and_a_readme_that_names_them(tmp_path
     assert [kind for kind in RECORDS if f"| `{kind}.ndjson` |" not in readme] == []
 
 
-def test_init_says_what_to_do_next(tmp_path: Path) -> None:
-    done = CliRunner().invoke(catalogue, ["init", str(tmp_path)])
-    assert done.stdout.splitlines()[1:] == [
-        f"  shop-directory catalogue validate {tmp_path}",
-        f"  shop-directory index build --catalogue {tmp_path}",
-    ]
-
-
 def test_init_refuses_a_directory_that_is_not_empty_and_a_file(tmp_path: Path) -> None:
     (tmp_path / "shops.ndjson").write_text("mine")
     for target, reason in (

@@ -15,8 +15,6 @@ from indexer.catalogue.new_catalogue import STARTER
 from indexer.records.related import RECORDS
 from indexer.records.shop import Record
 from indexer.sources.changes import StatedChange
-from indexer.sources.ndjson import NdjsonCatalogue
-from tests.people.docs.pages import BY_PATH
 from tests.support.real.sources import REPOSITORY
 
 PAGE: Final = (REPOSITORY / "docs" / "catalogue.md").read_text(encoding="utf-8")
@@ -56,10 +54,6 @@ def run(folder: Path, *words: str) -> Result:
     return CliRunner().invoke(index, given)
 
 
-def test_the_page_is_one_of_the_documentation() -> None:
-    assert BY_PATH["docs/catalogue.md"].text == PAGE
-
-
 @pytest.mark.parametrize(("kind", "model"), [*RECORDS.items(), (_CHANGES, StatedChange)])
 def test_a_table_has_exactly_the_fields_of_its_records_and_which_are_required(
     kind: str, model: type[BaseModel]
@@ -95,15 +89,6 @@ def test_the_records_of_the_page_are_those_of_the_starter() -> None:
     }
 
 
-def test_the_one_line_at_the_top_is_a_catalogue(tmp_path: Path) -> None:
-    (tmp_path / "shops.ndjson").write_text(examples("start"), encoding="utf-8")
-    assert list(NdjsonCatalogue(tmp_path).kinds()) == ["shops"]
-    done = CliRunner().invoke(
-        index, ["build", "--catalogue", str(tmp_path), "--data-dir", str(tmp_path / "index"), "--json"]
-    )
-    assert (done.exit_code, json.loads(done.stdout)["counts"]["shops"]) == (0, 1)
-
-
 @pytest.mark.rule("G3")
 def test_every_record_of_the_page_is_built_and_every_change_of_it_is_applied(tmp_path: Path) -> None:
     catalogue = tmp_path / "catalogue"
@@ -119,8 +104,3 @@ def test_every_record_of_the_page_is_built_and_every_change_of_it_is_applied(tmp
     assert (followed.exit_code, summary["applied"], summary["older"], summary["refused"]) == (0, len(changes), 0, 0)
     assert {change["op"] for change in changes} == {"upsert", "delete"}
     assert {change["type"] for change in changes if change["op"] == "delete"} == set(RECORDS)
-
-
-def test_readme_and_the_page_of_the_indexer_lead_here() -> None:
-    assert "docs/catalogue.md" in BY_PATH["README.md"].links
-    assert "catalogue.md" in BY_PATH["docs/indexing.md"].links

@@ -271,12 +271,6 @@ def test_verify_is_exit_code_6_when_something_differs_and_0_once_it_is_repaired(
     assert operator.run_json("status")["generations"][-1]["counts"]["shops"] == 3
 
 
-def test_a_wrong_setting_is_named(operator: Operator) -> None:
-    done = operator.run("status", SHOP_DIRECTORY_MOST_SHRINK="2")
-    answer = "SHOP_DIRECTORY_MOST_SHRINK is wrong: it must be a share from 0 to 1.\n"
-    assert (done.exit_code, done.stderr) == (2, answer)
-
-
 def test_a_state_directory_of_another_index_is_refused(operator: Operator) -> None:
     operator.build(LAMP)
     done = operator.run(

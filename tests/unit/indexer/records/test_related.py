@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 from pydantic import ValidationError
 
-from indexer.records.related import CURRENCIES, RECORDS, CouponRecord
+from indexer.records.related import RECORDS, CouponRecord
 from indexer.records.shop import Record, reasons
 from tests.support.catalogues import coupon, offer, program, redirect, shipping, trust
 
@@ -114,8 +114,3 @@ def test_a_bare_date_begins_at_midnight_and_ends_with_its_last_second() -> None:
 def test_a_time_is_taken_to_the_microsecond_and_moved_to_utc() -> None:
     record = CouponRecord.model_validate(coupon("A", "s1", valid_until="2031-05-06T01:00:00.000001+02:00"))
     assert record.valid_until == datetime(2031, 5, 5, 23, 0, 0, 1, tzinfo=UTC)
-
-
-def test_currencies_are_those_of_the_standard() -> None:
-    assert {"EUR", "USD", "JPY", "KWD", "CHF", "GBP"} <= CURRENCIES
-    assert CURRENCIES.isdisjoint({"EURO", "eur", "", "BTC", "DEM"})

@@ -45,45 +45,8 @@ INVALID_URLS: Final = {
     )
 }
 
-MARKETS: Final = "DE AT CH FR GB US JP KR TH GR RU UA GE IL SA IN BR SE DK NO PL CZ TR XK"
 RESERVED: Final = re.compile(r"(^|\.)(test|example|invalid|localhost|example\.(com|net|org))$")
 
-
-NAMES: Final[Mapping[str, Callable[[str], bool]]] = {
-    "umlaut": lambda name: "ü" in name,
-    "straight apostrophe": lambda name: "'" in name,
-    "curly apostrophe": lambda name: "’" in name,
-    "ampersand": lambda name: "&" in name,
-    "plus": lambda name: "+" in name,
-    "one character": lambda name: len(name) == 1 and name.isalpha(),
-    "digits only": lambda name: name == "1208",
-    "punctuation only": lambda name: name == "!!!",
-    "ends like a domain": lambda name: name.endswith(".internal"),
-    "brackets": lambda name: name.endswith("]"),
-    "seventy characters": lambda name: len(name) == 70,
-    "two scripts": lambda name: bool(re.search("[A-Za-z]", name) and re.search("[\u3040-\u9fff]", name)),
-    "zero-width non-joiner": lambda name: "\u200c" in name,
-    "zero-width joiner": lambda name: "\u200d" in name,
-    "Greek": lambda name: "Ελαιώνας" in name,
-    "Thai": lambda name: "ดาวเหนือ" in name,
-    "Hebrew": lambda name: "הגפן" in name,
-    "Devanagari": lambda name: "दीपक" in name,
-}
-
-SHOPS: Final[Mapping[str, Callable[[Line], bool]]] = {
-    "whole world": lambda shop: shop["countries"] == ["WORLDWIDE"],
-    "no stated market": lambda shop: shop["countries"] == [],
-    "five markets": lambda shop: len(shop["countries"]) == 5,
-    "four categories": lambda shop: len(shop["categories"]) == 4,
-    "unknown popularity": lambda shop: shop["popularity"] is None,
-    "popularity nought": lambda shop: shop["popularity"] == 0,
-    "popular": lambda shop: (shop["popularity"] or 0) > 0.9,
-    "checkout host": lambda shop: bool(shop["checkout_hosts"]),
-    "alias": lambda shop: bool(shop["aliases"]),
-    "sub-domain": lambda shop: shop["domain"].count(".") > 1,
-    "IDN": lambda shop: "xn--" in shop["domain"],
-    "reserved test domain": lambda shop: bool(RESERVED.search(shop["domain"])),
-}
 
 COUPONS: Final[Mapping[str, Callable[[Line], bool]]] = {
     **{
@@ -124,11 +87,6 @@ FACTS: Final[Mapping[str, tuple[str, Callable[[Line], bool]]]] = {
 }
 
 SCENARIOS: Final[Mapping[str, tuple[str, Callable[[Line], bool]]]] = {
-    **{
-        f"name: {trait}": ("shops", lambda shop, has=has: has(shop["name"]))  # type: ignore[misc]
-        for trait, has in NAMES.items()
-    },
-    **{f"shop: {trait}": ("shops", is_so) for trait, is_so in SHOPS.items()},
     **{f"coupon: {trait}": ("coupons", is_so) for trait, is_so in COUPONS.items()},
     **FACTS,
 }
@@ -171,15 +129,6 @@ def test_every_public_shop_on_a_reserved_domain_has_a_code(sample: World) -> Non
     assert reserved <= {coupon["shop_id"] for coupon in sample["coupons"]}
 
 
-def test_three_shops_of_one_name_are_in_different_countries(sample: World) -> None:
-    namesakes = {shop["domain"]: shop["countries"] for shop in sample["shops"] if shop["name"] == "Kompass"}
-    assert namesakes == {
-        "de.kompass.internal": ["DE", "AT"],
-        "fr.kompass.internal": ["FR"],
-        "kompass-fritid.internal": ["SE", "DK"],
-    }
-
-
 def test_one_shop_is_with_every_network(sample: World, by_id: Mapping[str, Line]) -> None:
     networks = defaultdict(set)
     for program in sample["affiliate_programs"]:
@@ -187,11 +136,6 @@ def test_one_shop_is_with_every_network(sample: World, by_id: Mapping[str, Line]
         assert program["url_template"].count("{url}") == 1
         assert urlsplit(program["url_template"]).hostname in program["network_hosts"]
     assert networks[EDGE_CASES] == {"linkmeadow", "pfennigpfad", "tollbrook"}
-
-
-def test_the_markets_of_many_countries_are_there(sample: World) -> None:
-    named = {c for shop in sample["shops"] if shop["visibility"] == "public" for c in shop["countries"]}
-    assert {*MARKETS.split()} <= named
 
 
 def test_the_featured_shops_are_in_several_countries_and_have_all_that_a_shop_may_have(sample: World) -> None:

@@ -152,6 +152,7 @@ def test_bad_rows_are_reported_by_row_and_field_in_the_words_of_ndjson_and_witho
             (CATEGORIES,),
         ),
         _shop_row("s7", name=b"zqcanaryzq"),
+        _shop_row("s8", name="n" * 1_048_577),
     )
     read, problems = _read(url)
     assert [number for number, _ in read] == [2]
@@ -165,6 +166,7 @@ def test_bad_rows_are_reported_by_row_and_field_in_the_words_of_ndjson_and_witho
         "shops:6: name holds characters that are not valid Unicode",
         "shops:6: popularity must be a finite number",
         "shops:7: name must be a string",
+        "shops:8: the row is longer than 1048576 characters",
     ]
 
 
@@ -179,6 +181,24 @@ def test_rows_that_say_that_their_record_is_gone_are_passed_over(tmp_path: Path)
         [1, 2],
         ["shops:4: the column of deletions holds neither true nor false"],
     )
+
+
+def test_a_deleted_row_has_the_key_of_its_record_whatever_its_other_columns_hold(tmp_path: Path) -> None:
+    url = _file(
+        tmp_path,
+        f"{SHOPS})",
+        "CREATE TABLE redirects (from_domain TEXT, to_domain TEXT, source TEXT, updated_at DATETIME, gone BOOLEAN)",
+        *(
+            f"INSERT INTO redirects VALUES ('https://WWW.Old.internal/x', 'new.internal', {source}, '{time}', {gone})"  # noqa: S608 - values of this file
+            for source, time, gone in (("'crm'", "2031-05-06 07:08:09", 0), ("x'00'", "2031-05-06 07:08:10", 1))
+        ),
+    )
+    changes = SqlCatalogue(url, {"shops": TableMapping(), "redirects": TableMapping(deleted="gone")}).changes()
+    assert changes is not None
+    kept, deleted = changes.read(None, 10).changes
+    changes.close()
+    assert kept.key == deleted.key == "old.internal/new.internal"
+    assert (kept.record is None, deleted.record, deleted.order.number - kept.order.number) == (False, None, 1_000_000)
 
 
 def test_versions_and_times_are_not_mixed_in_one_table(tmp_path: Path) -> None:
