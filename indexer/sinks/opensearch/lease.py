@@ -88,10 +88,7 @@ class OpenSearchLease:
     """A handle on the lease of one prefix in one cluster."""
 
     def __init__(self, client: OpenSearch, prefix: str, ttl: float = TTL_S) -> None:
-        """Prepare; nothing is requested. The client is also used by a thread; its own timeouts don't matter.
-
-        After `ttl` seconds without a renewal others may acquire the lease; it is renewed every third of that.
-        """
+        """After `ttl` seconds without a renewal others may acquire the lease; it is renewed every third of that."""
         self._client = client
         self._index = f"{prefix}-{LEASE}"
         self._ttl = ttl
