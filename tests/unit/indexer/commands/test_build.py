@@ -185,15 +185,6 @@ def test_wrong_usage_is_exit_code_2_and_names_the_setting(tmp_path: Path, name: 
 
 
 @pytest.mark.rule("G1")
-def test_an_engine_that_fails_is_exit_code_3_and_nothing_is_published(tmp_path: Path) -> None:
-    path = _catalogue(tmp_path, shop("A"))
-    (tmp_path / "index").write_text("not a directory")
-    done = _run(tmp_path, "--catalogue", path)
-    assert (done.exit_code, done.stdout) == (3, "")
-    assert "Nothing was published: " in done.stderr
-
-
-@pytest.mark.rule("G1")
 def test_a_cluster_that_is_not_there_is_exit_code_3(tmp_path: Path) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))

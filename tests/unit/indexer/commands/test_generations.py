@@ -69,15 +69,6 @@ def test_rollback_prints_what_is_live_and_a_second_one_goes_forward_again(operat
     assert operator.live == second
 
 
-def test_a_rollback_without_a_previous_generation_is_exit_code_3(operator: Operator) -> None:
-    operator.build(LAMP)
-    done = operator.run("rollback")
-    assert (done.exit_code, done.stderr) == (
-        3,
-        "Nothing was rolled back: there is no previous generation to roll back to.\n",
-    )
-
-
 @pytest.mark.rule("G2")
 def test_a_build_that_loses_too_many_shops_is_exit_code_5_and_nothing_changes(operator: Operator) -> None:
     many = [shop(f"Shop {number}", id=f"s{number}") for number in range(10)]
@@ -269,12 +260,6 @@ def test_verify_is_exit_code_6_when_something_differs_and_0_once_it_is_repaired(
     mended = operator.run_json("verify", "--catalogue", str(operator.catalogue), "--repair")
     assert mended["repaired"] == 1
     assert operator.run_json("status")["generations"][-1]["counts"]["shops"] == 3
-
-
-def test_a_wrong_setting_is_named(operator: Operator) -> None:
-    done = operator.run("status", SHOP_DIRECTORY_MOST_SHRINK="2")
-    answer = "SHOP_DIRECTORY_MOST_SHRINK is wrong: it must be a share from 0 to 1.\n"
-    assert (done.exit_code, done.stderr) == (2, answer)
 
 
 def test_a_state_directory_of_another_index_is_refused(operator: Operator) -> None:
