@@ -54,8 +54,8 @@ async def _right(world: DamagedWorld) -> dict[str, str]:
 
 
 def _flip_in_a_document(world: DamagedWorld) -> Damage:
-    """A flip in the middle of the stored documents of an index."""
-    stored = max((path for path in world.files() if path.suffix == ".store"), key=lambda path: path.stat().st_size)
+    """A flip in the middle of the newest stored documents, whose file only the last commit has."""
+    stored = max((path for path in world.files() if path.suffix == ".store"), key=lambda path: path.stat().st_mtime_ns)
     return Damage(stored, stored.stat().st_size // 2, 3)
 
 
