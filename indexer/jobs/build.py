@@ -119,7 +119,8 @@ def build(
         if (live := _unchanged(sink, states, digest, options)) is not None:
             return BuildSummary(live, published=False, unchanged=True, seconds=time.monotonic() - started)
 
-        job = _prepare(source, sink, states, options, stack, digest=digest, lease=lease, clock=clock)
+        job = _Build(source, sink, options, lease, clock, digest)
+        job.prepare(states, stack)
         records = read_records(job.reading, job.state, job.problems, job.live.tick)
         job.counts = settle(job.reading, records, job.state, job.live.tick)
         job.refuse_losses(job.counts.public)
@@ -135,7 +136,7 @@ def build(
                 job.verify(written)
             with stage("Publishing"):
                 stamp, applied = job.catch_up()
-                job.publish(written, stamp)
+                job.publish(stamp)
         except BaseException:
             job.drop_unless_live()
             raise
@@ -169,7 +170,7 @@ def _unchanged(sink: Sink, states: States | None, digest: str | None, options: B
 def _is_complete(sink: Sink, stamp: Stamp) -> bool:
     with closing(sink.edit(stamp.generation)) as editor:
         counted = all(editor.count(kind) == count for kind, count in stamp.counts.items())
-        return counted and not editor.typeahead_damaged()
+        return counted and not editor.typeahead.damaged()
 
 
 def _source_digest(source: Source, *, skip_invalid: bool) -> str | None:
@@ -208,23 +209,52 @@ class _Build:
     generation up to date meanwhile; `previous` is its stamp. `removed` begins with the generations of killed builds.
     """
 
+    source: Source
     sink: Sink
     options: BuildOptions
     lease: Lease
     clock: Callable[[], datetime]
-    states: States
     digest: str | None
-    reading: Reading
-    state: State
-    live: LiveFollower
-    previous: Stamp | None
-    removed: tuple[str, ...]
-    generation: str
+    states: States = field(init=False)
+    reading: Reading = field(init=False)
+    state: State = field(init=False)
+    live: LiveFollower = field(init=False)
+    generation: str = field(init=False)
+    previous: Stamp | None = None
+    removed: tuple[str, ...] = ()
     restarts: int = 0
     published: bool = False
     counts: ReadCounts = field(default_factory=ReadCounts)
     problems: ProblemLog = field(default_factory=ProblemLog)
     notes: tuple[str, ...] = ()
+
+    def prepare(self, states: States | None, stack: ExitStack) -> None:
+        """Remove what killed builds left, and open what the build needs; `stack` closes it."""
+        dry_run, target = self.options.dry_run, states
+        if target is None or dry_run:
+            target = States(Path(stack.enter_context(TemporaryDirectory(prefix="shop-directory-"))) / "state", "none")
+        self.states, known = target, states or target
+        if not dry_run:
+            self.removed = remove_unfinished(self.sink, target, self.clock())
+        self.previous, self.generation = self.sink.live(), new_generation(self.clock())
+        stack.callback(self.discard_state)
+        letters = stack.enter_context(closing(DeadLetters(target.dead_letters)))
+        changes = stack.enter_context(changes_of(self.source))
+        live_changes = None if dry_run else stack.enter_context(changes_of(self.source))
+        former, listing = None, None if dry_run else target.kept_listing
+        if self.previous is not None and not self.options.fresh_state and known.has(self.previous.generation):
+            former = known.path(self.previous.generation)
+        if former is None and listing is not None:
+            listing.unlink(missing_ok=True)
+        self.reading = Reading(self.source, changes, former, letters, self.options.skip_invalid, listing)
+        self.state = stack.enter_context(target.create(self.generation))
+        follower = LiveFollower(self.sink, target, letters, self.lease.check, live_changes)
+        self.live = stack.enter_context(closing(follower))
+
+    def discard_state(self) -> None:
+        """Remove the state of a generation that was not published."""
+        if not self.published:
+            self.states.drop(self.generation)
 
     def write(self) -> Written:
         """Write and seal the generation."""
@@ -250,9 +280,8 @@ class _Build:
         # Announced before the last changes: what they add is small, and readers fetch it when it is live.
         announce(self.sink, self.generation, self.lease.check, self.live)
         with closing(self.sink.edit(self.generation)) as editor:
-            applier = ChangeApplier(
-                self.state, editor, self.reading.changes, self.reading.letters, self.lease.check, self.clock
-            )
+            reading = self.reading
+            applier = ChangeApplier(self.state, editor, reading.changes, reading.letters, self.lease.check)
             self.live.tick()
             applied = applier.drain()
             self.refuse_losses(self.state.public.count("shops"))
@@ -261,12 +290,12 @@ class _Build:
                 carry_over_status(self.sink, self.previous.generation, self.state, editor)
             return editor.stamp, applied
 
-    def publish(self, written: Written, stamp: Stamp) -> None:
+    def publish(self, stamp: Stamp) -> None:
         """Publish the generation, and retire the one that was live."""
         self._record_source(stamp)
         self.state.seal()
         self.lease.check()
-        written.writer.publish()
+        self.sink.publish(self.generation, None if self.previous is None else self.previous.generation)
         self.published = True
         if self.previous is not None:
             # A failure here does not undo the publication; the next job retires the generation.
@@ -275,10 +304,7 @@ class _Build:
 
     def _record_source(self, stamp: Stamp) -> None:
         """Record the source's digest, unless the catalogue changed during the build."""
-        if (
-            self.digest is None
-            or _source_digest(self.reading.source, skip_invalid=self.options.skip_invalid) != self.digest
-        ):
+        if self.digest is None or _source_digest(self.source, skip_invalid=self.options.skip_invalid) != self.digest:
             return
         alone = self.previous is None or self.options.fresh_state
         self.state.set(_DIGEST_KEY, _recorded(self.digest, stamp, alone=alone))
@@ -323,62 +349,10 @@ class _Build:
             catalogue=self.counts,
             disputed_categories=len(disputed),
             changes=changes,
-            notes=(*build_notes(self.reading.source.name("shops"), self.counts, disputed), *self.notes),
+            notes=(*build_notes(self.source.name("shops"), self.counts, disputed), *self.notes),
             kept_listing=self.states.kept_listing if self.counts.kept and not self.options.dry_run else None,
             problems=self.problems,
             removed=self.removed,
             restarts=self.restarts,
             seconds=time.monotonic() - started,
         )
-
-
-def _prepare(
-    source: Source,
-    sink: Sink,
-    states: States | None,
-    options: BuildOptions,
-    stack: ExitStack,
-    *,
-    digest: str | None,
-    lease: Lease,
-    clock: Callable[[], datetime],
-) -> _Build:
-    """Remove what killed builds left, and open what the build needs; `stack` closes it."""
-    target = states
-    if target is None or options.dry_run:
-        target = States(Path(stack.enter_context(TemporaryDirectory(prefix="shop-directory-"))) / "state", "none")
-    removed = () if options.dry_run else remove_unfinished(sink, target, clock())
-    previous, generation = sink.live(), new_generation(clock())
-    job: _Build | None = None
-
-    def discard_state() -> None:
-        if job is None or not job.published:
-            target.drop(generation if job is None else job.generation)
-
-    stack.callback(discard_state)
-    letters = stack.enter_context(closing(DeadLetters(target.dead_letters)))
-    changes = stack.enter_context(changes_of(source))
-    live_changes = None if options.dry_run else stack.enter_context(changes_of(source))
-    former, known = None, states or target
-    if previous is not None and not options.fresh_state and known.has(previous.generation):
-        former = known.path(previous.generation)
-    listing = None if options.dry_run else target.kept_listing
-    if former is None and listing is not None:
-        listing.unlink(missing_ok=True)
-    state = stack.enter_context(target.create(generation))
-    live = stack.enter_context(closing(LiveFollower(sink, target, letters, lease.check, live_changes)))
-    job = _Build(
-        sink=sink,
-        options=options,
-        lease=lease,
-        clock=clock,
-        states=target,
-        digest=digest,
-        reading=Reading(source, changes, former, letters, options.skip_invalid, listing),
-        state=state,
-        live=live,
-        previous=previous,
-        removed=removed,
-        generation=generation,
-    )
-    return job

@@ -76,11 +76,7 @@ class Following:
         *,
         on_batch: Callable[[ChangeCounts], None] = lambda _: None,
     ) -> None:
-        """Prepare; nothing is read yet.
-
-        Without `changes` only pending documents are written. `on_batch` is called after each micro-batch that changed
-        something.
-        """
+        """Without `changes` only pending documents are written; `on_batch` gets what each micro-batch changed."""
         self._sink, self._states, self._changes, self._options = sink, states, changes, options
         self._on_batch = on_batch
         self._status = StatusWriter(changes, options.status_interval)
@@ -181,11 +177,7 @@ class LiveFollower:
         check: Callable[[], None],
         changes: ChangeSource | None,
     ) -> None:
-        """Prepare; the first `tick` opens the state of the live generation.
-
-        `letters` takes changes that can't be applied; `check` raises when the lease is lost; the caller closes
-        `changes`.
-        """
+        """`letters` takes changes that can't be applied; `check` raises when the lease is lost."""
         self._sink, self._states, self._letters, self._check, self._changes = sink, states, letters, check, changes
         self._status = StatusWriter(changes, only_known=True)
         self._state: State | None = None

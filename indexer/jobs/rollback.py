@@ -4,7 +4,6 @@ The previous generation first takes all changes that came after it, and the shop
 then is it published. Records that only the live generation's build brought are not taken over.
 """
 
-from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -59,7 +58,6 @@ def roll_back(
     *,
     wait: float = _WAIT_S,
     dry_run: bool = False,
-    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> RollbackSummary:
     """Publish the previous generation again; a `dry_run` only returns what would be published.
 
@@ -77,16 +75,16 @@ def roll_back(
             with closing(LiveFollower(sink, states, letters, lease.check, changes)) as follower:
                 announce(sink, previous.name, lease.check, follower)
             with states.open(previous.name) as state, closing(sink.edit(previous.name)) as editor:
-                applied = ChangeApplier(state, editor, changes, letters, lease.check, clock).drain()
+                applied = ChangeApplier(state, editor, changes, letters, lease.check).drain()
                 carried_over = _carry_over(state, states, live.name)
-                update(state, editor, lease.check, clock)
+                update(state, editor, lease.check)
                 carry_over_status(sink, live.name, state, editor)
                 stamp = editor.stamp
         lease.check()
         sink.publish(previous.name, live.name)
         # A failure here does not undo the publication; the next job retires the generation.
         with suppress(SinkError):
-            sink.retire(live.name, clock())
+            sink.retire(live.name, datetime.now(UTC))
         return RollbackSummary(stamp, live.name, applied, carried_over)
 
 

@@ -62,12 +62,7 @@ class ChangeCounts:
 NOTHING: Final = ChangeCounts()
 
 
-def update(
-    state: State,
-    editor: GenerationEditor,
-    check: Callable[[], None],
-    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-) -> ChangeCounts:
+def update(state: State, editor: GenerationEditor, check: Callable[[], None]) -> ChangeCounts:
     """Write the pending documents, show them, and raise the stamp; the state's transaction is committed.
 
     `check` raises when the lease is lost; it is called before each write. After a SinkError all documents are still
@@ -98,7 +93,7 @@ def update(
     check()
     editor.show()
     counts = {kind: editor.count(kind) for kind in DOCUMENTS}
-    built_at = f"{clock().astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    built_at = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
     stamp = replace(editor.stamp, sequence=editor.stamp.sequence + 1, built_at=built_at, source_position=state.position)
     editor.commit(stamp.counted(counts))
     with state.transaction():
@@ -119,7 +114,6 @@ class ChangeApplier:
     changes: ChangeSource | None
     letters: DeadLetters
     check: Callable[[], None]
-    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def step(self, most: int = MICRO_BATCH) -> ChangeCounts:
         """Apply one micro-batch: all available changes, up to `most`.
@@ -128,7 +122,7 @@ class ChangeApplier:
         state is pending then, and the next step writes it.
         """
         applied = NOTHING if self.changes is None else _apply_batch(self.state, self.changes, self.letters, most)
-        return update(self.state, self.editor, self.check, self.clock) + applied
+        return update(self.state, self.editor, self.check) + applied
 
     def drain(self) -> ChangeCounts:
         """Apply all available changes. Errors as in `step`."""

@@ -2,9 +2,8 @@
 
 The two are compared page by page in the order of the ids, in constant memory, each page under the lease: nothing else
 can change the two sides, so no delayed change looks like a fault. A difference is a fault only if it is seen twice. A
-pending document is none, as the next update writes it; nor is one that follows from wrong rows of the state's derived
-tables (R1), as the index may be right. Documents that are not public are removed first, immediately, and logged as
-errors.
+pending document is none, as the next update writes it. While the state's derived tables are wrong (R1), nothing is
+compared, as the index may be right. Documents that are not public are removed first, immediately, and logged as errors.
 """
 
 import logging
@@ -12,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any, Final, cast
 
 from index_mappings.documents import DOCUMENTS, ShopDocument, stored_part
@@ -33,10 +31,7 @@ _RELATED: Final = """
 SELECT key FROM belongings CROSS JOIN winners ON winners.id = owner
 WHERE type = :kind AND key > :after ORDER BY key LIMIT :most
 """
-_EXCUSED: Final = """
-SELECT EXISTS (SELECT 1 FROM pending WHERE kind = :kind AND id = :id)
-    OR EXISTS (SELECT 1 FROM temp.doubtful WHERE kind = :kind AND id = :id)
-"""
+_PENDING: Final = "SELECT EXISTS (SELECT 1 FROM pending WHERE kind = ? AND id = ?)"
 PAGE: Final = 1_000
 # The kind of a fault in the typeahead's files, in reports.
 TYPEAHEAD: Final = "typeahead"
@@ -44,10 +39,6 @@ _OWNED: Final = "SELECT key FROM belongings WHERE owner = ? AND type = ?"
 _LOG: Final = logging.getLogger(__name__)
 # The ids of one kind; those of the others by _RELATED.
 _IDS: Final = {"shops": _SHOPS, "facts": _SHOPS, "categories": _CATEGORIES}
-_DOUBTFUL_TABLE: Final = (
-    "DROP TABLE IF EXISTS temp.doubtful",
-    "CREATE TEMP TABLE doubtful (kind TEXT, id TEXT, PRIMARY KEY (kind, id)) WITHOUT ROWID",
-)
 
 
 def _differing(key: str, derived: str, counted: str) -> str:
@@ -66,36 +57,15 @@ _RECOUNTED: Final = {
     "differing_shops": _differing("id", "main.winners", "temp.rightful_winners"),
     "differing_categories": _differing("slug", "main.category_names", "temp.counted_categories"),
 }
-_DOUBTFUL: Final = (
-    "SELECT 'shops', id FROM temp.differing_shops",
-    "SELECT 'facts', id FROM temp.differing_shops",
-    """
-    SELECT type, key FROM temp.differing_shops CROSS JOIN belongings ON owner = id WHERE type IN ('coupons', 'offers')
-    """,
-    "SELECT 'categories', slug FROM temp.differing_categories",
-    """
-    SELECT 'categories', value ->> 'slug' FROM temp.differing_shops CROSS JOIN shops USING (id),
-    json_each(shops.record, '$.categories') WHERE record IS NOT NULL
-    """,
-    # The shops at the other ends of redirects show the domains of these shops.
-    """
-    WITH ends (domain) AS (
-        SELECT domain FROM temp.differing_shops JOIN winners USING (id)
-        UNION SELECT domain FROM temp.differing_shops JOIN shops USING (id) WHERE shown
-    ), linked (domain) AS (
-        SELECT domain FROM ends
-        UNION SELECT other FROM ends CROSS JOIN belongings ON owner = domain WHERE type = 'redirects'
-        UNION SELECT owner FROM ends CROSS JOIN belongings ON other = domain WHERE type = 'redirects'
-    ) SELECT 'shops', id FROM linked JOIN winners USING (domain)
-    """,
-)
 _COUNTS: Final = """
 SELECT 'shops', COUNT(*) FROM temp.differing_shops
 UNION ALL SELECT 'categories', COUNT(*) FROM temp.differing_categories
 """
-_REMOVED_SHOPS: Final = """
-INSERT OR IGNORE INTO pending SELECT 'unseated', id FROM temp.differing_shops WHERE id NOT IN (SELECT id FROM winners)
-"""
+# Documents that depend on a wrong owner of a domain in another way are found by the comparison.
+_TOUCHED: Final = f"""
+INSERT OR IGNORE INTO pending
+SELECT column1, id FROM temp.differing_shops, (VALUES ('shops'), ('facts'), ('{REMOVED_SHOPS}'))
+"""  # noqa: S608 - a constant
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +110,11 @@ def _compare_once(state: State, editor: GenerationEditor, kind: str, after: str,
     shown: Mapping[str, Shown] | None = None
     if kind == "shops":
         with suppress(TypeaheadDamagedError):  # reported as a fault of its own
-            shown = editor.typeahead_shown(after, end)
+            shown = editor.typeahead.shown(after, end)
     findings = tuple(
         finding
         for finding in _differences(state, kind, indexed, wanted, shown)
-        if db.execute(_EXCUSED, {"kind": kind, "id": finding.id}).fetchone() == (0,)
+        if db.execute(_PENDING, (kind, finding.id)).fetchone() == (0,)
     )
     return findings, len({document_id for document_id, _ in indexed}.union(wanted)), end
 
@@ -191,67 +161,51 @@ def _unwanted(state: State, kind: str, document_id: str) -> Finding:
     return Finding(Fault.GHOST if owner is None else Fault.NOT_PUBLIC, kind, document_id, owner)
 
 
-@dataclass(frozen=True, slots=True)
-class Cursor:
-    """The position of a comparison: the index of a kind in KINDS, or -1 at the start, and the last id compared."""
-
-    kind: int = -1
-    after: str = ""
-
-
 # Kinds that can hold hidden documents come before categories, which are only counted.
 KINDS: Final = (*(kind for kind in DOCUMENTS if kind != "categories"), "categories")
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One generation and its state; nothing else may change them during a step.
-
-    `check` raises when the lease is lost. `is_checked` says whether all files and the state's derived tables were
-    checked already, and are correct.
-    """
+    """One generation and its state; nothing else may change them meanwhile. `check` raises when the lease is lost."""
 
     state: State
     editor: GenerationEditor
     repair: bool
     check: Callable[[], None]
-    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
-    is_checked: bool = False
 
-    def step(self, cursor: Cursor, most: int = PAGE) -> tuple[FaultReport, Cursor | None]:
-        """Compare the next page, of at most `most` documents.
+    def begin(self, *, is_checked: bool = False) -> tuple[FaultReport, bool]:
+        """Check all files, the state's derived tables, and the stamp's counts.
 
-        Returns what was found, and the next position; None at the end.
+        `is_checked` says that files and tables are known to be correct. Returns what was found, and whether documents
+        can be compared: with damaged files that proves nothing, and a repair would make their content look correct.
         """
         self.check()
-        if cursor.kind < 0:
-            if not self.editor.stamp.readable:
-                raise SinkError("the generation has another schema version: build a new one")
-            damaged = FaultReport() if self.is_checked else self._check_files()
-            # A comparison with damaged files proves nothing, and a repair would make their content look correct.
-            return (damaged, None) if damaged.total else (self._compare_derived(), Cursor(0))
-        if self.repair:
-            self._update()  # pending documents of a failed update, which the comparison skips
-        findings, checked, end = _compare_page(self.state, self.editor, KINDS[cursor.kind], cursor.after, most)
-        found = self._repair_page(findings) if self.repair else _counted(findings)
-        found += FaultReport(checked=checked)
-        if end is not None:
-            return found, Cursor(cursor.kind, end)
-        return found, Cursor(cursor.kind + 1) if cursor.kind + 1 < len(KINDS) else None
-
-    def _compare_derived(self) -> FaultReport:
-        """Check the typeahead's files, the state's derived tables, and the stamp's counts."""
+        if not self.editor.stamp.readable:
+            raise SinkError("the generation has another schema version: build a new one")
         damaged = found = FaultReport()
-        if self.is_checked:
-            _clear_doubtful(self.state)
-        else:
+        if not is_checked:
+            if (lost := self._check_files()).total:
+                return lost, False
             damaged, found = self._check_typeahead(), _check_state(self.state)
         if self.repair:
             if found.total:
                 _rebuild_derived_tables(self.state)
             found = replace(found, repaired=found.total)
             self._update()
-        return damaged + found + self._check_counts()
+        return damaged + found + self._check_counts(), not found.remaining
+
+    def compare(self, kind: str, after: str, most: int = PAGE) -> tuple[FaultReport, str | None]:
+        """Compare the next page of a kind, of at most `most` documents; returns also the id where the next one begins.
+
+        That is None after the last page.
+        """
+        self.check()
+        if self.repair:
+            self._update()  # pending documents of a failed update, which the comparison skips
+        findings, checked, end = _compare_page(self.state, self.editor, kind, after, most)
+        found = self._repair_page(findings) if self.repair else _counted(findings)
+        return found + FaultReport(checked=checked), end
 
     def _check_files(self) -> FaultReport:
         """Check the files of the indices; a damaged one can only be replaced with the whole generation."""
@@ -262,10 +216,10 @@ class Comparison:
 
     def _check_typeahead(self) -> FaultReport:
         """Check the typeahead's files; a repair writes all of them again from the stored shops."""
-        damaged = self.editor.typeahead_damaged()
+        damaged = self.editor.typeahead.damaged()
         if damaged and self.repair:
             self.check()
-            self.editor.rebuild_typeahead()
+            self.editor.typeahead.rebuild()
             stamp = self.editor.stamp
             self.editor.commit(replace(stamp, sequence=stamp.sequence + 1))
         faults = ((Fault.DAMAGED, TYPEAHEAD) for _ in damaged)
@@ -319,7 +273,7 @@ class Comparison:
         return replace(found, repaired=found.total - refused, refused=refused)
 
     def _update(self) -> int:
-        return update(self.state, self.editor, self.check, self.clock).refused
+        return update(self.state, self.editor, self.check).refused
 
 
 def _counted(findings: Iterable[Finding]) -> FaultReport:
@@ -341,23 +295,15 @@ def check_aliases(sink: Sink, *, repair: bool, check: Callable[[], None]) -> Fau
     return FaultReport.of(((Fault.WRONG_GENERATION, kind) for kind in drifted), repaired=len(drifted) - len(remaining))
 
 
-def _clear_doubtful(state: State) -> None:
-    for statement in _DOUBTFUL_TABLE:
-        state.connection.execute(statement)
-
-
 def _check_state(state: State) -> FaultReport:
-    """Compare the derived tables with a recount; documents of wrong rows are doubtful, for this connection.
+    """Compare the derived tables with a recount: shops whose domain or rank is wrong or missing, counts of categories.
 
-    The faults are shops whose domain or rank is wrong or missing, and categories with a wrong count.
+    The recount and the differences stay in temporary tables of this connection.
     """
     db = state.connection
-    _clear_doubtful(state)
     for table, query in _RECOUNTED.items():
         db.execute(f"DROP TABLE IF EXISTS temp.{table}")
         db.execute(f"CREATE TEMP TABLE {table} AS {query}")
-    for statement in _DOUBTFUL:
-        db.execute(f"INSERT OR IGNORE INTO temp.doubtful {statement}")
     return FaultReport(tuple(FaultCount(Fault.STATE, kind, number) for kind, number in db.execute(_COUNTS) if number))
 
 
@@ -371,9 +317,6 @@ def derived_tables_match(state: State) -> bool:
 
 
 def _rebuild_derived_tables(state: State) -> None:
-    db = state.connection
     with state.transaction():
         state.public.settle()
-        db.execute("INSERT OR IGNORE INTO pending SELECT kind, id FROM temp.doubtful")
-        db.execute(_REMOVED_SHOPS)
-        db.execute("DELETE FROM temp.doubtful")
+        state.connection.execute(_TOUCHED)

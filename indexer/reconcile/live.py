@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from threading import Event, Thread
 from typing import Final
 
@@ -18,7 +17,7 @@ from index_mappings.generations import STAMP
 from indexer.disk_space import DiskFullError, full_disk_as_error
 from indexer.jobs.update import ChangeApplier
 from indexer.reconcile.findings import FaultReport
-from indexer.reconcile.generation import PAGE, Comparison, Cursor, check_aliases, derived_tables_match
+from indexer.reconcile.generation import KINDS, PAGE, Comparison, check_aliases, derived_tables_match
 from indexer.reconcile.source import compare_source, read_source
 from indexer.records.problems import CatalogueError
 from indexer.sinks.dead_letters import DeadLetters
@@ -77,7 +76,6 @@ def verify_live(
     options: VerifyOptions | None = None,
     *,
     tick: Callable[[FaultReport], None] = lambda _: None,
-    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     timer: Timer | None = None,
 ) -> Verified:
     """Check aliases and stamp, then compare the source, if there is one, with the state, and the state with the index.
@@ -87,7 +85,7 @@ def verify_live(
     lost; CatalogueError if the source can't be read; SinkError if the engine failed, another job had the lease for too
     long, or another generation was published.
     """
-    return _Job(sink, states, options or VerifyOptions(), sink.lease(), tick, clock, timer or Timer()).run(source)
+    return _Job(sink, states, options or VerifyOptions(), sink.lease(), tick, timer or Timer()).run(source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +95,6 @@ class _Job:
     options: VerifyOptions
     lease: Lease
     tick: Callable[[FaultReport], None]
-    clock: Callable[[], datetime]
     timer: Timer
 
     def run(self, source: Source | None) -> Verified:
@@ -128,7 +125,7 @@ class _Job:
             snapshot as fresh,
             self._editing(generation) as editor,
         ):
-            applier = ChangeApplier(state, editor, changes, letters, self.lease.check, self.clock)
+            applier = ChangeApplier(state, editor, changes, letters, self.lease.check)
             found = compare_source(fresh, applier, repair=self.options.repair)
         self.tick(replace(found, checked=0))
         return found
@@ -136,18 +133,23 @@ class _Job:
     def _with_state(self, generation: str, state: State) -> FaultReport:
         rate, started = self.options.rate, self.timer.now()
         most = PAGE if rate is None else max(1, min(PAGE, int(rate)))
-        total = FaultReport()
-        cursor: Cursor | None = Cursor()
         is_checked = self._is_checked(generation, state)
-        while cursor is not None:
-            with self._editing(generation) as editor:
-                comparison = Comparison(state, editor, self.options.repair, self.lease.check, self.clock, is_checked)
-                found, cursor = comparison.step(cursor, most)
-            total += found
-            self.tick(found)
-            if rate is not None and (early := started + total.checked / rate - self.timer.now()) > 0:
-                self.timer.sleep(early)
+        with self._editing(generation) as editor:
+            total, is_comparable = self._comparison(state, editor).begin(is_checked=is_checked)
+        self.tick(total)
+        for kind in KINDS if is_comparable else ():
+            after: str | None = ""
+            while after is not None:
+                with self._editing(generation) as editor:
+                    found, after = self._comparison(state, editor).compare(kind, after, most)
+                total += found
+                self.tick(found)
+                if rate is not None and (early := started + total.checked / rate - self.timer.now()) > 0:
+                    self.timer.sleep(early)
         return total
+
+    def _comparison(self, state: State, editor: GenerationEditor) -> Comparison:
+        return Comparison(state, editor, self.options.repair, self.lease.check)
 
     def _is_checked(self, generation: str, state: State) -> bool:
         """Whether derived tables and all files are correct, as far as is seen without the lease.
@@ -160,7 +162,7 @@ class _Job:
             return (
                 editor.stamp.readable
                 and not editor.files_damaged()
-                and not editor.typeahead_damaged(self._tick_nothing)
+                and not editor.typeahead.damaged(self._tick_nothing)
                 and derived_tables_match(state)
             )
         except OSError:
@@ -190,11 +192,7 @@ class VerificationRounds:
     """
 
     def __init__(self, sink: Sink, states: States, rate: float, interval: float = _ROUND_INTERVAL_S) -> None:
-        """Prepare; nothing is read yet.
-
-        `rate` is the largest number of documents a second, `interval` the least seconds from the start of one round to
-        the start of the next.
-        """
+        """`rate` is documents a second at most, `interval` the least seconds from one round's start to the next's."""
         self._sink, self._states, self._interval = sink, states, interval
         self._options = VerifyOptions(repair=True, rate=rate)
         self._ended = Event()

@@ -101,7 +101,7 @@ def compare_source(snapshot: State, applier: ChangeApplier, *, repair: bool) -> 
         with state.transaction():
             for kind, key, gone in batch:
                 _put(state, snapshot, kind, key, gone=bool(gone))
-        refused += update(state, applier.editor, applier.check, applier.clock).refused
+        refused += update(state, applier.editor, applier.check).refused
     return replace(found, repaired=found.total - min(refused, found.total), refused=refused)
 
 

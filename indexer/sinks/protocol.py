@@ -82,7 +82,7 @@ def renewed(found: Stamp, generation: str, counts: Mapping[str, int], typeahead:
 
 
 class GenerationReader(Protocol):
-    """Reads a generation. Every method may raise SinkError."""
+    """Reads a generation, and replaces its operations document. Every method may raise SinkError."""
 
     def count(self, kind: str) -> int:
         """The number of documents of a kind that the engine finds."""
@@ -103,6 +103,12 @@ class GenerationReader(Protocol):
     def operations(self) -> Operations | None:
         """The operations document; None if there is none, or it is damaged."""
 
+    def write_operations(self, operations: Operations, *, wait_for_engine: bool = True) -> None:
+        """Replace the operations document, which readers see immediately, and nothing else.
+
+        `wait_for_engine` says whether to retry as long as for any other write, or only briefly.
+        """
+
 
 def scan(reader: GenerationReader, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Ids and stored parts of all documents of a kind, in the order of the ids, in constant memory.
@@ -121,17 +127,8 @@ class GenerationWriter(GenerationReader, Protocol):
     def add(self, kind: str, documents: Iterable[object]) -> int:
         """Write documents of one kind in constant memory; returns how many were written."""
 
-    def write_operations(self, operations: Operations, *, wait_for_engine: bool = True) -> None:
-        """Replace the operations document, which readers see immediately, and nothing else.
-
-        `wait_for_engine` says whether to retry as long as for any other write, or only briefly.
-        """
-
     def seal(self, stamp: Stamp) -> Stamp:
         """Make the documents readable, and write and return the stamp, which comes without the names of files."""
-
-    def publish(self) -> None:
-        """Make this generation the live one, all its indices in one step."""
 
 
 @runtime_checkable
@@ -142,6 +139,25 @@ class MergingWriter(Protocol):
         """Merge them; no answer depends on it. `meanwhile` is called repeatedly; its errors are raised."""
 
 
+class Typeahead(Protocol):
+    """The typeahead of a sealed generation, as of the last `commit` of its editor."""
+
+    def shown(self, after: str, end: str | None) -> Mapping[str, Shown]:
+        """What suggestions show of the shops with ids after `after`, up to `end` if given, by id.
+
+        Raises TypeaheadDamagedError if a file is missing or damaged.
+        """
+
+    def damaged(self, check: Callable[[], None] = lambda: None) -> tuple[str, ...]:
+        """The missing and damaged files; reads all of them. Other threads may call it, also after `close`.
+
+        `check` is called often while reading; its errors are raised.
+        """
+
+    def rebuild(self) -> None:
+        """Write it again from the shops and categories that readers see; shown by the next `commit`."""
+
+
 class GenerationEditor(GenerationReader, Protocol):
     """Changes a sealed generation in place; readers see no change until `commit`. Methods may raise SinkError."""
 
@@ -149,17 +165,9 @@ class GenerationEditor(GenerationReader, Protocol):
     def stamp(self) -> Stamp:
         """The stamp as of the last `commit`, or of the opening of the editor."""
 
-    def typeahead_shown(self, after: str, end: str | None) -> Mapping[str, Shown]:
-        """What suggestions show of the shops with ids after `after`, up to `end` if given, as of the last `commit`.
-
-        Returns it by id. Raises TypeaheadDamagedError if a file is missing or damaged.
-        """
-
-    def typeahead_damaged(self, check: Callable[[], None] = lambda: None) -> tuple[str, ...]:
-        """The missing and damaged files of the typeahead; reads all of them. Other threads may call it.
-
-        `check` is called often while reading; its errors are raised.
-        """
+    @property
+    def typeahead(self) -> Typeahead:
+        """The generation's typeahead, which follows the documents that are written."""
 
     def files_damaged(self) -> tuple[tuple[str, str], ...]:
         """The kind and name of each missing or damaged file of the indices; reads all of them.
@@ -167,17 +175,11 @@ class GenerationEditor(GenerationReader, Protocol):
         Empty for an engine that verifies its files itself.
         """
 
-    def rebuild_typeahead(self) -> None:
-        """Write the typeahead again from the shops and categories that readers see; shown by the next `commit`."""
-
     def write(self, kind: str, documents: Iterable[object], removed: Collection[str]) -> int:
         """Add or replace documents, and remove others by id; returns how many were refused."""
 
     def remove_of_shops(self, kind: str, shop_ids: Collection[str]) -> None:
         """Remove all coupons or offers of these shops, also those that the state does not know."""
-
-    def write_operations(self, operations: Operations, *, wait_for_engine: bool = True) -> None:
-        """As of `GenerationWriter`."""
 
     def show(self) -> None:
         """Refresh the indices, so that readers see the changed documents."""

@@ -71,7 +71,7 @@ class MemorySink:
         return () if self.stamp is None else (Generation(self.stamp.generation, Role.LIVE, self.stamp, None),)
 
     def begin(self, generation: str) -> "MemoryWriter":
-        writer = MemoryWriter(self, generation)
+        writer = MemoryWriter()
         self._unpublished[generation] = writer
         return writer
 
@@ -135,16 +135,15 @@ class MemoryReader:
     def operations(self) -> Operations | None:
         return self._source.operations_document
 
+    def write_operations(self, operations: Operations, *, wait_for_engine: bool = True) -> None:  # noqa: ARG002 - never fails
+        self._source.operations_document = operations
+
 
 class MemoryWriter(MemoryReader):
     """A generation that is not published yet."""
 
-    def __init__(self, sink: MemorySink, generation: str) -> None:
+    def __init__(self) -> None:
         super().__init__(self)
-        self._sink = sink
-        live = sink.live()
-        self._replaced = None if live is None else live.generation
-        self._generation = generation
         self.documents: dict[str, list[Any]] = {}
         self.stamp: Stamp | None = None
         self.operations_document: Operations | None = None
@@ -155,15 +154,23 @@ class MemoryWriter(MemoryReader):
         stored.extend(documents)
         return len(stored) - before
 
-    def write_operations(self, operations: Operations, *, wait_for_engine: bool = True) -> None:  # noqa: ARG002 - never fails
-        self.operations_document = operations
-
     def seal(self, stamp: Stamp) -> Stamp:
         self.stamp = stamp
         return stamp
 
-    def publish(self) -> None:
-        self._sink.publish(self._generation, self._replaced)
+
+class MemoryTypeahead(MemoryReader):
+    """Suggestions as the documents have them."""
+
+    def shown(self, after: str, end: str | None) -> dict[str, Shown]:
+        shops = (found for found in self._source.documents.get("shops", ()) if found.id > after)
+        return {found.id: shown_part(found) for found in shops if end is None or found.id <= end}
+
+    def damaged(self, check: Callable[[], None] = lambda: None) -> tuple[str, ...]:  # noqa: ARG002 - protocol
+        return ()
+
+    def rebuild(self) -> None:
+        """Do nothing."""
 
 
 class MemoryEditor(MemoryReader):
@@ -171,6 +178,7 @@ class MemoryEditor(MemoryReader):
 
     def __init__(self, generation: MemorySink | MemoryWriter) -> None:
         super().__init__(generation)
+        self.typeahead = MemoryTypeahead(generation)
         self._written = {
             kind: {found.id: found for found in documents} for kind, documents in generation.documents.items()
         }
@@ -181,18 +189,8 @@ class MemoryEditor(MemoryReader):
             raise SinkError("the generation is not sealed")
         return self._source.stamp
 
-    def typeahead_shown(self, after: str, end: str | None) -> dict[str, Shown]:
-        shops = (found for found in self._source.documents.get("shops", ()) if found.id > after)
-        return {found.id: shown_part(found) for found in shops if end is None or found.id <= end}
-
-    def typeahead_damaged(self, check: Callable[[], None] = lambda: None) -> tuple[str, ...]:  # noqa: ARG002 - protocol
-        return ()
-
     def files_damaged(self) -> tuple[tuple[str, str], ...]:
         return ()
-
-    def rebuild_typeahead(self) -> None:
-        """Do nothing."""
 
     def write(self, kind: str, documents: Iterable[Any], removed: Collection[str]) -> int:
         written = self._written.setdefault(kind, {})
@@ -207,9 +205,6 @@ class MemoryEditor(MemoryReader):
         self._written[kind] = {
             key: found for key, found in written.items() if not removed.intersection(found.shop_refs)
         }
-
-    def write_operations(self, operations: Operations, *, wait_for_engine: bool = True) -> None:  # noqa: ARG002 - never fails
-        self._source.operations_document = operations
 
     def show(self) -> None:
         self._source.documents = {kind: list(found.values()) for kind, found in self._written.items()}

@@ -142,7 +142,6 @@ class CommittedFiles:
     """The committed files of a generation; only under the lease."""
 
     def __init__(self, root: Path, generation: str) -> None:
-        """Prepare; nothing is read yet."""
         self._root, self._generation = root, generation
         self._generation_directory = generation_directory(root, generation)
         self._directory = committed_directory(self._generation_directory)

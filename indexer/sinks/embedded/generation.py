@@ -29,7 +29,6 @@ from index_mappings.embedded import (
 )
 from index_mappings.generations import Operations, Stamp
 from index_mappings.typeahead.manifest import typeahead_directory
-from index_mappings.typeahead.segment import Shown
 from indexer.sinks.embedded.files import (
     CommittedFiles,
     has_orphaned_segments,
@@ -42,7 +41,6 @@ from indexer.sinks.failures import SinkError
 from indexer.sinks.typeahead.background_merging import BackgroundMerging
 from indexer.sinks.typeahead.build import TypeaheadBuild, return_freed_memory
 from indexer.sinks.typeahead.editor import SMALL_SHOPS, TypeaheadEditor
-from indexer.sinks.typeahead.segment_file import damaged_files
 from indexer.sinks.typeahead.store import TypeaheadStore
 
 # Documents of a band in a build: few enough to sort quickly.
@@ -186,15 +184,8 @@ def _stored(searcher: tantivy.Searcher, address: tantivy.DocAddress) -> dict[str
 class EmbeddedWriter(EmbeddedReader):
     """Writes a new generation."""
 
-    def __init__(
-        self,
-        root: Path,
-        generation: str,
-        publish: Callable[[], None],
-        band_width: int = BAND_WIDTH,
-    ) -> None:
+    def __init__(self, root: Path, generation: str, band_width: int = BAND_WIDTH) -> None:
         super().__init__(root, generation)
-        self.publish = publish
         self._band_width = band_width
         self._typeahead = TypeaheadBuild(generation_store(root, generation))
 
@@ -241,9 +232,10 @@ class EmbeddedEditor(EmbeddedReader):
         self._stamp = stamp
         self._writers: dict[str, tuple[tantivy.Schema, tantivy.IndexWriter]] = {}
         self._bands: dict[str, Bands] = {}
-        self._store = generation_store(root, generation)
         self._committed = CommittedFiles(root, generation)
-        self._typeahead = TypeaheadEditor(self, self._store, self._stamp.typeahead, merging, small_shops)
+        self.typeahead = TypeaheadEditor(
+            self, generation_store(root, generation), stamp.typeahead, merging, small_shops
+        )
 
     def remove_remains(self) -> None:
         """Remove the partial files and segments of killed jobs."""
@@ -259,23 +251,11 @@ class EmbeddedEditor(EmbeddedReader):
         """The current stamp."""
         return self._stamp
 
-    def typeahead_shown(self, after: str, end: str | None) -> Mapping[str, Shown]:
-        """Read the files of the typeahead."""
-        return self._typeahead.shown(after, end)
-
-    def typeahead_damaged(self, check: Callable[[], None] = lambda: None) -> tuple[str, ...]:
-        """Read all files of the typeahead."""
-        return damaged_files(self._store, self._stamp.typeahead, check)
-
     def files_damaged(self) -> tuple[tuple[str, str], ...]:
         """Read all files of the indices, and the anchors of their bands."""
         anchors = {kind: anchors_path(self._root, self._generation, kind) for kind in DOCUMENTS}
         lost = ((kind, f"{kind}/{path.name}") for kind, path in anchors.items() if not Bands.are_whole(path))
         return (*self._committed.damaged(self._stamp.files), *lost)
-
-    def rebuild_typeahead(self) -> None:
-        """Write other files; damaged ones are removed when no reader uses them."""
-        self._typeahead.rebuild()
 
     def write(self, kind: str, documents: Iterable[object], removed: Collection[str]) -> int:
         """Replace and remove documents; the engine refuses none."""
@@ -284,11 +264,11 @@ class EmbeddedEditor(EmbeddedReader):
             bands = self._bands_of(kind)
             for document_id in removed:
                 writer.delete_documents_by_term("id", document_id)
-                self._typeahead.remove(kind, document_id)
+                self.typeahead.remove(kind, document_id)
             for document in documents:
                 writer.delete_documents_by_term("id", document.id)  # type: ignore[attr-defined]  # all have one
                 writer.add_document(finished(kind, document, bands.of))
-                self._typeahead.put(document)
+                self.typeahead.put(document)
         except (OSError, ValueError) as error:
             raise SinkError(f"the {kind} could not be changed: {error}") from error
         return 0
@@ -316,7 +296,7 @@ class EmbeddedEditor(EmbeddedReader):
         """Replace the stamp's file."""
         if read_stamp(self._root, self._generation) != self._stamp:
             raise SinkError("another job has changed the generation meanwhile")
-        name = self._typeahead.commit()
+        name = self.typeahead.commit()
         files = self._committed.commit(self._stamp.files)
         self._stamp = replace(stamp, typeahead=name, files=files)
         write_stamp(self._root, self._stamp)

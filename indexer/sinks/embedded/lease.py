@@ -23,7 +23,6 @@ class EmbeddedLease:
     """A handle on the lock of one index directory."""
 
     def __init__(self, root: Path) -> None:
-        """Prepare; nothing is locked, and the directory need not exist."""
         self._path = root / LOCK_FILE
         self._file: int | None = None
 

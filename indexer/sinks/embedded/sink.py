@@ -48,11 +48,7 @@ class EmbeddedSink:
     """Generations in one directory."""
 
     def __init__(self, root: Path, band_width: int = BAND_WIDTH, small_shops: int = SMALL_SHOPS) -> None:
-        """Prepare; nothing is read yet.
-
-        `band_width` is the number of documents of a build in a band; commits rewrite the last segment of the typeahead
-        while it has fewer than `small_shops` shops.
-        """
+        """Commits rewrite the last segment of the typeahead while it has fewer than `small_shops` shops."""
         self._root = root
         self._band_width = band_width
         self._small_shops = small_shops
@@ -80,13 +76,7 @@ class EmbeddedSink:
             generation_directory(self._root, generation).mkdir(parents=True)
         except OSError as error:
             raise SinkError(f"{self._root} cannot be written: {error.strerror}") from error
-        replaced, _ = read_pointer(self._root)
-        return EmbeddedWriter(
-            self._root,
-            generation,
-            publish=lambda: self.publish(generation, replaced),
-            band_width=self._band_width,
-        )
+        return EmbeddedWriter(self._root, generation, self._band_width)
 
     def edit(self, generation: str) -> EmbeddedEditor:
         """Open a sealed generation."""
@@ -98,11 +88,12 @@ class EmbeddedSink:
     def publish(self, generation: str, replaced: str | None) -> None:
         """Replace the pointer by one rename, unless another publisher was faster."""
         with publisher_lock(self._root):
-            if read_pointer(self._root)[0] != replaced:
+            live, former = self.live(), read_pointer(self._root)[0]
+            if (None if live is None else live.generation) != replaced:
                 raise SinkError("the generation could not be published: another one has been meanwhile")
             read_stamp(self._root, generation)  # raises SinkError if it is another generation's
             retired_path(self._root, generation).unlink(missing_ok=True)
-            write_whole(pointer_path(self._root), pointer_text(generation, replaced))
+            write_whole(pointer_path(self._root), pointer_text(generation, former))
 
     def retire(self, generation: str, at: datetime) -> None:
         """Write the mark's file."""

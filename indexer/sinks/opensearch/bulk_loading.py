@@ -117,11 +117,7 @@ class IndexWatch:
     """Watches one index, or the health of several; thread-safe."""
 
     def __init__(self, client: OpenSearch, index: str, lost_after: float = _LOST_AFTER_S) -> None:
-        """Prepare; nothing is requested.
-
-        Several index names, separated by commas, serve `check_health` only. An index counts as lost after `lost_after`
-        seconds of red health at every check.
-        """
+        """Several index names, separated by commas, serve `check_health` only."""
         self._client = client
         self._index = index
         self._lost_after = lost_after
@@ -190,7 +186,6 @@ class BulkSender:
     """Sends the operations of one call, and counts those that are refused for good; thread-safe."""
 
     def __init__(self, client: OpenSearch, index: str, letters: DeadLetters, pace: Pace) -> None:
-        """Prepare; nothing is sent. The client does not retry, as this class does."""
         self._client = client
         self._index = index
         self._letters = letters
@@ -295,14 +290,13 @@ class Loaded(NamedTuple):
 
 
 class BulkLoader:
-    """Writes and removes documents, one call at a time."""
+    """Writes and removes documents, one call at a time; documents that are refused for good become dead letters.
+
+    The client was created with `max_retries=0`, as this class retries, and with a `pool_maxsize` of at least
+    `pace.requests`, as further connections would be opened for each request.
+    """
 
     def __init__(self, client: OpenSearch, letters: DeadLetters, pace: Pace) -> None:
-        """Prepare; nothing is sent. Documents that are refused for good become dead letters.
-
-        The client was created with `max_retries=0`, as this class retries, and with a `pool_maxsize` of at least
-        `pace.requests`, as further connections would be opened for each request.
-        """
         self._client = client
         self._letters = letters
         self._pace = pace

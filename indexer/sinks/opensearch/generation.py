@@ -20,7 +20,6 @@ from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import OPERATIONS_ID, STAMP, STAMP_ID, Operations, Stamp, index_name
 from index_mappings.opensearch import mapping, settings
 from index_mappings.typeahead.chunks import TYPEAHEAD
-from index_mappings.typeahead.segment import Shown
 from indexer.sinks.failures import IndexLostError, SinkError
 from indexer.sinks.opensearch.bulk_loading import BulkLoader, IndexWatch
 from indexer.sinks.opensearch.retries import (
@@ -154,15 +153,12 @@ class OpenSearchWriter(OpenSearchReader):
         generation: str,
         loader: BulkLoader,
         store: OpenSearchTypeahead,
-        *,
-        publish: Callable[[], None],
     ) -> None:
         super().__init__(client, prefix, generation)
         self._loader = loader
         self._typeahead = TypeaheadBuild(store)
         self._names = ",".join(self._index(kind) for kind in KINDS)
         self._watch = IndexWatch(client, self._names)
-        self.publish = publish
 
     def create(self, shards: int, replicas: int) -> None:
         """Create the indices with their primary shards, and copies of each; after a failure some of them may exist."""
@@ -253,36 +249,22 @@ class OpenSearchEditor(OpenSearchReader):
     ) -> None:
         super().__init__(client, prefix, generation)
         self._loader = loader
-        self._store = store
         found = self._read_stamp()
         self._fence = _fence(found)
         try:
             self._stamp = Stamp.from_wire(found["_source"]["stamp"])
         except (KeyError, TypeError, ValueError) as error:
             raise SinkError(f"the stamp of {generation} is damaged") from error
-        self._typeahead = TypeaheadEditor(self, store, self._stamp.typeahead, merging)
+        self.typeahead = TypeaheadEditor(self, store, self._stamp.typeahead, merging)
 
     @property
     def stamp(self) -> Stamp:
         """The current stamp."""
         return self._stamp
 
-    def typeahead_shown(self, after: str, end: str | None) -> Mapping[str, Shown]:
-        """Read the files of the typeahead."""
-        return self._typeahead.shown(after, end)
-
-    def typeahead_damaged(self, check: Callable[[], None] = lambda: None) -> tuple[str, ...]:
-        """Read all files of the typeahead from the cluster."""
-        with typeahead_errors():
-            return self._store.damaged(self._stamp.typeahead, check)
-
     def files_damaged(self) -> tuple[tuple[str, str], ...]:
         """None: a node verifies its files, and fails a shard with damaged ones."""
         return ()
-
-    def rebuild_typeahead(self) -> None:
-        """Write all files again, replacing damaged ones."""
-        self._typeahead.rebuild()
 
     def write(self, kind: str, documents: Iterable[object], removed: Collection[str]) -> int:
         """Remove, then replace documents."""
@@ -290,9 +272,9 @@ class OpenSearchEditor(OpenSearchReader):
         listed = list(documents)
         refused += self._loader.load(self._index(kind), listed).refused if listed else 0
         for document_id in removed:
-            self._typeahead.remove(kind, document_id)
+            self.typeahead.remove(kind, document_id)
         for document in listed:
-            self._typeahead.put(document)
+            self.typeahead.put(document)
         return refused
 
     def remove_of_shops(self, kind: str, shop_ids: Collection[str]) -> None:
@@ -304,7 +286,7 @@ class OpenSearchEditor(OpenSearchReader):
 
     def commit(self, stamp: Stamp) -> None:
         """Write the typeahead, then replace the stamp, unless another job replaced it."""
-        stamp = replace(stamp, typeahead=self._typeahead.commit())
+        stamp = replace(stamp, typeahead=self.typeahead.commit())
         try:
             done = self.put(STAMP_ID, {"stamp": stamp.as_wire()}, "the stamp could not be replaced", self._fence)
         except SinkError as error:

@@ -79,191 +79,33 @@ class SeenLease:
     primary_term: int
 
 
-class LeaseStore:
-    """Reads and writes the document. Every method may raise SinkError; LeaseUnansweredError if a retry may help."""
-
-    def __init__(self, client: OpenSearch, prefix: str, timeout: float) -> None:
-        """Prepare; nothing is requested. `timeout` is the seconds for one request, whatever the client's own is."""
-        self._client = client
-        self._index = f"{prefix}-{LEASE}"
-        self._limits = {"request_timeout": timeout, "timeout": f"{round(timeout * 1000)}ms"}
-
-    def read(self) -> SeenLease | None:
-        """The current document; None if there is none."""
-        # Without `ignore` the client would log the expected answer as a failure.
-        params = {
-            "request_timeout": self._limits["request_timeout"],
-            "ignore": HTTPStatus.NOT_FOUND,
-            "preference": "_primary",
-        }
-        answer = _answer_of(lambda: self._client.get(index=self._index, id=_DOCUMENT_ID, params=params))
-        if not answer.get("found"):
-            return None
-        document = LeaseDocument.from_wire(answer["_source"])
-        return SeenLease(document, int(answer["_seq_no"]), int(answer["_primary_term"]))
-
-    def create(self, document: LeaseDocument) -> bool:
-        """Write the first document, and create its index if that is missing; False if another job was faster."""
-        body = {"settings": _SETTINGS, "mappings": {"dynamic": False}}
-        params = {"request_timeout": _CREATION_TIMEOUT_S, "ignore": HTTPStatus.BAD_REQUEST}
-        answer = _answer_of(lambda: self._client.indices.create(index=self._index, body=body, params=params))
-        if "error" in answer and answer["error"].get("type") != "resource_already_exists_exception":
-            raise SinkError(f"the index of the lease could not be created: {answer['error'].get('type')}")
-        return self._write(document, {"op_type": "create"})
-
-    def replace(self, seen: SeenLease, document: LeaseDocument) -> bool:
-        """Replace the document that was read; False if it was replaced meanwhile."""
-        return self._write(document, {"if_seq_no": seen.seq_no, "if_primary_term": seen.primary_term})
-
-    def _write(self, document: LeaseDocument, condition: Mapping[str, Any]) -> bool:
-        params = {**self._limits, **condition, "ignore": HTTPStatus.CONFLICT}
-        body = document.as_wire()
-        answer = _answer_of(lambda: self._client.index(index=self._index, id=_DOCUMENT_ID, body=body, params=params))
-        return "error" not in answer
-
-
-def _answer_of(request: Callable[[], Any]) -> Mapping[str, Any]:
-    # The message of an error would hold the document and the node's address.
-    try:
-        answer: Mapping[str, Any] = request()
-    except _REFUSALS as error:
-        raise SinkError(f"the engine refuses the lease: {cause_of(error)}") from error
-    except OpenSearchException as error:
-        raise LeaseUnansweredError(f"the engine does not answer for the lease: {cause_of(error)}") from error
-    return answer
-
-
 def now() -> float:
     """Seconds of this machine's monotonic clock, including its sleep if the system counts that."""
     return time.clock_gettime(_CLOCK)
-
-
-class Tenure:
-    """A lease that was acquired, until it is lost or released."""
-
-    def __init__(self, store: LeaseStore, document: LeaseDocument, began: float) -> None:
-        """Start the renewals of the written document; `began` is `now()` from before it was sent."""
-        self._store = store
-        self._document = document
-        self._confirmed = began
-        # The unanswered renewal: its beat, and when it was first sent.
-        self._sent: dict[int, float] = {}
-        self._lost = False
-        self._over = threading.Event()
-        self._lock = threading.Lock()
-        self._thread = threading.Thread(target=self._renew_periodically, name="lease renewal", daemon=True)
-        self._thread.start()
-
-    def check(self) -> None:
-        """Verify that the lease is held, by a renewal if the last one is too old.
-
-        If the engine does not answer, this retries for one ttl: a late success also proves that no other job held it.
-        """
-        if self._is_fresh():
-            return
-        with self._lock:
-            if self._is_fresh():
-                return
-            if self._lost:
-                raise LeaseLostError("the lease was lost: another job may hold it")
-            try:
-                self._retry(self._renew, stop_after_delay(self._document.ttl))
-            except LeaseLostError:
-                raise
-            except SinkError as error:
-                self._lost = True
-                raise LeaseLostError(f"the lease could not be renewed in time: {error}") from error
-
-    def end(self) -> None:
-        """Stop the renewals, and release the lease if it is still held.
-
-        If the engine does not answer, other jobs detect the end of the process, or that the lease expires.
-        """
-        self._over.set()
-        with self._lock:
-            try:
-                self._retry(self._free, stop_after_attempt(_TRIES))
-            except SinkError as error:
-                _log.warning("the lease could not be released: %s", error)
-        self._thread.join()
-
-    def _retry(self, request: Callable[[], None], stop: StopBaseT) -> None:
-        unanswered = retry_if_exception_type(LeaseUnansweredError)
-        Retrying(retry=unanswered, stop=stop, wait=wait_fixed(self._document.ttl / 15), reraise=True)(request)
-
-    def _is_fresh(self) -> bool:
-        trusted = self._document.ttl * 2 / 3
-        return not self._lost and now() - self._confirmed < trusted
-
-    def _renew_periodically(self) -> None:
-        pause = self._until_next()
-        while not self._over.wait(pause):
-            with self._lock:
-                if self._lost or self._over.is_set():
-                    return
-                try:
-                    self._renew()
-                    pause = self._until_next()
-                except LeaseLostError:
-                    return
-                except SinkError:
-                    pause = self._document.ttl / 15
-
-    def _until_next(self) -> float:
-        return max(0.0, self._confirmed + self._document.ttl / 3 - now())
-
-    def _renew(self) -> None:
-        """Write the next beat."""
-        began = now()
-        for _ in range(_TRIES):
-            seen = self._own()
-            if seen is None:
-                self._lost = True
-                raise LeaseLostError("the lease was lost: another job holds it, or its document was removed")
-            beat = seen.document.beat
-            if beat in self._sent:
-                # An unanswered renewal was carried out.
-                self._confirmed = self._sent.pop(beat)
-                if self._is_fresh():
-                    return
-            self._sent = {beat + 1: self._sent.get(beat + 1, began)}
-            if self._store.replace(seen, replace(self._document, beat=beat + 1)):
-                self._confirmed, self._sent = began, {}
-                return
-        raise LeaseUnansweredError("the lease changes while it is renewed")
-
-    def _free(self) -> None:
-        for _ in range(_TRIES):
-            seen = self._own()
-            freed = replace(self._document, token=None, holder=None)
-            if seen is None or self._store.replace(seen, replace(freed, beat=seen.document.beat + 1)):
-                return
-
-    def _own(self) -> SeenLease | None:
-        """The document, if it is ours; else None.
-
-        It is read before each write: the effect of a request without an answer is unknown, and in an index that was
-        created again another job's document can have the sequence number of ours.
-        """
-        seen = self._store.read()
-        return seen if seen is not None and seen.document.token == self._document.token else None
 
 
 class OpenSearchLease:
     """A handle on the lease of one prefix in one cluster."""
 
     def __init__(self, client: OpenSearch, prefix: str, ttl: float = TTL_S) -> None:
-        """Prepare; nothing is requested. The client is also used by a thread; its own timeouts don't matter.
-
-        After `ttl` seconds without a renewal others may acquire the lease; it is renewed every third of that.
-        """
-        # Under a build's load a write waits for seconds in the engine's queue.
-        self._store = LeaseStore(client, prefix, timeout=ttl / 3)
+        """After `ttl` seconds without a renewal others may acquire the lease; it is renewed every third of that."""
+        self._client = client
+        self._index = f"{prefix}-{LEASE}"
         self._ttl = ttl
+        # Under a build's load a write waits for seconds in the engine's queue.
+        self._limits = {"request_timeout": ttl / 3, "timeout": f"{round(ttl / 3 * 1000)}ms"}
         # A state of another job's document, and when it was seen first.
         self._watched: tuple[str | None, int] | None = None
         self._since = 0.0
-        self._tenure: Tenure | None = None
+        # Of the document that was written when the lease was acquired; None while it is not held.
+        self._token: str | None = None
+        self._lost = False
+        self._confirmed = 0.0
+        # The unanswered renewal: its beat, and when it was first sent.
+        self._sent: dict[int, float] = {}
+        self._over = threading.Event()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
 
     def acquire(self, job: str, wait: float) -> None:
         """Acquire the lease, with attempts for `wait` seconds, but at most the ttl while the engine fails.
@@ -290,33 +132,56 @@ class OpenSearchLease:
     def check(self) -> None:
         """Verify that the last renewal is recent enough, or renew the lease now.
 
-        This detects that the process was suspended, unless that happens right after the check.
+        This detects that the process was suspended, unless that happens right after the check. If the engine does not
+        answer, this retries for one ttl: a late success also proves that no other job held the lease.
         """
-        if self._tenure is None:
+        if self._token is None:
             raise LeaseLostError("the lease is not held")
-        self._tenure.check()
+        if self._is_fresh():
+            return
+        with self._lock:
+            if self._is_fresh():
+                return
+            if self._lost:
+                raise LeaseLostError("the lease was lost: another job may hold it")
+            try:
+                self._retry(self._renew, stop_after_delay(self._ttl))
+            except LeaseLostError:
+                raise
+            except SinkError as error:
+                self._lost = True
+                raise LeaseLostError(f"the lease could not be renewed in time: {error}") from error
 
     def release(self) -> None:
-        """Mark the document as free; it is not removed."""
-        if self._tenure is not None:
-            tenure, self._tenure = self._tenure, None
-            tenure.end()
+        """Stop the renewals, and mark the document as free if it is still ours; it is not removed.
+
+        If the engine does not answer, other jobs detect the end of the process, or that the lease expires.
+        """
+        if self._token is None or self._thread is None:
+            return
+        self._over.set()
+        with self._lock:
+            try:
+                self._retry(self._free, stop_after_attempt(_TRIES))
+            except SinkError as error:
+                _log.warning("the lease could not be released: %s", error)
+            self._token = None
+        self._thread.join()
 
     def _attempt(self, job: str, token: str) -> None:
         """Attempt to acquire the lease; if the document changes meanwhile, it is read again."""
         for _ in range(_TRIES):
             began = now()
-            seen = self._store.read()
+            seen = self._read()
             beat = 0 if seen is None else seen.document.beat + 1
             document = LeaseDocument(token, LeaseHolder.here(job), beat, self._ttl)
-            if seen is None:
-                acquired = self._store.create(document)
-            elif self._is_available(seen, token):
-                acquired = self._store.replace(seen, document)
-            else:
+            if seen is not None and not self._is_available(seen, token):
                 raise LeaseHeldError(f"another job has the lease: {seen.document.holder or 'an unknown one'}")
-            if acquired:
-                self._tenure = Tenure(self._store, document, began)
+            if self._create(document) if seen is None else self._replace(seen, document):
+                self._token, self._lost, self._confirmed, self._sent = token, False, began, {}
+                self._over.clear()
+                self._thread = threading.Thread(target=self._renew_periodically, name="lease renewal", daemon=True)
+                self._thread.start()
                 return
         raise LeaseHeldError("other jobs are requesting the lease at the same time")
 
@@ -329,3 +194,107 @@ class OpenSearchLease:
             self._watched, self._since = (document.token, seen.seq_no), now()
             return False
         return now() - self._since >= max(self._ttl, document.ttl)
+
+    def _retry(self, request: Callable[[], None], stop: StopBaseT) -> None:
+        unanswered = retry_if_exception_type(LeaseUnansweredError)
+        Retrying(retry=unanswered, stop=stop, wait=wait_fixed(self._ttl / 15), reraise=True)(request)
+
+    def _is_fresh(self) -> bool:
+        return not self._lost and now() - self._confirmed < self._ttl * 2 / 3
+
+    def _renew_periodically(self) -> None:
+        pause = self._until_next()
+        while not self._over.wait(pause):
+            with self._lock:
+                if self._lost or self._over.is_set():
+                    return
+                try:
+                    self._renew()
+                    pause = self._until_next()
+                except LeaseLostError:
+                    return
+                except SinkError:
+                    pause = self._ttl / 15
+
+    def _until_next(self) -> float:
+        return max(0.0, self._confirmed + self._ttl / 3 - now())
+
+    def _renew(self) -> None:
+        """Write the next beat."""
+        began = now()
+        for _ in range(_TRIES):
+            seen = self._own()
+            if seen is None:
+                self._lost = True
+                raise LeaseLostError("the lease was lost: another job holds it, or its document was removed")
+            beat = seen.document.beat
+            if beat in self._sent:
+                # An unanswered renewal was carried out.
+                self._confirmed = self._sent.pop(beat)
+                if self._is_fresh():
+                    return
+            self._sent = {beat + 1: self._sent.get(beat + 1, began)}
+            if self._replace(seen, replace(seen.document, beat=beat + 1)):
+                self._confirmed, self._sent = began, {}
+                return
+        raise LeaseUnansweredError("the lease changes while it is renewed")
+
+    def _free(self) -> None:
+        for _ in range(_TRIES):
+            seen = self._own()
+            if seen is None or self._replace(
+                seen, replace(seen.document, token=None, holder=None, beat=seen.document.beat + 1)
+            ):
+                return
+
+    def _own(self) -> SeenLease | None:
+        """The document, if it is ours; else None.
+
+        It is read before each write: the effect of a request without an answer is unknown, and in an index that was
+        created again another job's document can have the sequence number of ours.
+        """
+        seen = self._read()
+        return seen if seen is not None and seen.document.token == self._token else None
+
+    def _read(self) -> SeenLease | None:
+        # Without `ignore` the client would log the expected answer as a failure.
+        params = {
+            "request_timeout": self._limits["request_timeout"],
+            "ignore": HTTPStatus.NOT_FOUND,
+            "preference": "_primary",
+        }
+        answer = _answer_of(lambda: self._client.get(index=self._index, id=_DOCUMENT_ID, params=params))
+        if not answer.get("found"):
+            return None
+        document = LeaseDocument.from_wire(answer["_source"])
+        return SeenLease(document, int(answer["_seq_no"]), int(answer["_primary_term"]))
+
+    def _create(self, document: LeaseDocument) -> bool:
+        """Write the first document, and create its index if that is missing; False if another job was faster."""
+        body = {"settings": _SETTINGS, "mappings": {"dynamic": False}}
+        params = {"request_timeout": _CREATION_TIMEOUT_S, "ignore": HTTPStatus.BAD_REQUEST}
+        answer = _answer_of(lambda: self._client.indices.create(index=self._index, body=body, params=params))
+        if "error" in answer and answer["error"].get("type") != "resource_already_exists_exception":
+            raise SinkError(f"the index of the lease could not be created: {answer['error'].get('type')}")
+        return self._write(document, {"op_type": "create"})
+
+    def _replace(self, seen: SeenLease, document: LeaseDocument) -> bool:
+        """Replace the document that was read; False if it was replaced meanwhile."""
+        return self._write(document, {"if_seq_no": seen.seq_no, "if_primary_term": seen.primary_term})
+
+    def _write(self, document: LeaseDocument, condition: Mapping[str, Any]) -> bool:
+        params = {**self._limits, **condition, "ignore": HTTPStatus.CONFLICT}
+        body = document.as_wire()
+        answer = _answer_of(lambda: self._client.index(index=self._index, id=_DOCUMENT_ID, body=body, params=params))
+        return "error" not in answer
+
+
+def _answer_of(request: Callable[[], Any]) -> Mapping[str, Any]:
+    # The message of an error would hold the document and the node's address.
+    try:
+        answer: Mapping[str, Any] = request()
+    except _REFUSALS as error:
+        raise SinkError(f"the engine refuses the lease: {cause_of(error)}") from error
+    except OpenSearchException as error:
+        raise LeaseUnansweredError(f"the engine does not answer for the lease: {cause_of(error)}") from error
+    return answer

@@ -4,10 +4,12 @@ The replaced aliases must still exist (`must_exist`), so of two publishers the l
 """
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+import shutil
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from opensearchpy import OpenSearch
@@ -38,11 +40,10 @@ from indexer.sinks.opensearch.generation import (
 )
 from indexer.sinks.opensearch.lease import OpenSearchLease
 from indexer.sinks.opensearch.retries import none_if_missing, retry_transient
-from indexer.sinks.opensearch.typeahead import TypeaheadOptions, TypeaheadStores
+from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead, TypeaheadOptions
 from indexer.sinks.protocol import STAMP_DRIFT, Generation, Role, renewed, with_roles
 from indexer.sinks.typeahead.background_merging import BackgroundMerging
 from indexer.sinks.typeahead.build import rebuild_typeahead, typeahead_errors
-from indexer.sinks.typeahead.segment_file import fetch_manifest
 from shop_directory.settings.locations import OPEN_ACCESS, ClusterAccess
 
 _TIMEOUT_S: Final = 60.0
@@ -100,10 +101,9 @@ class OpenSearchSink:
         access: ClusterAccess = OPEN_ACCESS,
         typeahead: TypeaheadOptions = DEFAULT_TYPEAHEAD,
     ) -> None:
-        """Prepare; the first request connects.
+        """`shards` are primary shards of each index of documents, `replicas` copies of each.
 
-        `shards` are primary shards of each index of documents, `replicas` copies of each; None is one if there are
-        several data nodes, else none. `letters` is the file for documents that the engine refuses.
+        None is one copy if there are several data nodes, else none.
         """
         pace = pace or Pace()
         self._client = open_client(urls, access, pace.requests + 2)
@@ -114,7 +114,9 @@ class OpenSearchSink:
         self._loader = BulkLoader(self._client, self._letters, pace)
         self._options = typeahead
         self._merging = BackgroundMerging()
-        self._typeaheads = TypeaheadStores(self._client, prefix, typeahead.folder)
+        self._folder = typeahead.folder
+        self._temporary: TemporaryDirectory[str] | None = None
+        self._typeaheads: dict[str, OpenSearchTypeahead] = {}
 
     @property
     def location(self) -> str:
@@ -139,16 +141,8 @@ class OpenSearchSink:
 
     def begin(self, generation: str) -> OpenSearchWriter:
         """Create the generation's indices, with their replicas."""
-        live = self.live()
-        replaced = None if live is None else live.generation
-        writer = OpenSearchWriter(
-            self._client,
-            self._prefix,
-            generation,
-            self._loader,
-            self._typeaheads.of(generation),
-            publish=lambda: self.publish(generation, replaced),
-        )
+        typeahead = self._typeahead(generation)
+        writer = OpenSearchWriter(self._client, self._prefix, generation, self._loader, typeahead)
         try:
             writer.create(self._shards, self._copies())
         except SinkError:
@@ -163,7 +157,7 @@ class OpenSearchSink:
             self._prefix,
             generation,
             loader=self._loader,
-            store=self._typeaheads.of(generation),
+            store=self._typeahead(generation),
             merging=self._merging,
         )
 
@@ -210,7 +204,7 @@ class OpenSearchSink:
         announced, failure = Announcement(generation, stamp.typeahead), "the next generation could not be announced"
         # Without a refresh: it is read by its id.
         self._reader(live.generation).put(ANNOUNCED_ID, announced.to_wire(), failure)
-        files = fetch_manifest(self._typeaheads.of(generation), stamp.typeahead).files()
+        files = self._typeahead(generation).manifest(stamp.typeahead).files()
         return self._options.seconds(sum(files.values()))
 
     def retire(self, generation: str, at: datetime) -> None:
@@ -221,7 +215,7 @@ class OpenSearchSink:
     def alias_drift(self) -> Mapping[str, str]:
         """Compare all aliases with the stamp's, and the stamp with its index."""
         indices = self._aliased()
-        live = _live(indices, self._prefix)
+        live = self._live(indices)
         if live is None:
             return {}
         drift: dict[str, str] = {}
@@ -239,12 +233,12 @@ class OpenSearchSink:
 
     def repair_stamp(self) -> None:
         """Replace the document, with the counts of the indices and a typeahead built from them."""
-        live = _live(self._aliased(), self._prefix)
+        live = self._live(self._aliased())
         if live is None or (found := self._stamp_of(live)).generation == live:
             return
         reader = self._reader(live)
         with typeahead_errors():
-            typeahead = rebuild_typeahead(reader, self._typeaheads.of(live))
+            typeahead = rebuild_typeahead(reader, self._typeahead(live))
         stamp = renewed(found, live, {kind: reader.count(kind) for kind in DOCUMENTS}, typeahead)
         failure = f"the stamp of {live} could not be repaired"
         reader.put(STAMP_ID, {"stamp": stamp.as_wire()}, failure, {"refresh": "true"})
@@ -253,7 +247,9 @@ class OpenSearchSink:
         """Delete the existing indices; the stamp's last, so that the generation is listed until then."""
         for kind in KINDS:
             self._delete(index_name(self._prefix, kind, generation), generation)
-        self._typeaheads.drop(generation)
+        self._typeaheads.pop(generation, None)
+        if self._folder is not None:
+            shutil.rmtree(self._folder / generation, ignore_errors=True)
 
     def lease(self) -> OpenSearchLease:
         """A handle on the prefix's lease."""
@@ -263,8 +259,20 @@ class OpenSearchSink:
         """Close the connections."""
         self._letters.close()
         self._merging.close()
-        self._typeaheads.close()
+        if self._temporary is not None:
+            self._temporary.cleanup()
         self._client.close()
+
+    def _typeahead(self, generation: str) -> OpenSearchTypeahead:
+        """The store of a generation's typeahead, with a local folder of its own."""
+        if self._folder is None:
+            self._temporary = TemporaryDirectory(prefix="shop-directory-typeahead-")
+            self._folder = Path(self._temporary.name)
+        if generation not in self._typeaheads:
+            self._typeaheads[generation] = OpenSearchTypeahead(
+                self._client, self._prefix, generation, self._folder / generation
+            )
+        return self._typeaheads[generation]
 
     def _reader(self, generation: str) -> OpenSearchReader:
         return OpenSearchReader(self._client, self._prefix, generation)
@@ -317,6 +325,19 @@ class OpenSearchSink:
             for kind in ALIASED
         }
 
+    def _live(self, indices: Mapping[str, frozenset[str]]) -> str | None:
+        """The generation of the stamp's alias; if that leads nowhere or to several, the one of all other aliases."""
+        if not any(indices.values()):
+            return None
+        found = {kind: frozenset(map(self._generation_of, names)) for kind, names in indices.items()}
+        candidates = found[STAMP]
+        if len(candidates) != 1:
+            candidates = frozenset.intersection(*(found[kind] & (candidates or found[kind]) for kind in DOCUMENTS))
+        live = next(iter(candidates), None)
+        if len(candidates) != 1 or live is None:
+            raise SinkError("the aliases do not say which generation is live: publish one by a full build")
+        return live
+
     def _generation_behind(self, alias: str) -> str | None:
         """The generation that an alias of a stamp's index leads to."""
         failure = f"the alias {alias} cannot be read"
@@ -353,24 +374,3 @@ class OpenSearchSink:
         stamp = self._stamp(index)
         whole = stamp is not None and all(index_name(self._prefix, kind, name) in names for kind in KINDS)
         return Generation(name, Role.UNFINISHED, stamp, retired_at, whole)
-
-
-def _live(indices: Mapping[str, frozenset[str]], prefix: str) -> str | None:
-    """The live generation: the alias of the stamp decides; if it leads nowhere or to several, all others together."""
-    if not any(indices.values()):
-        return None
-    if len(indices[STAMP]) == 1:
-        candidates = _generations(prefix, STAMP, indices[STAMP])
-    else:
-        candidates = frozenset.intersection(*(_generations(prefix, kind, indices[kind]) for kind in DOCUMENTS))
-        if indices[STAMP]:
-            candidates &= _generations(prefix, STAMP, indices[STAMP])
-    if len(candidates) != 1:
-        raise SinkError("the aliases do not say which generation is live: publish one by a full build")
-    (live,) = candidates
-    return live
-
-
-def _generations(prefix: str, kind: str, names: Collection[str]) -> frozenset[str]:
-    before = index_name(prefix, kind, "")
-    return frozenset(found for name in names if is_generation(found := name.removeprefix(before)))

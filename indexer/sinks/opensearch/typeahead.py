@@ -5,19 +5,16 @@ A file's chunks are written before anything refers to the file. Writing is idemp
 
 import logging
 import os
-import shutil
 import time
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from opensearchpy import OpenSearch
 
 from index_mappings.generations import index_name
-from index_mappings.typeahead import manifest, segment
 from index_mappings.typeahead.chunks import (
     CHUNK_BYTES,
     TYPEAHEAD,
@@ -27,11 +24,10 @@ from index_mappings.typeahead.chunks import (
     chunk_of,
     file_size,
 )
-from index_mappings.typeahead.manifest import TypeaheadManifest
 from indexer.sinks.failures import SinkError
 from indexer.sinks.opensearch.retries import delete_matching, none_if_missing, retry_transient, whole
 from indexer.sinks.typeahead.segment_file import check_file
-from indexer.sinks.typeahead.store import GRACE_S, PART_SUFFIX, TypeaheadStore, file_hash, remove_files, write_named
+from indexer.sinks.typeahead.store import GRACE_S, PART_SUFFIX, TypeaheadStore, file_hash, write_named
 
 # A service reads the stamp once a second, and begins within another second.
 LOOK_S: Final = 2.0
@@ -80,6 +76,7 @@ class OpenSearchTypeahead(TypeaheadStore):
         self._client = client
         self._index = index_name(prefix, TYPEAHEAD, generation)
         self._grace = grace
+        self._check_part = directory / f"{os.getpid()}-check{PART_SUFFIX}"
         self._next_tidy = 0.0
         # When a file in the cluster was first seen to be unneeded, in seconds of the monotonic clock.
         self._unneeded: dict[str, float] = {}
@@ -108,18 +105,18 @@ class OpenSearchTypeahead(TypeaheadStore):
         with ThreadPoolExecutor(_CHUNKS_AT_A_TIME, thread_name_prefix="typeahead") as pool:
             list(pool.map(write, range(chunk_count(size))))
 
-    def tidy(self, keep: Collection[str]) -> None:
+    def tidy(self, needed: Collection[str]) -> None:
         """Remove local files, and from time to time the documents of files that were unneeded for the grace period.
 
         A failed removal is logged, and repeated later.
         """
-        remove_files(self.directory, keep)
+        super().tidy(needed)
         now = time.monotonic()
         if now < self._next_tidy:
             return
         self._next_tidy = now + min(_TIDY_EVERY_S, self._grace)
         try:
-            unneeded = self._stored() - set(keep)
+            unneeded = self._stored() - set(needed)
             self._unneeded = {name: self._unneeded.get(name, now) for name in unneeded}
             due = [name for name, since in self._unneeded.items() if now - since >= self._grace]
             if due:
@@ -129,26 +126,18 @@ class OpenSearchTypeahead(TypeaheadStore):
             _LOG.warning("unneeded files of the typeahead could not be removed: %s", error)
 
     def damaged(self, manifest_name: str, check: Callable[[], None] = lambda: None) -> tuple[str, ...]:
-        """The files of a manifest, including itself, that are missing or damaged in the cluster.
-
-        `check` is called before each chunk; its errors are raised.
-        """
-        part = self.directory / f"{os.getpid()}-check{PART_SUFFIX}"
-        found: list[str] = []
+        """Read the files from the cluster; `check` is called before each chunk."""
         try:
-            try:
-                self._copy(manifest_name, part, check)
-                files = TypeaheadManifest.from_bytes(part.read_bytes(), manifest_name).files()
-            except ValueError:
-                return (f"{manifest_name}{manifest.SUFFIX}",)
-            for name in files:
-                try:
-                    self._copy(name, part, check)
-                except ValueError:
-                    found.append(f"{name}{segment.SUFFIX}")
+            return super().damaged(manifest_name, check)
         finally:
-            part.unlink(missing_ok=True)
-        return tuple(found)
+            self._check_part.unlink(missing_ok=True)
+
+    def _verified(self, name: str, suffix: str, check: Callable[[], None]) -> Path:  # noqa: ARG002 - of local files
+        try:
+            self._copy(name, self._check_part, check)
+        except OSError as error:
+            raise SinkError(f"the typeahead could not be checked: {error}") from error
+        return self._check_part
 
     def _is_whole(self, path: Path) -> bool:
         try:
@@ -198,36 +187,3 @@ class OpenSearchTypeahead(TypeaheadStore):
 
         answer = retry_transient(ask, "the files of the typeahead could not be listed")
         return {bucket["key"] for bucket in answer["aggregations"]["files"]["buckets"]}
-
-
-class TypeaheadStores:
-    """The stores of a cluster's generations, with a local folder for each."""
-
-    def __init__(self, client: OpenSearch, prefix: str, folder: Path | None) -> None:
-        """Prepare; nothing is created. `folder` contains their folders; None is a temporary one, until `close`."""
-        self._client = client
-        self._prefix = prefix
-        self._folder = folder
-        self._temporary: TemporaryDirectory[str] | None = None
-        self._stores: dict[str, OpenSearchTypeahead] = {}
-
-    def of(self, generation: str) -> OpenSearchTypeahead:
-        """The store of a generation."""
-        if self._folder is None:
-            self._temporary = TemporaryDirectory(prefix="shop-directory-typeahead-")
-            self._folder = Path(self._temporary.name)
-        if generation not in self._stores:
-            directory = self._folder / generation
-            self._stores[generation] = OpenSearchTypeahead(self._client, self._prefix, generation, directory)
-        return self._stores[generation]
-
-    def drop(self, generation: str) -> None:
-        """Remove a generation's local folder."""
-        self._stores.pop(generation, None)
-        if self._folder is not None:
-            shutil.rmtree(self._folder / generation, ignore_errors=True)
-
-    def close(self) -> None:
-        """Remove a temporary folder."""
-        if self._temporary is not None:
-            self._temporary.cleanup()

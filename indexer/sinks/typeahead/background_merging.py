@@ -33,7 +33,6 @@ class BackgroundMerging:
     """Runs the background merges of one sink, one at a time; `close` ends the current one."""
 
     def __init__(self) -> None:
-        """Start without a process."""
         self._process: subprocess.Popen[str] | None = None
         self._directory = Path()
         self._inputs: Covering = ()

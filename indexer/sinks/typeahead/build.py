@@ -137,7 +137,6 @@ class Run:
     """Shops in any order, each once; `letters` is the number of characters of all texts and suggestions."""
 
     def __init__(self) -> None:
-        """Start without shops."""
         self._shops: list[tuple[float, str, bytes, tuple[str, ...], tuple[str, ...]]] = []
         self._codes: dict[str, int] = {}
         self._occurring, self._marks, self._counts = array("i"), array("b"), array("i")
@@ -257,10 +256,7 @@ class TypeaheadBuild:
     """A typeahead that is being built. Methods raise SinkError if a file can't be written."""
 
     def __init__(self, store: TypeaheadStore, run_shops: int = _RUN_SHOPS, most: int = MAX_NUMBERED) -> None:
-        """Start without shops.
-
-        At most `run_shops` are sorted in memory; the segment has at most `most` shops, and as many texts.
-        """
+        """At most `run_shops` are sorted in memory; the segment has at most `most` shops, and as many texts."""
         self._store, self._run_shops, self._most = store, run_shops, most
         self._run = Run()
         self._runs: dict[str, SegmentUse] = {}

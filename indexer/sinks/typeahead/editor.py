@@ -9,7 +9,7 @@ changes there were before.
 import logging
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
@@ -32,7 +32,7 @@ from indexer.sinks.typeahead.build import (
     typeahead_errors,
 )
 from indexer.sinks.typeahead.merging import Input, merge
-from indexer.sinks.typeahead.segment_file import Segment, fetch_manifest, open_segment
+from indexer.sinks.typeahead.segment_file import Segment, open_segment
 from indexer.sinks.typeahead.store import GRACE_S, TypeaheadStore
 
 # The number of shops from which on the last segment is not rewritten; so many are written in a fifth of a second.
@@ -53,11 +53,7 @@ class TypeaheadEditor:
         merging: BackgroundMerging | None = None,
         small_shops: int = SMALL_SHOPS,
     ) -> None:
-        """Prepare to edit the typeahead of the manifest that the stamp names.
-
-        Damaged files are written again from the documents of `generation`. `merging` outlives this object; None for no
-        merges. Commits rewrite the last segment while it has fewer than `small_shops` shops.
-        """
+        """Damaged files are written again from the documents of `generation`. `merging` outlives this object."""
         self._generation, self._store, self._merging = generation, store, merging
         self._opened = self._name = manifest_name
         self._small_shops = small_shops
@@ -123,8 +119,13 @@ class TypeaheadEditor:
             self._merging.start(self._store.directory, mergeable(coverings[0], self._small_shops))
         return self._name
 
+    @typeahead_errors()
+    def damaged(self, check: Callable[[], None] = lambda: None) -> tuple[str, ...]:
+        """Read all files."""
+        return self._store.damaged(self._name, check)
+
     def shown(self, after: str, end: str | None) -> dict[str, Shown]:
-        """As of `GenerationEditor.typeahead_shown`."""
+        """Read the files that have these shops."""
         try:
             return {
                 shown[0]: shown
@@ -136,7 +137,7 @@ class TypeaheadEditor:
 
     def _current(self) -> TypeaheadManifest:
         if self._manifest is None:
-            self._manifest = fetch_manifest(self._store, self._name)
+            self._manifest = self._store.manifest(self._name)
         return self._manifest
 
     def _segment(self, name: str) -> Segment:

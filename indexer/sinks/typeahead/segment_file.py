@@ -2,7 +2,7 @@
 
 import mmap
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -11,11 +11,10 @@ from typing import IO, Final, NamedTuple
 import numpy as np
 import orjson
 
-from index_mappings.typeahead import manifest, segment
-from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest
+from index_mappings.typeahead.manifest import SegmentUse
 from index_mappings.typeahead.segment import ALIGNMENT, ARRAYS, SUFFIX, Header, Part, Shown, header_bytes, read_header
 from indexer.sinks.typeahead.arrays import Bools, Items, unpack_bits
-from indexer.sinks.typeahead.store import TypeaheadStore, file_hash, write_file
+from indexer.sinks.typeahead.store import file_hash, write_file
 
 _COPY_BYTES: Final = 1 << 20
 # The number of files whose check is cached: those of a few manifests.
@@ -26,7 +25,6 @@ class Spill:
     """An array that grows in an unnamed temporary file instead of in memory."""
 
     def __init__(self, directory: Path, dtype: str) -> None:
-        """Start with an empty array of the type that numpy calls `dtype`."""
         self._dtype = np.dtype(dtype)
         self._file: IO[bytes] = TemporaryFile(dir=directory)  # noqa: SIM115 - closed by `close`
         self._bytes = 0
@@ -100,7 +98,6 @@ class Segment:
     """A segment whose arrays are in memory or memory-mapped."""
 
     def __init__(self, contents: Contents) -> None:
-        """Open contents that were read or built."""
         self.contents = contents
         arrays = contents.arrays
         # Memoryviews, because reading a single item of one is far faster than of an array.
@@ -148,11 +145,6 @@ def open_segment(path: Path) -> Segment:
     return Segment(Contents(header.shops, header.countries, header.categories, arrays))
 
 
-def fetch_manifest(store: TypeaheadStore, name: str) -> TypeaheadManifest:
-    """Read a manifest of a store."""
-    return TypeaheadManifest.from_bytes(store.fetch(name, manifest.SUFFIX).read_bytes(), name)
-
-
 def is_removed(removed: bytes, number: int) -> bool:
     """Whether a number is in a bitmap of a manifest."""
     byte = number >> 3
@@ -176,26 +168,3 @@ def _check(path: Path, inode: int, size: int, changed_ns: int) -> None:
     del inode, size, changed_ns
     if file_hash(path) != path.stem:
         raise ValueError("a segment of the typeahead is damaged")
-
-
-def damaged_files(
-    store: TypeaheadStore, manifest_name: str, check: Callable[[], None] = lambda: None
-) -> tuple[str, ...]:
-    """The files of a manifest, itself included, that are missing or damaged; reads all of them.
-
-    `check` is called before each file; its errors are raised.
-    """
-    try:
-        found = fetch_manifest(store, manifest_name)
-    except (OSError, ValueError):
-        return (f"{manifest_name}{manifest.SUFFIX}",)
-    damaged: list[str] = []
-    for name in found.files():
-        check()
-        try:
-            is_whole = file_hash(store.fetch(name, segment.SUFFIX)) == name
-        except (OSError, ValueError):
-            is_whole = False
-        if not is_whole:
-            damaged.append(f"{name}{segment.SUFFIX}")
-    return tuple(damaged)

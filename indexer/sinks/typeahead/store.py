@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from index_mappings.typeahead import manifest, segment
+from index_mappings.typeahead.manifest import TypeaheadManifest
 
 # The suffix of a file that is being written; it is renamed when it is complete.
 PART_SUFFIX: Final = ".part"
@@ -43,18 +44,46 @@ class TypeaheadStore:
         """Make a file of `directory` durable where readers find it, so that a stamp may refer to it."""
 
     def tidy(self, needed: Collection[str]) -> None:
-        """Remove files, except those younger than GRACE_S, and those of the names `needed`, without suffixes."""
-        remove_files(self.directory, needed)
+        """Remove segments, manifests and temporary files of killed writers from the local folder.
 
+        Those younger than GRACE_S stay, and those of the names `needed`, without suffixes.
+        """
+        newest = time.time() - GRACE_S
+        for path in self.directory.iterdir():
+            if path.suffix in _SUFFIXES and path.stem not in needed:
+                with suppress(OSError):  # another process may have removed it
+                    if path.stat().st_mtime <= newest:
+                        path.unlink()
 
-def remove_files(directory: Path, needed: Collection[str], grace: float = GRACE_S) -> None:
-    """Remove segments, manifests and temporary files of killed writers; otherwise as `TypeaheadStore.tidy`."""
-    newest = time.time() - grace
-    for path in directory.iterdir():
-        if path.suffix in _SUFFIXES and path.stem not in needed:
-            with suppress(OSError):  # another process may have removed it
-                if path.stat().st_mtime <= newest:
-                    path.unlink()
+    def manifest(self, name: str) -> TypeaheadManifest:
+        """Read a manifest. Raises OSError or ValueError if it is missing or damaged."""
+        return TypeaheadManifest.from_bytes(self.fetch(name, manifest.SUFFIX).read_bytes(), name)
+
+    def damaged(self, manifest_name: str, check: Callable[[], None] = lambda: None) -> tuple[str, ...]:
+        """The files of a manifest, itself included, that are missing or damaged where readers find them.
+
+        Reads all of them. `check` is called often; its errors are raised.
+        """
+        try:
+            path = self._verified(manifest_name, manifest.SUFFIX, check)
+            files = TypeaheadManifest.from_bytes(path.read_bytes(), manifest_name).files()
+        except (OSError, ValueError):
+            return (f"{manifest_name}{manifest.SUFFIX}",)
+        found: list[str] = []
+        for name in files:
+            try:
+                self._verified(name, segment.SUFFIX, check)
+            except (OSError, ValueError):
+                found.append(f"{name}{segment.SUFFIX}")
+        return tuple(found)
+
+    def _verified(self, name: str, suffix: str, check: Callable[[], None]) -> Path:
+        """The path of a whole copy of a file as readers find it; OSError or ValueError if it is missing or damaged."""
+        check()
+        path = self.fetch(name, suffix)
+        if file_hash(path) != name:
+            raise ValueError("a file of the typeahead is damaged")
+        return path
 
 
 def write_file(directory: Path, suffix: str, write: Callable[[IO[bytes]], object]) -> Path:

@@ -10,6 +10,5 @@ from tests.engines.fetching.files import Files, written_to
 
 @pytest.fixture
 def files(opensearch_url: str, tmp_path: Path) -> Iterator[Files]:
-    """A generation without any file."""
     with written_to(opensearch_url, tmp_path / "written") as files:
         yield files

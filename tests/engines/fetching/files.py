@@ -36,7 +36,6 @@ class Files:
 
     @property
     def index(self) -> str:
-        """The index of the chunks."""
         return index_name(self.prefix, TYPEAHEAD, GENERATION)
 
     def segment(self, size: int, seed: int = 0) -> SegmentUse:
@@ -49,7 +48,6 @@ class Files:
         return SegmentUse(name, size, 1)
 
     def manifest(self, *coverings: tuple[SegmentUse, ...]) -> str:
-        """Write a manifest; returns its name."""
         data = TypeaheadManifest(coverings).to_bytes()
         name = sha256(data).hexdigest()
         path = manifest_path(self.store.directory, name)
@@ -58,16 +56,13 @@ class Files:
         return name
 
     def chunk(self, name: str, number: int = 0) -> dict[str, Any]:
-        """A chunk's document."""
         document: dict[str, Any] = self.client.get(index=self.index, id=chunk_id(name, number))["_source"]
         return document
 
     def replace_chunk(self, name: str, document: dict[str, Any], number: int = 0) -> None:
-        """Put another document in a chunk's place."""
         self.client.index(index=self.index, id=chunk_id(name, number), body=document)
 
     def remove_chunk(self, name: str, number: int = 0) -> None:
-        """Remove a chunk's document."""
         self.client.delete(index=self.index, id=chunk_id(name, number))
 
     def gets(self) -> int:
@@ -79,7 +74,6 @@ class Files:
     async def fetcher(
         self, folder: Path, *, most_bytes: int = 1 << 30, metrics: Metrics = NO_METRICS
     ) -> AsyncIterator[TypeaheadFetcher]:
-        """A fetcher into a folder."""
         client = connect([self.url], timeout=10.0)
         fetcher = TypeaheadFetcher(client, self.prefix, folder, most_bytes, metrics)
         try:
@@ -91,7 +85,6 @@ class Files:
 
 @contextmanager
 def written_to(url: str, directory: Path) -> Iterator[Files]:
-    """A generation without any file; it is gone at the end."""
     prefix = f"test-{secrets.token_hex(6)}"
     with OpenSearch([url]) as client:
         body = {"settings": settings(TYPEAHEAD, shards=1, replicas=0), "mappings": mapping(TYPEAHEAD)}

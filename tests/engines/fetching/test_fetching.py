@@ -131,17 +131,6 @@ async def test_a_process_that_is_killed_while_it_fetches_blocks_no_other_process
     assert not (folder / f"{segment.name}.part").exists()
 
 
-async def test_sixty_services_that_fetch_at_the_same_time_all_succeed(files: Files, tmp_path: Path) -> None:
-    name = files.manifest((files.segment(CHUNK_BYTES + 1_000),))
-
-    async def fetch(folder: Path) -> None:
-        async with files.fetcher(folder) as fetcher:
-            await fetcher.fetch(GENERATION, name)
-
-    await asyncio.gather(*(fetch(tmp_path / f"service-{number}") for number in range(60)))
-    assert len(list(tmp_path.glob("service-*/*.segment"))) == 60
-
-
 async def test_a_complete_covering_is_used_while_the_preferred_one_is_fetched(files: Files, tmp_path: Path) -> None:
     inputs = (files.segment(1_000, seed=1), files.segment(2_000, seed=2))
     folded = files.segment(3_000, seed=3)
@@ -323,8 +312,6 @@ async def test_fetched_files_are_counted(files: Files, tmp_path: Path) -> None:
 
 
 class _Counted(Metrics):
-    """What was counted of files."""
-
     def __init__(self) -> None:
         self.fetched: list[tuple[str, int]] = []
         self.folder = (0, 0)
@@ -345,7 +332,6 @@ async def _failure(fetcher: TypeaheadFetcher, name: str) -> str:
 
 @contextmanager
 def _descriptors_left(count: int) -> Iterator[None]:
-    """This process can open so many more files."""
     gc.collect()  # what other tests left would be closed meanwhile
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(int(path.name) for path in Path("/dev/fd").iterdir()) + 8, hard))
@@ -414,13 +400,6 @@ def test_a_chunk_that_is_missing_or_changed_is_found(files: Files, tmp_path: Pat
             store.fetch(use.name, SEGMENT)
     files.remove_chunk(name)
     assert store.damaged(name) == (f"{name}.manifest",)
-
-
-def test_writing_a_file_again_changes_nothing(files: Files) -> None:
-    segment = files.segment(CHUNK_BYTES + 1)
-    before = [files.chunk(segment.name, number) for number in range(2)]
-    files.store.put(segment_path(files.store.directory, segment.name))
-    assert [files.chunk(segment.name, number) for number in range(2)] == before
 
 
 def test_files_that_nothing_names_leave_after_the_grace(files: Files, tmp_path: Path) -> None:

@@ -51,17 +51,14 @@ class World:
     scratch: Path
 
     def build(self, *names: str) -> Stamp:
-        """Publish shops of these names."""
         return build(self.catalogue(*names), self.sink, self.states).stamp
 
     def verify(self, *, repair: bool) -> list[tuple[str, str, int]]:
-        """What `index verify` finds: faults, kinds and numbers."""
         found = verify_live(self.sink, self.states, options=VerifyOptions(repair=repair)).found
         assert found.repaired == (found.total if repair else 0)
         return [(count.fault.value, count.kind, count.number) for count in found.faults]
 
     async def names(self, text: str) -> list[str]:
-        """The names of the suggested shops."""
         suggested = (await self.backend.snapshot()).suggest(SuggestQuery.of(text, None, 20))
         return [suggestion.shop.name for suggestion in suggested.shops]
 
@@ -93,7 +90,6 @@ class World:
         return int(self.client.indices.stats(index=index, metric="get")["indices"][index]["total"]["get"]["total"])
 
     def catalogue(self, *names: str) -> NdjsonCatalogue:
-        """Shops of these names."""
         shops = [shop(name, f"{slug}.example", id=slug) for name in names for slug in [name.lower().replace(" ", "-")]]
         return NdjsonCatalogue(write_catalogue_directory(self.scratch / secrets.token_hex(4), shops=shops))
 
@@ -111,25 +107,6 @@ async def world(
     yield World(client, prefix, sink, states, backend, tmp_path / "fetched", tmp_path)
     await backend.close()
     sink.close()
-
-
-async def test_suggestions_come_from_fetched_files_and_follow_each_publication(world: World) -> None:
-    stamp = world.build("Harbour", "Hazel")
-    assert await world.names("ha") == ["Harbour", "Hazel"]
-    assert {path.name for path in world.folder.glob("*.manifest")} == {f"{stamp.typeahead}.manifest"}
-    await asyncio.to_thread(world.build, "Hazel", "Hawthorn")
-    await world.shows("ha", ["Hawthorn", "Hazel"])
-
-
-async def test_the_index_of_files_has_no_alias_and_leaves_with_its_generation(world: World) -> None:
-    first, second = world.build("Harbour"), world.build("Hazel")
-    aliases = {row["alias"] for row in world.client.cat.aliases(name=f"{world.prefix}-*", params={"format": "json"})}
-    assert alias_name(world.prefix, STAMP) in aliases
-    assert alias_name(world.prefix, TYPEAHEAD) not in aliases
-    world.sink.drop(first.generation)
-    names = world.client.indices.get(index=f"{world.prefix}-*", params={"expand_wildcards": "all"})
-    assert [name for name in names if first.generation in name] == []
-    assert index_name(world.prefix, TYPEAHEAD, second.generation) in names
 
 
 def _remove(world: World, stamp: Stamp) -> None:
@@ -199,18 +176,6 @@ async def test_a_folder_that_cannot_be_used_ends_suggestions_only_until_it_can(w
     world.folder.unlink()
     await world.becomes(READY)
     assert await world.names("ha") == ["Harbour"]
-
-
-async def test_a_local_file_that_changed_is_fetched_again_at_the_next_start(world: World, opensearch_url: str) -> None:
-    world.build("Harbour")
-    await world.becomes(READY)
-    await world.backend.close()
-    (path,) = world.folder.glob("*.segment")
-    path.write_bytes(bytes(path.stat().st_size))
-    backend = OpenSearchBackend([opensearch_url], world.prefix, timeout=10.0, location=FolderLocation(world.folder))
-    suggested = (await backend.snapshot()).suggest(SuggestQuery.of("ha", None, 20))
-    assert [suggestion.shop.name for suggestion in suggested.shops] == ["Harbour"]
-    await backend.close()
 
 
 @pytest.mark.rule("G4")

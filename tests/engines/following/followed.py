@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
 from threading import Event, Thread
@@ -32,7 +31,6 @@ class FollowedIndex:
     """A catalogue, its changes, and the index and states that follow it."""
 
     def __init__(self, folder: Path, sink: Sink, catalogue: Mapping[str, Iterable[Mapping[str, Any]]]) -> None:
-        """Write the catalogue; nothing is built yet."""
         self.sink = sink
         self.catalogue = folder / "catalogue"
         self.changes = self.catalogue / CHANGES
@@ -45,7 +43,6 @@ class FollowedIndex:
         write_catalogue_directory(self.catalogue, **catalogue)
 
     def build(self, options: BuildOptions | None = None) -> BuildSummary:
-        """Build as the command does."""
         return build(
             NdjsonCatalogue(self.catalogue),
             self.sink,
@@ -60,7 +57,6 @@ class FollowedIndex:
                 file.write(f"{line if isinstance(line, str) else json.dumps(line, ensure_ascii=False)}\n")
 
     def append_statements(self, statements: Iterable[Statement]) -> None:
-        """Append statements."""
         self.append(one.line for one in statements)
 
     @contextmanager
@@ -68,7 +64,6 @@ class FollowedIndex:
         self,
         around: Callable[[GenerationEditor], GenerationEditor] = lambda editor: editor,
         check: Callable[[], None] = lambda: None,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> Iterator[ChangeApplier]:
         """What follows into the live generation, from its state as it is on the disk; closed at the end."""
         live = self.live
@@ -77,7 +72,7 @@ class FollowedIndex:
         with self.states.open(live.generation) as state:
             editor = self.sink.edit(live.generation)
             try:
-                yield ChangeApplier(state, around(editor), changes, letters, check, clock)
+                yield ChangeApplier(state, around(editor), changes, letters, check)
             finally:
                 editor.close()
                 letters.close()
@@ -102,19 +97,16 @@ class FollowedIndex:
             return follower.step(most)
 
     def drain(self) -> ChangeCounts:
-        """All that is there."""
         with self.follower() as follower:
             return follower.drain()
 
     @property
     def live(self) -> Stamp:
-        """The live generation's stamp."""
         live = self.sink.live()
         assert live is not None
         return live
 
     def scan(self) -> Scanned:
-        """Every document of the live generation, as its engine returns it."""
         editor = self.sink.edit(self.live.generation)
         try:
             return {kind: dict(scan(editor, kind)) for kind in DOCUMENTS}
@@ -122,13 +114,11 @@ class FollowedIndex:
             editor.close()
 
     def rebuilt(self) -> Scanned:
-        """Every document that a full build of the source makes."""
         sink = MemorySink()
         build(NdjsonCatalogue(self.catalogue), sink)
         return scanned(sink)
 
     def accounts(self) -> tuple[ResourceAccount, ...]:
-        """The outside accounts that are reported alongside the live generation."""
         editor = self.sink.edit(self.live.generation)
         try:
             operations = editor.operations()
@@ -153,8 +143,6 @@ def scanned(sink: MemorySink) -> Scanned:
 
 
 class CrashPoint(Enum):
-    """Where it crashes."""
-
     TAKEN = "taken"  # the state has the changes, the engine nothing
     WRITING = "writing"  # the engine has some of the documents
     WRITTEN = "written"  # it has all, and shows none
@@ -167,8 +155,6 @@ class CrashedError(Exception):
 
 
 def crashing_check(point: CrashPoint) -> Callable[[], None]:
-    """A check of the lease that falls before the first write, or never."""
-
     def check() -> None:
         if point is CrashPoint.TAKEN:
             raise CrashedError
@@ -185,8 +171,7 @@ class BreakingEditor:
         self.count, self.count_ids, self.read = editor.count, editor.count_ids, editor.read
         self.page, self.operations = editor.page, editor.operations
         self.remove_of_shops, self.files_damaged = editor.remove_of_shops, editor.files_damaged
-        self.typeahead_shown, self.typeahead_damaged = editor.typeahead_shown, editor.typeahead_damaged
-        self.rebuild_typeahead, self.close = editor.rebuild_typeahead, editor.close
+        self.typeahead, self.close = editor.typeahead, editor.close
 
     @property
     def stamp(self) -> Stamp:

@@ -43,5 +43,4 @@ def _names_it(line: Mapping[str, Any]) -> bool:
 
 
 def now(visibility: str, version: int) -> dict[str, Any]:
-    """The change that gives it this visibility."""
     return upsert("shops", {**LAMP, "visibility": visibility}, version)

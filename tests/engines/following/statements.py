@@ -48,7 +48,6 @@ class Statement:
 
     @property
     def line(self) -> dict[str, Any]:
-        """As a line of changes."""
         if self.record is None:
             return {"op": "delete", "type": self.type, "key": self.key, "version": self.version}
         return {"op": "upsert", "type": self.type, "record": self.record}

@@ -9,7 +9,6 @@ import logging
 import stat
 import tempfile
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -183,21 +182,6 @@ def _built(engine: Engine, folder: Path) -> FollowedIndex:
 def _assert_a_newer_upsert_brings_it_back(followed: FollowedIndex) -> None:
     followed.append([upsert("shops", LAMP, 6)])
     assert (followed.step().applied, _ids(followed)) == (1, BOTH)
-
-
-@pytest.mark.rule("G3")
-def test_an_older_upsert_after_a_delete_changes_nothing_however_much_later_it_comes(
-    engine: Engine, tmp_path: Path
-) -> None:
-    followed = _built(engine, tmp_path)
-    followed.append([delete("shops", "lamp", 5)])
-    assert (followed.step().applied, _ids(followed)) == (1, MOSS_ALONE)
-    for later, version in ((timedelta(), 4), (timedelta(hours=1), 5), (timedelta(days=4_000), 2)):
-        followed.append([upsert("shops", LAMP, version)])
-        with followed.follower(clock=lambda later=later: datetime.now(UTC) + later) as follower:  # type: ignore[misc]
-            done = follower.step()
-        assert (done.applied, done.older, _ids(followed)) == (0, 1, MOSS_ALONE)
-    _assert_a_newer_upsert_brings_it_back(followed)
 
 
 @pytest.mark.opensearch

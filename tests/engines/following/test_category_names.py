@@ -27,28 +27,6 @@ def _categories(followed: FollowedIndex) -> dict[str, tuple[str, list[str]]]:
     return {slug: (stored["name"], stored["words"]) for slug, stored in followed.scan()["categories"].items()}
 
 
-@pytest.mark.rule("G3", "M5")
-def test_names_are_versioned_and_followed_like_all_records(tmp_path: Path) -> None:
-    named = {"slug": "lighting", "name": "Lamps", "names": {"de": "Leuchten"}, "version": 3}
-    followed = FollowedIndex(tmp_path, MemorySink(), {"shops": [LAMP], "categories": [named]})
-    followed.build()
-    assert _categories(followed) == {"lighting": ("Lamps", ["lamps", "leuchten", "lighting"])}
-
-    followed.append([_named(2, "lighting", synonyms=["old"])])
-    assert (followed.step().older, _categories(followed)["lighting"][0]) == (1, "Lamps")
-
-    followed.append([_named(4, "lighting", synonyms=["Lampen"])])
-    assert followed.step().applied == 1
-    assert _categories(followed) == {"lighting": ("Lighting", ["lampen", "lighting"])}
-
-    followed.append([delete("categories", "lighting", 5), _named(4, "lighting", synonyms=["late"])])
-    assert (followed.step().applied, _categories(followed)) == (1, {"lighting": ("Lighting", ["lighting"])})
-
-    # The tombstone outlives a build of the old catalogue.
-    followed.build()
-    assert _categories(followed) == {"lighting": ("Lighting", ["lighting"])}
-
-
 @pytest.mark.rule("G3", "C1", "M5", "M10")
 async def test_readers_find_the_new_names_after_one_micro_batch(engine: Engine, tmp_path: Path) -> None:
     followed = FollowedIndex(tmp_path, engine.sink, {"shops": [LAMP]})
@@ -71,8 +49,6 @@ async def test_readers_find_the_new_names_after_one_micro_batch(engine: Engine, 
 
 
 class _Recording(BreakingEditor):
-    """A real editor that records the categories that it was sent."""
-
     def __init__(self, editor: GenerationEditor) -> None:
         super().__init__(editor)
         self.slugs: set[str] = set()

@@ -26,8 +26,6 @@ _CHANGES = how_many(300)
 
 
 class SlowCatalogue(NdjsonCatalogue):
-    """A catalogue that has the test do something before each record."""
-
     def __init__(self, path: Path, between: Callable[[], None]) -> None:
         super().__init__(path)
         self._between = between
@@ -118,8 +116,6 @@ def test_a_shop_hidden_after_the_verification_is_not_in_what_is_published(engine
 
 
 class _Appending(threading.Thread):
-    """Appends statements one by one until it is stopped or has appended all."""
-
     def __init__(self, followed: FollowedIndex, statements: list[Statement]) -> None:
         super().__init__(name="appending")
         self._followed = followed

@@ -51,8 +51,6 @@ _STAYS_S: Final = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """An answer, and when it was asked for."""
-
     asked_at: float
     name: str
     answer: Answer
@@ -91,7 +89,6 @@ class Poller(threading.Thread):
                 self.observations.append(Observation(asked_at, name, _ask(self._base, self._token, name)))
 
     def stop(self) -> None:
-        """End after the current round."""
         self._stop_asked.set()
         self.join()
 
@@ -103,11 +100,9 @@ class Poller(threading.Thread):
         self.stop()
 
     def since(self, start: float) -> list[Observation]:
-        """What was requested from this time on, in seconds of the monotonic clock."""
         return [one for one in self.observations if one.asked_at >= start]
 
     def wait_for(self, expected: Mapping[str, Answer], start: float, seconds: float) -> bool:
-        """Wait until the newest answer of every call since this time is as expected."""
         while time.monotonic() < start + seconds:
             newest = {one.name: one.answer for one in self.since(start)}
             if newest == dict(expected):
@@ -117,8 +112,6 @@ class Poller(threading.Thread):
 
 
 class _Shown(BreakingEditor):
-    """A real editor that remembers when readers could see what was written."""
-
     def __init__(self, editor: GenerationEditor) -> None:
         super().__init__(editor)
         self.at = 0.0
@@ -169,7 +162,6 @@ def test_a_shop_under_review_is_in_no_answer_within_six_seconds_and_comes_back_w
 
 
 def _step(followed: FollowedIndex) -> float:
-    """One micro-batch; returns when it was shown."""
     shown: list[_Shown] = []
 
     def around(editor: GenerationEditor) -> GenerationEditor:

@@ -10,20 +10,17 @@ from tests.support.sql_databases import Database, postgres_database_of, sqlite_f
 
 @pytest.fixture
 def sqlite_database(tmp_path: Path) -> Iterator[Database]:
-    """An SQLite file."""
     with sqlite_file(tmp_path) as database:
         yield database
 
 
 @pytest.fixture
 def postgres_database(postgres_url: str) -> Iterator[Database]:
-    """A database of the session's PostgreSQL."""
     with postgres_database_of(postgres_url) as database:
         yield database
 
 
 @pytest.fixture(params=["sqlite_database", pytest.param("postgres_database", marks=pytest.mark.postgres)])
 def database(request: pytest.FixtureRequest) -> Database:
-    """Each database in its turn."""
     found: Database = request.getfixturevalue(request.param)
     return found

@@ -1,14 +1,15 @@
 """Generations made by hand, through the real sinks: many of them fast, or one of a wrong version."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import Stamp, first_stamp, new_generation
-from indexer.sinks.protocol import GenerationWriter, Sink
+from indexer.sinks.protocol import Sink
 from tests.support.catalogues import Lines, build_into, write_catalogue_directory
 from tests.support.memory_sink import MemorySink
 
@@ -21,7 +22,6 @@ class Documents:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Documents by kind."""
         return {kind: len(documents) for kind, documents in self.by_kind.items()}
 
 
@@ -32,33 +32,33 @@ def projected(shops: Lines, directory: Path, **others: Lines) -> Documents:
     return Documents({kind: tuple(documents) for kind, documents in sink.documents.items()})
 
 
-def sealed(sink: Sink, documents: Documents, *, schema_version: int = SCHEMA_VERSION) -> tuple[Stamp, GenerationWriter]:
-    """A generation that is written and sealed, and not published."""
+def sealed(
+    sink: Sink, documents: Documents, *, schema_version: int = SCHEMA_VERSION
+) -> tuple[Stamp, Callable[[], None]]:
+    """A generation that is written and sealed, and what publishes it instead of the one that is live now."""
     now = datetime.now(UTC)
-    generation = new_generation(now)
+    generation, live = new_generation(now), sink.live()
     writer = sink.begin(generation)
     for kind, of_kind in documents.by_kind.items():
         writer.add(kind, of_kind)
     stamp = replace(first_stamp(generation, now).counted(documents.counts), schema_version=schema_version)
-    return writer.seal(stamp), writer
+    return writer.seal(stamp), partial(sink.publish, generation, None if live is None else live.generation)
 
 
-def replace_live(sink: Sink, stamp: Stamp, writer: GenerationWriter, *, keep_previous: bool = True) -> None:
+def replace_live(sink: Sink, stamp: Stamp, publish: Callable[[], None], *, keep_previous: bool = True) -> None:
     """Publish a sealed generation; as a build does, keep it and the one before it, unless that is to go at once."""
     previous = sink.live() if keep_previous else None
-    writer.publish()
+    publish()
     drop_others(sink, {stamp.generation} | ({previous.generation} if previous else set()))
 
 
 def drop_others(sink: Sink, keep: Collection[str]) -> None:
-    """Remove all generations except these."""
     for found in sink.generations():
         if found.name not in keep:
             sink.drop(found.name)
 
 
 def publish(sink: Sink, documents: Documents, *, schema_version: int = SCHEMA_VERSION) -> Stamp:
-    """Write and publish a generation."""
-    stamp, writer = sealed(sink, documents, schema_version=schema_version)
-    replace_live(sink, stamp, writer)
+    stamp, become_live = sealed(sink, documents, schema_version=schema_version)
+    replace_live(sink, stamp, become_live)
     return stamp

@@ -44,13 +44,11 @@ class LeaseLocation:
     ttl: float = 15.0
 
     def ask(self) -> Lease:
-        """Another asker."""
         if self.kind == "embedded":
             return EmbeddedLease(Path(self.target))
         return OpenSearchLease(OpenSearch([self.target]), self.prefix, self.ttl)
 
     def start(self, what: str, *words: str) -> subprocess.Popen[str]:
-        """The program of this module, started."""
         command = [sys.executable, "-m", _PROGRAM, self.kind, self.target, self.prefix, str(self.ttl), what, *words]
         return subprocess.Popen(command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
@@ -83,7 +81,6 @@ def held_by_us(job: str) -> str:
 
 
 def reply_to(process: subprocess.Popen[str], line: str) -> str:
-    """What the process answers to a line."""
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(f"{line}\n")

@@ -34,8 +34,6 @@ HIDDEN: Final = "Quillomere"
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """Where an unpublished generation is written."""
-
     sink: Sink
     index: LocationSettings
     stamp: Stamp
@@ -219,18 +217,6 @@ def test_a_failing_engine_is_asked_again_until_the_retry_limit(
         assert failures_of(queries, opensearch.index, opensearch.stamp) == ()
         assert mended.finished.is_set()
         mended.join()
-
-
-def test_an_unavailable_cluster_is_an_error(
-    embedded_engine: Engine, documents: Documents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Each attempt is itself made of attempts.
-    monkeypatch.setattr("service.search.opensearch.typeahead._RETRY_SECONDS", 0.5)
-    stamp = _built(embedded_engine, documents).stamp
-    unavailable = LocationSettings(engine="opensearch", opensearch_urls=("http://127.0.0.1:9",), index_prefix="nobody")
-    queries = _read(tmp_path, _find(HIDDEN, absent=["quillomere"]))
-    with pytest.raises(SinkError, match="the search engine does not answer while its files are fetched"):
-        failures_of(queries, unavailable, stamp, patience=0.5)
 
 
 @pytest.mark.rule("G4.schema")

@@ -154,17 +154,6 @@ async def test_a_stamp_is_as_old_as_the_question_that_it_answers() -> None:
 
 
 @pytest.mark.rule("G4.schema")
-async def test_a_stamp_of_another_schema_is_refused_immediately_even_when_the_last_one_is_fresh() -> None:
-    clock, published = HandClock(), Published(_FIRST)
-    live = LiveStamp(published, clock)
-    assert await live.current() == _FIRST
-    published.says = replace(_SECOND, schema_version=SCHEMA_VERSION + 1)
-    clock.pass_seconds(1)
-    with pytest.raises(NotReadable, match=f"schema version {SCHEMA_VERSION + 1}, this service reads {SCHEMA_VERSION}"):
-        await live.current()
-
-
-@pytest.mark.rule("G4.schema")
 @pytest.mark.parametrize("version", [SCHEMA_VERSION + 1, SCHEMA_VERSION - 1])
 async def test_a_generation_of_another_schema_is_not_read_until_a_readable_one_follows(
     engine: Engine, tmp_path: Path, version: int

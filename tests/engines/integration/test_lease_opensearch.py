@@ -13,7 +13,7 @@ from opensearchpy import OpenSearch
 from indexer.jobs.retention import prune
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import LeaseHeldError, LeaseHolder, LeaseLostError, LeaseUnansweredError, holding
-from indexer.sinks.opensearch.lease import LeaseDocument, LeaseStore, OpenSearchLease
+from indexer.sinks.opensearch.lease import LeaseDocument, OpenSearchLease
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from tests.engines.integration.leases import LeaseLocation, held_by_us, opensearch_lease, reply_to
 from tests.support.real.opensearch import OpenSearchNode
@@ -137,7 +137,7 @@ def test_a_lease_that_was_taken_by_a_request_without_an_answer_is_ours(
 ) -> None:
     lease = OpenSearchLease(client, location.prefix)
     written = LeaseDocument("our token", LeaseHolder.here("build"), 0, 15.0)
-    assert LeaseStore(client, location.prefix, 5.0).create(written)
+    assert lease._create(written)
     with pytest.raises(LeaseHeldError):
         lease._attempt("build", "another token")
     lease._attempt("build", "our token")

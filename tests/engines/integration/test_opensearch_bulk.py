@@ -14,16 +14,12 @@ from urllib.parse import urlsplit
 import pytest
 from opensearchpy import OpenSearch
 
-from index_mappings.documents import CategoryDocument, stored_part
+from index_mappings.documents import CategoryDocument
 from index_mappings.opensearch import mapping, settings
-from indexer.projection import project_shop
-from indexer.records.shop import ShopRecord
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import IndexLostError, SinkError
 from indexer.sinks.opensearch.bulk_loading import BulkLoader, Loaded, Pace
-from tests.support.catalogues import shop
 from tests.support.loopback import Forwarding, listening
-from tests.support.real.process import free_ports
 
 _CHUNK: Final = 20
 _REQUESTS: Final = 3
@@ -41,17 +37,11 @@ pytestmark = pytest.mark.opensearch
 
 @dataclass(frozen=True, slots=True)
 class Spoil:
-    """What happens to one bulk request; without anything said it goes through.
+    """What happens to one bulk request; without anything said it goes through."""
 
-    Attributes:
-        status: the answer's status, instead of the node's answer.
-        drop: the connection is closed: "before" the node was asked, or "after".
-        reject: ids that are answered 429 and never reach the node.
-    """
-
-    status: int | None = None
-    drop: str | None = None
-    reject: frozenset[str] = frozenset()
+    status: int | None = None  # of the answer, instead of the node's
+    drop: str | None = None  # the connection is closed: "before" the node was asked, or "after"
+    reject: frozenset[str] = frozenset()  # ids that are answered 429 and never reach the node
 
 
 THROUGH: Final = Spoil()
@@ -68,24 +58,14 @@ class Sent:
 
 @dataclass(slots=True)
 class Relay:
-    """What the relay does and has seen.
-
-    Attributes:
-        url: where it listens.
-        spoil: asked of each bulk request: its number, from 0, and its ids.
-        sent: all bulk requests so far.
-        settled: how many operations were answered with the node's own word.
-    """
-
     url: str
-    spoil: Callable[[int, tuple[str, ...]], Spoil]
+    spoil: Callable[[int, tuple[str, ...]], Spoil]  # asked with the number of a request, from 0, and its ids
     sent: list[Sent] = field(default_factory=list)
-    settled: int = 0
+    settled: int = 0  # operations that were answered with the node's own word
     _in_flight: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self, ids: tuple[str, ...]) -> Spoil:
-        """Note a bulk request, and decide on it."""
         with self._lock:
             self._in_flight += 1
             spoil = self.spoil(len(self.sent), ids)
@@ -93,7 +73,6 @@ class Relay:
             return spoil
 
     def end(self, settled: int) -> None:
-        """Note that a bulk request is answered."""
         with self._lock:
             self._in_flight -= 1
             self.settled += settled
@@ -101,7 +80,6 @@ class Relay:
 
 @contextmanager
 def relay_to(node: str, spoil: Callable[[int, tuple[str, ...]], Spoil] = lambda _, __: THROUGH) -> Iterator[Relay]:
-    """A relay that listens on loopback until the end."""
     relay = Relay("", spoil)
     with listening(_Handler, relay=relay, node=urlsplit(node).netloc) as port:
         relay.url = f"http://127.0.0.1:{port}"
@@ -149,7 +127,6 @@ class _Handler(Forwarding):
 
 
 def _operations(body: bytes) -> list[tuple[str, bytes]]:
-    """The ids of a bulk body with their lines."""
     found = []
     lines = iter(body.splitlines(keepends=True))
     for action in lines:
@@ -168,12 +145,10 @@ class CategoryIndex:
     letters: DeadLetters
 
     def load(self, url: str, documents: Iterator[object] | list[Any], pace: Pace = _PACE) -> Loaded:
-        """Load by way of a URL."""
         with closing(_client(url)) as client:
             return BulkLoader(client, self.letters, pace).load(self.index, documents)
 
     def versions(self) -> dict[str, int]:
-        """How often each document was written, by id."""
         self.client.indices.refresh(index=self.index)
         body = {"query": {"match_all": {}}, "version": True, "size": 10_000}
         found = self.client.search(index=self.index, body=body)["hits"]["hits"]
@@ -198,7 +173,6 @@ def _create(client: OpenSearch, index: str, kind: str, **more: object) -> None:
 
 @pytest.fixture
 def target(opensearch_url: str, tmp_path: Path) -> Iterator[CategoryIndex]:
-    """An index of categories."""
     index = f"test-{secrets.token_hex(6)}"
     letters = DeadLetters(tmp_path / "private" / "letters.ndjson")
     with closing(_client(opensearch_url)) as client:
@@ -220,22 +194,6 @@ def _through(sent: list[Sent]) -> list[str]:
     """The ids that reached the node, as often as they did."""
     passed = [one for one in sent if one.spoil.status is None and one.spoil.drop != "before"]
     return sorted(id_ for one in passed for id_ in one.ids if id_ not in one.spoil.reject)
-
-
-def test_every_document_is_written_as_the_contract_requires(target: CategoryIndex) -> None:
-    documents = [project_shop(ShopRecord.model_validate(shop(f"Lämp 灯 {n}", f"l{n}.internal"))) for n in range(300)]
-    index = f"{target.index}-shops"
-    _create(target.client, index, "shops")
-    assert BulkLoader(target.client, target.letters, _PACE).load(index, documents) == Loaded(300, 0)
-    found = target.client.mget(body={"ids": [one.id for one in documents]}, index=index)["docs"]
-    assert [hit["_source"] for hit in found] == [json.loads(json.dumps(stored_part(one))) for one in documents]
-    target.client.indices.delete(index=index)
-
-
-def test_no_document_is_no_request(target: CategoryIndex) -> None:
-    with relay_to(target.url) as relay:
-        assert target.load(relay.url, []) == Loaded(0, 0)
-        assert relay.sent == []
 
 
 def test_requests_are_bounded_by_documents_and_by_bytes(target: CategoryIndex) -> None:
@@ -276,7 +234,6 @@ def test_only_the_items_that_were_rejected_are_sent_again(target: CategoryIndex)
     seen: set[str] = set()
 
     def spoil(_: int, ids: tuple[str, ...]) -> Spoil:
-        """Turn the unlucky away the first time that they come."""
         new = unlucky.intersection(ids) - seen
         seen.update(new)
         return Spoil(reject=new)
@@ -343,7 +300,6 @@ def test_an_index_that_is_deleted_or_created_again_is_lost_immediately(
 
 
 def _make_red(target: CategoryIndex) -> None:
-    """An index whose shard no node may hold."""
     target.client.indices.delete(index=target.index)
     _create(target.client, target.index, "categories", **{"routing.allocation.require._name": "nobody"})
 
@@ -396,13 +352,6 @@ def test_an_error_message_contains_nothing_of_a_document(target: CategoryIndex) 
     assert str(raised.value) == f"{target.index}: writing was given up: 400 index_closed_exception"
     assert (raised.value.__cause__, raised.value.__context__) == (None, None)
     assert target.dead() == []
-
-
-def test_another_node_is_asked_instead_of_one_that_is_gone(target: CategoryIndex) -> None:
-    (port,) = free_ports(1)
-    with closing(_client(f"http://127.0.0.1:{port}", target.url)) as client:
-        assert BulkLoader(client, target.letters, _PACE).load(target.index, _categories(200)) == Loaded(200, 0)
-    assert target.versions() == _once(200)
 
 
 def test_documents_are_removed_and_a_missing_one_is_no_failure(target: CategoryIndex) -> None:

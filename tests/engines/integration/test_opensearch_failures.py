@@ -55,7 +55,6 @@ pytestmark = pytest.mark.opensearch
 
 @pytest.fixture
 def documents(tmp_path: Path) -> Documents:
-    """Two shops, and something of each type that belongs to one."""
     return projected(
         [shop("Lamp", "lamp.internal", id="lamp", categories=["light"]), shop("Candle")],
         tmp_path,
@@ -108,24 +107,6 @@ async def _published(url: str, documents: Documents) -> AsyncIterator[OpenSearch
         yield backend
     finally:
         await backend.close()
-
-
-@pytest.mark.slow
-@pytest.mark.rule("E3", "C1.stale")
-async def test_a_stopped_node_is_a_failure_immediately_and_a_restarted_one_answers_again(
-    spare_node: OpenSearchNode, documents: Documents
-) -> None:
-    async with _published(spare_node.url, documents) as backend:
-        snapshot = await backend.snapshot()
-        await _assert_answers(snapshot)
-
-        await asyncio.to_thread(spare_node.stop)
-        await _assert_each_fails_in_time(snapshot, BackendUnavailable)
-        await _assert_nothing_is_live_in_time(backend)
-
-        await asyncio.to_thread(spare_node.start)
-        await _assert_answers(await backend.snapshot())
-        await _assert_answers(snapshot)
 
 
 @pytest.mark.slow

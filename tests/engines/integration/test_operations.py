@@ -22,9 +22,6 @@ from index_mappings.generations import (
 from indexer.jobs.following import FollowOptions
 from indexer.jobs.retention import prune
 from indexer.jobs.rollback import roll_back
-from indexer.reconcile.live import VerifyOptions, verify_live
-from indexer.sinks.protocol import Role
-from indexer.sources.ndjson import NdjsonCatalogue
 from service.search.failures import BackendUnavailable, NothingPublished, OtherSchema
 from service.search.protocol import Generations
 from tests.engines.conftest import Engine, OpenSearchLocation
@@ -167,8 +164,8 @@ async def test_a_generation_without_the_operations_document_reports_none(engine:
 async def test_a_generation_of_another_schema_version_is_reported_as_it_is(engine: Engine, tmp_path: Path) -> None:
     documents = projected([LAMP], tmp_path)
     first = publish(engine.sink, documents)
-    stamp, writer = sealed(engine.sink, documents, schema_version=999)
-    writer.publish()
+    stamp, become_live = sealed(engine.sink, documents, schema_version=999)
+    become_live()
     assert await engine.backend.generations() == Generations(stamp, first, None)
     with pytest.raises(OtherSchema):
         await engine.backend.refresh()
@@ -194,22 +191,6 @@ async def test_a_rollback_reports_the_accounts_of_the_restored_generation_and_la
     assert done.stamp == first
     expected = Operations((_account("a"), _account("b", 5.0)), status)
     assert await engine.backend.generations() == Generations(first, second, expected)
-
-
-@pytest.mark.rule("G2")
-async def test_verification_and_pruning_pass_over_the_document(engine: Engine, tmp_path: Path) -> None:
-    followed = _followed(engine, tmp_path, "a")
-    with followed.following(FollowOptions(interval=0.05)):
-        await _until(engine, lambda _: True)
-    before = await engine.backend.generations()
-    verified = verify_live(
-        engine.sink, followed.states, NdjsonCatalogue(followed.catalogue), VerifyOptions(repair=True)
-    )
-    assert (verified.found.total, await engine.backend.generations()) == (0, before)
-    assert prune(engine.sink, followed.states, datetime.now(UTC) + timedelta(hours=1)) == ()
-    assert [(found.name, found.role) for found in engine.sink.generations()] == [(followed.live.generation, Role.LIVE)]
-    engine.sink.drop(followed.live.generation)
-    assert engine.sink.generations() == ()
 
 
 async def test_embedded_a_damaged_document_is_unknown_and_a_damaged_stamp_is_a_failure(

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from index_mappings.documents import ShopDocument
-from index_mappings.ngrams import covering_runs, is_part_evidence, run_row, short_parts
+from index_mappings.ngrams import is_part_evidence, short_parts
 from indexer.projection import project_shop
 from indexer.records.shop import ShopRecord
 from indexer.sinks.embedded.generation import finished, schema
@@ -31,14 +31,6 @@ _TEXTS: Final = st.one_of(
 )
 
 
-def test_a_text_is_cut_into_overlapping_runs_of_each_length_and_no_part_reaches_from_text_to_text() -> None:
-    assert run_row(["abcd", "ab", "xyz", "bcd"]) == ["abc", "bcd", "xyz", "abcd"]
-    # Four other terms are between runs of four, or separators.
-    assert run_row(["abcde", "vwxyz"])[-8:] == ["abcd", "bcde", " ", " ", " ", " ", "vwxy", "wxyz"]
-    assert run_row(["01234567ab", "vwxyz"])[-6:] == ["01234567", "1234567a", "234567ab", " ", "vwxy", "wxyz"]
-    assert run_row(["0123456789abcdefg"])[-2:] == ["0123456789abcdef", "123456789abcdefg"]
-
-
 @pytest.mark.parametrize("length", [3, 4, 7, 8, 15, 16, 47, 48, 199, 200])
 def test_a_part_of_any_length_is_covered_by_at_most_five_runs(length: int) -> None:
     part = "".join(map(chr, range(0x4E00, 0x4E00 + length)))
@@ -46,10 +38,6 @@ def test_a_part_of_any_length_is_covered_by_at_most_five_runs(length: int) -> No
     assert all(part.startswith(run, start) for start, run in runs)
     assert {at for start, run in runs for at in range(start, start + len(run))} == set(range(length))
     assert 0 < len(runs) <= 5
-
-
-def test_a_part_that_is_shorter_than_a_run_has_none() -> None:
-    assert covering_runs("ab") == []
 
 
 def test_a_short_part_is_evidence_only_in_han_kana_or_hangul() -> None:

@@ -32,7 +32,6 @@ _OTHER: Final = "198.51.100.9"
 
 
 def _search(threads: SearchThreads, caller: str, ends: Event) -> asyncio.Task[bool]:
-    """Begin a search of a caller that runs until `ends` is set."""
     with bind_request(new_request_context("r")) as request:
         request.caller = caller
         return asyncio.create_task(threads.run(ends.wait))

@@ -13,7 +13,7 @@ from indexer.records.shop import UPDATED_AT, VERSION, Order, Record
 from indexer.sources.protocol import Change, ChangeBatch
 from indexer.sources.sql.catalogue import SqlCatalogue, SqlChanges
 from indexer.sources.sql.tables import TableMapping
-from tests.support.sql_databases import CUT_OFF, FIELDS, Database, shop_row
+from tests.support.sql_databases import FIELDS, Database, shop_row
 
 START = datetime(2021, 5, 6, 7, 8, 9, tzinfo=UTC)
 
@@ -284,19 +284,6 @@ def test_a_time_far_ahead_hides_no_later_change(database: Database) -> None:
     assert numbers == [1]
     database.run(insert(shops).values(shop_row(2, updated_at=now)))
     assert _drained(changes, position)[0] == [2]
-    changes.close()
-
-
-@pytest.mark.rule("G3")
-def test_a_connection_that_is_lost_between_two_reads_is_opened_again(postgres_database: Database) -> None:
-    shops = postgres_database.table("shops", {**FIELDS, "version": BigInteger()})
-    postgres_database.run(insert(shops).values([shop_row(number, version=number) for number in range(5)]))
-    changes = SqlCatalogue(postgres_database.url, {"shops": TableMapping(version="version")}).changes()
-    assert changes is not None
-    first = changes.read(None, 3)
-    with postgres_database.engine.connect() as other:
-        other.execute(CUT_OFF)
-    assert _numbers(changes.read(first.position, 3)) == [3, 4]
     changes.close()
 
 

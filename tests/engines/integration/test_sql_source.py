@@ -5,7 +5,6 @@ import threading
 from collections.abc import Generator
 from datetime import UTC, datetime
 from decimal import Decimal
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -112,20 +111,6 @@ def _all(source: SqlCatalogue | NdjsonCatalogue, kind: str) -> tuple[list[Record
     return read, [str(problem) for problem in log.listed]
 
 
-def test_the_same_catalogue_through_sql_and_ndjson_gives_the_same_records(database: Database) -> None:
-    load(database, SAMPLE)
-    lines, rows = NdjsonCatalogue(SAMPLE), SqlCatalogue(database.url)
-    assert rows.kinds() == lines.kinds() == tuple(RECORDS)
-    with rows.reading():
-        for kind in RECORDS:
-            (from_lines, bad_lines), (from_rows, bad_rows) = _all(lines, kind), _all(rows, kind)
-            by_key = sorted(from_lines, key=attrgetter(*RECORDS[kind].key_fields))
-            assert [record.model_dump() for record in from_rows] == [record.model_dump() for record in by_key]
-            assert from_rows == by_key
-            assert len(from_rows) == rows.size(kind) > 0
-            assert bad_rows == bad_lines == []
-
-
 def test_everything_is_read_as_of_the_begin_of_the_reading(database: Database) -> None:
     shops = database.table("shops", FIELDS)
     coupons = database.table(
@@ -167,20 +152,6 @@ def test_postgresql_keeps_the_rows_until_they_are_asked_for(postgres_database: D
         assert len(cursors) == 1
         assert left >= 3 * ROWS_PER_PAGE
         reading.close()
-
-
-def test_a_lost_connection_is_reported_and_the_next_reading_succeeds(postgres_database: Database) -> None:
-    shops = postgres_database.table("shops", FIELDS)
-    postgres_database.run(insert(shops).values([shop_row(number) for number in range(3 * ROWS_PER_PAGE)]))
-    source = SqlCatalogue(postgres_database.url)
-    with source.reading():
-        reading = source.records("shops", ProblemLog(), lambda _: None)
-        next(reading)
-        postgres_database.run(CUT_OFF)
-        with pytest.raises(CatalogueError) as lost:
-            list(reading)
-        assert str(lost.value) == "the table shops cannot be read: the server ended the connection (SQLSTATE 57P01)"
-    assert len(_all(source, "shops")[0]) == 3 * ROWS_PER_PAGE
 
 
 def test_an_error_of_the_database_is_reported_without_its_text(postgres_database: Database) -> None:
@@ -379,7 +350,6 @@ def test_a_follower_whose_transaction_is_ended_tries_again_and_loses_no_change(
 
 
 def build_of(sink: Sink) -> str:
-    """The name of the live generation."""
     live = sink.live()
     assert live is not None
     return live.generation

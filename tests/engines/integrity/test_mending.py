@@ -10,7 +10,6 @@ import pytest
 from index_mappings.documents import DOCUMENTS
 from index_mappings.embedded import (
     COMMITTED,
-    META_FILE,
     FilesManifest,
     files_manifest_path,
     generation_directory,
@@ -182,11 +181,3 @@ async def test_what_a_stamp_named_stays_for_a_while_and_then_is_gone(
     with pytest.raises(GenerationGone):
         await engine.search(first, (_BROWSE,))
     await engine.close()
-
-
-def test_the_manifest_names_the_meta_file_and_all_files_of_its_segments(world: DamagedWorld) -> None:
-    directory = generation_directory(world.root, world.stamp.generation) / COMMITTED
-    for index in _manifest(world, world.stamp).indices.values():
-        there = {path.name for path in (directory / index.folder).iterdir() if not path.name.startswith(".")}
-        assert index.files.keys() == there
-        assert META_FILE in there

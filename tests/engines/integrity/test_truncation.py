@@ -92,8 +92,6 @@ async def test_no_suggestion_comes_from_a_mapped_segment_that_was_cut_short(
 
 
 class _Reading:
-    """The service as a process of its own."""
-
     def __init__(self, root: Path, folder: Path) -> None:
         self.service = Service(folder / "service", {"DATA_DIR": str(root), "STATE_DIR": str(folder / "state")})
         self.service.start()

@@ -54,7 +54,6 @@ class Damage:
     bit: int | None
 
     def do(self) -> None:
-        """Change the file where it is, as a failing disk or memory does."""
         with self.path.open("r+b") as file:
             if self.bit is None:
                 file.truncate(self.offset)
@@ -66,13 +65,6 @@ class Damage:
 
 
 class DamagedWorld:
-    """An index directory.
-
-    Attributes:
-        root: it.
-        stamp: of what is live.
-    """
-
     def __init__(self, folder: Path, shops: int = 60) -> None:
         """Build a generation, and let some changes into it."""
         self.root = folder / "index"
@@ -83,7 +75,6 @@ class DamagedWorld:
         self.stamp = self.build()
 
     def build(self) -> Stamp:
-        """Publish a generation of the same shops."""
         self.stamp = build(
             catalogue(self._folder, self._shops), self.sink, self.states, BuildOptions(fresh_state=True)
         ).stamp
@@ -91,7 +82,6 @@ class DamagedWorld:
         return self.stamp
 
     def backend(self, checks: FileChecks | None = None) -> PlannedBackend:
-        """What the service asks."""
         return PlannedBackend(TantivyEngine(self.root, checks))
 
     def files(self) -> list[Path]:

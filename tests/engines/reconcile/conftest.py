@@ -10,5 +10,4 @@ from tests.engines.reconcile.world import World, built
 
 @pytest.fixture
 def world(engine: Engine, tmp_path: Path) -> World:
-    """Built, on each engine in its turn."""
     return built(engine.sink, tmp_path)

@@ -53,13 +53,6 @@ def _assert_the_stamp_is_found_and_repaired(world: World) -> None:
     assert repaired == replace(found, repaired=1)
 
 
-def test_a_consistent_index_has_no_faults(world: World) -> None:
-    before = world.sink.live()
-
-    assert _check(world, repair=True) == FaultReport()
-    assert world.sink.live() == before
-
-
 @pytest.mark.rule("C1")
 def test_a_stamp_of_another_generation_is_found_and_rewritten(tmp_path: Path) -> None:
     world = built(EmbeddedSink(tmp_path / "index"), tmp_path)
@@ -85,8 +78,6 @@ def test_a_stamp_of_another_generation_is_found_and_rewritten(tmp_path: Path) ->
 
 @pytest.mark.opensearch
 class TestOpenSearch:
-    """Real indices and aliases."""
-
     @pytest.fixture
     def world(self, opensearch_engine: Engine, tmp_path: Path) -> World:
         return built(opensearch_engine.sink, tmp_path)

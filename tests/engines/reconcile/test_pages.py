@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from indexer.reconcile.findings import Fault, FaultCount, FaultReport
-from indexer.reconcile.generation import KINDS, Comparison, Cursor
+from indexer.reconcile.generation import Comparison
 from indexer.reconcile.live import VerifyOptions, verify_live
 from indexer.sinks import protocol
 from indexer.sinks.lease import LeaseLostError
@@ -114,12 +114,10 @@ def test_all_of_a_hidden_shop_goes_in_one_micro_batch_before_anything_else(
     with world.editing() as (state, editor):
         comparison = Comparison(state, editor, repair=True, check=lambda: None)
         before = editor.stamp.sequence
-        begun, place = comparison.step(Cursor(), most=4)
-        assert place is not None
+        assert comparison.begin() == (FaultReport(), True)
 
-        found, _ = comparison.step(place, most=4)
+        found, _ = comparison.compare("shops", "", most=4)
 
-        assert begun == FaultReport()
         assert found.faults == (
             FaultCount(Fault.NOT_PUBLIC, "coupons", 2),
             FaultCount(Fault.NOT_PUBLIC, "shops", 1),
@@ -189,7 +187,7 @@ def test_a_lost_lease_ends_it_before_anything_is_written(world: World) -> None:
         raise LeaseLostError("the lease was lost")
 
     with world.editing() as (state, editor), pytest.raises(LeaseLostError):
-        Comparison(state, editor, repair=True, check=lost).step(Cursor())
+        Comparison(state, editor, repair=True, check=lost).begin()
 
     assert world.scan() == before
 
@@ -210,26 +208,3 @@ def test_a_pace_of_documents_a_second_is_not_exceeded(tmp_path: Path) -> None:
         before = sum(checked for _, checked in seen[:place])
         assert at >= before / 4
     assert max(checked for _, checked in seen) == 4
-
-
-def test_every_kind_is_gone_through_and_categories_come_last() -> None:
-    assert KINDS == ("shops", "coupons", "offers", "facts", "categories")
-
-
-def test_a_report_names_classes_and_kinds_and_no_ids(tmp_path: Path) -> None:
-    world = built(MemorySink(), tmp_path)
-    plant(world, *_PLANTED)
-
-    assert world.reconcile(repair=False).as_wire() == {
-        "faults": {
-            "not_public": {"coupons": 2, "shops": 2},
-            "ghost": {"categories": 1, "offers": 2, "shops": 1},
-            "missing": {"categories": 1, "facts": 1, "offers": 1, "shops": 2},
-            "stale": {"categories": 1, "coupons": 1, "shops": 1},
-        },
-        "found": 16,
-        "repaired": 0,
-        "refused": 0,
-        "checked": DOCUMENTS_OF_THE_WORLD + 8,
-        "seconds": 0.0,
-    }

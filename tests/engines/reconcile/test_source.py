@@ -30,9 +30,7 @@ from indexer.state.state import State
 from tests.engines.reconcile.world import (
     DOCUMENTS_OF_THE_WORLD,
     HIDDEN,
-    OTHERS,
     PUBLIC,
-    SHOPS,
     World,
     add_coupon,
     add_shop,
@@ -115,24 +113,6 @@ def test_lost_changes_and_deletes_are_found_and_left_alone_then_repaired(world: 
     assert world.reconcile(repair=False).faults == ()
 
 
-def test_records_that_changed_in_or_left_the_catalogue_are_found_and_repaired(world: World) -> None:
-    changed = [{**line, "name": "Otherwise"} if line["id"] == "s5" else line for line in SHOPS if line["id"] != "s8"]
-    coupons = [line for line in OTHERS["coupons"] if line["id"] != "c3"]
-    world.rewrite({"shops": changed, "coupons": coupons})
-
-    found = _compare(world, repair=False)
-    repaired = _compare(world, repair=True)
-
-    assert found.faults == (
-        FaultCount(Fault.LOST_CHANGE, "shops", 1),
-        FaultCount(Fault.LOST_DELETE, "coupons", 1),
-        FaultCount(Fault.LOST_DELETE, "shops", 1),
-    )
-    assert (repaired.faults, repaired.remaining) == (found.faults, 0)
-    assert world.scan() == world.rebuilt()
-    assert _compare(world, repair=False).faults == ()
-
-
 def test_a_shop_that_came_by_a_change_is_no_lost_delete(world: World) -> None:
     world.append([upsert("shops", shop("New", "new.internal", id="new"), 1)])
     world.drain()
@@ -140,15 +120,6 @@ def test_a_shop_that_came_by_a_change_is_no_lost_delete(world: World) -> None:
 
     assert _compare(world, repair=True).faults == ()
     assert "new" in world.scan()["shops"]
-
-
-def test_an_older_catalogue_does_not_undo_newer_records(tmp_path: Path) -> None:
-    world = World(tmp_path, MemorySink(), {"shops": [{**PUBLIC[0], "version": 7, "name": "Newer"}]})
-    world.build()
-    world.rewrite({"shops": [{**PUBLIC[0], "version": 6, "name": "Older"}]})
-
-    assert _compare(world, repair=True).faults == ()
-    assert world.scan()["shops"]["s0"]["name"] == "Newer"
 
 
 def test_a_catalogue_with_bad_records_is_not_compared(tmp_path: Path) -> None:
@@ -216,13 +187,11 @@ def everything_wrong(state: State, typeahead: TypeaheadEditor) -> None:
 
 
 def shown(world: World) -> dict[str, Shown]:
-    """What suggestions show of all shops."""
     with world.editing() as (_, editor):
-        return dict(editor.typeahead_shown("", None))
+        return dict(editor.typeahead.shown("", None))
 
 
 def damage(world: World, root: Path) -> None:
-    """Change one byte of the only segment."""
     (path,) = typeahead_directory(generation_directory(root, world.generation)).glob("*.segment")
     whole = path.read_bytes()
     path.write_bytes(bytes([whole[0] ^ 1]) + whole[1:])
@@ -256,13 +225,6 @@ def test_a_document_that_is_wrong_on_both_sides_counts_once(embedded: World, roo
     spoil(embedded, root, lambda _, typeahead: typeahead.remove("shops", "s0"))
     plant(embedded, lose("shops", "s0"))
     assert embedded.reconcile(repair=True).faults == (FaultCount(Fault.MISSING, "shops", 1),)
-    assert embedded.reconcile(repair=False).faults == ()
-
-
-def test_what_is_pending_is_no_fault(embedded: World, root: Path) -> None:
-    spoil(embedded, root, lambda _, typeahead: typeahead.remove("shops", "s0"))
-    with embedded.editing() as (state, _), state.transaction():
-        state.pending.add("shops", "s0")
     assert embedded.reconcile(repair=False).faults == ()
 
 

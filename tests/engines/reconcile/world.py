@@ -56,8 +56,6 @@ class Clock:
 
 
 class World(FollowedIndex):
-    """A catalogue, its changes, and the index, state and source that are compared."""
-
     @property
     def generation(self) -> str:
         return self.live.generation
@@ -68,7 +66,6 @@ class World(FollowedIndex):
 
     @contextmanager
     def editing(self) -> Iterator[tuple[State, GenerationEditor]]:
-        """The live generation and its state."""
         editor = self.sink.edit(self.generation)
         try:
             with self.states.open(self.generation) as state:
@@ -93,14 +90,12 @@ class World(FollowedIndex):
 
 
 def built(sink: Sink, directory: Path) -> World:
-    """The world, built into a sink."""
     world = World(directory, sink, {"shops": SHOPS, **OTHERS})
     world.build()
     return world
 
 
 def lose(kind: str, document_id: str) -> Callable[[State, GenerationEditor], None]:
-    """Delete a document behind the state's back."""
     return lambda _, editor: _wrote(editor.write(kind, [], [document_id]))
 
 
@@ -114,8 +109,6 @@ def change(kind: str, document_id: str, like: str) -> Callable[[State, Generatio
 
 
 def add_shop(shop_id: str) -> Callable[[State, GenerationEditor], None]:
-    """Add the document of a shop that is not public."""
-
     def spoil(state: State, editor: GenerationEditor) -> None:
         row = state.rows.row("shops", shop_id)
         assert row is not None
@@ -126,8 +119,6 @@ def add_shop(shop_id: str) -> Callable[[State, GenerationEditor], None]:
 
 
 def add_coupon(key: str) -> Callable[[State, GenerationEditor], None]:
-    """Add the document of a coupon whose shop is not public."""
-
     def spoil(state: State, editor: GenerationEditor) -> None:
         row = state.rows.row("coupons", key)
         assert row is not None

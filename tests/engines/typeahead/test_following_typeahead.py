@@ -23,7 +23,7 @@ from index_mappings.typeahead.manifest import (
 from index_mappings.typeahead.segment import segment_path
 from indexer.sinks.typeahead.background_merging import BackgroundMerging, mergeable
 from indexer.sinks.typeahead.merging import Input, merge
-from indexer.sinks.typeahead.segment_file import damaged_files, open_segment
+from indexer.sinks.typeahead.segment_file import open_segment
 from indexer.sinks.typeahead.store import GRACE_S
 from tests.engines.typeahead.followed import Followed, category, named, projected
 from tests.rules.backends.strategies import shop_lines
@@ -179,7 +179,7 @@ def test_what_a_stamp_may_still_name_stays_however_often_its_successor_fails(tmp
         editor.commit()
         _age(world)
     assert before.exists()
-    assert damaged_files(world.store, world.name) == ()
+    assert world.store.damaged(world.name) == ()
 
 
 @pytest.mark.parametrize(
@@ -319,7 +319,7 @@ def test_after_any_changes_and_merges_each_covering_has_what_it_must(small: int,
             if data.draw(st.booleans()):
                 _age(world)
             world.change(changed.values(), removed)
-            assert damaged_files(world.store, world.name) == ()
+            assert world.store.damaged(world.name) == ()
             assert max(map(len, world.manifest.coverings)) <= MAX_SEGMENTS
             assert len(world.manifest.coverings) <= 2
 

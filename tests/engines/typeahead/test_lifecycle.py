@@ -55,8 +55,8 @@ class _World:
             self.stamp = editor.stamp
             self.shops = {key: shop for key, shop in self.shops.items() if key not in removed}
             self.shops.update({shop.id: shop for shop in shops})
-            assert editor.typeahead_shown("", None) == {key: shown_part(shop) for key, shop in self.shops.items()}
-            assert editor.typeahead_damaged() == ()
+            assert editor.typeahead.shown("", None) == {key: shown_part(shop) for key, shop in self.shops.items()}
+            assert editor.typeahead.damaged() == ()
         finally:
             editor.close()
 
@@ -136,8 +136,8 @@ def test_what_readers_of_a_damaged_typeahead_get_is_an_error(world: _World) -> N
     path.unlink()
     editor = world.sink.edit(world.stamp.generation)
     with pytest.raises(TypeaheadDamagedError, match="cannot be read"):
-        editor.typeahead_shown("", None)
-    assert editor.typeahead_damaged() == (path.name,)
+        editor.typeahead.shown("", None)
+    assert editor.typeahead.damaged() == (path.name,)
     editor.close()
 
 
@@ -145,9 +145,9 @@ def test_a_change_that_was_not_committed_is_made_again(world: _World) -> None:
     editor = world.sink.edit(world.stamp.generation)
     editor.write("shops", [named("s4", "Kestrel Four")], ["s1"])
     editor.show()
-    editor._typeahead.commit()  # killed here, before the stamp is written
+    editor.typeahead.commit()  # killed here, before the stamp is written
     editor.close()
-    assert set(world.sink.edit(world.stamp.generation).typeahead_shown("", None)) == {"s1", "s2", "s3"}
+    assert set(world.sink.edit(world.stamp.generation).typeahead.shown("", None)) == {"s1", "s2", "s3"}
     world.change([named("s4", "Kestrel Four"), named("s5", "Kestrel Five")], ["s1"])
     assert world.stamp.sequence == 2
 

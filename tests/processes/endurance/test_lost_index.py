@@ -45,7 +45,7 @@ class LosingWriter:
         self._writer, self._point, self._lose = writer, point, lose
         self.count, self.read = writer.count, writer.read
         self.count_ids = writer.count_ids
-        self.page, self.publish = writer.page, writer.publish
+        self.page = writer.page
         assert isinstance(writer, MergingWriter)
         self.merge = writer.merge
         self.operations = writer.operations

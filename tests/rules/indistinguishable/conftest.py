@@ -43,7 +43,7 @@ def published(sink: Sink, documents: dict[str, list[Any]]) -> Stamp:
         writer.add(kind, of_kind)
     stamp = first_stamp(GENERATION, BUILT_AT).counted({kind: len(of_kind) for kind, of_kind in documents.items()})
     sealed = writer.seal(stamp)
-    writer.publish()
+    sink.publish(GENERATION, None)
     return sealed
 
 

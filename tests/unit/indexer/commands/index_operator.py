@@ -21,8 +21,6 @@ UNSET: Final = dict.fromkeys(
 
 
 class Operator:
-    """Somebody with an index and a catalogue."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.catalogue = folder / "catalogue"

@@ -69,15 +69,6 @@ def test_rollback_prints_what_is_live_and_a_second_one_goes_forward_again(operat
     assert operator.live == second
 
 
-def test_a_rollback_without_a_previous_generation_is_exit_code_3(operator: Operator) -> None:
-    operator.build(LAMP)
-    done = operator.run("rollback")
-    assert (done.exit_code, done.stderr) == (
-        3,
-        "Nothing was rolled back: there is no previous generation to roll back to.\n",
-    )
-
-
 @pytest.mark.rule("G2")
 def test_a_build_that_loses_too_many_shops_is_exit_code_5_and_nothing_changes(operator: Operator) -> None:
     many = [shop(f"Shop {number}", id=f"s{number}") for number in range(10)]

@@ -13,8 +13,6 @@ from tests.support.memory_sink import MemorySink
 
 
 class FollowedCatalogue:
-    """A catalogue of one shop and some accounts, with its changes, published."""
-
     def __init__(self, folder: Path, accounts: Iterable[Mapping[str, object]] = ()) -> None:
         self.folder = folder / "catalogue"
         self.sink = MemorySink()

@@ -123,28 +123,6 @@ def test_related_records_of_no_public_shop_are_left_out_and_counted_by_type(sink
     assert summary.stamp.counts == {"shops": 2, "categories": 2, "coupons": 1, "offers": 1, "facts": 2}
 
 
-def test_bad_records_can_be_passed_over_and_are_counted(sink: Sink, tmp_path: Path) -> None:
-    bad = shop("B", popularity=-1, source=7)
-    summary = _build(sink, tmp_path, [shop("A"), bad, shop("C")], skip_invalid=True)
-    problems = summary.problems
-    assert (dict(summary.catalogue.read), summary.stamp.counts["shops"]) == ({"shops": 2}, 2)
-    assert (problems.records, problems.count) == (1, 2)
-
-
-@pytest.mark.rule("G1", "G2")
-@pytest.mark.parametrize(("pause", "removed"), [(59, 0), (60, 1)])
-def test_the_previous_generation_is_retained_and_older_ones_are_removed_a_minute_after_they_were_live(
-    tmp_path: Path, pause: int, removed: int
-) -> None:
-    root = tmp_path / "index"
-    sink = EmbeddedSink(root)
-    summaries = [_build(sink, tmp_path, [shop("A")], after=timedelta(seconds=pause) * turn) for turn in range(3)]
-    names = [summary.stamp.generation for summary in summaries]
-    assert [summary.removed for summary in summaries] == [(), (), tuple(names[:removed])]
-    assert sorted(path.name for path in (root / "generations").iterdir()) == names[removed:]
-    assert sink.live() == summaries[-1].stamp
-
-
 @pytest.mark.rule("G1")
 def test_the_remains_of_a_killed_build_are_removed_by_the_next_one(tmp_path: Path) -> None:
     root = tmp_path / "index"

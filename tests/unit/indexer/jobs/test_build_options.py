@@ -12,7 +12,6 @@ from index_mappings.generations import Stamp
 from indexer.jobs.build import BuildOptions, BuildSummary, ShrinkError, build
 from indexer.jobs.update import ChangeCounts
 from indexer.records.problems import CatalogueError
-from indexer.sinks.embedded.generation import EmbeddedEditor
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import scan
@@ -25,11 +24,9 @@ TEN: Final = [shop(f"Shop {number}", id=f"s{number}", version=1) for number in r
 
 
 class Operator:
-    """An index with its states, and a catalogue that is written again for each build."""
-
-    def __init__(self, folder: Path, sink: EmbeddedSink | None = None) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.sink = sink or EmbeddedSink(folder / "index")
+        self.sink = EmbeddedSink(folder / "index")
         self.states = States(folder / "state", self.sink.location)
 
     def build(self, shops: Iterable[dict[str, Any]], options: BuildOptions | None = None) -> BuildSummary:
@@ -41,7 +38,6 @@ class Operator:
             file.writelines(f"{json.dumps(change)}\n" for change in changes)
 
     def there(self) -> tuple[list[str], list[str]]:
-        """The generations and the states that are there."""
         states = sorted(path.stem for path in self.states.directory.glob("*.sqlite*"))
         return [found.name for found in self.sink.generations()], states
 
@@ -109,21 +105,6 @@ def test_a_first_build_and_one_after_an_empty_one_lose_nothing(operator: Operato
 
 
 @pytest.mark.rule("G2")
-@pytest.mark.parametrize("shops", [[], [{**TEN[0], "visibility": "under_review"}]])
-def test_a_build_of_no_public_shop_is_refused_unless_it_is_allowed_or_a_dry_run(
-    operator: Operator, shops: list[dict[str, Any]]
-) -> None:
-    with pytest.raises(CatalogueError) as refused:
-        operator.build(shops)
-    assert str(refused.value) == (
-        "the catalogue has no public shop: check it, or publish a directory without shops by --allow-empty"
-    )
-    assert operator.there() == ([], [])
-    assert operator.build(shops, BuildOptions(dry_run=True)).published is False
-    assert operator.build(shops, BuildOptions(allow_empty=True)).published is True
-
-
-@pytest.mark.rule("G2")
 def test_to_lose_all_shops_has_to_be_allowed_in_both_ways(operator: Operator) -> None:
     live = operator.build(TEN).stamp
     for options, refusal in (
@@ -146,57 +127,22 @@ def test_shops_that_changes_hide_count_as_lost(operator: Operator) -> None:
     assert operator.there() == ([live.generation], [live.generation])
 
 
-class LateChanges(EmbeddedSink):
-    """Lets changes arrive when the new generation has been written and verified."""
-
-    def __init__(self, root: Path) -> None:
-        super().__init__(root)
-        self.late: list[dict[str, Any]] = []
-        self.operator: Operator | None = None
-
-    def edit(self, generation: str) -> EmbeddedEditor:
-        live = self.live()
-        if self.operator is not None and live is not None and live.generation != generation:
-            late, self.late = self.late, []
-            self.operator.change(*late)
-        return super().edit(generation)
-
-
 @pytest.mark.rule("G2", "G3", "G1")
 @pytest.mark.parametrize(("hidden", "refused"), [(2, False), (3, True)])
 def test_shops_that_changes_hide_after_the_catalogue_was_read_count_as_lost_too(
-    tmp_path: Path, hidden: int, *, refused: bool
+    operator: Operator, hidden: int, *, refused: bool
 ) -> None:
-    sink = LateChanges(tmp_path / "index")
-    operator = Operator(tmp_path, sink)
-    live = operator.build(TEN).stamp
-    sink.operator, sink.late = operator, [_hidden(number) for number in range(hidden)]
+    live, sink = operator.build(TEN).stamp, operator.sink
+    late = BuildOptions(acceptance=lambda _: operator.change(*map(_hidden, range(hidden))))
     if refused:
         with pytest.raises(ShrinkError, match="7 of 10 public shops remain"):
-            operator.build(TEN)
+            operator.build(TEN, late)
         assert operator.there() == ([live.generation], [live.generation])
         return
-    summary = operator.build(TEN)
+    summary = operator.build(TEN, late)
     assert (summary.stamp.counts["shops"], summary.stamp.sequence, sink.live()) == (8, 2, summary.stamp)
     assert summary.changes == ChangeCounts(2, 0, 0, written=1, removed=5, updates=1)
     assert [key for key, _ in scan(sink.edit(summary.stamp.generation), "shops")] == [f"s{n}" for n in range(2, 10)]
-
-
-@pytest.mark.rule("G2")
-def test_a_dry_run_reports_what_would_be_and_writes_nothing(operator: Operator) -> None:
-    dry = operator.build(TEN, BuildOptions(dry_run=True))
-    counts = {"shops": 10, "categories": 1, "coupons": 1, "offers": 0, "facts": 10}
-    assert (dry.published, dict(dry.stamp.counts), dict(dry.catalogue.read)) == (
-        False,
-        counts,
-        {"shops": 10, "coupons": 1},
-    )
-    assert (operator.sink.live(), operator.there()) == (None, ([], []))
-    live = operator.build(TEN).stamp
-    assert operator.build(TEN[:9], BuildOptions(dry_run=True)).stamp.counts["shops"] == 9
-    with pytest.raises(ShrinkError):
-        operator.build(TEN[:1], BuildOptions(dry_run=True))
-    assert (operator.sink.live(), operator.there()) == (live, ([live.generation], [live.generation]))
 
 
 @pytest.mark.rule("G2", "G1")
@@ -215,25 +161,3 @@ def test_acceptance_queries_are_asked_of_the_sealed_generation_and_stop_it_when_
     assert operator.there() == ([live.generation], [live.generation])
     heard: list[Stamp] = []
     assert operator.build(TEN[:9], BuildOptions(acceptance=heard.append)).stamp == heard[0]
-
-
-@pytest.mark.rule("G3")
-def test_an_old_catalogue_brings_a_deleted_shop_back_only_when_its_deletion_is_to_be_forgotten(
-    operator: Operator,
-) -> None:
-    operator.build(TEN)
-    operator.change({"op": "delete", "type": "shops", "key": "s3", "version": 2})
-    assert operator.build(TEN).stamp.counts["shops"] == 9
-    (operator.folder / "catalogue" / "changes.ndjson").unlink()
-    assert [operator.build(TEN).stamp.counts["shops"] for _ in range(2)] == [9, 9]
-    assert operator.build(TEN, BuildOptions(fresh_state=True)).stamp.counts["shops"] == 10
-
-
-@pytest.mark.rule("G3")
-def test_a_build_without_the_former_state_remembers_nothing(operator: Operator) -> None:
-    operator.build(TEN)
-    operator.change({"op": "delete", "type": "shops", "key": "s3", "version": 2})
-    live = operator.build(TEN).stamp
-    (operator.folder / "catalogue" / "changes.ndjson").unlink()
-    operator.states.drop(live.generation)
-    assert operator.build(TEN).stamp.counts["shops"] == 10

@@ -16,7 +16,7 @@ from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
 from indexer.sources.changes import ChangeFile, ChangeStream
 from indexer.sources.sql.catalogue import SqlChanges
-from tests.support.memory_sink import MemoryEditor, MemorySink
+from tests.support.memory_sink import MemoryEditor
 from tests.unit.indexer.jobs.followed import FollowedCatalogue
 
 NOON = datetime(2031, 5, 6, 12, tzinfo=UTC)
@@ -42,8 +42,6 @@ class Clock:
 
 
 class World(FollowedCatalogue):
-    """Following it, and what operators can read."""
-
     def follow(self, **options: Any) -> FollowSummary:  # noqa: ANN401 - as FollowOptions
         options = {"once": True, **options}
         return Following(self.sink, self.states, self.changes(), FollowOptions(**options)).run(threading.Event())
@@ -69,30 +67,6 @@ def test_a_build_reports_each_account_as_it_is_stated_and_no_follower(tmp_path: 
         "Wave", "main", "calls", 3.0, 1000.5, "2031-05-31T22:00:00Z", "active", "2031-05-06T07:08:09.250000Z"
     )
     assert world.sink.operations_document == Operations((_bare("Ant", "zoo"), _bare("Wave", "extra"), reported), None)
-
-
-def test_accounts_are_in_the_order_of_provider_and_account_whatever_characters_they_have(tmp_path: Path) -> None:
-    world = World(tmp_path, [_account("a/b", "c"), _account("a", "z"), _account("a", "b/d")])
-    assert [(reported.provider, reported.account) for reported in world.accounts] == [
-        ("a", "b/d"),
-        ("a", "z"),
-        ("a/b", "c"),
-    ]
-
-
-@pytest.mark.rule("G3")
-def test_changes_before_and_during_a_build_are_in_its_summary(tmp_path: Path) -> None:
-    world = World(tmp_path, [_account("P", "a")])
-    world.change(op="upsert", type="resource_accounts", record=_account("P", "b"), version=5)
-    world.build()
-    assert world.accounts == (_bare("P", "a"), _bare("P", "b"))
-
-
-def test_a_document_that_is_missing_is_made_by_following(tmp_path: Path) -> None:
-    world = World(tmp_path, [_account("P", "a")])
-    world.sink.operations_document = None
-    world.follow()
-    assert world.accounts == (_bare("P", "a"),)
 
 
 def _written(world: World, writer: StatusWriter, **done: bool) -> FollowerStatus | None:
@@ -133,34 +107,15 @@ def test_without_changes_status_is_reported_at_intervals_only(tmp_path: Path) ->
     assert [status and status.told_at for status in reported] == [_minute(1), _minute(2), _minute(3)]
 
 
-class Unwritable(MemorySink):
-    """An index that takes everything but operations documents once it is full."""
-
-    full = False
-
-    def edit(self, generation: str) -> MemoryEditor:
-        editor = super().edit(generation)
-        if self.full:
-            editor.write_operations = _refuse  # type: ignore[method-assign]
-        return editor
-
-
-def _refuse(operations: Operations, *, wait_for_engine: bool = True) -> None:
-    del operations, wait_for_engine
-    raise SinkError("the disk is full, P/a")
-
-
 def test_a_status_that_cannot_be_written_is_counted_and_following_goes_on(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = World(tmp_path, [_account("P", "a")])
-    sink = Unwritable()
-    sink.stamp, sink.documents, sink.operations_document = (
-        world.sink.stamp,
-        world.sink.documents,
-        world.sink.operations_document,
-    )
-    sink.full, world.sink = True, sink
+
+    def refuse(*_: object, **__: object) -> None:
+        raise SinkError("the disk is full, P/a")
+
+    monkeypatch.setattr(MemoryEditor, "write_operations", refuse)
     for number in range(4):
         world.add(f"Book{number}", 1)
     summary = world.follow(micro_batch=1)

@@ -15,15 +15,12 @@ from indexer.sinks.lease import holding
 from indexer.sources.changes import ChangeFile
 from indexer.sources.protocol import ChangeBatch
 from indexer.state.state import StateError
-from tests.support.memory_sink import MemorySink
 from tests.unit.indexer.jobs.followed import FollowedCatalogue
 
 _BOUND_S = 20.0
 
 
 class World(FollowedCatalogue):
-    """Following it, and the shops that are published."""
-
     def following(self, report: Callable[[ChangeCounts], None] = lambda _: None, **options: Any) -> Following:  # noqa: ANN401
         chosen = FollowOptions(**{"interval": 0.01, **options})
         return Following(self.sink, self.states, self.changes(), chosen, on_batch=report)
@@ -119,37 +116,27 @@ def test_after_another_build_it_follows_the_new_generation(world: World) -> None
     assert getattr(running.end(), "generation", None) == fresh
 
 
-class FailingSource:
-    """A source of changes that fails a few times before it answers."""
+class FailingFile(ChangeFile):
+    """A file that can't be read a few times before it can."""
 
-    name = "failing"
-    kind = "file"
-    ended = False
+    def __init__(self, path: Path, failures: int, error: type[Exception] = CatalogueError) -> None:
+        super().__init__(path)
+        self._failures, self._error = failures, error
 
-    def __init__(self, inner: ChangeFile, failures: int) -> None:
-        self._inner = inner
-        self._failures = failures
-
-    def read(self, position: str | None, most: int) -> ChangeBatch:
+    def read(self, position: str | None, limit: int) -> ChangeBatch:
         self._failures -= 1
         if self._failures >= 0:
-            raise CatalogueError("the disk is away")
-        return self._inner.read(position, most)
-
-    def describe_position(self, position: str | None) -> str | None:
-        return self._inner.describe_position(position)
-
-    def backlog(self, position: str | None) -> int | None:
-        return self._inner.backlog(position)
-
-    def close(self) -> None:
-        self._inner.close()
+            raise self._error("the disk is away")
+        return super().read(position, limit)
 
 
 @pytest.mark.rule("G3")
-def test_what_fails_is_tried_again_and_counted(world: World, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("error", [CatalogueError, SinkError])
+def test_what_fails_is_tried_again_and_counted(
+    world: World, caplog: pytest.LogCaptureFixture, error: type[Exception]
+) -> None:
     world.add("Book", 1)
-    failing = FailingSource(world.changes(), 3)
+    failing = FailingFile(world.changes().path, 3, error)
     running = Running(Following(world.sink, world.states, failing, FollowOptions(interval=0.01)))
     _until(lambda: world.names() == ["Book", "Lamp"])
     assert getattr(running.end(), "failures", None) == 3
@@ -157,7 +144,7 @@ def test_what_fails_is_tried_again_and_counted(world: World, caplog: pytest.LogC
 
 
 def test_once_raises_what_fails(world: World) -> None:
-    following = Following(world.sink, world.states, FailingSource(world.changes(), 1), FollowOptions(once=True))
+    following = Following(world.sink, world.states, FailingFile(world.changes().path, 1), FollowOptions(once=True))
     with pytest.raises(CatalogueError, match="the disk is away"):
         following.run(threading.Event())
 
@@ -173,26 +160,3 @@ def test_a_lost_state_ends_it_and_a_build_makes_a_new_one(world: World) -> None:
     world.add("Book", 1)
     world.following(once=True).run(threading.Event())
     assert world.names() == ["Book", "Lamp"]
-
-
-class Refusing(MemorySink):
-    """An engine that shows nothing until it is released."""
-
-    is_unavailable = True
-
-    def live(self) -> Any:  # noqa: ANN401 - as the sink's
-        if self.is_unavailable and self.stamp is not None:
-            raise SinkError("the cluster does not answer")
-        return super().live()
-
-
-@pytest.mark.rule("G3")
-def test_an_engine_that_is_away_is_waited_for(tmp_path: Path) -> None:
-    world = World(tmp_path)
-    refusing = Refusing()
-    refusing.stamp, refusing.documents = world.sink.stamp, world.sink.documents
-    running = Running(Following(refusing, world.states, world.changes(), FollowOptions(interval=0.01)))
-    world.add("Book", 1)
-    refusing.is_unavailable = False
-    _until(lambda: "Book" in {found.name for found in refusing.documents["shops"]})
-    running.end()

@@ -22,15 +22,12 @@ NAME: Final = new_generation(NOON)
 
 
 class Index:
-    """Generations without documents, an hour apart, each with its state."""
-
     def __init__(self, folder: Path) -> None:
         self.sink = EmbeddedSink(folder / "index")
         self.states = States(folder / "state", self.sink.location)
         self._births = self._hours()
 
     def sealed(self) -> Stamp:
-        """One that is not published."""
         born = next(self._births)
         stamp = first_stamp(new_generation(born), born)
         generation = self.sink.begin(stamp.generation)
@@ -109,13 +106,6 @@ def test_pruning_removes_what_is_due_with_its_state_and_nothing_else(index: Inde
     assert prune(index.sink, None, NOON + timedelta(days=1)) == ()
 
 
-def test_the_previous_generation_is_removed_when_none_is_retained_but_not_before_its_time(index: Index) -> None:
-    previous, live = index.published(), index.published()
-    assert prune(index.sink, index.states, NOON + timedelta(seconds=59), keep_previous=False) == ()
-    assert prune(index.sink, index.states, NOON, keep_previous=False, grace=timedelta()) == (previous,)
-    assert (index.roles(), index.state_files()) == ({live: Role.LIVE}, [live])
-
-
 def test_the_remains_of_killed_builds_go_with_their_states_and_all_others_stay(index: Index) -> None:
     retired, previous, live = (index.published() for _ in range(3))
     remains = tuple(index.sealed().generation for _ in range(2))
@@ -141,13 +131,6 @@ def test_a_previous_generation_whose_successors_job_was_killed_is_retained_a_min
     assert prune(index.sink, index.states, later + timedelta(seconds=59)) == ()
     assert prune(index.sink, index.states, later + timedelta(seconds=60)) == (previous,)
     assert index.roles() == {live: Role.PREVIOUS, latest: Role.LIVE}
-
-
-def test_a_mark_that_is_there_is_left_as_it_is(index: Index) -> None:
-    index.published()
-    index.published()
-    remove_unfinished(index.sink, index.states, NOON + timedelta(days=1))
-    assert [found.retired_at for found in index.sink.generations()] == [NOON, None]
 
 
 def test_files_that_a_killed_build_left_with_the_states_are_removed_after_a_day(index: Index) -> None:

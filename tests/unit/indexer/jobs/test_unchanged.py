@@ -21,7 +21,6 @@ USUAL: Final = ("--if-changed", "--allow-shrink")
 
 @pytest.fixture
 def operator(tmp_path: Path) -> Operator:
-    """Somebody whose index is built from two shops."""
     operator = Operator(tmp_path)
     assert operator.build(LAMP, BOOK, arguments=USUAL).exit_code == 0
     return operator
@@ -150,4 +149,5 @@ def test_a_dry_run_on_a_live_index_takes_no_lease_and_follows_nothing(operator: 
     before = everything(operator.folder)
     answer = operator.run_json("build", "--catalogue", str(operator.catalogue), "--dry-run", "--allow-shrink")
     assert (answer["published"], answer["counts"]["shops"], answer["changes"]["refused"]) == (False, 1, 1)
+    assert operator.run("build", "--catalogue", str(operator.catalogue), "--dry-run").exit_code == 5
     assert everything(operator.folder) == before

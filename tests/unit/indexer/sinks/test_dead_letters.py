@@ -100,14 +100,6 @@ def test_letters_of_many_threads_are_whole_lines(tmp_path: Path) -> None:
     assert _lines(letters.path) == [_WRITTEN] * 400
 
 
-def test_letters_go_on_after_closing(tmp_path: Path) -> None:
-    letters = _letters(tmp_path / "letters.ndjson")
-    for _ in range(2):
-        letters.add(*_LETTER)
-        letters.close()
-    assert _lines(letters.path) == [_WRITTEN] * 2
-
-
 @pytest.mark.rule("V1.silent")
 def test_a_file_that_cannot_be_written_is_said_without_the_letter(tmp_path: Path) -> None:
     path = tmp_path / "letters.ndjson"

@@ -1,7 +1,6 @@
 """The shops of the state: the newest record of a key counts in any order of arrival, and a domain has one shop."""
 
 from collections.abc import Iterable, Iterator
-from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -42,29 +41,11 @@ def _settled(state: State) -> list[ShopRecord]:
 
 
 @pytest.mark.rule("G3")
-@pytest.mark.parametrize("order", list(permutations((1, 2, 3))))
-def test_the_newest_version_wins_in_any_order_of_arrival(state: State, order: tuple[int, ...]) -> None:
-    new = _put(state, (_shop(f"Name {version}", id="s1", version=version) for version in order))
-    assert new == [True, False, False]
-    assert [(found.name, found.version) for found in _settled(state)] == [("Name 3", 3)]
-
-
-@pytest.mark.rule("G3")
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_a_record_with_a_version_is_newer_than_one_with_a_time_alone(state: State, order: tuple[int, int]) -> None:
     records = (_shop("Timed", id="s1", updated_at="2099-01-01T00:00:00Z"), _shop("Versioned", id="s1", version=0))
     assert _put(state, (records[position] for position in order)) == [True, False]
     assert [found.name for found in _settled(state)] == ["Versioned"]
-
-
-@pytest.mark.parametrize(("first", "second"), [(None, None), (5, 5), (5, None), (None, 5)])
-def test_a_key_that_comes_twice_without_a_newer_version_is_an_error(
-    state: State, first: int | None, second: int | None
-) -> None:
-    state.rows.put("shops", _shop("One", id="zqcanaryzq", version=first), 3)
-    with pytest.raises(DuplicateKeyError) as error:
-        state.rows.put("shops", _shop("Other", id="zqcanaryzq", version=second), 9)
-    assert str(error.value) == "is already the key of line 3, and no version says which of them is newer"
 
 
 @pytest.mark.rule("V1")
@@ -87,12 +68,6 @@ def test_a_newer_hidden_record_hides_the_older_public_one_in_any_order(
     _put(state, (records[position] for position in order))
     assert (_settled(state), state.public.shop("s1"), state.public.domain_holder(records[0].domain)) == ([], None, None)
     assert (list(state.public.categories()), state.public.category("things")) == ([], None)
-
-
-@pytest.mark.rule("V1")
-def test_a_newer_public_record_shows_a_shop_that_was_hidden(state: State) -> None:
-    _put(state, (_shop("New", id="s1", version=2), _shop("Old", id="s1", version=1, visibility="removed")))
-    assert [found.name for found in _settled(state)] == ["New"]
 
 
 @pytest.mark.rule("V1", "M1")
@@ -178,12 +153,3 @@ def test_a_category_has_the_names_that_the_catalogue_gives_it(state: State) -> N
     assert list(state.public.categories()) == carried
     assert [state.public.category(slug) for slug in ("books", "garden", "secret")] == [*carried, None]
     assert state.public.left_out("categories") == 1
-
-
-@pytest.mark.rule("V1")
-def test_settling_again_decides_again(state: State) -> None:
-    _put(state, (_shop("A", "a.internal", id="s1", version=1), _shop("B", "a.internal", id="s2")))
-    assert [found.id for found in _settled(state)] == ["s1"]
-    state.rows.put("shops", _shop("A", "a.internal", id="s1", version=2, visibility="removed"), 3)
-    assert [found.id for found in _settled(state)] == ["s2"]
-    assert list(state.public.categories()) == [CarriedCategory("things", "Things", 1, 1)]

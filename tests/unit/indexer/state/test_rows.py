@@ -83,12 +83,6 @@ def test_a_key_that_comes_twice_without_a_newer_version_is_an_error_that_names_n
     assert str(error.value) == "is already the key of line 3, and no version says which of them is newer"
 
 
-def test_the_same_key_of_another_type_is_another_record(state: State) -> None:
-    _put(state, "coupons", **coupon("A", "a", id="x"))
-    _put(state, "offers", **offer("x", "b"))
-    assert (state.public.count("coupons"), state.public.count("offers")) == (1, 1)
-
-
 def test_offers_come_with_their_shop_and_its_first_programme_by_network(state: State) -> None:
     for network in ("Zeta", "Alpha"):
         _put(state, "affiliate_programs", **program("a", network))

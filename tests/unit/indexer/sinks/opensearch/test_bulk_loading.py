@@ -10,20 +10,6 @@ from indexer.sinks.opensearch.retries import UNREADABLE, RequestFailure
 _DONE = {"index": {"status": 201}}
 
 
-def _failed(status: int, kind: str) -> dict[str, Any]:
-    return {"index": {"status": status, "error": {"type": kind}}}
-
-
-def test_each_failure_is_reported_in_the_order_of_the_operations() -> None:
-    items = [_DONE, _failed(429, "rejected"), _failed(400, "mapper"), _failed(503, "unavailable"), _DONE]
-    rejected, unfit, unavailable = (
-        RequestFailure(429, "rejected"),
-        RequestFailure(400, "mapper"),
-        RequestFailure(503, "unavailable"),
-    )
-    assert operation_failures({"errors": True, "items": items}, 5) == [None, rejected, unfit, unavailable, None]
-
-
 @pytest.mark.parametrize(
     ("status", "kind", "is_transient", "concerns_document"),
     [
