@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from index_mappings.documents import ShopDocument
-from index_mappings.ngrams import is_part_evidence, short_parts
+from index_mappings.ngrams import covering_runs, is_part_evidence, short_parts
 from indexer.projection import project_shop
 from indexer.records.shop import ShopRecord
 from indexer.sinks.embedded.generation import finished, schema
