@@ -45,9 +45,15 @@ class PlannedSearch:
 
     @property
     def wide(self) -> Plan | None:
-        """The search with more optional words, for where nothing else matches (M3 f); None if there are none."""
+        """The search with more optional words, for where nothing else matches (M3 f); None if there are none.
+
+        It lacks the tiers that are those of the other search, as they have no shops then.
+        """
         words = _widened(self.words, self.forms)
-        return None if words is None else find_plan(self.texts, words, self.filters)
+        if words is None:
+            return None
+        plan = find_plan(self.texts, words, self.filters)
+        return replace(plan, tiers=tuple(tier for tier in plan.tiers if tier not in self.plan.tiers))
 
     @property
     def texts(self) -> tuple[str, ...]:
