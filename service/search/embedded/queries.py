@@ -16,7 +16,7 @@ from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneO
 
 _BASIC: Final = "basic"
 # Up to this number of terms are looked up one by one; more of them by one pass over the dictionary.
-_MAX_SINGLE_TERMS: Final = 64
+_MAX_SINGLE_TERMS: Final = 512
 # Prefixes longer than this are checked for any term before they are searched for.
 _LONG_PREFIX: Final = 24
 # Longer prefixes are searched for by a regular expression: its automaton grows with the number of characters, the other
