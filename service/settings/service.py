@@ -12,7 +12,7 @@ from service.runtime.request_context import REQUEST_SECONDS
 from service.settings.stores import StoreSettings
 from shop_directory.build_stamp import is_commit, is_time
 from shop_directory.settings.locations import LocationSettings
-from shop_directory.settings.reading import COMMA_SEPARATED, CommaSeparated, EnvironmentSettings, variable
+from shop_directory.settings.reading import COMMA_SEPARATED, CommaSeparated, variable
 
 DEFAULT_MAX_CONNECTIONS: Final = 10_000
 # Connections of one address (IPv6: of one /64).
@@ -29,8 +29,19 @@ Origins = Annotated[tuple[Annotated[str, Field(pattern=f"^{_ORIGIN}$")], ...], *
 OriginPatterns = Annotated[tuple[Annotated[str, Field(pattern=rf"^{_ORIGIN}(?::\*)?$")], ...], *COMMA_SEPARATED]
 
 
-class ServerSettings(EnvironmentSettings):
-    """How the service is reached over HTTP, and how much it does at a time."""
+def _well_formed(is_valid: Callable[[str], bool]) -> AfterValidator:
+    """A validator for texts; the description of the setting says what it must be."""
+
+    def check(text: str) -> str:
+        if not is_valid(text):
+            raise ValueError("is not well-formed")
+        return text
+
+    return AfterValidator(check)
+
+
+class Settings(StoreSettings, LocationSettings):
+    """All settings of the service."""
 
     host: str = Field(
         "127.0.0.1", title="The address to listen on.", min_length=1, description="the address to listen on"
@@ -126,22 +137,6 @@ class ServerSettings(EnvironmentSettings):
         title="The header in which a trusted edge sends the caller's country, for display policies of coupons.",
         description="the name of the header of a trusted edge",
     )
-
-
-def _well_formed(is_valid: Callable[[str], bool]) -> AfterValidator:
-    """A validator for texts; the description of the setting says what it must be."""
-
-    def check(text: str) -> str:
-        if not is_valid(text):
-            raise ValueError("is not well-formed")
-        return text
-
-    return AfterValidator(check)
-
-
-class Settings(ServerSettings, StoreSettings, LocationSettings):
-    """All settings of the service."""
-
     suggest_cache_mb: int = Field(
         64,
         title="Memory of each worker for cached responses of /suggest.",

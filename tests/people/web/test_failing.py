@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -33,36 +32,23 @@ async def nothing_looks_empty(page: Page) -> None:
     assert LIES.findall(await page.locator("body").inner_text()) == []
 
 
-@pytest.fixture
-def unbuilt(tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    """A service whose index is not there yet: its URL, and the folder to build the world in."""
-    settings = Settings(
-        data_dir=tmp_path / "world" / "index",
-        token_file=tmp_path / "tokens.sqlite",
-        reports_file=tmp_path / "reports.sqlite",
-    )
-    with served(create_app(settings)) as base:
-        yield base, tmp_path / "world"
+async def test_a_service_without_its_index_says_so_and_another_try_works(tmp_path: Path, visitor: Visitor) -> None:
+    with served(create_app(Settings(data_dir=tmp_path / "world" / "index"))) as base:
+        page, _ = await visitor.visit(base, "/?q=harbour", announced=(503,))
+        main = await shown(page, "error")
+        await expect(main).to_contain_text("This directory has no index yet.")
+        await expect(main).to_contain_text(NOT_KNOWN)
+        await nothing_looks_empty(page)
 
+        web_world(tmp_path / "world")
+        retry = page.locator("#retry")
+        await expect(retry).to_be_enabled()
+        await expect(retry).to_have_text("Try again")
+        await retry.click()
 
-async def test_a_service_without_its_index_says_so_and_another_try_works(
-    unbuilt: tuple[str, Path], visitor: Visitor
-) -> None:
-    base, world = unbuilt
-    page, _ = await visitor.visit(base, "/?q=harbour", announced=(503,))
-    main = await shown(page, "error")
-    await expect(main).to_contain_text("This directory has no index yet.")
-    await expect(main).to_contain_text(NOT_KNOWN)
-    await nothing_looks_empty(page)
-
-    web_world(world)
-    retry = page.locator("#retry")
-    await expect(retry).to_be_enabled()
-    await expect(retry).to_have_text("Try again")
-    await retry.click()
-
-    await shown(page, "results")
-    await expect(page.locator("[data-shop]")).to_have_attribute("data-shop", "shop_books")
+        await shown(page, "results")
+        await expect(page.locator("[data-shop]")).to_have_attribute("data-shop", "shop_books")
+        assert await visitor.leave() == []
 
 
 async def test_a_connection_that_is_gone_is_said_and_another_key_or_try_works(site: Site, visitor: Visitor) -> None:
