@@ -190,7 +190,9 @@ class Comparison:
             damaged, found = self._check_typeahead(), _check_state(self.state)
         if self.repair:
             if found.total:
-                _rebuild_derived_tables(self.state)
+                with self.state.transaction():
+                    self.state.public.settle()
+                    self.state.connection.execute(_TOUCHED)
             found = replace(found, repaired=found.total)
             self._update()
         return damaged + found + self._check_counts(), not found.remaining
@@ -314,9 +316,3 @@ def derived_tables_match(state: State) -> bool:
         return not _check_state(state).total
     finally:
         state.connection.execute("ROLLBACK")
-
-
-def _rebuild_derived_tables(state: State) -> None:
-    with state.transaction():
-        state.public.settle()
-        state.connection.execute(_TOUCHED)

@@ -100,7 +100,11 @@ def compare_source(snapshot: State, applier: ChangeApplier, *, repair: bool) -> 
         applier.check()
         with state.transaction():
             for kind, key, gone in batch:
-                _put(state, snapshot, kind, key, gone=bool(gone))
+                row, known = snapshot.rows.row(kind, key), state.rows.row(kind, key)
+                if row is None and known is not None and gone:
+                    row = Row(kind, key, known.order, Origin.CATALOGUE, 0, Presence.MISSING)
+                if row is not None:
+                    write_row(state, row)
         refused += update(state, applier.editor, applier.check).refused
     return replace(found, repaired=found.total - min(refused, found.total), refused=refused)
 
@@ -122,11 +126,3 @@ def _find_lost(state: State, fresh: State) -> FaultReport:
     counting = "SELECT (SELECT COUNT(*) FROM shops) + (SELECT COUNT(*) FROM belongings)"
     (checked,) = fresh.connection.execute(counting).fetchone()
     return FaultReport(faults, checked=checked)
-
-
-def _put(state: State, fresh: State, kind: str, key: str, *, gone: bool) -> None:
-    row, known = fresh.rows.row(kind, key), state.rows.row(kind, key)
-    if row is None and known is not None and gone:
-        row = Row(kind, key, known.order, Origin.CATALOGUE, 0, Presence.MISSING)
-    if row is not None:
-        write_row(state, row)

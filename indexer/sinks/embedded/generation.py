@@ -90,15 +90,6 @@ class Bands:
         write_whole(path, to_checked_json({"anchors": self._anchors}))
 
     @classmethod
-    def are_whole(cls, path: Path) -> bool:
-        """Whether the bands of an index can be read."""
-        try:
-            cls.read(path)
-        except SinkError:
-            return False
-        return True
-
-    @classmethod
     def read(cls, path: Path) -> Self:
         """Read the bands of an index."""
         try:
@@ -253,8 +244,12 @@ class EmbeddedEditor(EmbeddedReader):
 
     def files_damaged(self) -> tuple[tuple[str, str], ...]:
         """Read all files of the indices, and the anchors of their bands."""
-        anchors = {kind: anchors_path(self._root, self._generation, kind) for kind in DOCUMENTS}
-        lost = ((kind, f"{kind}/{path.name}") for kind, path in anchors.items() if not Bands.are_whole(path))
+        lost: list[tuple[str, str]] = []
+        for kind in DOCUMENTS:
+            try:
+                Bands.read(path := anchors_path(self._root, self._generation, kind))
+            except SinkError:
+                lost.append((kind, f"{kind}/{path.name}"))
         return (*self._committed.damaged(self._stamp.files), *lost)
 
     def write(self, kind: str, documents: Iterable[object], removed: Collection[str]) -> int:

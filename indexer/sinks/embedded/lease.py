@@ -6,7 +6,7 @@ The file is never removed: otherwise two jobs could each lock a file of their ow
 import fcntl
 import json
 import os
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
 
@@ -55,24 +55,19 @@ class EmbeddedLease:
             file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, _MODE)
         except OSError as error:
             raise SinkError(f"{self._path} cannot be opened: {error.strerror}") from error
-        try:
-            self._lock_file(file, job)
-        except OSError as error:
-            os.close(file)
-            raise SinkError(f"{self._path} cannot be locked: {error.strerror}") from error
-        except LeaseHeldError:
-            os.close(file)
-            raise
+        with ExitStack() as failing:
+            failing.callback(os.close, file)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise LeaseHeldError(f"another job has the lease of {self._path.parent}: {_holder(file)}") from None
+            except OSError as error:
+                raise SinkError(f"{self._path} cannot be locked: {error.strerror}") from error
+            if not _is_at(file, self._path):
+                raise LeaseHeldError(f"{self._path} was removed while it was being locked")
+            _write(file, json.dumps(LeaseHolder.here(job).as_wire()).encode())
+            failing.pop_all()
         self._file = file
-
-    def _lock_file(self, file: int, job: str) -> None:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise LeaseHeldError(f"another job has the lease of {self._path.parent}: {_holder(file)}") from None
-        if not _is_at(file, self._path):
-            raise LeaseHeldError(f"{self._path} was removed while it was being locked")
-        _write(file, json.dumps(LeaseHolder.here(job).as_wire()).encode())
 
 
 def _is_at(file: int, path: Path) -> bool:

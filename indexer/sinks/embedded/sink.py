@@ -88,12 +88,14 @@ class EmbeddedSink:
     def publish(self, generation: str, replaced: str | None) -> None:
         """Replace the pointer by one rename, unless another publisher was faster."""
         with publisher_lock(self._root):
-            live, former = self.live(), read_pointer(self._root)[0]
-            if (None if live is None else live.generation) != replaced:
+            live, _ = read_pointer(self._root)
+            # To a build a live generation whose stamp is lost is none.
+            is_lost = live is not None and not stamp_path(self._root, live).exists()
+            if live != replaced and (replaced is not None or not is_lost):
                 raise SinkError("the generation could not be published: another one has been meanwhile")
             read_stamp(self._root, generation)  # raises SinkError if it is another generation's
             retired_path(self._root, generation).unlink(missing_ok=True)
-            write_whole(pointer_path(self._root), pointer_text(generation, former))
+            write_whole(pointer_path(self._root), pointer_text(generation, live))
 
     def retire(self, generation: str, at: datetime) -> None:
         """Write the mark's file."""

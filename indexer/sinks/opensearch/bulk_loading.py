@@ -54,12 +54,6 @@ def index_operations(documents: Iterable[object]) -> Iterator[Operation]:
         yield Operation(values["id"], b'{"index":{"_id":%b}}\n%b' % (orjson.dumps(values["id"]), source))
 
 
-def delete_operations(ids: Iterable[str]) -> Iterator[Operation]:
-    """Operations that remove documents."""
-    for document_id in ids:
-        yield Operation(document_id, b'{"delete":{"_id":%b}}\n' % orjson.dumps(document_id))
-
-
 @dataclass(frozen=True, slots=True)
 class Pace:
     """How documents are sent. Times are in seconds.
@@ -311,7 +305,7 @@ class BulkLoader:
 
     def delete(self, index: str, ids: Iterable[str]) -> Loaded:
         """Remove documents; a missing one counts as removed. Bounds and errors are those of `load`."""
-        return self._run(index, delete_operations(ids))
+        return self._run(index, (Operation(one, b'{"delete":{"_id":%b}}\n' % orjson.dumps(one)) for one in ids))
 
     def _run(self, index: str, operations: Iterable[Operation]) -> Loaded:
         sender = BulkSender(self._client, index, self._letters, self._pace)

@@ -246,7 +246,11 @@ class OpenSearchSink:
     def drop(self, generation: str) -> None:
         """Delete the existing indices; the stamp's last, so that the generation is listed until then."""
         for kind in KINDS:
-            self._delete(index_name(self._prefix, kind, generation), generation)
+            index = index_name(self._prefix, kind, generation)
+            retry_transient(
+                partial(self._client.indices.delete, index=index, params={"ignore_unavailable": "true"}),
+                f"generation {generation} could not be removed",
+            )
         self._typeaheads.pop(generation, None)
         if self._folder is not None:
             shutil.rmtree(self._folder / generation, ignore_errors=True)
@@ -292,12 +296,6 @@ class OpenSearchSink:
         if replaced is not None:
             actions.append({"add": {"index": index_name(self._prefix, STAMP, replaced), "alias": alias}})
         return actions
-
-    def _delete(self, index: str, generation: str) -> None:
-        retry_transient(
-            lambda: self._client.indices.delete(index=index, params={"ignore_unavailable": "true"}),
-            f"generation {generation} could not be removed",
-        )
 
     def _stamp(self, index: str) -> Stamp | None:
         failure = f"the stamp {index} cannot be read"

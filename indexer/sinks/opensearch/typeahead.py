@@ -84,8 +84,15 @@ class OpenSearchTypeahead(TypeaheadStore):
     def fetch(self, name: str, suffix: str) -> Path:
         """Read a file from the cluster if it is missing or damaged locally."""
         path = self.directory / f"{name}{suffix}"
-        if not self._is_whole(path):
-            self._read(path)
+        try:
+            check_file(path)
+        except (FileNotFoundError, ValueError):
+            part = path.with_suffix(PART_SUFFIX)
+            try:
+                self._copy(name, part)
+                write_named(self.directory, part, name, suffix)
+            finally:
+                part.unlink(missing_ok=True)
         return path
 
     def put(self, path: Path) -> None:
@@ -138,21 +145,6 @@ class OpenSearchTypeahead(TypeaheadStore):
         except OSError as error:
             raise SinkError(f"the typeahead could not be checked: {error}") from error
         return self._check_part
-
-    def _is_whole(self, path: Path) -> bool:
-        try:
-            check_file(path)
-        except (FileNotFoundError, ValueError):
-            return False
-        return True
-
-    def _read(self, path: Path) -> None:
-        part = path.with_suffix(PART_SUFFIX)
-        try:
-            self._copy(path.stem, part)
-            write_named(self.directory, part, path.stem, path.suffix)
-        finally:
-            part.unlink(missing_ok=True)
 
     def _copy(self, name: str, part: Path, check: Callable[[], None] = lambda: None) -> None:
         """Copy a file from the cluster; raises ValueError if it is missing or damaged."""

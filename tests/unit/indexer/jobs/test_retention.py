@@ -133,6 +133,13 @@ def test_a_previous_generation_whose_successors_job_was_killed_is_retained_a_min
     assert index.roles() == {live: Role.PREVIOUS, latest: Role.LIVE}
 
 
+def test_a_mark_that_is_there_is_left_as_it_is(index: Index) -> None:
+    index.published()
+    index.published()
+    remove_unfinished(index.sink, index.states, NOON + timedelta(days=1))
+    assert [found.retired_at for found in index.sink.generations()] == [NOON, None]
+
+
 def test_files_that_a_killed_build_left_with_the_states_are_removed_after_a_day(index: Index) -> None:
     for name, age in (("reread-old", timedelta(days=2)), ("reread-young", timedelta(hours=2))):
         left = index.states.directory / name
