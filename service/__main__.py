@@ -68,13 +68,13 @@ def serve(
     Exit codes: 0 ended by SIGTERM, 2 a wrong setting, 3 it can't start or listen,
     130 ended by Ctrl-C.
     """
-    from shop_directory.settings.reading import as_lines, as_wire, effective
+    from shop_directory.settings.reading import as_lines, effective
 
     options = {"host": host, "port": port, "engine": engine, "data_dir": data_dir, "workers": workers}
     settings = _settings(**options)
     if print_config:
         shown = effective(settings, [name for name, given in options.items() if given is not None])
-        print(json.dumps(as_wire(shown), ensure_ascii=False) if as_json else as_lines(shown))
+        print(json.dumps(shown, ensure_ascii=False) if as_json else as_lines(shown))
         return
 
     from service.observability.logs import configure_logging_from

@@ -101,7 +101,6 @@ def config(
     from shop_directory.settings.reading import (
         SettingsError,
         as_lines,
-        as_wire,
         effective,
         installed_sides,
         settings_page,
@@ -122,7 +121,7 @@ def config(
     for line in {line for kind in sides.values() for line in unknown_variables(kind)}:
         typer.echo(line, err=True)
     if as_json:
-        typer.echo(json.dumps({side: as_wire(shown) for side, shown in found.items()}, ensure_ascii=False))
+        typer.echo(json.dumps(found, ensure_ascii=False))
         return
     typer.echo("\n\n".join(f"{side}:\n{as_lines(shown)}" for side, shown in found.items()))
 

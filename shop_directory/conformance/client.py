@@ -38,37 +38,21 @@ USUAL: Final = Bounds()
 
 
 @dataclass(slots=True)
-class Usage:
-    """What a run has used so far: requests, and seconds spent waiting for the quota of the service.
-
-    No request is sent before the monotonic time `not_before`; `on_wait` is called once for each wait, with its seconds.
-    """
-
-    requests: int = 0
-    waited: float = 0.0
-    not_before: float = 0.0
-    on_wait: Callable[[float], None] = lambda _: None
-
-    def wait_until(self, now: float, then: float) -> None:
-        """Send nothing before `then`; several responses that ask for one wait cause one call of `on_wait`."""
-        if now >= self.not_before:
-            self.on_wait(then - now)
-        self.waited += max(0.0, then - max(now, self.not_before))
-        self.not_before = max(then, self.not_before)
-
-
-@dataclass(slots=True)
 class Client:
-    """Sends requests below a base URL, equal ones once.
+    """Sends requests below a base URL. A transport replaces the network, for an application in the same process.
 
-    A transport replaces the network, for an application in the same process.
+    `requests` and `waited` count what a run has used so far, the latter in seconds spent waiting for the quota of the
+    service; `on_wait` is called once for each wait, with its seconds.
     """
 
     base: str
     bounds: Bounds = USUAL
     transport: httpx2.AsyncBaseTransport | None = None
-    usage: Usage = field(default_factory=Usage)
-    _responses: dict[Request, "asyncio.Task[Response]"] = field(default_factory=dict)
+    on_wait: Callable[[float], None] = lambda _: None
+    requests: int = 0
+    waited: float = 0.0
+    # Monotonic time.
+    not_before: float = 0.0
     _http: httpx2.AsyncClient = field(init=False)
     _in_flight: asyncio.Semaphore = field(init=False)
     _ends_at: float = field(init=False)
@@ -88,24 +72,19 @@ class Client:
     async def __aexit__(self, *_: object) -> None:
         await self._http.aclose()
 
-    def without_cache(self) -> "Client":
-        """The same client without the responses of earlier requests."""
-        other = Client(self.base, self.bounds, self.transport, self.usage)
-        other._http, other._in_flight, other._ends_at = self._http, self._in_flight, self._ends_at
-        return other
+    def wait_until(self, now: float, then: float) -> None:
+        """Send nothing before `then`; several responses that ask for one wait cause one call of `on_wait`."""
+        if now >= self.not_before:
+            self.on_wait(then - now)
+        self.waited += max(0.0, then - max(now, self.not_before))
+        self.not_before = max(then, self.not_before)
 
     async def send(self, request: Request) -> Response:
-        """The response; that of an earlier equal request where there is one.
+        """The response; where the quota is used up, the one after the waits that the service asks for.
 
         It raises RuleBrokenError if no complete response came in time and within its bound of bytes, NotAskedError if
         the run has used up its requests or its time, or the quota is used up for long.
         """
-        if request not in self._responses:
-            self._responses[request] = asyncio.create_task(self._send_within_quota(request))
-        return await self._responses[request]
-
-    async def _send_within_quota(self, request: Request) -> Response:
-        """The response; where the quota is used up, the one after the waits that the service asks for."""
         refused_at: float | None = None
         while True:
             response = await self._send_within_bounds(request)
@@ -116,18 +95,18 @@ class Client:
                 return response
             if now + pause - refused_at > _LONGEST_WAIT_S:
                 raise NotAskedError(f"the quota for this request is used up for another {pause:.0f} seconds")
-            self.usage.wait_until(now, now + pause)
+            self.wait_until(now, now + pause)
 
     async def _send_within_bounds(self, request: Request) -> Response:
         async with self._in_flight:
             # The quota is one for all requests, so all of them wait.
-            await asyncio.sleep(max(0.0, min(self.usage.not_before, self._ends_at) - time.monotonic()))
+            await asyncio.sleep(max(0.0, min(self.not_before, self._ends_at) - time.monotonic()))
             remaining = self._ends_at - time.monotonic()
             if remaining <= 0:
                 raise self._time_used_up()
-            if self.usage.requests >= self.bounds.requests:
+            if self.requests >= self.bounds.requests:
                 raise NotAskedError(f"the run has sent its {self.bounds.requests} requests")
-            self.usage.requests += 1
+            self.requests += 1
             try:
                 async with asyncio.timeout(min(remaining, self.bounds.timeout)):
                     return await self._exchange(request)

@@ -179,9 +179,8 @@ class Part:
 
     def values(self) -> list[Any]:
         """The plain values of an array."""
-        if not isinstance(self.value, list):
-            raise self.broken("an array")
-        return self.value
+        self.must(isinstance(self.value, list), "an array")
+        return list(self.value)
 
     def each(self) -> Iterator["Part"]:
         """The elements of an array; raises before the first element is read if it is none."""
@@ -189,21 +188,19 @@ class Part:
 
     def text(self) -> str:
         """A string that is not empty."""
-        if not isinstance(self.value, str) or not self.value:
-            raise self.broken("a text that is not empty")
-        return self.value
+        self.must(isinstance(self.value, str) and self.value, "a text that is not empty")
+        return str(self.value)
 
     def whole(self) -> int:
         """An integer of at least 0."""
-        if isinstance(self.value, bool) or not isinstance(self.value, int) or self.value < 0:
-            raise self.broken("an integer of at least 0")
-        return self.value
+        is_integer = isinstance(self.value, int) and not isinstance(self.value, bool)
+        self.must(is_integer and self.value >= 0, "an integer of at least 0")
+        return int(self.value)
 
     def flag(self) -> bool:
         """True or false."""
-        if not isinstance(self.value, bool):
-            raise self.broken("true or false")
-        return self.value
+        self.must(isinstance(self.value, bool), "true or false")
+        return bool(self.value)
 
     def texts(self) -> tuple[str, ...]:
         """An array of strings."""
@@ -220,14 +217,12 @@ class Part:
 
     def one_of(self, *allowed: str) -> str:
         """A string out of these."""
-        if not isinstance(self.value, str) or self.value not in allowed:
-            raise self.broken(f"one of {', '.join(allowed)}")
-        return self.value
+        self.must(self.value in allowed, f"one of {', '.join(allowed)}")
+        return str(self.value)
 
     def expect(self, value: Any) -> None:  # noqa: ANN401 - any JSON value
         """Raise RuleBrokenError unless the value is exactly this."""
-        if self.value != value or isinstance(self.value, bool) != isinstance(value, bool):
-            raise self.broken(repr(value))
+        self.must(self.value == value and isinstance(self.value, bool) == isinstance(value, bool), repr(value))
 
     def must(self, holds: object, expected: str) -> None:
         """Raise `broken` unless it holds."""

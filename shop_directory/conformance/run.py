@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import httpx2
 
-from shop_directory.conformance.client import USUAL, Bounds, Client, Usage
+from shop_directory.conformance.client import USUAL, Bounds, Client
 from shop_directory.conformance.exchange import Finding, NotAskedError, NothingToSeeError, Request, RuleBrokenError
 from shop_directory.conformance.rule import Need, Outcome, Rule, Verdict
 from shop_directory.conformance.service_under_test import ServiceUnderTest, Subjects, explore
@@ -69,16 +69,16 @@ async def run(
     A transport replaces the network, for an application in the same process. `on_wait` is called for each wait for the
     quota, with its length in seconds.
     """
-    async with Client(options.base.rstrip("/"), options.bounds, transport, Usage(on_wait=on_wait)) as client:
+    async with Client(options.base.rstrip("/"), options.bounds, transport, on_wait) as client:
         service = ServiceUnderTest(client, Subjects(), options.token, options.ops_key, options.under_review)
         service = replace(service, subjects=await _explore(service))
         verdicts = await _check_all(service, rules, options.given)
-        return Run(options.base, verdicts, client.usage.requests, client.usage.waited)
+        return Run(options.base, verdicts, client.requests, client.waited)
 
 
 async def _explore(service: ServiceUnderTest) -> Subjects:
     try:
-        await service.client.send(Request("GET", "/health"))
+        await service.send(Request("GET", "/health"))
         subjects = await explore(service)
     except RuleBrokenError as error:
         raise NoServiceError(f"Nothing answers at {service.client.base}: {error.finding.actual}.") from None

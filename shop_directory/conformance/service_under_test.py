@@ -1,5 +1,6 @@
 """The service as a rule sees it: requests to it, the subjects found in its catalogue, and references unknown to it."""
 
+import asyncio
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -101,11 +102,12 @@ class ServiceUnderTest:
     under_review: tuple[str, ...] = ()
     unknown_id: str = field(default_factory=lambda: f"none_{secrets.token_hex(6)}")
     unknown_domain: str = field(default_factory=lambda: f"none-{secrets.token_hex(6)}.example")
+    responses: dict[Request, asyncio.Task[Response]] = field(default_factory=dict)
 
     @property
     def fresh(self) -> "ServiceUnderTest":
         """The same service, of which no earlier response is used again."""
-        return replace(self, client=self.client.without_cache())
+        return replace(self, responses={})
 
     @property
     def anonymous(self) -> "ServiceUnderTest":
@@ -172,8 +174,10 @@ class ServiceUnderTest:
         return (await self.get("/openapi.json")).json()
 
     async def send(self, request: Request) -> Response:
-        """Send any other request."""
-        return await self.client.send(request)
+        """The response to any other request; that to an earlier equal request where there is one."""
+        if request not in self.responses:
+            self.responses[request] = asyncio.create_task(self.client.send(request))
+        return await self.responses[request]
 
     async def of_first_shops(self, tool: str) -> list[Part]:
         """The responses of a tool for some of the most popular shops, which have to be there."""

@@ -14,8 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from importlib.metadata import entry_points
 from pathlib import Path
-from types import MappingProxyType
-from typing import Annotated, Any, Final, NamedTuple, Self, get_args
+from typing import Annotated, Any, Final, Self, get_args
 
 from pydantic import BeforeValidator, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
@@ -31,9 +30,6 @@ from pydantic_settings import (
 PREFIX: Final = "SHOP_DIRECTORY_"
 FILE: Final = "_FILE"
 MAX_SECRET_BYTES: Final = 65_536
-
-# By default an option has the name of its setting.
-_SAME_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
 
 GROUP: Final = "shop_directory.settings"
 
@@ -102,10 +98,10 @@ class EnvironmentSettings(BaseSettings):
         return init_settings, _Environment(settings_cls)
 
     @classmethod
-    def load(cls, options: Mapping[str, str] = _SAME_NAMES, /, **values: Any) -> Self:  # noqa: ANN401 - any setting
+    def load(cls, options: Mapping[str, str] | None = None, /, **values: Any) -> Self:  # noqa: ANN401 - any setting
         """Read the settings; `values` from the command line take precedence, unless None.
 
-        Error messages name an option as `options` does, if it differs from its setting. SettingsError names all
+        Error messages name an option as `options` does, by default after its setting. SettingsError names all
         settings that are wrong.
         """
         given = {name: value for name, value in values.items() if value is not None}
@@ -122,7 +118,7 @@ class EnvironmentSettings(BaseSettings):
             settings = cls(**{**secrets, **given})
         except ValidationError as error:
             sources = {name: f"{variable(name)}{FILE}" for name in secrets}
-            sources |= {name: options.get(name, option(name)) for name in given}
+            sources |= {name: (options or {}).get(name, option(name)) for name in given}
             problems += _messages(cls, error, sources)
         else:
             problems += settings.contradictions()
@@ -233,19 +229,12 @@ def _message(name: str, known: set[str]) -> str:
     return f"{name} is not a setting and is ignored.{meant}"
 
 
-class Effective(NamedTuple):
-    """The effective value of one setting: a JSON value, `HIDDEN` for a secret that is set, None for one that is not.
+def effective(settings: EnvironmentSettings, options: Collection[str] = ()) -> dict[str, dict[str, Any]]:
+    """The value and the source of each setting by its variable, in their order, as `--json` prints them.
 
-    The source is `option`, `environment`, `file` or `default`.
+    A value is that of JSON, `HIDDEN` for a secret that is set, None for a setting that is not. The source is `option`,
+    as it is of the settings that `options` names, `environment`, `file` or `default`.
     """
-
-    variable: str
-    value: Any
-    source: str
-
-
-def effective(settings: EnvironmentSettings, options: Collection[str] = ()) -> tuple[Effective, ...]:
-    """All settings in the order of their definition; `options` names those from the command line."""
     environment, files = environment_variables(), secret_files(type(settings))
 
     def source(name: str) -> str:
@@ -255,22 +244,17 @@ def effective(settings: EnvironmentSettings, options: Collection[str] = ()) -> t
             return "environment"
         return "file" if name in files else "default"
 
-    return tuple(
-        Effective(variable(name), _shown(getattr(settings, name), secret=is_secret(field)), source(name))
+    return {
+        variable(name): {"value": _shown(getattr(settings, name), secret=is_secret(field)), "source": source(name)}
         for name, field in type(settings).model_fields.items()
-    )
+    }
 
 
-def as_lines(settings: Iterable[Effective]) -> str:
-    """One line for each setting."""
-    lines = [(one.variable, _text(one.value), one.source) for one in settings]
-    widths = [max(len(line[column]) for line in lines) for column in (0, 2)]
-    return "\n".join(f"{name:<{widths[0]}}  {source:<{widths[1]}}  {value}".rstrip() for name, value, source in lines)
-
-
-def as_wire(settings: Iterable[Effective]) -> dict[str, dict[str, Any]]:
-    """By variable, as `--json` prints it."""
-    return {one.variable: {"value": one.value, "source": one.source} for one in settings}
+def as_lines(settings: Mapping[str, Mapping[str, Any]]) -> str:
+    """One line for each effective setting."""
+    lines = [(name, one["source"], _text(one["value"])) for name, one in settings.items()]
+    widths = [max(len(line[column]) for line in lines) for column in (0, 1)]
+    return "\n".join(f"{name:<{widths[0]}}  {source:<{widths[1]}}  {value}".rstrip() for name, source, value in lines)
 
 
 def _shown(value: object, *, secret: bool) -> Any:  # noqa: ANN401 - any JSON value

@@ -20,13 +20,7 @@ MANIFEST: Final = Path(__file__).with_name("manifest.toml")
 
 @validated_dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
 class Rule:
-    """One obligation.
-
-    Attributes:
-        id: a page's rule such as "M6", or one more obligation of it such as "M6.ignored".
-        scope: number of the piece of work that brings it, 1 to 6.
-        statement: the obligation in one line.
-    """
+    """One obligation: "M6" of a page, or one more of it such as "M6.ignored"; the scope is 1 to 6."""
 
     id: str
     scope: int
@@ -35,12 +29,9 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class MarkedTest:
-    """A test and the rules that it claims.
+    """A test by "file:line name", the ids of the rules that it claims, and whether it can fail by design.
 
-    Attributes:
-        location: "file:line name".
-        rules: their ids.
-        asserts: whether something in it can fail by design: an assertion, `pytest.raises` or a call of `assert_...`.
+    It can by an assertion, `pytest.raises` or a call of `assert_...`.
     """
 
     location: str
@@ -57,11 +48,7 @@ class Marks:
 
 
 def read_manifest() -> tuple[Rule, ...]:
-    """The rules in their order.
-
-    Raises:
-        ValidationError: a rule has other fields or types than those of `Rule`.
-    """
+    """The rules in their order; ValidationError if one has other fields or types than those of `Rule`."""
     return TypeAdapter(tuple[Rule, ...]).validate_python(tomllib.loads(MANIFEST.read_text(encoding="utf-8"))["rules"])
 
 

@@ -1,9 +1,8 @@
 """A request to /mcp answered twice in this process: by the fast path if it is plain, and by the SDK."""
 
-import asyncio
 import json
 import re
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,7 +15,6 @@ from service.http.middleware import HttpMiddleware
 from service.mcp_server.endpoint import McpEndpoint, PlainCall, call_over_http
 from service.mcp_server.server import build_server
 from service.runtime.caller import proxies
-from service.runtime.request_context import RequestContext
 from service.suggest.responder import SuggestResponder
 
 MODERN: Final = "2026-07-28"
@@ -33,13 +31,9 @@ Lines = tuple[tuple[bytes, bytes], ...]
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """An answer as it was sent, without its request id, its length and the remainder of a quota.
+    """An answer without its request id, its length and the remainder of a quota; headers are sorted.
 
-    Attributes:
-        status: of HTTP.
-        headers: sorted.
-        message: the parsed body; None without one.
-        text: the bytes of the text content; None in an error.
+    The message is the parsed body, None without one; the text is that of the content, None in an error.
     """
 
     status: int
@@ -68,11 +62,6 @@ class BothWays:
     async def ask(self, headers: Lines, body: bytes) -> tuple[Sent, Sent]:
         """The answers of the fast path and of the SDK."""
         return await _asked(self.short, headers, body), await _asked(self.sdk, headers, body)
-
-    def begin(self, headers: Lines, body: bytes) -> tuple[RequestContext, Awaitable[list[Message]]]:
-        """Begin a request on the fast path: its context, and everything that will be sent."""
-        scope = _scope(headers)
-        return request_context_of(scope), asyncio.ensure_future(_sent(self.short, scope, body))
 
 
 def _nothing_is_plain(headers: list[tuple[bytes, bytes]], message: dict[str, Any]) -> PlainCall | None:

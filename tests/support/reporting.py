@@ -33,18 +33,18 @@ class Reporting:
     queue: QueueSettings
     variables: dict[str, str]
 
-    def report(self, tool: str, arguments: dict[str, Any], token: Issued | None = None) -> Reply:
+    def report(self, tool: str, arguments: dict[str, Any]) -> Reply:
         """Report over REST."""
-        return post(self.base, f"/tool/{tool}", arguments, x_api_token=(token or self.token).text)
+        return post(self.base, f"/tool/{tool}", arguments, x_api_token=self.token.text)
 
     def stored(self) -> tuple[list[Report], int]:
         """The rows, without their times, and how many re-checks wait."""
         reports, depth = stored_in(self.queue)
         return [replace(one, reported_at=REPORTED_AT) for one in reports], depth
 
-    def row(self, kind: Any, reason: str, code: str | None = None, *, by: Issued | None = None) -> Report:  # noqa: ANN401 - a kind
+    def row(self, kind: Any, reason: str, code: str | None = None) -> Report:  # noqa: ANN401 - a kind
         """A row about the bookshop."""
-        return Report((by or self.token).id, kind, "shop_books", code, reason, REPORTED_AT)
+        return Report(self.token.id, kind, "shop_books", code, reason, REPORTED_AT)
 
 
 def stored_in(settings: QueueSettings) -> tuple[list[Report], int]:

@@ -46,7 +46,6 @@ class Answered:
 
     @property
     def document(self) -> Any:  # noqa: ANN401 - any JSON value
-        """The body as JSON."""
         return json.loads(self.body)
 
     @document.setter
@@ -54,7 +53,6 @@ class Answered:
         self.body = json.dumps(document, ensure_ascii=False).encode()
 
     def be(self, status: int, document: object, media_type: bytes = b"application/json") -> None:
-        """Be another answer altogether."""
         self.status = status
         self.document = document
         self.set_header(b"content-type", media_type)
@@ -127,41 +125,24 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Breakage:
-    """A server that is wrong in one way.
-
-    Attributes:
-        rule: the rule that it breaks.
-        how: what it does, in a few words.
-        wrap: makes it from the right application.
-        also: rules that say the same thing in other words, and so are broken too.
-    """
+    """A server that breaks a rule in one way, made by `wrap` from the right application."""
 
     rule: str
     how: str
     wrap: Wrap
-    also: tuple[str, ...] = ()
-
-    @property
-    def broken(self) -> frozenset[str]:
-        """All rules that it breaks."""
-        return frozenset({self.rule, *self.also})
 
 
 ANY: Final = ""
-_TOOL: Final = "/tool/"
 
 
 def answering(path: str, change: Callable[[Answered], None], status: int | None = 200) -> Wrap:
-    """A server that changes its answers on a path, or on ANY: those of one status, or of any (None).
-
-    A tool is changed over every transport alike: what REST does, `tools/call` over MCP does as well.
-    """
+    """A server that changes its answers on a path, or on ANY: those of one status, or of any (None)."""
 
     def after(answered: Answered) -> None:
         if path in {ANY, answered.asked.path} and status in {None, answered.status}:
             change(answered)
 
-    return lambda app: Changed(app, after=_at_all_transports(after) if path.startswith(_TOOL) else after)
+    return lambda app: Changed(app, after=after)
 
 
 def rewriting(path: str, change: Callable[[Document], None], status: int = 200) -> Wrap:
@@ -170,8 +151,6 @@ def rewriting(path: str, change: Callable[[Document], None], status: int = 200) 
 
 
 def in_place(change: Callable[[Document], None]) -> Callable[[Answered], None]:
-    """An answer whose JSON object is changed."""
-
     def changed(answered: Answered) -> None:
         document = answered.document
         change(document)
@@ -181,38 +160,13 @@ def in_place(change: Callable[[Document], None]) -> Callable[[Answered], None]:
 
 
 def hearing(path: str, change: Callable[[Document], Mapping[str, Any]]) -> Wrap:
-    """A server whose tool takes other arguments than it was given, over every transport."""
+    """A server whose tool takes other arguments than it was given."""
 
     def before(asked: Asked) -> None:
-        if asked.path == path and asked.method == "POST":
-            given = _plain_object(asked.body)
-            # What is hostile stays as it came.
-            if given is not None and (changed := dict(change(given))) != given:
-                asked.arguments = changed
-        message = asked.arguments
-        if _tool_of(asked) == path and "arguments" in message["params"]:
-            params = {**message["params"], "arguments": dict(change(message["params"]["arguments"]))}
-            asked.arguments = {**message, "params": params}
+        if asked.path == path:
+            asked.arguments = change(asked.arguments)
 
     return lambda app: Changed(app, before=before)
-
-
-def _plain_object(body: bytes) -> Document | None:
-    """The JSON object of a body, if it is one without a name twice and without what JSON has no number for."""
-
-    def each_once(pairs: list[tuple[str, Any]]) -> Document:
-        if len(dict(pairs)) != len(pairs):
-            raise ValueError
-        return dict(pairs)
-
-    def no_number(_: str) -> None:
-        raise ValueError
-
-    try:
-        found = json.loads(body, object_pairs_hook=each_once, parse_constant=no_number)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
 
 
 async def _body(receive: Receive) -> bytes:
@@ -222,46 +176,3 @@ async def _body(receive: Receive) -> bytes:
         body += message.get("body", b"")
         if not message.get("more_body", False):
             return bytes(body)
-
-
-def _tool_of(asked: Asked) -> str | None:
-    """The tool's path of a call over MCP."""
-    match asked.path, asked.arguments:
-        case "/mcp", {"method": "tools/call", "params": {"name": str(name)}}:
-            return _TOOL + name
-    return None
-
-
-def _at_all_transports(change: Callable[[Answered], None]) -> Callable[[Answered], None]:
-    """Change an answer of REST as it is, and one of MCP as if it had come over REST."""
-
-    def after(answered: Answered) -> None:
-        tool = _tool_of(answered.asked)
-        if tool is None:
-            change(answered)
-            return
-        message = json.loads(answered.body)
-        match message:
-            case {"result": {"content": [{"text": str(text)}]}}:
-                arguments = answered.asked.arguments["params"].get("arguments", {})
-                asked = Asked("POST", tool, b"", [], json.dumps(arguments).encode())
-                as_rest = Answered(asked, _status(message["result"], text), [], text.encode())
-                change(as_rest)
-                if as_rest.body != text.encode():
-                    answered.document = {**message, "result": _result(message["result"], as_rest)}
-
-    return after
-
-
-def _status(result: Document, text: str) -> int:
-    return int(json.loads(text)["status"]) if result.get("isError") else 200
-
-
-def _result(result: Document, as_rest: Answered) -> Document:
-    remaining = {
-        name: value for name, value in result.items() if name not in {"content", "structuredContent", "isError"}
-    }
-    content = [{"type": "text", "text": as_rest.body.decode()}]
-    if as_rest.status == 200:
-        return {**remaining, "content": content, "structuredContent": as_rest.document, "isError": False}
-    return {**remaining, "content": content, "isError": True}

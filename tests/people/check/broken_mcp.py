@@ -17,15 +17,7 @@ Change = Callable[[Answered], None]
 def saying(
     change: Change, *, method: str | None = None, tool: str | None = None, having: str = "", status: int | None = 200
 ) -> Callable[[ASGIApp], ASGIApp]:
-    """A server that changes its answers over MCP: to a method, to calls of a tool, to messages that hold a text.
-
-    Args:
-        change: of the answer.
-        method: of the message; None for any.
-        tool: that is called; None for any.
-        having: a text in the message.
-        status: of HTTP, of the answers that are changed; None for any.
-    """
+    """A server that changes its answers over MCP: of a status, to a method, a tool's calls, messages with a text."""
 
     def after(answered: Answered) -> None:
         message = answered.asked.arguments
@@ -66,7 +58,6 @@ def without_token(change: Change) -> Change:
 
 
 def closed(answered: Answered) -> None:
-    """Ask for credentials."""
     error = {"code": -32001, "message": "A token is needed.", "data": {"code": "token_required"}}
     answered.be(401, {"jsonrpc": "2.0", "id": 1, "error": error})
 
@@ -112,7 +103,7 @@ BREAKAGES: Final = (
     Breakage("I3", "lists a tool without its input",
              saying(in_place(put("result.tools.0.inputSchema", {})), method="tools/list")),
     Breakage("I3", "says nothing in a result",
-             saying(in_place(put("result.content", [])), tool="list_categories"), also=("I5",)),
+             saying(in_place(put("result.content", [])), tool="list_categories")),
     Breakage("I5", "lists a tool less",
              saying(in_place(turn("result.tools", lambda tools: tools[:-1])), method="tools/list")),
     Breakage("I5", "counts otherwise than REST", saying(in_text(_one_more), tool="find_shop", having='"limit":3')),
@@ -128,8 +119,7 @@ BREAKAGES: Final = (
     Breakage("E2.protocol", "takes an unknown tool's call", saying(_as_result, tool="no_such_tool", status=None)),
     Breakage("E2.protocol", "hides tools",
              saying(without_token(in_place(turn("result.tools", lambda tools: tools[:5]))), method="tools/list")),
-    Breakage("E2.protocol", "has a fault of its own", answering(MCP, lambda answered: answered.be(500, {}), 400),
-             also=("E1.transport",)),
+    Breakage("E2.protocol", "has a fault of its own", answering(MCP, lambda answered: answered.be(500, {}), 400)),
     Breakage("E1.transport", "serves any origin", lambda app: Changed(app, before=_without_origin)),
     Breakage("E1.transport", "refuses in REST's shape", answering(MCP, _as_problem, 406)),
     Breakage("E1.transport", "holds a stream open", answering(MCP, _as_page, 405)),

@@ -5,30 +5,11 @@ from typing import Final
 from starlette.types import ASGIApp
 
 from tests.people.check.breaking import Answered, Breakage, Changed, Document, answering, hearing, rewriting
-from tests.people.check.changes import put
+from tests.people.check.changes import argument, put
 
 _RESOLVE: Final = "/tool/resolve_checkout_url"
 _MONETIZE: Final = "/tool/monetize_offer"
 _CONFLICT: Final = "/tool/resolve_conflict"
-
-
-def _numbers(document: Document) -> None:
-    for shop in document["results"]:
-        for number, offer in enumerate(shop["offers"]):
-            offer["offer_id"] = number
-
-
-def _always_applied(arguments: Document) -> Document:
-    return {**arguments, "affiliate": True} if arguments.get("affiliate") is False else arguments
-
-
-def _lenient(arguments: Document) -> Document:
-    return {**arguments, "affiliate": arguments["affiliate"] == "yes"} if "affiliate" in arguments else arguments
-
-
-def _other_verdict(document: Document) -> None:
-    if "verdict" in document:
-        document["verdict"] = "merged"
 
 
 def _without_candidates(document: Document) -> None:
@@ -49,23 +30,31 @@ def _merging(app: ASGIApp) -> ASGIApp:
     return Changed(app, after=after)
 
 
-def _unknown_is_empty(answered: Answered) -> None:
-    answered.be(200, {"from": {}, "candidates": []})
-
-
 BREAKAGES: Final = (
-    Breakage("I38", "numbers its offers", rewriting("/tool/find_shop", _numbers)),
+    Breakage("I38", "numbers its offers", rewriting("/tool/find_shop", put("results.*.offers.*.offer_id", 17))),
     Breakage("I64", "names no programme", rewriting(_MONETIZE, put("monetization", None))),
-    Breakage("I64", "goes through the network although it should not", hearing(_MONETIZE, _always_applied)),
-    Breakage("I64", "takes a word for a boolean", hearing(_MONETIZE, _lenient)),
+    Breakage(
+        "I64",
+        "goes through the network although it should not",
+        hearing(_MONETIZE, argument("affiliate", bool, lambda _: True)),
+    ),
+    Breakage(
+        "I64", "takes a word for a boolean", hearing(_MONETIZE, argument("affiliate", str, lambda word: word == "yes"))
+    ),
     Breakage("I65", "leads to http", rewriting(_RESOLVE, put("checkout_url", "http://lumen-larch.internal/cart"))),
     Breakage("I65", "leads to a number", rewriting(_RESOLVE, put("checkout_url", "https://192.0.2.7/cart"))),
     Breakage(
         "I65", "leads by credentials", rewriting(_RESOLVE, put("checkout_url", "https://shop@elsewhere.example/cart"))
     ),
-    Breakage("I65", "takes a word for a boolean", hearing(_RESOLVE, _lenient)),
-    Breakage("I66", "has a verdict of its own", rewriting(_CONFLICT, _other_verdict)),
+    Breakage(
+        "I65", "takes a word for a boolean", hearing(_RESOLVE, argument("affiliate", str, lambda word: word == "yes"))
+    ),
+    Breakage("I66", "has a verdict of its own", rewriting(_CONFLICT, put("verdict", "merged"))),
     Breakage("I66", "looks for no candidates", rewriting(_CONFLICT, _without_candidates)),
     Breakage("I66", "merges", _merging),
-    Breakage("I66", "knows every shop", answering(_CONFLICT, _unknown_is_empty, 404)),
+    Breakage(
+        "I66",
+        "knows every shop",
+        answering(_CONFLICT, lambda answered: answered.be(200, {"from": {}, "candidates": []}), 404),
+    ),
 )

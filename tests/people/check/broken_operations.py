@@ -5,7 +5,7 @@ from typing import Final
 
 from starlette.types import ASGIApp
 
-from tests.people.check.breaking import Answered, Asked, Breakage, Changed, Document, answering, rewriting
+from tests.people.check.breaking import Answered, Asked, Breakage, Changed, answering, rewriting
 from tests.people.check.changes import body, drop, header, put, status
 from tests.people.check.stage import COMMIT, OPS_KEY
 
@@ -33,10 +33,6 @@ def _text(change: Callable[[bytes], bytes]) -> Callable[[Answered], None]:
     return changed
 
 
-def _nothing_known(version: Document) -> None:
-    version.update(commit=None, builtAt=None)
-
-
 def _not_ready(answered: Answered) -> None:
     answered.be(503, {"code": "not_ready", "status": 503}, b"application/problem+json")
 
@@ -45,18 +41,18 @@ def _no_accounts(text: bytes) -> bytes:
     return b"\n".join(line for line in text.split(b"\n") if b"{" not in line)
 
 
-def _versioned_path(document: Document) -> None:
-    document["paths"]["/v1/health"] = document["paths"]["/health"]
-
-
 BREAKAGES: Final = (
     Breakage("I73", "has nothing to say of its health", answering("/health", status(204))),
-    Breakage("I73", "is never ready", answering("/ready", _not_ready), also=("O1",)),
+    Breakage("I73", "is never ready", answering("/ready", _not_ready)),
     Breakage("I74", "shortens the commit", rewriting("/version", put("commit", COMMIT[:7]))),
     Breakage("I74", "sends the time of an unnamed zone", rewriting("/version", put("builtAt", "2026-11-21T09:30:00"))),
     Breakage("I74", "does not say which service it is", rewriting("/version", drop("service"))),
     Breakage("I75", "says something else of an unknown build", answering("/version", _not_ready)),
-    Breakage("I75", "answers nulls for an unknown build", rewriting("/version", _nothing_known), also=("I74",)),
+    Breakage(
+        "I75",
+        "answers nulls for an unknown build",
+        rewriting("/version", lambda version: version.update(commit=None, builtAt=None)),
+    ),
     Breakage("I76", "counts no shops", rewriting(STATE, put("shops.live.counts", {}))),
     Breakage("I76", "does not say how fresh it is", rewriting(STATE, put("shops.live.built_at", None))),
     Breakage("I76", "sends no flags", rewriting(STATE, put("flags", {}))),
@@ -67,7 +63,7 @@ BREAKAGES: Final = (
     Breakage("I77", "shows no account", answering(RESOURCES, _text(_no_accounts))),
     Breakage("I77", "is no exposition", answering(RESOURCES, _text(lambda text: text + b'broken{provider="\n'))),
     Breakage(
-        "I77", "has a line without end", answering(RESOURCES, _text(lambda text: text + b'a{b="' + b'",a="' * 200_000))
+        "I77", "has a line without end", answering(RESOURCES, _text(lambda text: text + b'a{b="' + b'",a="' * 200000))
     ),
     Breakage("I77", "is empty", answering(RESOURCES, body(b""))),
     Breakage("I81", "does not look at the key", _key_given(STATE, RESOURCES)),
@@ -75,7 +71,11 @@ BREAKAGES: Final = (
     Breakage("I81", "guards one endpoint of the two", _key_given(RESOURCES)),
     Breakage("I84", "is OpenAPI of another version", rewriting("/openapi.json", put("openapi", "3.0.3"))),
     Breakage("I84", "is another version", rewriting("/openapi.json", put("info.version", "0.2.0"))),
-    Breakage("I85", "has a version in a path", rewriting("/openapi.json", _versioned_path)),
+    Breakage(
+        "I85",
+        "has a version in a path",
+        rewriting("/openapi.json", lambda document: document["paths"].update({"/v1/health": {}})),
+    ),
     Breakage(
         "O1", "tells of no optional token", rewriting("/openapi.json", drop("paths./tool/get_shop.post.security"))
     ),

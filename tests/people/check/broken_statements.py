@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tests.people.check.breaking import Answered, Breakage, Document, answering, hearing, rewriting
-from tests.people.check.changes import drop, more, put, turn
+from tests.people.check.changes import argument, drop, more, put, turn
 from tests.people.check.stage import UNDER_REVIEW
 
 _SHIPPING: Final = "/tool/get_shipping_policy"
@@ -37,28 +37,10 @@ def _no_to_unsettled(document: Document) -> None:
         document["ships_to"] = "no"
 
 
-def _as_text(document: Document) -> None:
-    document["collected"] = "yes" if document["collected"] else "no"
-
-
-def _any_country(arguments: Document) -> Document:
-    country = str(arguments.get("country", "DE"))
-    return arguments if len(country) == 2 else {**arguments, "country": "DE"}
-
-
-def _not_needed(answered: Answered) -> None:
-    if not answered.asked.arguments:
-        answered.be(200, {"collected": False})
-
-
 def _another_kind(document: Document) -> None:
     for signal in document["signals"]:
         if signal["kind"] == "registrar":
             signal["kind"] = "customer_opinion"
-
-
-def _twice(document: Document) -> None:
-    document["signals"] += document["signals"][:1]
 
 
 def _undescribed(document: Document) -> None:
@@ -97,17 +79,21 @@ BREAKAGES: Final = (
         "I26", "says in a word when it looked", rewriting(_SHIPPING, _with("checked_at", "lately", collected=True))
     ),
     Breakage("I26", "has a source of its own", rewriting(_SHIPPING, _with("source", "hearsay", collected=True))),
-    Breakage("I27", "says collected in a word", rewriting(_SHIPPING, _as_text)),
+    Breakage("I27", "says collected in a word", rewriting(_SHIPPING, turn("collected", str))),
     Breakage("I27", "reads a gap as a refusal", rewriting(_SHIPPING, _verdict("no", collected=False))),
-    Breakage("I28", "ships everywhere", rewriting(_SHIPPING, _verdict("yes", collected=True)), also=("A7",)),
-    Breakage("I28", "ships nowhere", rewriting(_SHIPPING, _verdict("no", collected=True)), also=("A7",)),
-    Breakage("I28", "has a verdict of its own", rewriting(_SHIPPING, _verdict("maybe", collected=True)), also=("A7",)),
-    Breakage("I28", "has a verdict about no country", rewriting(_SHIPPING, put("ships_to", "unknown")), also=("A7",)),
+    Breakage("I28", "ships everywhere", rewriting(_SHIPPING, _verdict("yes", collected=True))),
+    Breakage("I28", "ships nowhere", rewriting(_SHIPPING, _verdict("no", collected=True))),
+    Breakage("I28", "has a verdict of its own", rewriting(_SHIPPING, _verdict("maybe", collected=True))),
+    Breakage("I28", "has a verdict about no country", rewriting(_SHIPPING, put("ships_to", "unknown"))),
     Breakage("A7", "refuses a territory of a named state", rewriting(_SHIPPING, _no_to_unsettled)),
-    Breakage("I59", "takes any word for a country", hearing(_SHIPPING, _any_country)),
-    Breakage("I59", "needs no shop", answering(_SHIPPING, _not_needed, 400), also=("I82",)),
-    Breakage("I29", "has a kind of its own", rewriting(_TRUST, _another_kind), also=("I34",)),
-    Breakage("I29", "delivers a signal twice", rewriting(_TRUST, _twice), also=("I33", "I34", "M11.other_lists")),
+    Breakage("I59", "takes any word for a country", hearing(_SHIPPING, argument("country", str, lambda _: "DE"))),
+    Breakage(
+        "I59", "needs no shop", answering(_SHIPPING, lambda answered: answered.be(200, {"collected": False}), 400)
+    ),
+    Breakage("I29", "has a kind of its own", rewriting(_TRUST, _another_kind)),
+    Breakage(
+        "I29", "delivers a signal twice", rewriting(_TRUST, turn("signals", lambda signals: signals + signals[:1]))
+    ),
     Breakage("I30", "has null for a source", rewriting(_TRUST, put("signals.*.source", None))),
     Breakage("I30", "does not say when it looked", rewriting(_TRUST, drop("signals.*.checked_at"))),
     Breakage("I31", "has a score", rewriting(_TRUST, put("trust_score", "high"))),
@@ -121,6 +107,6 @@ BREAKAGES: Final = (
     ),
     Breakage("I34", "does not say what is missing", rewriting(_TRUST, put("signal_coverage.missing", []))),
     Breakage("I35", "does not say what the coverage is for", rewriting(_OPENAPI, _undescribed)),
-    Breakage("I60", "is different for a shop under review", answering(_TRUST, _reports_review), also=("I6", "V2")),
-    Breakage("I60", "says that a shop is unknown", answering(_TRUST, _not_found), also=("I6", "I32", "V2")),
+    Breakage("I60", "is different for a shop under review", answering(_TRUST, _reports_review)),
+    Breakage("I60", "says that a shop is unknown", answering(_TRUST, _not_found)),
 )

@@ -66,7 +66,7 @@ BREAKAGES: Final = (
     Breakage("I71", "refuses a country in small letters", retyping(_only_lower_case_is_wrong)),
     Breakage("I72", "echoes the folded q", rewriting(SUGGEST, turn("query", lambda query: query.strip().lower()))),
     Breakage("I72", "shows a field more", rewriting(SUGGEST, put("shops.*.popularity", 1.0))),
-    Breakage("I72", "sends scores as text", rewriting(SUGGEST, turn("shops.*.score", str)), also=("I69",)),
+    Breakage("I72", "sends scores as text", rewriting(SUGGEST, turn("shops.*.score", str))),
     Breakage("M10", "cuts a limit of 21", retyping(lambda query: query.replace(b"limit=21", b"limit=20"))),
     Breakage("M10", "takes a limit of 0", retyping(_without(b"limit=0"))),
     Breakage("M10", "counts otherwise than list_categories", rewriting(SUGGEST, turn("categories.*.count", more))),

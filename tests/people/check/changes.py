@@ -45,12 +45,10 @@ def header(name: bytes, value: bytes | None) -> Callable[[Answered], None]:
 
 
 def more(number: int) -> int:
-    """One more than it is."""
     return number + 1
 
 
 def backwards(values: list[Any]) -> list[Any]:
-    """The last one first."""
     return values[::-1]
 
 
@@ -80,6 +78,11 @@ def argument(name: str, kind: type, change: Callable[[Any], Any]) -> Callable[[D
         return {**arguments, name: change(given)} if isinstance(given, kind) else arguments
 
     return changed
+
+
+def without(name: str) -> Callable[[Document], Document]:
+    """An argument that is passed over."""
+    return lambda arguments: {other: value for other, value in arguments.items() if other != name}
 
 
 def default(name: str, value: Any) -> Callable[[Document], Document]:  # noqa: ANN401 - any JSON value

@@ -21,6 +21,5 @@ def sample_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def stage(sample_index: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    """The right service."""
     with staged(sample_index, tmp_path_factory.mktemp("stage")) as made:
         yield made

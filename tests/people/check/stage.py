@@ -36,10 +36,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A running application, the loop that it lives in, on a thread of its own, and the folder of its files.
-
-    The options ask all that can be asked of it.
-    """
+    """A running application, its loop on a thread, the folder of its files, and options that ask all of it."""
 
     app: FastAPI
     options: RunOptions
@@ -73,13 +70,7 @@ class Stage:
 
 @contextmanager
 def staged(index: Path, folder: Path, search: SearchBackend | None = None) -> Iterator[Stage]:
-    """The service on an index, with a token, an operations key and a file for reports.
-
-    Args:
-        index: of the embedded engine.
-        folder: for tokens and reports.
-        search: another backend than that of the index.
-    """
+    """The service on an index or another backend, with a token, an operations key and a file for reports."""
     settings = right_settings(index, folder)
     options = RunOptions(
         BASE, issue(settings.token_file).text, OPS_KEY, UNDER_REVIEW, write=True, bounds=Bounds(requests=2000)

@@ -35,13 +35,11 @@ EXAMPLES: Final = [
 
 @pytest.fixture(scope="module")
 def settings(sample_index: Path, tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    """The right service."""
     return right_settings(sample_index, tmp_path_factory.mktemp("command"))
 
 
 @pytest.fixture(scope="module")
 def base(settings: Settings) -> Iterator[str]:
-    """The right service on a socket."""
     with served(create_app(settings)) as url:
         yield url
 

@@ -36,14 +36,12 @@ _JSON = b"content-type: application/json"
 
 
 def endless(handler: socketserver.StreamRequestHandler) -> None:
-    """A body without an end."""
     handler.wfile.write(CHUNKED)
     while True:
         handler.wfile.write(b"10000\r\n" + b" " * 65_536 + b"\r\n")
 
 
 def dripping(handler: socketserver.StreamRequestHandler) -> None:
-    """A byte now and then, without an end."""
     handler.wfile.write(_OK + b"content-length: 1000000\r\n\r\n")
     while True:
         handler.wfile.write(b" ")
@@ -51,24 +49,20 @@ def dripping(handler: socketserver.StreamRequestHandler) -> None:
 
 
 def silent(handler: socketserver.StreamRequestHandler) -> None:
-    """Nothing, without an end."""
     handler.rfile.read()
 
 
 def garbage(handler: socketserver.StreamRequestHandler) -> None:
-    """What is no HTTP."""
     handler.wfile.write(b"\x00\xff\x16\x03\x01 hello\r\n\r\n" * 50)
 
 
 def heads(handler: socketserver.StreamRequestHandler) -> None:
-    """Header after header."""
     handler.wfile.write(_OK)
     while True:
         handler.wfile.write(b"x-more: " + b"y" * 1000 + b"\r\n")
 
 
 def cut_short(handler: socketserver.StreamRequestHandler) -> None:
-    """A body that ends before its length."""
     handler.wfile.write(_OK + b'content-length: 1000\r\n\r\n{"results": [')
 
 

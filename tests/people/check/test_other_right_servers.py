@@ -3,26 +3,23 @@
 import secrets
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Final
 
 import pytest
 from starlette.types import ASGIApp
 
+from service.calls.dispatch import to_wire
 from service.tools.registry import REGISTRY
+from service.tools.tool import ToolAnswer
 from shop_directory.conformance.rule import Outcome
 from shop_directory.conformance.rules import RULES
-from tests.people.check.breaking import ANY, Answered, Asked, Changed, Document, answering, rewriting
+from tests.people.check.breaking import ANY, Answered, Asked, Changed, Document, answering
 from tests.people.check.broken_mcp import MCP, saying
 from tests.people.check.stage import Stage, staged
 
 SESSION: Final = (b"mcp-session-id", b"one-of-this-test")
-_BEYOND: Final = {
-    "find_shop": frozenset({"did_you_mean", "word_counts", "aliases_total"}),
-    "get_shop": frozenset({"aliases_total"}),
-    "get_shipping_policy": frozenset({"excluded"}),
-}
+_BEYOND: Final = frozenset({"did_you_mean", "word_counts", "aliases_total", "excluded"})
 _HANDSHAKE: Final = (b"mcp-protocol-version", b"2025-11-25")
 
 
@@ -61,17 +58,16 @@ def _behind_a_proxy(answered: Answered) -> None:
     answered.headers += [(b"via", b"1.1 edge"), (b"x-edge-request", secrets.token_hex(8).encode())]
 
 
-def _without_fields_beyond(app: ASGIApp) -> ASGIApp:
-    """A service whose answers have none of the fields that are beyond the interface."""
-    for tool, fields in _BEYOND.items():
-        app = rewriting(f"/tool/{tool}", partial(_without, fields))(app)
-    return app
+def _without_fields_beyond(answer: ToolAnswer) -> Document:
+    """What is sent, without the fields that are beyond the interface."""
+    document = _without(to_wire(answer))
+    if "results" in document:
+        document["results"] = [_without(found) for found in document["results"]]
+    return document
 
 
-def _without(fields: frozenset[str], document: Document) -> None:
-    for part in (document, *document.get("results", ())):
-        for name in fields & part.keys():
-            del part[name]
+def _without(document: Document) -> Document:
+    return {name: value for name, value in document.items() if name not in _BEYOND}
 
 
 def _out_of_quota(times: int) -> Callable[[ASGIApp], ASGIApp]:
@@ -108,8 +104,9 @@ def test_a_service_without_what_is_beyond_the_interface_is_whole(
 ) -> None:
     for module in ("service.app", "service.parts"):
         monkeypatch.setattr(f"{module}.REGISTRY", tuple(tool for tool in REGISTRY if tool.name != "get_shops"))
+    monkeypatch.setattr("service.calls.dispatch.to_wire", _without_fields_beyond)
     with staged(sample_index, tmp_path) as plain:
-        found = plain.check(wrap=_without_fields_beyond)
+        found = plain.check()
     assert [(verdict.rule.id, verdict.finding) for verdict in found.of(Outcome.FAILED)] == []
     assert {verdict.rule.id for verdict in found.of(Outcome.NOT_SEEN)} == {"A14", "A7", "I75", "M6.word_counts"}
 

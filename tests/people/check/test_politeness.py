@@ -7,7 +7,7 @@ from typing import Final
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from shop_directory.conformance.client import Bounds, Usage
+from shop_directory.conformance.client import Bounds, Client
 from shop_directory.conformance.rule import Outcome
 from shop_directory.conformance.rules import RULES
 from shop_directory.conformance.run import RunOptions
@@ -36,7 +36,7 @@ def test_every_nth_refusal_is_waited_for_and_breaks_no_rule(stage: Stage) -> Non
 
 def test_a_wait_that_several_answers_ask_for_is_one_wait_and_reported_once() -> None:
     reported: list[float] = []
-    spent = Usage(on_wait=reported.append)
+    spent = Client("http://a.example", on_wait=reported.append)
     spent.wait_until(10.0, 11.0)
     spent.wait_until(10.25, 11.25)
     spent.wait_until(10.5, 11.0)

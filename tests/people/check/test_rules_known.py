@@ -40,11 +40,6 @@ def test_no_rule_is_without_a_server_that_breaks_it() -> None:
     assert {rule.id for rule in RULES} - {breakage.rule for breakage in BREAKAGES} == set()
 
 
-def test_no_two_broken_servers_have_the_same_description() -> None:
-    described = [(breakage.rule, breakage.how) for breakage in BREAKAGES]
-    assert len(set(described)) == len(described)
-
-
 def test_check_imports_nothing_of_this_project_but_itself_and_what_all_commands_share() -> None:
     ours = {"service", "indexer", "index_mappings", "shop_directory"}
     found = set()

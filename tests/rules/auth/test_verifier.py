@@ -63,15 +63,6 @@ async def test_an_expired_token_is_refused_from_its_second_on_whatever_was_remem
     assert world.store.asked == asked
 
 
-async def test_the_store_is_asked_once_for_what_it_said_just_now(world: World) -> None:
-    text, wrong = await world.issue(), new_token_text()
-    for _ in range(10):
-        await world.verdict(text)
-        await world.verdict(wrong)
-        world.pass_seconds(0.1)
-    assert world.store.asked == 2
-
-
 async def test_a_text_that_can_be_no_token_is_refused_without_asking(world: World) -> None:
     world.store.away = True
     assert await world.verdict("sd_" + "0" * 49) == REFUSED

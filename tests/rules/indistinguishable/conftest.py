@@ -57,8 +57,6 @@ class World:
 
 
 class Opener(Protocol):
-    """Serves a catalogue."""
-
     def __call__(self, records: Records) -> World: ...
 
 

@@ -58,11 +58,9 @@ class Service:
     token: str
 
     def rest(self, tool: str, arguments: Mapping[str, Any]) -> Whole:
-        """Call a tool over REST."""
         return self._ask("POST", f"/tool/{tool}", arguments, {})
 
     def mcp_modern(self, tool: str, arguments: Mapping[str, Any]) -> Whole:
-        """Call a tool over MCP in the stateless era."""
         about = {
             "io.modelcontextprotocol/protocolVersion": _MODERN,
             "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
@@ -72,11 +70,9 @@ class Service:
         return self._ask("POST", "/mcp", message(tool, {**arguments}, 7, _meta=about), headers)
 
     def mcp_older(self, tool: str, arguments: Mapping[str, Any]) -> Whole:
-        """Call a tool over MCP in the era of handshakes."""
         return self._ask("POST", "/mcp", message(tool, {**arguments}, 7), {"mcp-protocol-version": _OLDER})
 
     def suggest(self, text: str) -> Whole:
-        """Ask for suggestions."""
         return self._ask("GET", f"/suggest?q={quote(text)}", None, {})
 
     def _ask(self, method: str, path: str, body: Mapping[str, Any] | None, headers: Mapping[str, str]) -> Whole:

@@ -29,12 +29,10 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 
 @pytest.fixture(scope="session")
 def base(settings: Settings) -> Iterator[str]:
-    """The base URL of the service."""
     with served(create_app(settings)) as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def token(settings: Settings) -> str:
-    """The text of an issued token."""
     return issue(settings.token_file).text

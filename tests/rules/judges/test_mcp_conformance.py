@@ -17,7 +17,6 @@ UNSCORED: Final = {
 
 @pytest.fixture(scope="session")
 def suite() -> Path:
-    """The suite, installed."""
     return installed_suite()
 
 

@@ -20,13 +20,7 @@ class Taken:
 
 @dataclass
 class PlainCount:
-    """Counts in lists, looks at all of them each time.
-
-    Attributes:
-        clock: of all.
-        away: whether it answers nothing.
-        asked: the units of each question that it answered.
-    """
+    """Counts in lists, looks at all of them each time; `asked` has the units of each question that it answered."""
 
     clock: HandClock
     away: bool = False

@@ -1,16 +1,19 @@
 """Blocks of units that a process takes: what they spare, whom they are for, and what becomes of them."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
 from service.limits.blocks import BlockLimiter
 from service.limits.fallback import FallbackLimiter
 from service.limits.memory import MemoryLimiter
-from service.limits.policy import Bucket, Decision, LimiterUnavailable, Quota
+from service.limits.policy import Bucket, Decision, LimiterUnavailable, Quota, QuotaClass
 from tests.rules.limits.block_world import BLOCK, SUGGEST, World, suggest
 from tests.rules.limits.clocks import HandClock
 from tests.rules.limits.plain import PlainCount
+from tests.support.limited import limited
+from tests.support.served import get
 
 
 async def test_the_store_is_asked_once_for_a_block_however_slow_its_caller_is() -> None:
@@ -134,3 +137,18 @@ async def test_closing_forgets_what_was_not_used() -> None:
     await suggest(world.limiter)
     await world.limiter.close()
     assert (len(world.limiter._blocks), world.store.used("k", SUGGEST)) == (0, BLOCK)
+
+
+@pytest.mark.rule("Q2")
+def test_suggest_requests_in_the_application_share_the_requests_to_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World()
+    monkeypatch.setattr("service.parts.open_limiter", lambda *_, **__: world.limiter)
+    statuses = set()
+    with limited(tmp_path, quota_anonymous=QuotaClass(reads=1, suggest=SUGGEST.limit, reports=0)) as base:
+        for _ in range(100):
+            # The last request of a connection does not take the fast path.
+            statuses.add(get(base, "/suggest?q=harb", connection="close").status)
+            world.clock.pass_seconds(0.05)
+    assert (statuses, len(world.store.asked) < 10) == ({200}, True)

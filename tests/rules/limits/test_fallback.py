@@ -47,7 +47,6 @@ class SwitchedLimiter:
 
     limiter: MemoryLimiter
     away: bool = False
-    late: bool = False
     asked: int = field(default=0)
 
     @property
@@ -60,7 +59,7 @@ class SwitchedLimiter:
     async def hit(self, key: str, quota: Quota, cost: int = 1) -> Decision:
         self.asked += 1
         if self.away:
-            raise LimiterUnavailable("away", late=self.late)
+            raise LimiterUnavailable("away")
         return await self.limiter.hit(key, quota, cost)
 
     async def close(self) -> None:
@@ -135,17 +134,6 @@ async def test_a_lost_limiter_is_asked_once_a_second_and_used_again_when_it_is_b
     # The first one is decided locally, and asks for the others.
     assert (asked, local, first.allowed, back.remaining) == (3, 30, False, 1)
     assert (world.shared.asked, world.counted.count, world.limiter.degraded) == (5, 31, False)
-
-
-@pytest.mark.rule("Q4")
-async def test_a_request_without_time_left_does_not_make_a_limiter_a_lost_one() -> None:
-    counted = Counter()
-    impatient = SwitchedLimiter(MemoryLimiter(), away=True, late=True)
-    limiter = FallbackLimiter(impatient, MemoryLimiter(), counted)
-    assert (await limiter.hit("k", READS)).allowed
-    with pytest.raises(LimiterUnavailable):
-        await limiter.hit("k", REPORTS)
-    assert (limiter.degraded, counted.local, counted.asked) == (False, ["reads"], ["unavailable", "unavailable"])
 
 
 @pytest.mark.rule("Q4")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from service.limits.blocks import BlockLimiter
+from service.limits.blocks import BlockLimiter, SharedCount
 from service.limits.memory import MemoryLimiter
 from service.limits.policy import Bucket, Decision, Limiter, Quota, slot_milliseconds
 from service.limits.redis import RedisLimiter
@@ -92,19 +92,40 @@ def test_who_waits_for_retry_after_is_allowed(make_limiter: MakeLimiter, quota: 
     assert last.allowed or after.allowed == possible
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How long after the step before it, in milliseconds; how many units are asked for, and how many at least."""
+
+    gap: int
+    units: int
+    least: int
+
+
+async def counted(source: SharedCount, clock: HandClock, quota: Quota, steps: list[Step]) -> list[tuple[Decision, int]]:
+    """Of each step the decision, and how many units were taken."""
+    taken = []
+    for step in steps:
+        clock.pass_seconds(step.gap / 1000)
+        taken.append(await source.count("k", quota, step.units, min(step.least, step.units)))
+    await source.close()
+    return taken
+
+
+STEPS = st.lists(st.builds(Step, GAPS, st.integers(1, 9), st.sampled_from([1, 1, 9])), min_size=1, max_size=60)
+
+
 @pytest.mark.redis
+@pytest.mark.rule("Q2")
 @PLAYING
-@given(quota=QUOTAS, hits=GAMES)
-def test_redis_decides_exactly_as_memory_does(redis_url: str, quota: Quota, hits: list[Hit]) -> None:
-    prefix = f"test-{secrets.token_hex(6)}"
-    shared = asyncio.run(
-        play(
-            lambda clock: BlockLimiter(RedisLimiter(RedisAccess(redis_url), prefix, timeout=5, clock=clock)),
-            quota,
-            hits,
-        )
+@given(quota=st.builds(Quota, st.just(Bucket.SUGGEST), st.integers(0, 60), st.integers(3, 6)), steps=STEPS)
+def test_redis_counts_and_hands_out_blocks_exactly_as_the_plain_arithmetic_does(
+    redis_url: str, quota: Quota, steps: list[Step]
+) -> None:
+    clock, other = HandClock(), HandClock()
+    redis = RedisLimiter(RedisAccess(redis_url), f"test-{secrets.token_hex(6)}", timeout=5, clock=clock)
+    assert asyncio.run(counted(redis, clock, quota, steps)) == asyncio.run(
+        counted(PlainCount(other), other, quota, steps)
     )
-    assert shared == asyncio.run(play(MemoryLimiter, quota, hits))
 
 
 def _plain(clock: HandClock) -> Limiter:
@@ -131,26 +152,6 @@ async def test_only_what_is_available_without_io_is_taken_without_waiting(make_l
     without_waiting = isinstance(limiter, MemoryLimiter)
     first = Decision(True, 3, 2, 60, None)
     assert taken == ([first, Decision(True, 3, 1, 60, None)] if without_waiting else [None, first])
-
-
-@pytest.mark.rule("Q2")
-async def test_the_whole_quota_is_there_immediately_and_comes_back_a_window_later(
-    make_limiter: MakeLimiter,
-) -> None:
-    clock = HandClock()
-    async with opened(make_limiter, clock) as limiter:
-        first = [await limiter.hit("k", READS) for _ in range(4)]
-        clock.pass_seconds(59.999)
-        early = await limiter.hit("k", READS)
-        clock.pass_seconds(0.001)
-        late = await limiter.hit("k", READS)
-    assert first == [
-        Decision(True, 3, 2, 60, None),
-        Decision(True, 3, 1, 60, None),
-        Decision(True, 3, 0, 60, None),
-        Decision(False, 3, 0, 60, 60),
-    ]
-    assert (early, late) == (Decision(False, 3, 0, 1, 1), Decision(True, 3, 2, 60, None))
 
 
 async def test_keys_do_not_share_a_quota_and_a_refusal_takes_nothing(make_limiter: MakeLimiter) -> None:

@@ -36,12 +36,10 @@ def complete(base: str, era: Era, ref: Mapping[str, str], argument: str, value: 
 
 
 def of_prompt(name: str) -> dict[str, str]:
-    """The reference of a prompt."""
     return {"type": "ref/prompt", "name": name}
 
 
 def error(code: int, message: str, problem: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """A whole answer that is an error."""
     fault = {"code": code, "message": message} | ({} if problem is None else {"data": problem})
     return {"jsonrpc": "2.0", "id": 7, "error": fault}
 

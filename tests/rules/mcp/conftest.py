@@ -8,9 +8,8 @@ import pytest
 from service.app import create_app
 from service.search.failures import BackendUnavailable
 from service.settings.service import Settings
-from tests.rules.transports.test_probes_and_headers import FailingBackend
+from tests.rules.transports.test_probes_and_headers import SECRET, FailingBackend
 from tests.support.catalogues import shop
-from tests.support.raising import RAISING, SECRET
 from tests.support.served import served
 from tests.support.worlds import SHOPS, embedded_world
 
@@ -25,7 +24,6 @@ def index_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def base(index_directory: Path) -> Iterator[str]:
-    """The four shops' service."""
     with served(create_app(Settings(data_dir=index_directory, request_timeout=10.0))) as url:
         yield url
 
@@ -45,17 +43,6 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def away(index_directory: Path) -> Iterator[str]:
-    """The four shops' service without its engine."""
     settings = Settings(data_dir=index_directory, request_timeout=10.0)
     with served(create_app(settings, search=FailingBackend(BackendUnavailable(SECRET)))) as url:
-        yield url
-
-
-@pytest.fixture(scope="session")
-def failing(index_directory: Path) -> Iterator[str]:
-    """The four shops' service with tools that all fail."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("service.parts.REGISTRY", RAISING)
-        app = create_app(Settings(data_dir=index_directory, request_timeout=10.0))
-    with served(app) as url:
         yield url

@@ -5,8 +5,6 @@ from typing import Any, Final
 from urllib.parse import quote
 
 import pytest
-from mcp import MCPError
-from mcp.types import PromptReference, ResourceTemplateReference
 
 from index_mappings.countries import COUNTRY_CODES
 from tests.rules.mcp.asking import SHOP_TEMPLATE, complete, error, of_prompt, read, status_of
@@ -15,7 +13,7 @@ from tests.support.limited import limited
 from tests.support.problems import invalid_input
 from tests.support.rpc import Era
 from tests.support.served import get, post
-from tests.support.transports import STAMP_KEYS, mcp_transports
+from tests.support.transports import STAMP_KEYS
 
 ERAS: Final = list(Era)
 SHOPS: Final = [
@@ -182,17 +180,3 @@ def test_completions_count_as_suggest_requests_and_not_as_reads(tmp_path: Path, 
         refused = complete(base, era, SHOP_TEMPLATE, "domain", "")
         assert (refused.status, refused.json["error"]["data"]["code"]) == (429, "quota_exceeded")
         assert read(base, era, "shop://shop_books").status == 200
-
-
-@pytest.mark.rule("I4", "I5")
-async def test_every_transport_and_era_completes_alike(base: str, index_directory: Path) -> None:
-    template, prompt = ResourceTemplateReference(uri="shop://{domain}"), PromptReference(name="compare_shops")
-    async with mcp_transports(base, index_directory) as transports:
-        for transport, client in transports.items():
-            shops = await client.complete(template, {"name": "domain", "value": "harb"})
-            assert (transport, shops.completion.values) == (transport, ["harbour-lane-books.example"])
-            categories = await client.complete(prompt, {"name": "category", "value": "gar"}, {"country": "DE"})
-            assert (categories.completion.values, categories.completion.total) == (["garden"], 1)
-            with pytest.raises(MCPError) as raised:
-                await client.complete(PromptReference(name="none"), {"name": "x", "value": ""})
-            assert (raised.value.code, raised.value.message) == (-32602, NOTHING_TO_COMPLETE)

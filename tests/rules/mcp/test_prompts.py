@@ -2,14 +2,11 @@
 
 import json
 import re
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mcp import MCPError
-from mcp.types import TextContent
 
 from service import errors
 from service.mcp_server.prompts import PROMPTS, fill
@@ -18,7 +15,6 @@ from service.tools.tool import request_schema, response_schema
 from tests.rules.mcp.asking import error, prompt, status_of
 from tests.support.problems import invalid_input
 from tests.support.rpc import Era
-from tests.support.transports import mcp_transports
 
 ERAS: Final = list(Era)
 NAMES: Final = ["check_shop", "find_a_code", "compare_shops"]
@@ -42,6 +38,11 @@ HOSTILE: Final = [
     "{given} {0} %s $x",
     "\U000e0041\U000e0042.example",
 ]
+REQUIRED: Final = "is required: a shop id or a domain"
+COUNTRY: Final = "must be an assigned ISO 3166-1 alpha-2 code, such as DE or GB, or XK"
+TWO: Final = "and shop_id_or_domain are two references, even if both name one shop; give one of them"
+NO_ARGUMENT: Final = "is not an argument of this prompt; it takes shop_domain"
+QUERY_OR_CATEGORY: Final = "or category is required: which shops are to be compared"
 NAME: Final = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b|\b[a-z]+[A-Z][A-Za-z]+\b")
 
 
@@ -120,43 +121,18 @@ def test_no_category_whatever_gets_out_of_its_quotes(typed: str) -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "wrong"),
     [
-        ("check_shop", None, {"shop_domain": "is required: a shop id or a domain"}),
-        ("check_shop", {}, {"shop_domain": "is required: a shop id or a domain"}),
-        ("check_shop", {"shop_domain": ""}, {"shop_domain": "is required: a shop id or a domain"}),
+        ("check_shop", None, {"shop_domain": REQUIRED}),
         ("find_a_code", {"shop_domain": " \u200b "}, {"shop_domain": "must not be blank"}),
-        ("find_a_code", {"shop_domain": "a" * 2_049}, {"shop_domain": "may have at most 2,048 characters"}),
         ("find_a_code", {"shop_domain": "a\nb.example"}, {"shop_domain": "holds a control character"}),
-        (
-            "check_shop",
-            {"shop_domain": "a.example", "country": "UK"},
-            {"country": "must be an assigned ISO 3166-1 alpha-2 code, such as DE or GB, or XK"},
-        ),
+        ("check_shop", {"shop_domain": "a.example", "country": "UK"}, {"country": COUNTRY}),
         (
             "find_a_code",
             {"shop": "a.example", "country": "DE"},
-            {
-                "shop": "is not an argument of this prompt; it takes shop_domain",
-                "country": "is not an argument of this prompt; it takes shop_domain",
-                "shop_domain": "is required: a shop id or a domain",
-            },
+            {"shop": NO_ARGUMENT, "country": NO_ARGUMENT, "shop_domain": REQUIRED},
         ),
-        (
-            "find_a_code",
-            {"shop_domain": "a.example", "shop_id_or_domain": "b.example"},
-            {"shop_domain": "and shop_id_or_domain are two references, even if both name one shop; give one of them"},
-        ),
-        (
-            "compare_shops",
-            {"shop_id_or_domain": "a.example", "query": "x"},
-            {"shop_id_or_domain": "is not an argument of this prompt; it takes query, category, country"},
-        ),
-        ("compare_shops", {}, {"query": "or category is required: which shops are to be compared"}),
-        (
-            "compare_shops",
-            {"query": " ", "country": "DE"},
-            {"query": "or category is required: which shops are to be compared"},
-        ),
-        ("compare_shops", {"query": "a" * 201}, {"query": "may have at most 200 characters"}),
+        ("find_a_code", {"shop_domain": "a.example", "shop_id_or_domain": "b.example"}, {"shop_domain": TWO}),
+        ("compare_shops", {}, {"query": QUERY_OR_CATEGORY}),
+        ("compare_shops", {"query": " ", "country": "DE"}, {"query": QUERY_OR_CATEGORY}),
         ("compare_shops", {"category": "a" * 201}, {"category": "may have at most 200 characters"}),
     ],
 )
@@ -174,23 +150,6 @@ def test_a_prompt_that_is_not_listed_is_unknown(base: str, era: Era) -> None:
     unknown = error(-32602, "There is no prompt of this name; prompts/list names those that there are.")
     for name in ("get_shop", "Check_shop", "check_shop/"):
         assert prompt(base, era, name).summary == (status_of(era, -32602), "application/json", unknown)
-
-
-@pytest.mark.rule("I4", "I5")
-async def test_every_transport_and_era_gives_the_same_prompts(base: str, index_directory: Path) -> None:
-    async with mcp_transports(base, index_directory) as transports:
-        for transport, client in transports.items():
-            listed = await client.list_prompts()
-            assert (transport, [one.name for one in listed.prompts], listed.next_cursor) == (transport, NAMES, None)
-            for name in NAMES:
-                result = await client.get_prompt(name, GIVEN[name])
-                (message,) = result.messages
-                assert isinstance(message.content, TextContent)
-                assert (message.role, message.content.text) == ("user", _text(name, GIVEN[name]))
-            with pytest.raises(MCPError) as raised:
-                await client.get_prompt("check_shop", {"shop_domain": "a.example", "country": "XX"})
-            assert raised.value.code == -32602
-            assert raised.value.data["code"] == "invalid_input"
 
 
 PROMPT: Final = {one.name: one for one in PROMPTS}

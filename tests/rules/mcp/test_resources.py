@@ -1,21 +1,16 @@
 """A resource is a tool's answer, byte for byte and by the tool's own path; what is not there is not there (V2, E3)."""
 
-import logging
-import time
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from mcp import MCPError
-from mcp.types import TextResourceContents
 
 from tests.rules.mcp.asking import error, read, status_of
 from tests.rules.transports.test_probes_and_headers import UNAVAILABLE
 from tests.support.limited import limited
-from tests.support.raising import SECRET
 from tests.support.rpc import Era
 from tests.support.served import Reply, post
-from tests.support.transports import MODES, STAMP_KEYS, mcp_transports
+from tests.support.transports import STAMP_KEYS
 
 ERAS: Final = list(Era)
 NO_RESOURCE: Final = (
@@ -111,19 +106,6 @@ def test_with_the_engine_away_a_resource_is_neither_empty_nor_missing(away: str,
     )
 
 
-@pytest.mark.rule("E5", "E5.request_id")
-@pytest.mark.parametrize("era", ERAS)
-@pytest.mark.parametrize("uri", ["shop://shop_books", "taxonomy://categories"])
-def test_a_fault_behind_a_resource_is_an_internal_error(
-    failing: str, era: Era, uri: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    reply = read(failing, era, uri)
-    fault = reply.json["error"]
-    assert (reply.status, fault["code"], fault["data"]["code"]) == (200, -32603, "internal_error")
-    assert SECRET not in f"{dict(reply.headers)} {reply.body.decode()}"
-    assert f"request={reply.headers['x-request-id']}" in caplog.text
-
-
 @pytest.mark.rule("Q2", "E2.credentials")
 @pytest.mark.parametrize("era", ERAS)
 def test_reading_counts_as_a_read_of_the_address(tmp_path: Path, era: Era) -> None:
@@ -134,48 +116,6 @@ def test_reading_counts_as_a_read_of_the_address(tmp_path: Path, era: Era) -> No
     assert (refused.status, refused.json["error"]["code"]) == (429, -32001)
     assert refused.json["error"]["data"]["code"] == "quota_exceeded"
     assert refused.headers["retry-after"] in refused.json["error"]["message"]
-
-
-@pytest.mark.rule("I4", "I5", "V2", "E2")
-async def test_every_transport_and_era_reads_alike(base: str, index_directory: Path) -> None:
-    rest = post(base, "/tool/get_shop", {"shop_domain": "shop_books"})
-    async with mcp_transports(base, index_directory) as transports:
-        assert len(transports) == 2 * len(MODES)
-        for transport, client in transports.items():
-            result = await client.read_resource("shop://harbour-lane-books.example")
-            (contents,) = result.contents
-            assert isinstance(contents, TextResourceContents)
-            assert (transport, contents.text) == (transport, rest.body.decode())
-            assert [dict(result.meta or {})[key] for key in STAMP_KEYS] == [rest.headers[key] for key in STAMP_KEYS]
-            for uri in ("shop://shop_hidden", "shop://shop_nobody"):
-                with pytest.raises(MCPError) as raised:
-                    await client.read_resource(uri)
-                code = -32002 if "legacy" in transport else -32602
-                assert (raised.value.code, raised.value.message) == (code, NO_RESOURCE)
-                assert raised.value.data is None
-
-
-@pytest.mark.rule("E5", "V2")
-def test_a_reading_is_logged_as_its_tool_and_names_no_shop(base: str, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
-    for uri in ("shop://shop_books", "shop://quietly-hidden.example", "taxonomy://categories", "canary://canary"):
-        read(base, Era.HANDSHAKE, uri)
-    # The line is written once the answer is sent.
-    deadline = time.monotonic() + 5
-    while len(lines := _lines(caplog)) < 4 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert [(line.__dict__["route"], line.__dict__["outcome"]) for line in lines] == [
-        ("get_shop", "ok"),
-        ("get_shop", "shop_not_found"),
-        ("list_categories", "ok"),
-        ("mcp", "refused"),
-    ]
-    ours = [record for record in caplog.records if record.name.startswith("service")]
-    assert [record for record in ours if "canary" in str(record.__dict__) or "hidden" in str(record.__dict__)] == []
-
-
-def _lines(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
-    return [record for record in caplog.records if record.name == "service.runtime.telemetry"]
 
 
 def _settled(reply: Reply) -> tuple[int, dict[str, str], bytes]:

@@ -1,18 +1,53 @@
-"""Over stdio, resources, prompts and completion count and are logged as calls are: one local caller, one line each."""
+"""Resources, prompts and completion are the same on every transport; over stdio they count and are logged as calls."""
 
 import logging
 from pathlib import Path
 
 import pytest
 from mcp import Client, MCPError
-from mcp.types import PromptReference, ResourceTemplateReference
+from mcp.types import PromptReference, ResourceTemplateReference, TextContent, TextResourceContents
 
 from service.limits.policy import QuotaClass
+from service.mcp_server.prompts import PROMPTS, fill
 from service.mcp_server.server import build_server
 from service.mcp_server.stdio import call_over_stdio
 from service.parts import open_parts
 from service.settings.service import Settings
-from tests.support.transports import MODES
+from tests.rules.mcp.test_resources import NO_RESOURCE
+from tests.support.served import post
+from tests.support.transports import MODES, STAMP_KEYS, mcp_transports
+
+SHOP = ResourceTemplateReference(uri="shop://{domain}")
+COMPARE = PromptReference(name="compare_shops")
+
+
+@pytest.mark.rule("I4", "I5", "V2", "E2")
+async def test_every_transport_and_era_offers_the_same(base: str, index_directory: Path) -> None:
+    rest = post(base, "/tool/get_shop", {"shop_domain": "shop_books"})
+    given = {"query": "harbour books", "category": "books", "country": "DE"}
+    prompt = next(one for one in PROMPTS if one.name == COMPARE.name)
+    async with mcp_transports(base, index_directory) as transports:
+        assert len(transports) == 2 * len(MODES)
+        for transport, client in transports.items():
+            result = await client.read_resource("shop://harbour-lane-books.example")
+            (contents,) = result.contents
+            assert isinstance(contents, TextResourceContents)
+            assert (transport, contents.text) == (transport, rest.body.decode())
+            assert [dict(result.meta or {})[key] for key in STAMP_KEYS] == [rest.headers[key] for key in STAMP_KEYS]
+            (message,) = (await client.get_prompt(prompt.name, given)).messages
+            assert isinstance(message.content, TextContent)
+            assert (message.role, message.content.text) == ("user", fill(prompt, given))
+            completion = (await client.complete(SHOP, {"name": "domain", "value": "harb"})).completion
+            assert completion.values == ["harbour-lane-books.example"]
+            with pytest.raises(MCPError) as refused:
+                await client.get_prompt(prompt.name, {"query": "a", "country": "XX"})
+            assert (refused.value.code, refused.value.data["code"]) == (-32602, "invalid_input")
+            for uri in ("shop://shop_hidden", "shop://shop_nobody"):
+                with pytest.raises(MCPError) as missing:
+                    await client.read_resource(uri)
+                code = -32002 if "legacy" in transport else -32602
+                error = missing.value
+                assert (error.code, error.message, error.data) == (code, NO_RESOURCE, None)
 
 
 @pytest.mark.rule("Q3", "Q2", "E2", "E5")
@@ -23,7 +58,6 @@ async def test_the_local_caller_has_quotas_and_a_line_for_each_call(
     caplog.set_level(logging.INFO)
     quota = QuotaClass(reads=3, suggest=2, reports=0)
     parts = open_parts(Settings(data_dir=index_directory, quota_anonymous=quota, request_timeout=10.0))
-    shop, prompt = ResourceTemplateReference(uri="shop://{domain}"), PromptReference(name="compare_shops")
     refused = []
     try:
         server = build_server(parts.dispatcher, parts.responder, "1", call_over_stdio(None))
@@ -33,10 +67,10 @@ async def test_the_local_caller_has_quotas_and_a_line_for_each_call(
                 with pytest.raises(MCPError) as raised:
                     await client.read_resource(uri)
                 refused.append((raised.value.code, sorted(raised.value.data or ())))
-            await client.complete(shop, {"name": "domain", "value": "canary"})
-            await client.complete(prompt, {"name": "country", "value": "d"})
+            await client.complete(SHOP, {"name": "domain", "value": "canary"})
+            await client.complete(COMPARE, {"name": "country", "value": "d"})
             with pytest.raises(MCPError) as raised:
-                await client.complete(prompt, {"name": "category", "value": "b"})
+                await client.complete(COMPARE, {"name": "category", "value": "b"})
             refused.append((raised.value.code, sorted(raised.value.data)))
     finally:
         await parts.close()

@@ -26,8 +26,6 @@ TOOLS: Final = [mcp_tool(tool) for tool in REGISTRY]
 
 
 class Bound(NamedTuple):
-    """A row of the page's table."""
-
     tool: str
     arguments: dict[str, Any]
     tokens: int

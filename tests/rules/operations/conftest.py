@@ -10,19 +10,16 @@ from tests.rules.operations.worlds import KEY, serving, world
 
 @pytest.fixture(scope="session")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The world's index."""
     return world(tmp_path_factory.mktemp("operations"))
 
 
 @pytest.fixture(scope="session")
 def open_base(index: Path) -> Iterator[str]:
-    """A service without an operations key."""
     with serving(index) as base:
         yield base
 
 
 @pytest.fixture(scope="session")
 def keyed_base(index: Path) -> Iterator[str]:
-    """A service with one."""
     with serving(index, ops_key=KEY) as base:
         yield base

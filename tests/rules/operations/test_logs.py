@@ -5,6 +5,7 @@ import json
 import logging
 import secrets
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +19,7 @@ from service.runtime.request_context import bind_request, new_request_context
 from service.search.failures import BackendUnavailable
 from service.search.protocol import Generations
 from service.settings.service import Settings
+from tests.rules.operations.expositions import samples_of
 from tests.rules.operations.worlds import serving, settings_of
 from tests.rules.transports.test_probes_and_headers import FailingBackend
 from tests.support.callers import issue
@@ -63,7 +65,6 @@ def lines_of(written: io.StringIO) -> list[dict[str, Any]]:
 
 
 def calls_of(written: io.StringIO) -> list[dict[str, Any]]:
-    """The lines of calls."""
     return [line for line in lines_of(written) if line["event"] == "call"]
 
 
@@ -73,7 +74,7 @@ def _mcp(base: str, name: str, token: str | None = None, **arguments: object) ->
 
 
 @pytest.mark.rule("E5.request_id")
-def test_every_transport_ends_a_call_in_one_line_early_refusals_too(index: Path, log: Log) -> None:
+def test_every_transport_ends_a_call_in_one_line_and_one_count_early_refusals_too(index: Path, log: Log) -> None:
     with serving(index) as base:
         written = log("info")
         replies = [
@@ -90,6 +91,7 @@ def test_every_transport_ends_a_call_in_one_line_early_refusals_too(index: Path,
         _mcp(base, "get_shop", shop_domain="shop_books")
         _mcp(base, "get_trust", shop_domain="shop_books")
         get(base, "/health")
+        samples = samples_of(get(base, "/metrics"))
     calls = calls_of(written)
     assert [(line["channel"], line["route"], line["outcome"], line["status"]) for line in calls] == [
         ("rest", "find_shop", "ok", 200),
@@ -107,6 +109,13 @@ def test_every_transport_ends_a_call_in_one_line_early_refusals_too(index: Path,
     assert [line["request_id"] for line in calls][: len(replies)] == [
         reply.headers["x-request-id"] for reply in replies
     ]
+    # The metrics count what the log names, and probes too.
+    counted = {
+        tuple(value for _, value in labels): number
+        for (name, labels), number in samples.items()
+        if name == "shopdir_request_duration_seconds_count"
+    }
+    assert counted == Counter([("ok", "health"), *((line["outcome"], line["route"]) for line in calls)])
     assert {line["logger"] for line in calls} == {"service.runtime.telemetry"}
     assert all(line.keys() - {"generation"} == CALL_FIELDS for line in calls)
     answered = [line for line in calls if line["outcome"] in {"ok", "shop_not_found"}]

@@ -15,7 +15,6 @@ import pytest
 from index_mappings.generations import FollowerStatus, Operations
 from service.observability.prometheus import PrometheusMetrics, scrape_gauge_families
 from service.operations import HealthSnapshot, ServiceState, Unavailable
-from service.runtime.telemetry import safe_metrics
 from service.search.protocol import Generations
 from tests.rules.operations.expositions import families_of, names_of, openmetrics_of, samples_of
 from tests.rules.operations.worlds import BUILT_AT, COMMIT, serving
@@ -49,38 +48,6 @@ def base(index: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
     """A service whose counts and reports no other test makes."""
     with serving(index, reports_file=tmp_path_factory.mktemp("queue") / "reports.sqlite") as url:
         yield url
-
-
-def _counts(url: str, name: str = f"{REQUESTS}_count") -> dict[tuple[str, ...], float]:
-    samples = samples_of(get(url, "/metrics"))
-    return {tuple(value for _, value in labels): number for (found, labels), number in samples.items() if found == name}
-
-
-def test_every_call_is_counted_by_route_and_outcome(index: Path) -> None:
-    with serving(index) as url:
-        post(url, "/tool/find_shop", {"query": "books"})
-        post(url, "/tool/find_shop", {"query": "books"})
-        post(url, "/tool/get_shop", {"shop_domain": "nobody.example"})
-        post(url, "/tool/get_trust", {"shop_domain": "nobody.example"})
-        post(url, "/tool/no_such_tool", {})
-        get(url, "/suggest?q=harb")
-        get(url, "/suggest?nonsense=1")
-        ask(url, "PUT", "/tool/find_shop")
-        get(url, "/health")
-        ask(url, "POST", "/mcp", b"{}", {"host": "elsewhere.example"})
-        call(url, Era.STATELESS, "get_shop", b'{"shop_domain":"nobody.example"}')
-        counts = _counts(url)
-    assert counts == {
-        ("ok", "find_shop"): 2.0,
-        ("method_not_allowed", "find_shop"): 1.0,
-        ("shop_not_found", "get_shop"): 2.0,
-        ("token_required", "get_trust"): 1.0,
-        ("not_found", "none"): 1.0,
-        ("ok", "suggest"): 1.0,
-        ("invalid_input", "suggest"): 1.0,
-        ("ok", "health"): 1.0,
-        ("refused", "mcp"): 1.0,
-    }
 
 
 def test_hostile_callers_cannot_make_series(base: str) -> None:
@@ -200,25 +167,3 @@ def test_several_workers_count_together_and_a_dead_one_works_on_nothing(tmp_path
         assert f'{REQUESTS}_bucket{{le="0.001",outcome="ok",route="find_shop"}} 0.0' in exposed
         assert 'shopdir_cache_lookups_total{cache="stamp",result="hit"} 8.0' in exposed
         assert f"shopdir_requests_in_flight {in_flight}" in exposed
-
-
-class _Raising:
-    """Metrics whose store is broken."""
-
-    def __getattr__(self, name: str) -> object:
-        def fail(*_: object, **__: object) -> None:
-            raise OSError(name)
-
-        return fail
-
-
-def test_metrics_that_fail_break_no_answer(caplog: pytest.LogCaptureFixture) -> None:
-    metrics = safe_metrics(_Raising())  # type: ignore[arg-type]  # it has every method, by no name
-    metrics.answered("find_shop", "ok", 0.1)
-    metrics.engine_call("search", "ok", 0.1)
-    metrics.store_call("tokens", "find", "ok", 0.1)
-    metrics.cache("stamp", hit=True)
-    metrics.quota("reads", "allowed")
-    metrics.circuit("search", "open")
-    metrics.in_flight(1)
-    assert caplog.messages == ["a metric could not be recorded; later failures are not logged"]

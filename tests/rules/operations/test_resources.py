@@ -7,7 +7,7 @@ import pytest
 
 from index_mappings.generations import Operations, ResourceAccount
 from service.observability.prometheus import MAX_ACCOUNTS, encode_families, resource_families
-from tests.rules.operations.expositions import names_of, openmetrics_of, samples_of
+from tests.rules.operations.expositions import openmetrics_of, samples_of
 from tests.rules.operations.worlds import serving, world
 from tests.support.served import Reply, get
 
@@ -107,11 +107,3 @@ def test_more_accounts_than_are_shown_are_counted() -> None:
 def test_what_remains_is_said_only_when_both_figures_are_there(stated: dict[str, float], left: float | None) -> None:
     samples = samples_of(_exposition(Operations((_bare("p", "a", **stated),), None)))
     assert samples.get(("shopdir_resource_remaining", (("account", "a"), ("provider", "p"), ("unit", "")))) == left
-
-
-@pytest.mark.rule("I77")
-def test_only_the_documented_labels_are_there(open_base: str) -> None:
-    reply = get(open_base, "/metrics/resources")
-    labels = {name for (_, labels) in samples_of(reply) for name, _ in labels}
-    assert labels == {"provider", "account", "unit", "status"}
-    assert all(name.startswith("shopdir_resource_") for name in names_of(reply))

@@ -30,7 +30,6 @@ ACCOUNTS: Final[tuple[dict[str, Any], ...]] = (
 
 
 def world(folder: Path, accounts: tuple[dict[str, Any], ...] = ACCOUNTS) -> Path:
-    """An index of the embedded engine with accounts."""
     return embedded_world(folder, SHOPS, resource_accounts=accounts)
 
 

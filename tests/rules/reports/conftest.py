@@ -41,7 +41,6 @@ async def cluster_store(redis_cluster: tuple[str, ...]) -> AsyncIterator[RedisSt
     ]
 )
 def store(request: pytest.FixtureRequest) -> Store:
-    """Each store in its turn."""
     found: Store = request.getfixturevalue(request.param)
     return found
 

@@ -40,7 +40,6 @@ async def exported(queue: ReportQueue) -> list[Report]:
 
 
 async def executed(server: RedisServer, *command: str) -> object:
-    """A Redis's reply to a command."""
     async with Redis.from_url(server.url, decode_responses=True) as client:
         return await client.execute_command(*command)  # type: ignore[no-untyped-call]  # the client leaves it out
 
@@ -90,7 +89,6 @@ class RedisStore:
         await asyncio.sleep(seconds)
 
     async def clear(self) -> None:
-        """Remove all keys of the test."""
         async with Redis.from_url(self.url) as client:
             keys = [key async for key in client.scan_iter(f"{{{self.prefix}}}:*")]
             if keys:

@@ -135,15 +135,6 @@ async def test_waiting_shows_for_how_long_an_entry_has_been_held(store: Store) -
 
 
 @pytest.mark.rule("I36")
-async def test_a_report_is_appended_and_queues_one_recheck(store: Store) -> None:
-    queue = store.open()
-    assert await queue.append(report()) is True
-    (recheck,) = (await queue.waiting(10)).rechecks
-    assert recheck == Recheck(recheck.id, report(), deliveries=0, claimed_by=None, idle_seconds=None)
-    assert (await exported(queue), (await queue.waiting(1)).depth) == ([report()], 1)
-
-
-@pytest.mark.rule("I36")
 async def test_a_report_comes_back_as_it_was_given(store: Store) -> None:
     queue = store.open()
     given = [
@@ -229,11 +220,6 @@ async def test_all_reports_are_exported_in_their_order_over_several_pages(store:
     for one in given:
         await queue.append(one)
     assert await exported(queue) == given
-
-
-async def test_an_empty_store_exports_nothing(store: Store) -> None:
-    queue = store.open()
-    assert (await exported(queue), (await queue.waiting(1)).depth) == ([], 0)
 
 
 @pytest.mark.rule("Q5")

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable
 from typing import Final
 
 import pytest
@@ -19,16 +19,6 @@ from tests.support.real.redis import RedisServer
 pytestmark = pytest.mark.redis
 DEADLINE_S: Final = 0.5
 SLACK_S: Final = 0.5
-Ask = Callable[[RedisReports], Awaitable[object]]
-
-CALLS: Final[dict[str, Ask]] = {
-    "append": lambda queue: queue.append(report("s1")),
-    "claim": lambda queue: queue.claim("w1", 1, 60),
-    "acknowledge": lambda queue: queue.acknowledge("w1", ["1-1"]),
-    "waiting": lambda queue: queue.waiting(1),
-    "export": exported,
-    "check": lambda queue: queue.check(),
-}
 
 
 @pytest.mark.rule("Q5")
@@ -44,15 +34,6 @@ async def test_an_append_that_fails_half_way_leaves_nothing(redis_store: RedisSt
         await client.delete(broken)
     assert await queue.append(report()) is True
     assert (await exported(queue), (await queue.waiting(1)).depth) == ([report()], 1)
-
-
-async def test_the_scripts_are_loaded_again_after_the_server_forgot_them(redis_store: RedisStore) -> None:
-    queue = redis_store.open()
-    await queue.append(report("s1"))
-    async with Redis.from_url(redis_store.url) as client:
-        await client.script_flush()
-    assert await queue.append(report("s2")) is True
-    assert [one.report.shop_id for one in await queue.claim("w1", 5, 60)] == ["s1", "s2"]
 
 
 async def test_the_marks_end_with_their_window_and_nothing_else_does(redis_store: RedisStore) -> None:
@@ -93,16 +74,6 @@ async def _refused_in_time(ask: Awaitable[object]) -> None:
     with pytest.raises(ReportsUnavailable):
         await ask
     assert time.monotonic() - started < DEADLINE_S + SLACK_S
-
-
-@pytest.mark.rule("Q5")
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-@pytest.mark.parametrize("fault", [RedisServer.stop, lambda redis: redis.process.pause()], ids=["stopped", "paused"])
-async def test_a_stopped_or_paused_redis_is_unavailable_to_every_call_in_time(
-    own_redis: RedisServer, queue: RedisReports, call: Ask, fault: Callable[[RedisServer], None]
-) -> None:
-    fault(own_redis)
-    await _refused_in_time(call(queue))
 
 
 @pytest.mark.rule("Q5")

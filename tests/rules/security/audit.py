@@ -44,24 +44,16 @@ class Vulnerable:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What a service said.
-
-    Attributes:
-        answered: packages that it knew something of, be it that nothing is wrong.
-        silent: packages that it was asked about in vain.
-        found: what is wrong.
-    """
+    """The packages that a service knew something of, be it that nothing is wrong, and what is wrong."""
 
     answered: frozenset[str] = frozenset()
-    silent: frozenset[str] = frozenset()
     found: tuple[Vulnerable, ...] = ()
 
 
 def heard(report: str, complaint: str) -> Heard:
     """Read what pip-audit wrote: its standard output, which is JSON or nothing, and its standard error.
 
-    Raises:
-        BrokenAuditError: there is no report, and that is not for want of an answer.
+    BrokenAuditError if there is no report, and that is not for want of an answer.
     """
     if not report.strip():
         if _UNREACHABLE.search(complaint):
@@ -70,7 +62,6 @@ def heard(report: str, complaint: str) -> Heard:
     packages: list[dict[str, Any]] = json.loads(report)["dependencies"]
     return Heard(
         frozenset(package["name"] for package in packages if "skip_reason" not in package),
-        frozenset(package["name"] for package in packages if "skip_reason" in package),
         tuple(
             Vulnerable(package["name"], package["version"], known["id"], tuple(known["fix_versions"]))
             for package in packages

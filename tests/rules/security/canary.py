@@ -40,8 +40,6 @@ class CanaryError(RuntimeError):
 
 
 class Layer(StrEnum):
-    """Where it is thrown."""
-
     TOKEN_STORE = "find a token"
     VERIFIER = "judge a token"
     LIMITER = "count a call"
@@ -73,7 +71,6 @@ class Fuse:
         self._file = file
 
     def set(self, layer: Layer | None) -> None:
-        """Throw there from now on."""
         self._file.write_text(layer or "")
 
     def burn(self, layer: Layer) -> None:
@@ -188,7 +185,6 @@ _FUNCTIONS: Final = {
 
 
 def fused_app(settings: Settings, fuse: Fuse) -> FastAPI:
-    """The application over HTTP, made within `fused`."""
     return create_app(settings, metrics=_throwing(NO_METRICS, fuse, Layer.METRICS))
 
 

@@ -15,7 +15,6 @@ from tests.rules.security.audit import (
     CLEAN,
     NOT_ALL_ASKED,
     VULNERABLE,
-    BrokenAuditError,
     Heard,
     Vulnerable,
     for_every_machine,
@@ -33,21 +32,20 @@ NOWHERE: Final = "http://127.0.0.1:9/v1/query"
 
 @pytest.fixture
 def lock(tmp_path: Path) -> str:
-    """A lock of two packages."""
     path = tmp_path / "a.lock"
     path.write_text(LOCK)
     return str(path)
 
 
 @contextmanager
-def vulnerability_service(known: dict[str, dict[str, Any]], status: int = 200) -> Iterator[str]:
+def vulnerability_service(known: dict[str, dict[str, Any]]) -> Iterator[str]:
     """A service of our own that knows some packages' vulnerabilities, in OSV's words."""
 
     class Answers(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
             body = json.dumps(known.get(asked["package"]["name"], {})).encode()
-            self.send_response(status)
+            self.send_response(200)
             self.send_header("content-length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -104,12 +102,6 @@ def test_a_service_that_cannot_be_reached_is_no_clean_bill(lock: str, capsys: py
 
 
 @pytest.mark.slow
-def test_a_service_that_fails_is_no_clean_bill(lock: str) -> None:
-    with vulnerability_service({}, status=503) as url:
-        assert main([lock, "--service", "osv", "--osv-url", url]) == NOT_ALL_ASKED
-
-
-@pytest.mark.slow
 def test_a_lock_without_hashes_is_a_broken_audit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lock = tmp_path / "a.lock"
     lock.write_text("lamp==1.2\n")
@@ -117,21 +109,14 @@ def test_a_lock_without_hashes_is_a_broken_audit(tmp_path: Path, capsys: pytest.
     assert "does not contain a hash" in capsys.readouterr().err
 
 
-def test_packages_that_a_service_skips_are_silent_ones() -> None:
+def test_packages_that_a_service_skips_are_not_answered_for() -> None:
     report = {
         "dependencies": [
             {"name": "lamp", "version": "1.2", "vulns": [{"id": "PYSEC-2026-1", "fix_versions": ["1.3"]}]},
             {"name": "shade", "skip_reason": "not found"},
         ]
     }
-    assert heard(json.dumps(report), "No known vulnerabilities found") == Heard(
-        frozenset({"lamp"}), frozenset({"shade"}), (BAD_LAMP,)
-    )
-
-
-def test_what_is_no_want_of_an_answer_breaks_the_audit() -> None:
-    with pytest.raises(BrokenAuditError, match="does not contain a hash"):
-        heard("", "ERROR: requirement lamp does not contain a hash")
+    assert heard(json.dumps(report), "No known vulnerabilities found") == Heard(frozenset({"lamp"}), (BAD_LAMP,))
 
 
 @pytest.mark.parametrize(
@@ -139,12 +124,11 @@ def test_what_is_no_want_of_an_answer_breaks_the_audit() -> None:
     [
         ((), NOT_ALL_ASKED),
         ((Heard(),), NOT_ALL_ASKED),
-        ((Heard(silent=BOTH),), NOT_ALL_ASKED),
-        ((Heard(frozenset({"lamp"}), frozenset({"shade"})),), NOT_ALL_ASKED),
-        ((Heard(frozenset({"lamp"}), frozenset({"shade"})), Heard(frozenset({"shade"}))), CLEAN),
+        ((Heard(frozenset({"lamp"})),), NOT_ALL_ASKED),
+        ((Heard(frozenset({"lamp"})), Heard(frozenset({"shade"}))), CLEAN),
         ((Heard(BOTH),), CLEAN),
         ((Heard(BOTH, found=(BAD_LAMP,)),), VULNERABLE),
-        ((Heard(silent=BOTH), Heard(frozenset({"lamp"}), frozenset({"shade"}), (BAD_LAMP,))), VULNERABLE),
+        ((Heard(), Heard(frozenset({"lamp"}), (BAD_LAMP,))), VULNERABLE),
     ],
 )
 def test_only_an_answer_for_each_package_is_a_clean_bill(answers: tuple[Heard, ...], code: int) -> None:

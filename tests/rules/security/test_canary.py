@@ -10,6 +10,7 @@ import pytest
 
 from service.errors import InternalError
 from service.settings.service import Settings
+from tests.rules.mcp.asking import read
 from tests.rules.security.canary import CANARY, FUSE_VARIABLE, GIVEAWAYS, Fuse, Layer, fused, fused_app
 from tests.support.callers import issue
 from tests.support.reporting import COUPONS
@@ -22,27 +23,29 @@ PROBLEM: Final = InternalError().problem()
 SHOP: Final = {"shop_domain": "shop_books"}
 REPORT: Final = {"shop_domain": "shop_books", "code": "SPRING10", "reason": "invalid"}
 READS: Final = frozenset({"get_shop", "mcp get_shop", "older mcp get_shop"})
+RESOURCES: Final = frozenset({"mcp resource", "older mcp resource"})
 WRITES: Final = frozenset({"report_code", "mcp report_code", "older mcp report_code"})
 LISTS: Final = frozenset({"mcp tools/list", "older mcp tools/list"})
 HANDSHAKE: Final = frozenset({"older mcp initialize"})
 OPERATORS: Final = frozenset({"ops state", "metrics", "resources"})
 TOOLS: Final = READS | WRITES
-MCP: Final = frozenset(name for name in TOOLS if "mcp" in name) | LISTS | HANDSHAKE
+CALLS: Final = TOOLS | RESOURCES
+MCP: Final = frozenset(name for name in CALLS if "mcp" in name) | LISTS | HANDSHAKE
 CONSTANT: Final = frozenset({"health", "version", "openapi", "nothing"})
-EVERYTHING: Final = TOOLS | LISTS | HANDSHAKE | OPERATORS | CONSTANT | {"suggest", "ready"}
+EVERYTHING: Final = CALLS | LISTS | HANDSHAKE | OPERATORS | CONSTANT | {"suggest", "ready"}
 
 # Where the exception ends an answer. Every other answer stays as it is.
 ENDS: Final[dict[Layer, frozenset[str]]] = {
-    Layer.TOKEN_STORE: TOOLS,
-    Layer.VERIFIER: TOOLS,
+    Layer.TOKEN_STORE: CALLS,
+    Layer.VERIFIER: CALLS,
     Layer.LIMITER: EVERYTHING - CONSTANT,
-    Layer.ENGINE: TOOLS | {"suggest", "ready"},
-    Layer.SEARCH: TOOLS | {"suggest"},
+    Layer.ENGINE: CALLS | {"suggest", "ready"},
+    Layer.SEARCH: CALLS | {"suggest"},
     Layer.REPORTS: WRITES,
     Layer.WRITABLE: frozenset({"ready"}),
-    Layer.VALIDATION: TOOLS,
-    Layer.RUN: TOOLS,
-    Layer.ENCODING: TOOLS,
+    Layer.VALIDATION: CALLS,
+    Layer.RUN: CALLS,
+    Layer.ENCODING: CALLS,
     Layer.SUGGEST: frozenset({"suggest"}),
     Layer.QUERY: frozenset({"suggest"}),
     Layer.STATE: frozenset({"ops state"}),
@@ -51,7 +54,7 @@ ENDS: Final[dict[Layer, frozenset[str]]] = {
     Layer.MESSAGE: MCP,
     Layer.RESULT: TOOLS & MCP,
     Layer.SDK: LISTS,
-    Layer.GATE: TOOLS | MCP | {"suggest"},
+    Layer.GATE: CALLS | MCP | {"suggest"},
     Layer.DEFAULTS: EVERYTHING,
     Layer.OBSERVER: EVERYTHING,
 }
@@ -91,6 +94,7 @@ class Service:
         }
         for era, name in ((Era.STATELESS, "mcp"), (Era.HANDSHAKE, "older mcp")):
             found[f"{name} tools/list"] = request(self.base, era, "tools/list")
+            found[f"{name} resource"] = read(self.base, era, "shop://shop_books", **token)
             found[f"{name} get_shop"] = call(self.base, era, "get_shop", shop, **token)
             found[f"{name} report_code"] = call(self.base, era, "report_code", report, **token)
         return found

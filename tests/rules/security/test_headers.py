@@ -64,6 +64,15 @@ NOT_HTTP: Final = (
     b"NONSENSE /health HTTP/1.1\r\nhost: localhost\r\n\r\n",
     b"GET /suggest?q=\xc3\xa9 HTTP/1.1\r\nhost: localhost\r\n\r\n",
     b"\x00\x01\r\n\r\n",
+    b"GET /health HTTP/3.7\r\nhost: a\r\n\r\n",
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    b"CONNECT elsewhere.example:443 HTTP/1.1\r\nhost: a\r\n\r\n",
+    b"GET /health HTTP/1.1\r\nhost: a\r\nx: a\x00b\r\n\r\n",
+    b"GET /health HTTP/1.1\r\nhost: a\r\nx: a\r\n folded\r\n\r\n",
+    b"GET /health HTTP/1.1\r\nhost: a\r\nx : a\r\n\r\n",
+    b"GET /health HTTP/1.1\r\nhost: a\r\nno colon\r\n\r\n",
+    b"GET /health HTTP/1.1\nhost: a\nx: a\r\n\r\n",
+    b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\x00" * 200 + b"\r\n\r\n",
     # A head that never ends: as much is read as shows that it is too long.
     b"GET /health HTTP/1.1\r\nx: " + b"x" * 65_600,
 )

@@ -20,7 +20,6 @@ REPOSITORY: Final = Path(__file__).parents[3]
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """A repository with one harmless file."""
     (tmp_path / "harmless.py").write_text('NAME = "lamp"\n')
     subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
     return tmp_path

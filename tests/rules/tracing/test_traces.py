@@ -33,8 +33,6 @@ _BOUND_S: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """A service whose spans are collected."""
-
     base: str
     exporter: InMemorySpanExporter
 
@@ -49,7 +47,6 @@ class Traced:
 
     @property
     def spans(self) -> tuple[ReadableSpan, ...]:
-        """All of them."""
         return self.exporter.get_finished_spans()
 
 

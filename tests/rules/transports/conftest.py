@@ -19,13 +19,11 @@ BUILT_AT = "2026-11-21T09:30:00Z"
 
 @pytest.fixture(scope="session")
 def index_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The world's index."""
     return embedded_world(tmp_path_factory.mktemp("world"))
 
 
 @pytest.fixture(scope="session")
 def base(index_directory: Path) -> Iterator[str]:
-    """The base URL of the service."""
     settings = Settings(
         data_dir=index_directory,
         commit=COMMIT,

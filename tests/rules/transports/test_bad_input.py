@@ -11,12 +11,25 @@ from tests.support.served import Reply, post
 
 LONG_QUERY = json.dumps({"query": "x" * 201}).encode()
 MANY_WORDS = json.dumps({"query": " ".join("abcdefghijklm")}).encode()
-ALLOWED = "query, country, limit, offset, category, shop_domain, shop_id_or_domain"
+LONG_REFERENCE = b'{"shop_domain":"%s"}' % (b"a" * 2049)
+TWO_REFERENCES = b'{"shop_domain":"a.example","shop_id_or_domain":"b.example"}'
+MANY_SHOPS = b'{"shop_domains":[%s]}' % b",".join([b'"a"'] * 101)
+WRONG_SHOPS = b'{"shop_domains":["a"," ",null,5,"%s","\\n\\u001c","b\\n"]}' % (b"a" * 2049)
+FIND = "is not a field of this tool; it takes query, country, limit, offset, category, shop_domain, shop_id_or_domain"
+LIST_CATEGORIES = "is not a field of this tool; it takes shop_domain, shop_id_or_domain"
+GET_SHOPS = "is not a field of this tool; it takes shop_domains, shop_domain, shop_id_or_domain"
 NUMBER = "must be a whole number"
+LIMIT = "must be from 1 to 100"
+STRING = "must be a string"
+BLANK = "must not be blank"
+LONG = "may have at most 2,048 characters"
+REQUIRED = "is required: a shop id or a domain"
+TWO = "and shop_id_or_domain are two references, even if both name one shop; give one of them"
 COUNTRY = "must be an assigned ISO 3166-1 alpha-2 code, such as DE or GB, or XK"
 CONTROL = "holds a control character"
 LIST = "must be a list of 1 to 100 shop ids or domains"
 OFFERS_OFFSET = "must be from 0 to 100,000"
+DEEP = "offset and limit together may not be over 100,000. Narrow the search by category or country instead."
 ABSENT = "There is no shop with this id or domain in the directory."
 NAMED = f"{ABSENT} To look a shop up by its name, call find_shop."
 BELOW = f"{ABSENT} A sub-domain is not looked up as its parent domain."
@@ -31,15 +44,15 @@ def _case(rules: str, tool: str, arguments: bytes, *errors: tuple[str, str]) -> 
     ("tool", "arguments", "errors"),
     [
         _case("I44", "find_shop", b"{}", ("query", "is required")),
-        _case("R3", "find_shop", b'{"query":null}', ("query", "must be a string")),
-        _case("R3", "find_shop", b'{"query":5}', ("query", "must be a string")),
-        _case("R3", "find_shop", b'{"query":["a"]}', ("query", "must be a string")),
+        _case("R3", "find_shop", b'{"query":null}', ("query", STRING)),
+        _case("R3", "find_shop", b'{"query":5}', ("query", STRING)),
+        _case("R3", "find_shop", b'{"query":["a"]}', ("query", STRING)),
         _case("M8", "find_shop", LONG_QUERY, ("query", "may have at most 200 characters")),
         _case("M8", "find_shop", MANY_WORDS, ("query", "may have at most 12 words")),
-        _case("M8", "find_shop", b'{"query":"","limit":0}', ("limit", "must be from 1 to 100")),
-        _case("M8", "find_shop", b'{"query":"","limit":101}', ("limit", "must be from 1 to 100")),
-        _case("M8", "find_shop", b'{"query":"","limit":-1}', ("limit", "must be from 1 to 100")),
-        _case("M8", "find_shop", b'{"query":"","limit":1e300}', ("limit", "must be from 1 to 100")),
+        _case("M8", "find_shop", b'{"query":"","limit":0}', ("limit", LIMIT)),
+        _case("M8", "find_shop", b'{"query":"","limit":101}', ("limit", LIMIT)),
+        _case("M8", "find_shop", b'{"query":"","limit":-1}', ("limit", LIMIT)),
+        _case("M8", "find_shop", b'{"query":"","limit":1e300}', ("limit", LIMIT)),
         _case("M8", "find_shop", b'{"query":"","limit":"50"}', ("limit", NUMBER)),
         _case("M8", "find_shop", b'{"query":"","limit":true}', ("limit", NUMBER)),
         _case("M8", "find_shop", b'{"query":"","limit":50.5}', ("limit", NUMBER)),
@@ -51,45 +64,19 @@ def _case(rules: str, tool: str, arguments: bytes, *errors: tuple[str, str]) -> 
         _case("R4", "find_shop", b'{"query":"","country":"DEU"}', ("country", COUNTRY)),
         _case("R4", "find_shop", b'{"query":"","country":" DE"}', ("country", COUNTRY)),
         _case("R4", "find_shop", '{"query":"","country":"ıt"}'.encode(), ("country", COUNTRY)),
-        _case("R4", "find_shop", b'{"query":"","country":49}', ("country", "must be a string")),
-        _case("R3", "find_shop", b'{"query":"","category":5}', ("category", "must be a string")),
-        _case(
-            "R3",
-            "find_shop",
-            b'{"qury":"x"}',
-            ("query", "is required"),
-            ("qury", f"is not a field of this tool; it takes {ALLOWED}"),
-        ),
-        _case("R2.ignored", "find_shop", b'{"query":"","shop_domain":5}', ("shop_domain", "must be a string")),
-        _case("R2.ignored", "list_categories", b'{"shop_id_or_domain":[]}', ("shop_id_or_domain", "must be a string")),
-        _case(
-            "R3",
-            "list_categories",
-            b'{"limit":5}',
-            ("limit", "is not a field of this tool; it takes shop_domain, shop_id_or_domain"),
-        ),
-        _case("R2", "get_shop", b"{}", ("shop_domain", "is required: a shop id or a domain")),
-        _case(
-            "R2",
-            "get_shop",
-            b'{"shop_domain":null,"shop_id_or_domain":""}',
-            ("shop_domain", "is required: a shop id or a domain"),
-        ),
-        _case("R1", "get_shop", b'{"shop_domain":"   "}', ("shop_domain", "must not be blank")),
-        _case("R1", "get_shop", '{"shop_id_or_domain":"\u200b "}'.encode(), ("shop_id_or_domain", "must not be blank")),
-        _case(
-            "R1",
-            "get_shop",
-            b'{"shop_domain":"%s"}' % (b"a" * 2049),
-            ("shop_domain", "may have at most 2,048 characters"),
-        ),
-        _case(
-            "R2",
-            "get_shop",
-            b'{"shop_domain":"a.example","shop_id_or_domain":"b.example"}',
-            ("shop_domain", "and shop_id_or_domain are two references, even if both name one shop; give one of them"),
-        ),
-        _case("R3", "get_shop", b'{"shop_domain":{"id":1}}', ("shop_domain", "must be a string")),
+        _case("R4", "find_shop", b'{"query":"","country":49}', ("country", STRING)),
+        _case("R3", "find_shop", b'{"query":"","category":5}', ("category", STRING)),
+        _case("R3", "find_shop", b'{"qury":"x"}', ("query", "is required"), ("qury", FIND)),
+        _case("R2.ignored", "find_shop", b'{"query":"","shop_domain":5}', ("shop_domain", STRING)),
+        _case("R2.ignored", "list_categories", b'{"shop_id_or_domain":[]}', ("shop_id_or_domain", STRING)),
+        _case("R3", "list_categories", b'{"limit":5}', ("limit", LIST_CATEGORIES)),
+        _case("R2", "get_shop", b"{}", ("shop_domain", REQUIRED)),
+        _case("R2", "get_shop", b'{"shop_domain":null,"shop_id_or_domain":""}', ("shop_domain", REQUIRED)),
+        _case("R1", "get_shop", b'{"shop_domain":"   "}', ("shop_domain", BLANK)),
+        _case("R1", "get_shop", '{"shop_id_or_domain":"\u200b "}'.encode(), ("shop_id_or_domain", BLANK)),
+        _case("R1", "get_shop", LONG_REFERENCE, ("shop_domain", LONG)),
+        _case("R2", "get_shop", TWO_REFERENCES, ("shop_domain", TWO)),
+        _case("R3", "get_shop", b'{"shop_domain":{"id":1}}', ("shop_domain", STRING)),
         _case("E6", "find_shop", b'{"query":"a\\u0000b"}', ("query", CONTROL)),
         _case("E6", "find_shop", b'{"query":"a\\u0085b"}', ("query", CONTROL)),
         _case("E6", "find_shop", b'{"query":"","category":"a\\tb"}', ("category", CONTROL)),
@@ -102,37 +89,23 @@ def _case(rules: str, tool: str, arguments: bytes, *errors: tuple[str, str]) -> 
         _case("A14", "get_shops", b'{"shop_domains":null}', ("shop_domains", LIST)),
         _case("A14", "get_shops", b'{"shop_domains":"a.example"}', ("shop_domains", LIST)),
         _case("A14", "get_shops", b'{"shop_domains":[]}', ("shop_domains", LIST)),
-        _case("A14", "get_shops", b'{"shop_domains":[%s]}' % b",".join([b'"a"'] * 101), ("shop_domains", LIST)),
+        _case("A14", "get_shops", MANY_SHOPS, ("shop_domains", LIST)),
         _case(
             "A14",
             "get_shops",
-            b'{"shop_domains":["a"," ",null,5,"%s","\\n\\u001c","b\\n"]}' % (b"a" * 2049),
-            ("shop_domains.1", "must not be blank"),
-            ("shop_domains.2", "is required: a shop id or a domain"),
-            ("shop_domains.3", "must be a string"),
-            ("shop_domains.4", "may have at most 2,048 characters"),
+            WRONG_SHOPS,
+            ("shop_domains.1", BLANK),
+            ("shop_domains.2", REQUIRED),
+            ("shop_domains.3", STRING),
+            ("shop_domains.4", LONG),
             ("shop_domains.5", CONTROL),
         ),
-        _case(
-            "R2.ignored", "get_shops", b'{"shop_domains":["a"],"shop_domain":5}', ("shop_domain", "must be a string")
-        ),
-        _case(
-            "R3",
-            "get_shops",
-            b'{"shop_domains":["a"],"limit":5}',
-            ("limit", "is not a field of this tool; it takes shop_domains, shop_domain, shop_id_or_domain"),
-        ),
+        _case("R2.ignored", "get_shops", b'{"shop_domains":["a"],"shop_domain":5}', ("shop_domain", STRING)),
+        _case("R3", "get_shops", b'{"shop_domains":["a"],"limit":5}', ("limit", GET_SHOPS)),
         _case("E6", "list_categories", b'{"shop_domain":"\\u007f"}', ("shop_domain", CONTROL)),
         _case("E6", "list_categories", b'{"a\\u0001":1}', ("(a field)", CONTROL)),
         _case("E6", "list_categories", b'{"shop_domain":[{"\\u0002":1}]}', ("shop_domain", CONTROL)),
-        _case(
-            "M8",
-            "find_shop",
-            b'{"query":7,"limit":0,"country":"UK"}',
-            ("query", "must be a string"),
-            ("country", COUNTRY),
-            ("limit", "must be from 1 to 100"),
-        ),
+        _case("M8", "find_shop", b'{"query":7,"limit":0}', ("query", STRING), ("limit", LIMIT)),
     ],
 )
 def test_a_wrong_field_is_named_alike_on_every_transport(
@@ -149,20 +122,12 @@ def test_a_wrong_field_is_named_alike_on_every_transport(
 @pytest.mark.parametrize(
     ("arguments", "code", "detail"),
     [
-        (
-            b'{"query":"","offset":99951}',
-            "page_too_deep",
-            "offset and limit together may not be over 100,000. Narrow the search by category or country instead.",
-        ),
-        (
-            b'{"query":"","offset":1%s}' % (b"0" * 300),
-            "page_too_deep",
-            "offset and limit together may not be over 100,000. Narrow the search by category or country instead.",
-        ),
+        (b'{"query":"","offset":99951}', "page_too_deep", DEEP),
+        (b'{"query":"","offset":1%s}' % (b"0" * 300), "page_too_deep", DEEP),
         (
             b'{"query":"","category":"bookz"}',
             "unknown_category",
-            ("No shop carries this category. Closest: books. Call list_categories for the slugs that exist."),
+            "No shop carries this category. Closest: books. Call list_categories for the slugs that exist.",
         ),
     ],
 )

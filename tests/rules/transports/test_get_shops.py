@@ -8,7 +8,6 @@ from typing import Any, Final
 import pytest
 
 from service.limits.policy import QuotaClass
-from tests.support.callers import issue
 from tests.support.limited import limited
 from tests.support.rpc import Era, call, request
 from tests.support.served import Reply, post
@@ -59,15 +58,6 @@ def test_invalid_input_costs_one_read_and_is_reported_whatever_is_left(tmp_path:
         wrong = post(base, GET_SHOPS, {"shop_domains": [*_asked(99)["shop_domains"], " "]})
         error = {"field": "shop_domains.99", "message": "must not be blank"}
         assert (wrong.status, wrong.json["errors"], _left(wrong)) == (400, [error], 0)
-
-
-@pytest.mark.rule("A14", "Q2", "I78")
-def test_the_quota_of_a_token_is_charged_where_there_is_one(tmp_path: Path) -> None:
-    token = issue(tmp_path / "tokens.sqlite").text
-    with limited(tmp_path, quota_anonymous=TEN) as base:
-        reply = post(base, GET_SHOPS, _asked(31), x_api_token=token)
-        assert (reply.status, reply.headers["ratelimit"].partition(";t=")[0]) == (200, '"reads";r=1')
-        assert _left(post(base, GET_SHOPS, _asked(1))) == 9
 
 
 @pytest.mark.rule("A14", "Q2", "E2.wait")

@@ -22,7 +22,7 @@ META: dict[str, Any] = {
     "io.modelcontextprotocol/clientCapabilities": {},
 }
 WITHOUT_CAPABILITIES = {"io.modelcontextprotocol/clientCapabilities": 5}
-LIBRARY_WORDS = (
+LIBRARY_WORDS = [
     "pydantic",
     "validation error",
     "http://",
@@ -31,7 +31,7 @@ LIBRARY_WORDS = (
     "mcp.",
     "ValueError",
     "input_value",
-)
+]
 PARAMS = (
     "The params are not what the method takes. Since 2026-07-28 those of every request hold the protocol version "
     "and the client's capabilities in _meta."
@@ -42,6 +42,14 @@ HEADERS = (
 HOST = "This server does not answer for the host that the request names."
 NEEDS_METHOD = "The message must have a method, a string: only requests and notifications are accepted."
 NEEDS_ID = "The message must have an id that is a string or a whole number, or none for a notification."
+NO_JSON_TYPE = "Send the message as JSON, with the header content-type: application/json."
+NO_ACCEPT = "The header accept must allow application/json."
+TOO_LARGE = "A request body may hold at most 65,536 bytes."
+NO_JSON = "The message is not valid JSON."
+BATCH = "Batches are not served: send one message a request."
+NO_PARAMS = "The message must have params that are an object, or none."
+NO_REQUEST = "The message is not a valid JSON-RPC request."
+NO_TOOL = "There is no tool of this name; tools/list names those that there are."
 NO_METHOD = "This server does not have that method."
 CAPABILITIES = {
     "tools": {"listChanged": False},
@@ -73,22 +81,12 @@ def _error(code: int, message: str, message_id: int | None = None) -> dict[str, 
     ("headers", "body", "status", "error"),
     [
         ({"host": "evil.example"}, PING, 421, _error(-32600, HOST)),
-        (
-            {"content_type": "text/plain"},
-            PING,
-            400,
-            _error(-32600, "Send the message as JSON, with the header content-type: application/json."),
-        ),
-        ({"accept": "text/html"}, PING, 406, _error(-32600, "The header accept must allow application/json.")),
-        ({}, b" " * 65_537, 413, _error(-32600, "A request body may hold at most 65,536 bytes.")),
-        ({}, b"{", 400, _error(-32700, "The message is not valid JSON.")),
-        ({}, b"", 400, _error(-32700, "The message is not valid JSON.")),
-        (
-            {},
-            b"[" + json.dumps(PING).encode() + b"]",
-            400,
-            _error(-32600, "Batches are not served: send one message a request."),
-        ),
+        ({"content_type": "text/plain"}, PING, 400, _error(-32600, NO_JSON_TYPE)),
+        ({"accept": "text/html"}, PING, 406, _error(-32600, NO_ACCEPT)),
+        ({}, b" " * 65_537, 413, _error(-32600, TOO_LARGE)),
+        ({}, b"{", 400, _error(-32700, NO_JSON)),
+        ({}, b"", 400, _error(-32700, NO_JSON)),
+        ({}, b"[" + json.dumps(PING).encode() + b"]", 400, _error(-32600, BATCH)),
         ({}, b"5", 400, _error(-32600, "The message must be a JSON object.")),
         ({}, {"id": 1, "method": "ping"}, 400, _error(-32600, 'The message must have "jsonrpc": "2.0".', 1)),
         ({}, PING | {"method": 5}, 400, _error(-32600, NEEDS_METHOD, 1)),
@@ -96,12 +94,7 @@ def _error(code: int, message: str, message_id: int | None = None) -> dict[str, 
         ({}, PING | {"id": 1.5}, 400, _error(-32600, NEEDS_ID)),
         ({}, PING | {"id": None}, 400, _error(-32600, NEEDS_ID)),
         ({}, PING | {"id": True}, 400, _error(-32600, NEEDS_ID)),
-        (
-            {},
-            PING | {"params": []},
-            400,
-            _error(-32600, "The message must have params that are an object, or none.", 1),
-        ),
+        ({}, PING | {"params": []}, 400, _error(-32600, NO_PARAMS, 1)),
         ({}, _asked("no/such"), 200, _error(-32601, NO_METHOD, 1)),
         ({}, _asked("resources/subscribe", uri="shop://shop_books"), 200, _error(-32601, NO_METHOD, 1)),
         ({}, _asked("tools/call", name="get_shop", arguments=[]), 200, _error(-32602, PARAMS, 1)),
@@ -113,17 +106,12 @@ def _error(code: int, message: str, message_id: int | None = None) -> dict[str, 
         (MODERN, _asked("prompts/list", _meta=META), 400, _error(-32020, HEADERS, 1)),
         (_modern("tools/call"), _asked("tools/call", name="get_shop", _meta=META), 400, _error(-32020, HEADERS, 1)),
         (_modern("no/such"), _asked("no/such", _meta=META), 404, _error(-32601, NO_METHOD, 1)),
-        (
-            _modern("subscriptions/listen"),
-            _asked("subscriptions/listen", _meta=META),
-            406,
-            _error(-32600, "The message is not a valid JSON-RPC request."),
-        ),
+        (_modern("subscriptions/listen"), _asked("subscriptions/listen", _meta=META), 406, _error(-32600, NO_REQUEST)),
         (
             _modern("tools/call") | {"mcp_name": "none"},
             _asked("tools/call", name="none", _meta=META),
             400,
-            _error(-32602, "There is no tool of this name; tools/list names those that there are.", 1),
+            _error(-32602, NO_TOOL, 1),
         ),
     ],
 )

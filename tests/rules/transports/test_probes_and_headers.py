@@ -1,6 +1,7 @@
 """The probes, what every answer carries, and what a failing engine looks like from outside."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,9 @@ from service.search.failures import (
 )
 from service.search.protocol import Generations, TypeaheadState
 from service.settings.service import Settings
+from service.tools.registry import REGISTRY
 from tests.rules.transports.conftest import BUILT_AT, COMMIT
+from tests.support.callers import issue
 from tests.support.problems import problem
 from tests.support.reference.backend import ReferenceBackend
 from tests.support.rpc import Era, call
@@ -123,52 +126,61 @@ def test_a_service_without_its_typeahead_is_not_ready_and_says_why(
         assert get(base, "/ready").status == 200
 
 
-@pytest.mark.rule("E3", "E1.retry_after", "E2.wait", "E5", "C1.stale", "I5")
+@pytest.mark.rule("E3", "E1.retry_after", "E2.wait", "E5", "C1.stale", "I5", "I7", "I58")
 @pytest.mark.parametrize("failure", [BackendUnavailable(SECRET), GenerationGone(SECRET), None])
-def test_an_engine_that_does_not_answer_is_reported_as_such_on_every_transport(failure: Exception | None) -> None:
-    for reply in _failed_searches(failure):
+def test_an_engine_that_does_not_answer_is_reported_as_such_on_every_transport(
+    tmp_path: Path, failure: Exception | None
+) -> None:
+    for reply in _failed_calls(tmp_path, failure):
         assert reply.summary == (503, "application/problem+json", UNAVAILABLE)
         assert (reply.headers["retry-after"], reply.headers["cache-control"]) == ("1", "no-store")
 
 
 @pytest.mark.rule("E3", "E1.retry_after", "E2.wait", "E5", "I5")
-def test_a_search_before_the_typeahead_is_open_says_what_is_possible_meanwhile_on_every_transport() -> None:
+def test_a_search_before_the_typeahead_is_open_says_what_is_possible_meanwhile_on_every_transport(
+    tmp_path: Path,
+) -> None:
     detail = (
         "The index is not open for searches yet, which takes a minute after an installation. Shops can be looked up by "
         "domain or id meanwhile. Try again in 1 second; if it lasts, the operator finds the cause at /ready and in the "
         "log."
     )
-    for reply in _failed_searches(TypeaheadNotOpen(SECRET)):
+    for reply in _failed_calls(tmp_path, TypeaheadNotOpen(SECRET)):
         assert reply.summary == (503, "application/problem+json", problem(503, "backend_unavailable", detail))
         assert reply.headers["retry-after"] == "1"
 
 
 @pytest.mark.rule("G4.schema", "E1.retry_after", "E2.wait", "E5", "I5")
 @pytest.mark.parametrize(("failure", "said"), [(NothingPublished(SECRET), "No index"), (OtherSchema(SECRET), "schema")])
-def test_a_call_without_a_readable_index_is_not_ready_on_every_transport(failure: Exception, said: str) -> None:
-    for reply in _failed_searches(failure):
+def test_a_call_without_a_readable_index_is_not_ready_on_every_transport(
+    tmp_path: Path, failure: Exception, said: str
+) -> None:
+    for reply in _failed_calls(tmp_path, failure):
         assert (reply.status, reply.json["code"], reply.headers["retry-after"]) == (503, "not_ready", "2")
         assert said in reply.json["detail"]
         assert "shop-directory index build" in reply.json["detail"] or "indexer of this service" in reply.json["detail"]
         assert reply.json["detail"].endswith("Try again in 2 seconds.")
 
 
-def _failed_searches(failure: Exception | None) -> list[Reply]:
-    """The answers over REST of a service whose engine fails, which say nothing of it and are those over MCP."""
-    settings = Settings(request_timeout=10.0 if failure else 0.2)
+def _failed_calls(folder: Path, failure: Exception | None) -> list[Reply]:
+    """What a service whose engine fails answers over REST: nothing of the failure, and the same over MCP."""
+    settings = Settings(request_timeout=10.0 if failure else 0.2, token_file=folder / "tokens.sqlite")
+    token = {"x_api_token": issue(settings.token_file).text}
+    # Without a failure each call takes all of its time.
+    tools = REGISTRY if failure else REGISTRY[:2]
     with served(create_app(settings, search=FailingBackend(failure))) as base:
-        replies = [
-            post(base, "/tool/find_shop", {"query": "books"}),
-            post(base, "/tool/list_categories", {}),
-            get(base, "/suggest?q=books"),
-            get(base, "/suggest?q=books", if_none_match="*"),
-        ]
-        results = [call(base, era, "find_shop", b'{"query":"books"}').json["result"] for era in Era]
+        replies = [get(base, "/suggest?q=books"), get(base, "/suggest?q=books", if_none_match="*")]
+        for tool in tools:
+            arguments = json.dumps(tool.examples[0].arguments).encode()
+            reply = post(base, f"/tool/{tool.name}", arguments, **token)
+            replies.append(reply)
+            for era in Era:
+                result = call(base, era, tool.name, arguments, **token).json["result"]
+                assert (result["isError"], result["content"][0]["text"]) == (True, reply.body.decode())
+                assert "structuredContent" not in result
+                assert set(result["_meta"]) & {"x-generation", "x-data-as-of"} == set()
     for reply in replies:
         assert (SECRET in reply.body.decode(), "x-generation" in reply.headers) == (False, False)
-    for result in results:
-        assert (result["isError"], result["content"][0]["text"]) == (True, replies[0].body.decode())
-        assert set(result["_meta"]) & {"x-generation", "x-data-as-of"} == set()
     return replies
 
 

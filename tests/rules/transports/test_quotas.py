@@ -15,7 +15,6 @@ from tests.support.callers import issue
 from tests.support.catalogues import coupon, shop
 from tests.support.limited import MORE, limited
 from tests.support.problems import problem
-from tests.support.real.redis import RedisServer
 from tests.support.rpc import Era, call, request
 from tests.support.served import Reply, ask, get, post, served
 from tests.support.worlds import embedded_world
@@ -201,12 +200,9 @@ def test_without_a_configured_proxy_no_caller_chooses_an_address(tmp_path: Path)
     ("trusted", "country", "withheld"),
     [
         (("127.0.0.1",), "DE", 1),
-        (("127.0.0.1",), "de", 1),
         (("127.0.0.1",), "FR", 0),
-        (("127.0.0.1",), "UK", 0),
         (("127.0.0.1",), "", 0),
         (("192.0.2.1",), "DE", 0),
-        ((), "DE", 0),
     ],
 )
 def test_a_blocked_country_blocks_only_when_the_trusted_edge_says_it(
@@ -227,24 +223,6 @@ def test_a_blocked_country_blocks_only_when_the_trusted_edge_says_it(
             withheld,
             2 - withheld,
         )
-
-
-@pytest.mark.redis
-@pytest.mark.rule("Q4", "Q2")
-def test_with_redis_away_reads_go_on_and_reports_are_not_acknowledged(redis_program: str, tmp_path: Path) -> None:
-    token = issue(tmp_path / "tokens.sqlite").text
-    with RedisServer(redis_program, tmp_path) as redis, limited(tmp_path, limiter="redis", redis_url=redis.url) as base:
-        assert [post(base, LIST, {}).status for _ in range(3)] == [200, 200, 429]
-        assert post(base, "/tool/report_code", REPORT, x_api_token=token).status == 200
-        redis.kill()
-        # The local limiter starts with whole quotas, and enforces them.
-        assert [post(base, LIST, {}).status for _ in range(3)] == [200, 200, 429]
-        assert get(base, "/suggest?q=").status == 200
-        refused = post(base, "/tool/report_code", REPORT, x_api_token=token)
-        assert (refused.status, refused.json["code"]) == (503, "backend_unavailable")
-        assert refused.json["detail"] == "Reports can't be taken just now; try again in 1 second."
-        assert refused.headers["retry-after"] == "1"
-        assert post(base, "/tool/get_trust", {"shop_domain": "s"}, x_api_token=token).status == 200
 
 
 @pytest.mark.redis

@@ -12,10 +12,8 @@ import pytest
 from service.redis.access import RedisAccess
 from service.reports.opening import QueueSettings
 from service.reports.protocol import Reason
-from tests.support.callers import issue
 from tests.support.problems import invalid_input
 from tests.support.real.disks import small_disk
-from tests.support.real.redis import RedisServer
 from tests.support.reporting import Reporting, reporting_to
 from tests.support.rpc import Era, call
 from tests.support.served import Reply, get, post
@@ -74,21 +72,6 @@ async def test_the_same_report_over_every_transport_is_one_row_and_one_recheck(r
         ]
     assert [(answer.text.encode(), answer.failed) for answer in answers] == [(TAKEN, False)] * 7
     assert await asyncio.to_thread(reporting.stored) == ([reporting.row("code", "invalid", "SPRING10")], 1)
-
-
-@pytest.mark.rule("Q5", "I37")
-def test_another_source_code_or_reason_is_another_report(reporting: Reporting) -> None:
-    other = issue(Path(reporting.variables["SHOP_DIRECTORY_TOKEN_FILE"]))
-    for arguments in (CODE, {**CODE, "code": "SPRING11"}, {**CODE, "reason": "mismatch"}):
-        assert reporting.report("report_code", arguments).body == TAKEN
-    assert reporting.report("report_code", CODE, other).body == TAKEN
-    rows = [
-        reporting.row("code", "invalid", "SPRING10"),
-        reporting.row("code", "invalid", "SPRING11"),
-        reporting.row("code", "mismatch", "SPRING10"),
-        reporting.row("code", "invalid", "SPRING10", by=other),
-    ]
-    assert reporting.stored() == (rows, 4)
 
 
 @pytest.mark.rule("A9", "I61", "I63", "E1", "I36", "I82")
@@ -158,16 +141,6 @@ def test_with_a_read_only_disk_ready_is_degraded_and_says_so(tmp_path: Path) -> 
         with disk.read_only():
             _assert_not_taken(service, Reason.READ_ONLY)
         _assert_taken_again(service)
-
-
-@pytest.mark.redis
-@pytest.mark.rule("O1.degraded", "Q4", "Q5", "E1.retry_after", "E2.wait")
-def test_with_redis_away_nothing_is_acknowledged_and_reads_go_on(redis_program: str, tmp_path: Path) -> None:
-    redis = RedisServer(redis_program, tmp_path)
-    with reporting_to(QueueSettings("redis", redis=RedisAccess(redis.url)), tmp_path) as service:
-        _assert_not_taken(service, Reason.NO_ANSWER)
-        with redis:
-            _assert_taken_again(service)
 
 
 def _assert_not_taken(service: Reporting, reason: Reason) -> None:

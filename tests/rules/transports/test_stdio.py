@@ -27,13 +27,6 @@ def test_a_bad_line_is_answered_and_the_session_goes_on(index_directory: Path) -
     call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "get_shop", "arguments": {}}}
     wrong = [
         (b"{", None, -32700, "The message is not valid JSON."),
-        (b'{"a":1,"a":2}', None, -32700, "The message has the same key twice in one object."),
-        (
-            b'{"jsonrpc":"2.0","id":9,"method":"ping","params":{"a":NaN}}',
-            None,
-            -32700,
-            "The message holds NaN or Infinity, which JSON does not have.",
-        ),
         (b'"\xff"', None, -32700, "The message is not UTF-8."),
         (b"[]", None, -32600, "Batches are not served: send one message a request."),
         (

@@ -1,6 +1,5 @@
 """The fast path of /suggest answers what the application answers, in the same order, counted and logged alike."""
 
-import asyncio
 import json
 import socket
 import time
@@ -16,12 +15,10 @@ from fastapi import FastAPI
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.routing import Route
-from uvicorn.server import ServerState
 
 from service.app import create_app
 from service.http.middleware import BoundedEndpoint, Gate
 from service.limits.policy import QuotaClass
-from service.server.http_server import HttpProtocol, ServerConfig
 from service.settings.service import Settings
 from tests.rules.operations.expositions import samples_of
 from tests.support.problems import problem
@@ -198,9 +195,6 @@ def _asked(target: str, *headers: str) -> bytes:
     return "\r\n".join((f"GET {target} HTTP/1.1", "host: shops.internal", *headers, "", "")).encode()
 
 
-_TARGETS: Final = ("/suggest?q=b", "/suggest?q=bo", "/suggest?q=boo&limit=3", "/suggest?q=zz", "/suggest?q=b")
-
-
 @pytest.mark.parametrize(
     ("request_bytes", "status", "answered"),
     [
@@ -241,30 +235,18 @@ def test_each_kind_of_request_gets_its_status_behind_a_plain_one(
     assert (found, world.fast_path.answered - before) == (status, answered)
 
 
-def test_requests_in_pieces_and_several_together_are_answered_in_order(world: World) -> None:
+def test_a_request_in_pieces_is_answered_as_a_whole_one(world: World) -> None:
     get(world.base, "/suggest?q=a")
     with connect(world.base) as connection:
-        connection.sendall(_asked(_TARGETS[0]))
+        connection.sendall(_asked("/suggest?q=b"))
         assert _read(connection)["query"] == "b"
-        whole = _asked(_TARGETS[1])
+        whole = _asked("/suggest?q=bo")
         connection.sendall(whole[:30])
         time.sleep(0.05)
         connection.sendall(whole[30:])
         assert _read(connection)["query"] == "bo"
-        several = (_TARGETS[0], "/version", _TARGETS[2], "/suggest?q=%ff", _TARGETS[3], "/health")
-        connection.sendall(b"".join(map(_asked, several)))
-        answers = [_read(connection) for _ in several]
-        assert [answer.get("query") for answer in answers] == ["b", None, "boo", None, "zz", None]
-        assert [answer.get("code") for answer in answers] == [
-            None,
-            "version_unknown",
-            None,
-            "invalid_input",
-            None,
-            None,
-        ]
         # A piece that begins like a plain request, and goes on as another one.
-        connection.sendall(_asked(_TARGETS[0])[:-2])
+        connection.sendall(_asked("/suggest?q=b")[:-2])
         time.sleep(0.05)
         connection.sendall(b"connection: close\r\n\r\n")
         assert _read(connection)["query"] == "b"
@@ -300,39 +282,3 @@ def test_a_new_generation_is_seen_on_a_connection_that_never_rests(tmp_path: Pat
             time.sleep(0.01)
     assert found != first
     assert fast_path.answered > before
-
-
-class _Wire(asyncio.Transport):
-    """What a client would read, and whether the connection was closed behind it."""
-
-    def __init__(self) -> None:
-        super().__init__({"peername": ("127.0.0.1", 40_000), "sockname": ("127.0.0.1", 40_001)})
-        self.out: list[bytes | None] = []
-
-    def is_closing(self) -> bool:
-        return None in self.out
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        self.out.append(bytes(data))
-
-    def close(self) -> None:
-        self.out.append(None)
-
-
-@pytest.mark.rule("I68")
-async def test_a_response_that_waits_for_the_end_of_its_tick_is_sent_before_the_server_ends(index: Path) -> None:
-    app = create_app(settings_of(index))
-    async with app.router.lifespan_context(app):
-        await app.state.suggest_fast_path._responder._live._search.snapshot()
-        config = ServerConfig(app, "127.0.0.1", 0)
-        config.load()
-        protocol = HttpProtocol(config=config, server_state=ServerState(), app_state={})
-        wire = _Wire()
-        protocol.connection_made(wire)
-        protocol.data_received(_asked("/suggest?q=b"))
-        assert wire.out == []
-        protocol.shutdown()
-    answer, closed = wire.out
-    assert answer is not None
-    assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
-    assert closed is None

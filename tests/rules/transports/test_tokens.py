@@ -4,7 +4,6 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -13,14 +12,12 @@ from mcp.shared.exceptions import MCPError
 
 from service.app import create_app
 from service.auth.secrets import new_token_text
-from service.auth.verifier import TokenVerifier
 from service.settings.service import Settings
 from service.tools.registry import REGISTRY
-from tests.rules.limits.clocks import HandClock
 from tests.support.callers import Issued, Untouchable, issue, revoke
 from tests.support.problems import problem
-from tests.support.rpc import Era, call, request
-from tests.support.served import Reply, get, post, served
+from tests.support.rpc import Era, call
+from tests.support.served import Reply, post, served
 from tests.support.transports import MODES, stdio_transport
 from tests.support.worlds import embedded_world
 
@@ -31,21 +28,13 @@ HOW: Final = "Send it in the header x-api-token (over stdio: in the variable SHO
 REQUIRED: Final = problem(401, "token_required", f"This tool needs an API token, which the operator issues. {HOW}")
 INVALID: Final = problem(401, "token_invalid", f"This token is not known, has been revoked or has expired. {HOW}")
 TRUST: Final = {"shop_domain": "shop_books"}
-UNAVAILABLE: Final = problem(
-    503, "backend_unavailable", "The token could not be checked just now; try again in 1 second."
-)
 
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """A service whose tools and search engine must not be reached.
+    """A service whose tools and search engine must not be reached, with a token's text for each way of not counting.
 
-    Attributes:
-        base: its URL.
-        backend: remembers what it was asked.
-        ran: the tools whose code ran.
-        texts: a token for each way of not counting; None for none.
-        tokens: the file of tokens.
+    The backend remembers what it was asked, `ran` has the tools whose code ran.
     """
 
     base: str
@@ -165,40 +154,6 @@ def test_a_revoked_token_is_refused_within_two_seconds_and_a_new_one_counts_imme
         for era in Era:
             assert call(base, era, "get_trust", json.dumps(TRUST).encode(), x_api_token=first.text).status == 401
         assert [_trust(base, one).status for one in (other, issue(settings.token_file))] == [200, 200]
-
-
-@pytest.mark.rule("Q1", "E1.retry_after", "E2.wait")
-def test_with_the_store_away_a_token_confirmed_within_ten_minutes_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    steady = HandClock(5_000)
-    verifier = partial(TokenVerifier, wall=HandClock(), steady=steady)
-    monkeypatch.setattr("service.parts.TokenVerifier", lambda store, **_: verifier(store))
-    settings = Settings(data_dir=embedded_world(tmp_path), token_file=tmp_path / "tokens.sqlite", request_timeout=10.0)
-    known, never_seen = issue(settings.token_file), issue(settings.token_file)
-    with served(create_app(settings)) as base:
-        assert _trust(base, known).status == 200
-        away = settings.token_file.rename(tmp_path / "elsewhere")
-        steady.pass_seconds(599)
-        assert _trust(base, known).status == 200
-        _assert_not_checked(base, never_seen)
-        steady.pass_seconds(1)
-        _assert_not_checked(base, known)
-        away.rename(settings.token_file)
-        steady.pass_seconds(1)
-        assert [_trust(base, one).status for one in (known, never_seen)] == [200, 200]
-
-
-def _assert_not_checked(base: str, issued: Issued) -> None:
-    """503 where a token is needed, with the time to wait, and none anywhere else."""
-    reply = _trust(base, issued)
-    assert (reply.summary, reply.headers["retry-after"]) == ((503, "application/problem+json", UNAVAILABLE), "1")
-    for era in Era:
-        result = call(base, era, "get_trust", json.dumps(TRUST).encode(), x_api_token=issued.text).json["result"]
-        assert (result["isError"], result["content"][0]["text"]) == (True, reply.body.decode())
-        assert request(base, era, "tools/list", x_api_token=issued.text).status == 200
-    assert post(base, "/tool/get_shop", TRUST, x_api_token=issued.text).status == 200
-    assert get(base, "/suggest?q=", x_api_token=issued.text).status == 200
 
 
 def _trust(base: str, issued: Issued) -> Reply:

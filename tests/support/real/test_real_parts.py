@@ -1,20 +1,14 @@
-"""The real parts themselves: found where they are, started, ended in every way, and loudly missed."""
+"""The real parts: found where they are, and loudly missed."""
 
 import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from opensearchpy import OpenSearch
 
 from tests.support.real.jdk import Jdk, JdkMissingError, find_jdk
-from tests.support.real.opensearch import OpenSearchNode
-from tests.support.real.plugin import NodeFactory
-from tests.support.real.process import ProcessError
-from tests.support.real.redis import SentinelsOfRedis, redis_cli, wait_until_replicated
 from tests.support.real.sources import REPOSITORY, Missing, Source, find_dev_data, find_opensearch, find_redis
 
 SEVEN_TESTS = """
@@ -179,60 +173,3 @@ def test_require_real_asks_only_for_what_the_selected_tests_need(tmp_path: Path)
 
     assert "1 passed, 6 deselected" in run.stdout
     assert run.returncode == 0
-
-
-@pytest.mark.slow
-@pytest.mark.opensearch
-def test_a_node_has_the_same_address_and_data_after_it_was_stopped_or_killed(spare_node: OpenSearchNode) -> None:
-    with OpenSearch(spare_node.url, timeout=5, max_retries=0) as client:
-        assert client.info()["version"]["number"].startswith("3.")
-        client.indices.create(index="kiosks", body={"settings": {"number_of_replicas": 0}})
-
-        client.index(index="kiosks", body={"name": "Kiosk"}, id="1")
-        spare_node.restart()
-        assert client.get(index="kiosks", id="1")["_source"] == {"name": "Kiosk"}
-
-        client.index(index="kiosks", body={"name": "Stall"}, id="2")
-        spare_node.kill()
-        spare_node.start()
-        assert client.get(index="kiosks", id="2")["_source"] == {"name": "Stall"}
-
-
-@pytest.mark.slow
-@pytest.mark.opensearch
-def test_a_paused_node_is_silent_and_one_whose_owner_dies_follows(spare_node: OpenSearchNode) -> None:
-    spare_node.pause()
-    with pytest.raises(ProcessError, match="was not green"):
-        spare_node.wait_until_green(bound_s=1)
-    spare_node.resume()
-    spare_node.wait_until_green(bound_s=20)
-
-    spare_node.process.close_stdin()
-
-    assert not spare_node.process.running
-
-
-@pytest.mark.opensearch
-def test_a_node_that_dies_at_its_start_says_why(opensearch_node: NodeFactory) -> None:
-    node = opensearch_node(heap="1k")
-
-    with pytest.raises(ProcessError) as death:
-        node.start()
-
-    assert str(death.value) == (
-        f"OpenSearch node-1 at {node.url} died before it was green with 1 node(s); "
-        f"its log {node.process.log} ends:\n{node.process.log.read_text().rstrip()}"
-    )
-    assert "Too small maximum heap" in str(death.value)
-
-
-def test_what_was_written_is_waited_for_until_a_replica_has_it(redis_program: str, tmp_path: Path) -> None:
-    with SentinelsOfRedis(redis_program, tmp_path) as group, ThreadPoolExecutor(1) as waiting:
-        group.replica.process.pause()
-        assert redis_cli(group.master.port, "SET", "k", "v") == "OK\n"
-        replicated = waiting.submit(wait_until_replicated, group.master)
-        with pytest.raises(TimeoutError):
-            replicated.result(0.5)
-        group.replica.process.resume()
-        replicated.result()
-        assert redis_cli(group.replica.port, "GET", "k") == "v\n"
