@@ -79,14 +79,13 @@ def gather(
     """
     changes: list[Change] = []
     refused: list[RefusedChange] = []
-    lines, end = 0, cutter.consumed + _MAX_BATCH_BYTES
-    while lines < limit and cutter.consumed < end:
+    end = cutter.consumed + _MAX_BATCH_BYTES
+    while len(changes) + len(refused) < limit and cutter.consumed < end:
         line = cutter.cut()
         if line is None:
             if not refill():
                 break
             continue
-        lines += 1
         try:
             changes.append(read_change(line, name, lenient=lenient))
         except RefusedRecordError as error:

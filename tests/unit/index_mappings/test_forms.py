@@ -1,8 +1,11 @@
 """The ways in which a shop can be typed, and the forms in which a query is compared with them."""
 
 import string
+import tomllib
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
+from typing import Final
 
 import pytest
 from hypothesis import given
@@ -17,6 +20,8 @@ from index_mappings.forms import (
 )
 from index_mappings.text import fold, joined
 from tests.rules.backends.strategies import domains, names
+
+TABLE: Final = tomllib.loads(Path(__file__).with_name("forms.toml").read_text(encoding="utf-8"))
 
 
 def _is_whole_name(query: str, name: str, domain: str) -> bool:
@@ -43,28 +48,11 @@ def test_a_hosted_shop_has_the_main_label_before_its_host_and_that_labels_pieces
 
 
 @pytest.mark.rule("M3.labels")
-@pytest.mark.parametrize(
-    ("domain", "labels"),
-    [
-        ("amazon.co.uk", ("GB", "uk")),
-        ("amazon.com", ()),
-        ("amazon.tv", ("tv",)),
-        ("uk.shop.amazon.de", ("DE", "de", "shop", "uk")),
-        ("amazon.xn--p1ai", ("рф",)),
-        ("amazon.internal", ("internal",)),
-        ("xn--bcher-kva.amazon.at", ("AT", "at", "bucher")),
-        ("two-words.amazon.at", ("AT", "at")),
-        ("amazon.myshopify.com", ("myshopify",)),
-        ("myshopify.com", ()),
-        ("co.uk", ("GB", "uk")),
-        ("localhost", ()),
-        ("co.org.amazon.net", ()),
-    ],
-)
+@pytest.mark.parametrize(("domain", "labels"), TABLE["labels"].items())
 def test_the_labels_around_the_main_label_are_folded_some_never_count_and_a_country_is_named(
-    domain: str, labels: tuple[str, ...]
+    domain: str, labels: list[str]
 ) -> None:
-    assert labels_of(domain) == labels
+    assert labels_of(domain) == tuple(labels)
 
 
 @pytest.mark.rule("M3")
@@ -109,16 +97,7 @@ def test_one_word_behind_an_article_is_a_full_form_only_of_a_whole_query() -> No
 
 
 @pytest.mark.rule("X2.articles")
-@pytest.mark.parametrize(
-    ("name", "rest"),
-    [
-        ("The Kestrel Barn", "kestrel barn"), ("THE KESTREL", "kestrel"), ("Der Falke", "falke"), ("Die Eule", "eule"),
-        ("Das Nest", "nest"), ("Le Merle", "merle"), ("La Pie", "pie"), ("Les Oies", "oies"), ("El Nido", "nido"),
-        ("Los Cuervos", "cuervos"), ("Las Aves", "aves"), ("Il Falco", "falco"), ("Gli Uccelli", "uccelli"),
-        ("Het Nest", "nest"), ("De Uil", "uil"), ("L'Oie", "oie"), ("l’Oie", "oie"), ("L` Oie", "oie"),
-        ("\u200bThe\u00a0\u00adKestrel", "kestrel"), ("The 24", "24"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "rest"), TABLE["articles"])
 def test_articles_of_several_languages_lead(name: str, rest: str) -> None:
     assert rest in shop_forms(name, (), "q.internal").leading
 
@@ -167,38 +146,7 @@ def test_an_alias_has_the_forms_that_it_would_have_as_a_name() -> None:
 
 
 @pytest.mark.rule("X2")
-@pytest.mark.parametrize(
-    ("query", "name", "domain", "is_whole"),
-    [
-        ("Marks & Spencer", "Marks & Spencer", "ms.internal", True),
-        ("marks and spencer", "Marks & Spencer", "ms.internal", True),
-        ("mcdonald s", "McDonald's", "md.internal", True),
-        ("mc donalds", "McDonald's", "md.internal", True),
-        ("stewart´s shops", "Stewart's Shops", "st.internal", True),
-        ("tui.co.uk", "TUI", "tui.co.uk", True),
-        ("https://www.tui.co.uk/holidays?x=1", "TUI", "tui.co.uk", True),
-        ("amazon de", "Amazon", "amazon.de", True),
-        ("???", "???", "q.internal", True),
-        ("c!ty'super", "C!ty'super", "q.internal", True),
-        ("K+K", "K+K", "q.internal", True),
-        ("k & k", "K+K", "q.internal", True),
-        ("kk", "K+K", "q.internal", True),
-        ("vim", "V.I.M.", "q.internal", True),
-        ("v.i.m.", "V.I.M.", "q.internal", True),
-        ("tambo", "Tambo+", "q.internal", True),
-        ("youla юла", "Youla / Юла", "q.internal", True),
-        ("mueller", "Müller", "q.internal", True),
-        ("müller", "Müller", "q.internal", True),
-        ("müller.de", "Drogerie", "xn--mller-kva.de", True),
-        ("muller de", "Drogerie", "xn--mller-kva.de", True),
-        ("nordlicht", "Home", "nord-licht.myshopify.com", True),
-        # A part, a host or a parent domain is none.
-        ("de", "Kompass", "de.kompass.internal", False),
-        ("myshopify", "Nord", "nord-licht.myshopify.com", False),
-        ("kompass.internal", "Kompass", "de.kompass.internal", False),
-        ("spencer", "Marks & Spencer", "ms.internal", False),
-    ],
-)
+@pytest.mark.parametrize(("query", "name", "domain", "is_whole"), TABLE["whole"])
 def test_a_query_equals_a_full_form_or_does_not(query: str, name: str, domain: str, *, is_whole: bool) -> None:
     assert _is_whole_name(query, name, domain) is is_whole
 

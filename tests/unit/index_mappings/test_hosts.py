@@ -1,6 +1,8 @@
 """Hosts in every form people paste, and domains taken apart at their public suffix."""
 
 import socket
+import tomllib
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -9,78 +11,7 @@ from hypothesis import strategies as st
 
 from index_mappings.hosts import DomainParts, country_of, domain_parts, has_dot, reduce_host, unicode_host
 
-PASTED: Final = (
-    "nordlicht.internal",
-    "  nordlicht.internal\n",
-    "NordLicht.INTERNAL",
-    "www.nordlicht.internal",
-    "WWW.nordlicht.internal",
-    "nordlicht.internal.",
-    "nordlicht.internal...",
-    "www.www.nordlicht.internal",
-    "www.nordlicht.internal.",
-    "http://nordlicht.internal",
-    "https://www.nordlicht.internal/",
-    "HTTPS://nordlicht.internal/shoes/red?size=4#top",
-    "//nordlicht.internal/shoes",
-    "nordlicht.internal?x=1",
-    "nordlicht.internal#top",
-    "nordlicht.internal\\shoes",
-    "nordlicht.internal:443",
-    "https://nordlicht.internal:8443/shoes",
-    "ftp://someone:secret@nordlicht.internal:21/",
-    "someone@nordlicht.internal",
-    "mailto:someone@nordlicht.internal",
-    "a@b@nordlicht.internal",
-    "nordlicht。internal",
-    "ｎｏｒｄｌｉｃｈｔ.internal",
-    "nord\u00adlicht.internal",
-    "<https://nordlicht.internal/shoes>",
-    "(nordlicht.internal)",
-    "[nordlicht.internal]",
-    '"nordlicht.internal",',
-    "'https://nordlicht.internal';",
-    '( "nordlicht.internal" ).',
-    "[Nordlicht](https://nordlicht.internal/shoes?a=b)",
-    "([Dr. Nordlicht & Co.](nordlicht.internal)),",
-    "<someone@nordlicht.internal>",
-    '"Nordlicht" <someone@nordlicht.internal>;',
-)
-REDUCED: Final = {
-    "every pasted form of a host is the same host": [(pasted, "nordlicht.internal") for pasted in PASTED],
-    "Unicode and Punycode are one host, and sharp s is no double s": [
-        ("müller.de", "xn--mller-kva.de"),
-        ("MÜLLER.de", "xn--mller-kva.de"),
-        ("mu\u0308ller.de", "xn--mller-kva.de"),
-        ("https://www.müller.de/x", "xn--mller-kva.de"),
-        ("XN--MLLER-KVA.de", "xn--mller-kva.de"),
-        ("faß.de", "xn--fa-hia.de"),
-        ("日本。jp", "xn--wgv71a.jp"),
-    ],
-    "what the domain rules refuse is compared in lower case and never decoded": [
-        ("☃.Internal", "☃.internal"),
-        ("XN--A.de", "xn--a.de"),
-        ("A_b.internal", "a_b.internal"),
-        ("%6dueller.DE", "%6dueller.de"),
-        ("Ex ample.com", "ex ample.com"),
-    ],
-    "within a text nothing but what stands around it is cut": [
-        ("nord(licht).internal", "nord(licht).internal"),
-        ("nordlicht.internal>/shoes", "nordlicht.internal>"),
-        ("“nordlicht.internal”", "“nordlicht.internal”"),
-    ],
-    "addresses and odd ports reduce to text that no shop has": [
-        ("http://[::1]:80/", "[::1]"),
-        ("[2001:db8::1.2.3.4]", "2001:db8::1.2.3.4"),
-        ("https://192.0.2.7:8080/x", "192.0.2.7"),
-        ("nordlicht.internal:port", "nordlicht.internal:port"),
-    ],
-    "a sub-domain is not guessed up to its parent": [
-        ("shop.nordlicht.internal", "shop.nordlicht.internal"),
-        ("shop.www.internal", "shop.www.internal"),
-    ],
-    "www alone is a label like others": [("www", "www"), ("www.internal", "internal")],
-}
+REDUCED: Final = tomllib.loads(Path(__file__).with_name("hosts.toml").read_text(encoding="utf-8"))
 
 
 @pytest.mark.rule("R1")

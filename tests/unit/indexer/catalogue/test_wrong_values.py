@@ -4,6 +4,7 @@ The table has the wrong values of each form of value, and the form of each field
 """
 
 import json
+import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -198,38 +199,9 @@ WRONG: Final[dict[str, list[Wrong]]] = {
     ],
 }  # fmt: skip
 _COMMON: Final = {"version": "version", "updated_at": "time"}
-_SHOPS: Final = {"shop_id": "id"}
-FORMS: Final[dict[str, dict[str, str]]] = {
-    "shops": {
-        "id": "id", "name": "name of a shop", "domain": "host", "categories": "categories", "countries": "countries",
-        "popularity": "number", "aliases": "aliases", "checkout_hosts": "hosts", "visibility": "visibility",
-        "source": "source",
-    },
-    "coupons": {
-        "id": "id", **_SHOPS, "code": "code", "title": "name", "discount": "discount", "min_order": "money",
-        "countries": "countries", "valid_from": "date or time", "valid_until": "date or time",
-        "verification_status": "verification", "last_verified_at": "time", "blocked_channels": "channels",
-        "blocked_countries": "blocked", "source": "source",
-    },
-    "offers": {
-        "id": "id", **_SHOPS, "title": "name", "url": "url", "price": "money", "availability": "availability",
-    },
-    "shipping": {
-        **_SHOPS, "destinations": "destinations", "excluded": "destinations", "destinations_exhaustive": "switch",
-        "delivery_time": "delivery", "free_shipping_threshold": "money", "checked_at": "time", "source": "where read",
-    },
-    "trust": {**_SHOPS, "kind": "kind", "value": "value", "source": "source", "checked_at": "time"},
-    "affiliate_programs": {
-        **_SHOPS, "network": "name", "program_id": "name", "url_template": "template",
-        "network_hosts": "network hosts", "commission_stated": "label", "disclosure": "label",
-    },
-    "redirects": {"from_domain": "host", "to_domain": "host", "observed_at": "time", "source": "source"},
-    "resource_accounts": {
-        "provider": "name", "account": "name", "unit": "label", "used": "number", "limit": "number",
-        "resets_at": "time", "status": "label", "observed_at": "time",
-    },
-    "categories": {"slug": "slug", "name": "name", "names": "names", "synonyms": "synonyms"},
-}  # fmt: skip
+FORMS: Final[dict[str, dict[str, str]]] = tomllib.loads(
+    Path(__file__).with_name("field_forms.toml").read_text(encoding="utf-8")
+)
 
 
 def _first(kind: str) -> dict[str, Any]:

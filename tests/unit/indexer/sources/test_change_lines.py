@@ -201,6 +201,18 @@ def test_a_refused_line_is_stored_as_it_is_and_bytes_that_are_no_text_as_escapes
     )  # fmt: skip
 
 
+def test_a_batch_ends_at_four_mebibytes_however_many_lines_were_asked_for() -> None:
+    line = _delete(version=1).ljust(64 * 1024 - 1) + b"\n"
+    cutter = LineCutter()
+
+    def refill() -> bool:
+        cutter.feed(line)
+        return True
+
+    changes, refused = gather(cutter, refill, "in", 1_000, lenient=False)
+    assert ([change.location for change in changes], refused) == ([f"in:{number}" for number in range(1, 65)], ())
+
+
 def _cut(cutter: LineCutter) -> list[Line]:
     lines = list[Line]()
     while line := cutter.cut():
