@@ -12,7 +12,6 @@ import logging
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, TextIO, cast
 
@@ -120,36 +119,6 @@ class _SafeMetrics:
         return record_safely
 
 
-@dataclass(slots=True)  # not frozen, which is slower to make: each suggest request makes one
-class CompletedCall:
-    """A completed call, as it is logged; it began at monotonic seconds.
-
-    It has no status without an answer and over stdio, and no generation where it used none. The outcome is `ok`, or the
-    code of the problem that was the answer.
-    """
-
-    request_id: str
-    began: float
-    status: int | None
-    outcome: str = OK
-    generation: str | None = None
-    engine_calls: int = 0
-    engine_seconds: float = 0.0
-
-    @classmethod
-    def of(cls, request: RequestContext, status: int | None) -> "CompletedCall":
-        """The completed call of a request; without an outcome it is `ok`."""
-        return cls(
-            request.request_id,
-            request.began,
-            status,
-            request.outcome or OK,
-            request.generation,
-            request.engine_calls,
-            request.engine_seconds,
-        )
-
-
 class JsonStream(logging.StreamHandler[TextIO]):
     """A handler that writes lines of JSON; those of calls directly, as a record costs several times as much."""
 
@@ -222,6 +191,7 @@ def log_call(metrics: Metrics, request: RequestContext, *, channel: str, route: 
     """
     route = request.tool or route
     outcome = request.outcome = _outcome(request, status)
+    request.status = status
     seconds = time.monotonic() - request.began
     metrics.answered(route, outcome, seconds)
     for callback in request.on_end:
@@ -229,17 +199,20 @@ def log_call(metrics: Metrics, request: RequestContext, *, channel: str, route: 
     level = logging.DEBUG if route in _PROBES and outcome == OK else logging.INFO
     if not _LOG.isEnabledFor(level):
         return
-    _write(level, [_line(CompletedCall.of(request, status), channel, route, seconds)])
+    _write(level, [_line(request, channel, route, seconds)])
 
 
-def log_calls(metrics: Metrics, calls: Sequence[CompletedCall], *, channel: str, route: str) -> None:
-    """Count calls of one route that were answered together, and write their lines in that order."""
+def log_calls(metrics: Metrics, calls: Sequence[RequestContext], *, channel: str, route: str) -> None:
+    """Count calls of one route that were answered together, and write their lines in that order.
+
+    A call without an outcome is `ok`; its context has its status.
+    """
     now = time.monotonic()
     seconds_by_outcome: defaultdict[str, list[float]] = defaultdict(list)
     lines: list[dict[str, Any]] = []
     for call in calls:
         seconds = now - call.began
-        seconds_by_outcome[call.outcome].append(seconds)
+        seconds_by_outcome[call.outcome or OK].append(seconds)
         lines.append(_line(call, channel, route, seconds))
     for outcome, durations in seconds_by_outcome.items():
         metrics.answered(route, outcome, *durations)
@@ -247,13 +220,13 @@ def log_calls(metrics: Metrics, calls: Sequence[CompletedCall], *, channel: str,
         _write(logging.INFO, lines)
 
 
-def _line(call: CompletedCall, channel: str, route: str, seconds: float) -> dict[str, Any]:
+def _line(call: RequestContext, channel: str, route: str, seconds: float) -> dict[str, Any]:
     line: dict[str, Any] = {
         "event": EVENT,
         "request_id": call.request_id,
         "channel": channel,
         "route": route,
-        "outcome": call.outcome,
+        "outcome": call.outcome or OK,
     }
     if call.status is not None:
         line["status"] = call.status
