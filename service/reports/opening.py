@@ -3,13 +3,13 @@
 The store connects at the first call, which raises if it is unavailable. A store is imported when it is opened.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeVar
 
 from service.redis.access import DEFAULT_REDIS, RedisAccess
-from service.reports.protocol import Reason, Recheck, Report, ReportQueue, ReportsUnavailable, Waiting
+from service.reports.protocol import Reason, Report, ReportQueue, ReportsUnavailable, Waiting
 from service.runtime.circuit_breaker import CircuitBreaker, CircuitOpen
 from service.runtime.store_waits import store_answer, timed_store_call
 from service.runtime.telemetry import NO_METRICS, Metrics
@@ -54,6 +54,9 @@ class GuardedQueue:
     def __init__(self, queue: ReportQueue, metrics: Metrics = NO_METRICS) -> None:
         self._queue = queue
         self._metrics = metrics
+        # The service calls none of these while it answers.
+        self.claim, self.acknowledge = queue.claim, queue.acknowledge
+        self.export, self.close = queue.export, queue.close
         self._circuit = CircuitBreaker("reports", (ReportsUnavailable,), metrics)
         # The reason of the last failure.
         self._reason = Reason.NO_ANSWER
@@ -62,21 +65,9 @@ class GuardedQueue:
         """Store a report and queue its re-check, atomically."""
         return await self._call("append", lambda: self._queue.append(report))
 
-    async def claim(self, worker: str, count: int, idle_seconds: float) -> tuple[Recheck, ...]:
-        """Claim re-checks."""
-        return await self._call("claim", lambda: self._queue.claim(worker, count, idle_seconds))
-
-    async def acknowledge(self, worker: str, ids: Sequence[str]) -> tuple[str, ...]:
-        """Remove finished entries from the queue."""
-        return await self._call("acknowledge", lambda: self._queue.acknowledge(worker, ids))
-
     async def waiting(self, count: int) -> Waiting:
         """The state of the queue."""
         return await self._call("waiting", lambda: self._queue.waiting(count))
-
-    def export(self) -> AsyncIterator[Report]:
-        """All reports ever stored; not guarded, as only operators export."""
-        return self._queue.export()
 
     async def depth(self) -> int:
         """How many re-checks are not acknowledged."""
@@ -85,10 +76,6 @@ class GuardedQueue:
     async def check(self) -> None:
         """Check that a report could be stored now."""
         await self._call("check", self._queue.check)
-
-    async def close(self) -> None:
-        """Close the queue."""
-        await self._queue.close()
 
     async def _call(self, operation: str, command: Callable[[], Awaitable[T]]) -> T:
         try:
