@@ -53,10 +53,7 @@ class LiveData:
         """
         self._search = search
         self._timeout = timeout
-
-    def current(self) -> Snapshot | None:
-        """The live generation if it is available without I/O."""
-        return self._search.current()
+        self.current = search.current
 
     def typeahead_state(self) -> TypeaheadState:
         """Whether suggest requests can be answered now."""

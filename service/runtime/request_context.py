@@ -25,6 +25,7 @@ class RequestContext:
 
     Attributes:
         outcome: `ok`, or the code of the problem that is the answer; None before there is an answer.
+        status: of the answer; None before there is one, and over stdio.
         tool: the name of the called tool, once it is known to exist.
         caller: the address or network that counts as one caller; empty while unknown.
         engine_calls, engine_seconds, store_seconds: requests to the search engine so far, and the time spent waiting
@@ -41,6 +42,7 @@ class RequestContext:
     deadline: float
     generation: str | None = None
     outcome: str | None = None
+    status: int | None = None
     tool: str | None = None
     caller: str = ""
     disconnected: bool = False

@@ -191,6 +191,7 @@ def log_call(metrics: Metrics, request: RequestContext, *, channel: str, route: 
     """
     route = request.tool or route
     outcome = request.outcome = _outcome(request, status)
+    request.status = status
     seconds = time.monotonic() - request.began
     metrics.answered(route, outcome, seconds)
     for callback in request.on_end:
@@ -198,42 +199,42 @@ def log_call(metrics: Metrics, request: RequestContext, *, channel: str, route: 
     level = logging.DEBUG if route in _PROBES and outcome == OK else logging.INFO
     if not _LOG.isEnabledFor(level):
         return
-    _write(level, [_line(request, status, channel, route, seconds)])
+    _write(level, [_line(request, channel, route, seconds)])
 
 
-def log_calls(metrics: Metrics, calls: Sequence[tuple[RequestContext, int]], *, channel: str, route: str) -> None:
-    """Count calls of one route, each with its status, that were answered together, and write their lines in that order.
+def log_calls(metrics: Metrics, calls: Sequence[RequestContext], *, channel: str, route: str) -> None:
+    """Count calls of one route that were answered together, and write their lines in that order.
 
-    A call without an outcome is `ok`.
+    A call without an outcome is `ok`; its context has its status.
     """
     now = time.monotonic()
     seconds_by_outcome: defaultdict[str, list[float]] = defaultdict(list)
     lines: list[dict[str, Any]] = []
-    for request, status in calls:
-        seconds = now - request.began
-        seconds_by_outcome[request.outcome or OK].append(seconds)
-        lines.append(_line(request, status, channel, route, seconds))
+    for call in calls:
+        seconds = now - call.began
+        seconds_by_outcome[call.outcome or OK].append(seconds)
+        lines.append(_line(call, channel, route, seconds))
     for outcome, durations in seconds_by_outcome.items():
         metrics.answered(route, outcome, *durations)
     if _LOG.isEnabledFor(logging.INFO):
         _write(logging.INFO, lines)
 
 
-def _line(request: RequestContext, status: int | None, channel: str, route: str, seconds: float) -> dict[str, Any]:
+def _line(call: RequestContext, channel: str, route: str, seconds: float) -> dict[str, Any]:
     line: dict[str, Any] = {
         "event": EVENT,
-        "request_id": request.request_id,
+        "request_id": call.request_id,
         "channel": channel,
         "route": route,
-        "outcome": request.outcome or OK,
+        "outcome": call.outcome or OK,
     }
-    if status is not None:
-        line["status"] = status
+    if call.status is not None:
+        line["status"] = call.status
     line["ms"] = round(seconds * 1000, 3)
-    line["engine_ms"] = round(request.engine_seconds * 1000, 3) if request.engine_calls else 0.0
-    line["engine_calls"] = request.engine_calls
-    if request.generation is not None:
-        line["generation"] = request.generation
+    line["engine_ms"] = round(call.engine_seconds * 1000, 3) if call.engine_calls else 0.0
+    line["engine_calls"] = call.engine_calls
+    if call.generation is not None:
+        line["generation"] = call.generation
     return line
 
 

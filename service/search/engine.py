@@ -1,16 +1,32 @@
-"""The interface of a search engine: it runs plans, independently of the rules of matching."""
+"""The interface of a search engine, which runs plans, and an engine behind a circuit breaker.
 
+Every guarded call is timed, counted and added to the figures of its request. Reading the stamp and searching have
+separate circuits: a cluster whose searches all time out may still return the small stamp document, which must not close
+the circuit of the searches.
+"""
+
+import time
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from index_mappings.generations import Stamp
+from service.errors import OverloadedError
+from service.runtime.circuit_breaker import CircuitBreaker, CircuitOpen
+from service.runtime.request_context import client_span, current
+from service.runtime.telemetry import NO_METRICS, Metrics
+from service.search.failures import BackendUnavailable, GenerationDamaged, GenerationGone, NotReadable
 from service.search.plan import Clause, Plan
 from service.search.protocol import Generations
 
 if TYPE_CHECKING:
     # It imports numpy and numba, which takes a second: only a process that opens a typeahead needs them.
     from service.search.typeahead.typeahead import Typeahead
+
+# Errors of the generation: the engine itself works.
+_GONE: Final = (GenerationGone, GenerationDamaged, NotReadable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +39,9 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """One search; several can be sent to the engine together.
+    """One search for up to `limit` hits from an offset on, and with `total` for the exact number of all hits.
 
-    Attributes:
-        plan: what to find.
-        limit: the maximum number of hits.
-        offset: the number of hits to skip.
-        total: whether the exact number of hits is requested.
-        buckets: documents that meet one of these clauses are counted, each in its first bucket only, and are no hits.
+    Documents that meet one of the clauses in `buckets` are counted, each in its first bucket only, and are no hits.
     """
 
     plan: Plan
@@ -42,13 +53,7 @@ class SearchRequest:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of hits.
-
-    Attributes:
-        hits: in order.
-        total: the number of all hits; None when it was not requested.
-        counts: the number of documents in each requested bucket.
-    """
+    """A page of hits, the number of all hits if that was requested, and of documents in each requested bucket."""
 
     hits: tuple[Hit, ...]
     total: int | None
@@ -80,3 +85,85 @@ class Engine(Protocol):
 
     async def close(self) -> None:
         """Release connections and files."""
+
+
+class GuardedEngine:
+    """An engine that is not called while its circuit is open."""
+
+    def __init__(self, engine: Engine, system: str, metrics: Metrics = NO_METRICS) -> None:
+        """Guard an engine, and close it with this one; `system` is its name in traces."""
+        self._engine = engine
+        self._system = system
+        self._metrics = metrics
+        self._stamp_circuit = CircuitBreaker("stamp", (BackendUnavailable,), metrics)
+        self._search_circuit = CircuitBreaker("search", (BackendUnavailable,), metrics)
+        # No circuit: there is at most one attempt a second to open, whose failure does not imply that searches fail.
+        self.typeahead, self.close = engine.typeahead, engine.close
+
+    async def live(self) -> Stamp:
+        """The stamp of the live generation, read now."""
+        with self._call("stamp"):
+            return await self._engine.live()
+
+    async def generations(self) -> Generations:
+        """The generations as operators see them."""
+        with self._call("stamp"):
+            return await self._engine.generations()
+
+    async def search(self, stamp: Stamp, requests: Sequence[SearchRequest]) -> tuple[Page, ...]:
+        """Run searches in one round trip."""
+        with self._call("search"):
+            return await self._engine.search(stamp, requests)
+
+    async def scan(self, stamp: Stamp, plan: Plan) -> AsyncGenerator[tuple[Hit, ...], None]:
+        """All hits of a plan in batches; each batch is one call."""
+        async with aclosing(self._engine.scan(stamp, plan)) as batches:
+            while True:
+                with self._call("every"):
+                    batch = await anext(batches, None)
+                if batch is None:
+                    return
+                yield batch
+
+    def _call(self, operation: str) -> "_EngineCall":
+        """The context of one call to the engine; entering it raises BackendUnavailable while the circuit is open."""
+        circuit = self._stamp_circuit if operation == "stamp" else self._search_circuit
+        return _EngineCall(operation, circuit, self._system, self._metrics)
+
+
+class _EngineCall:
+    """One call: refused by an open circuit, or else traced, timed, counted and added to the current request."""
+
+    __slots__ = ("_circuit", "_metrics", "_operation", "_probing", "_span", "_started", "_system")
+
+    def __init__(self, operation: str, circuit: CircuitBreaker, system: str, metrics: Metrics) -> None:
+        self._operation = operation
+        self._circuit = circuit
+        self._system = system
+        self._metrics = metrics
+
+    def __enter__(self) -> None:
+        self._started = time.perf_counter()
+        try:
+            self._probing = self._circuit.begin()
+        except CircuitOpen:
+            self._metrics.engine_call(self._operation, "refused", time.perf_counter() - self._started)
+            raise BackendUnavailable("the engine failed less than a second ago and is not called meanwhile") from None
+        self._span = client_span(self._system, self._operation)
+        self._span.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._span.__exit__(kind, error, traceback)
+        gone = isinstance(error, _GONE)
+        # A cancelled call is neither a success nor a failure of the engine.
+        if error is None or isinstance(error, Exception):
+            self._circuit.end(probing=self._probing, failed=isinstance(error, BackendUnavailable) and not gone)
+        seconds = time.perf_counter() - self._started
+        refused = isinstance(error, OverloadedError)
+        outcome = "ok" if error is None else "refused" if refused else "gone" if gone else "unavailable"
+        self._metrics.engine_call(self._operation, outcome, seconds)
+        if (request := current()) is not None:
+            request.engine_calls += 1
+            request.engine_seconds += seconds

@@ -76,20 +76,15 @@ class LiveStamp:
         self._metrics = metrics
         self._load = load
         self._clock = clock
-        self._confirmed: Stamp | None = None
+        # The stamp that was read last, however long ago; None before the first.
+        self.latest: Stamp | None = None
         # By stamp, when it was last confirmed to be live.
         self._confirmations: dict[tuple[str, int], float] = {}
         self._lookup: asyncio.Task[Stamp] | None = None
         self._failed = False
 
     async def current(self) -> Stamp:
-        """The live stamp, confirmed at most two seconds ago.
-
-        Raises:
-            BackendUnavailable: it could not be confirmed.
-            GenerationDamaged: a file of it is damaged.
-            NotReadable: nothing is published, or in another schema version (G4).
-        """
+        """The live stamp, confirmed at most two seconds ago. Raises as `SearchBackend.snapshot`."""
         if (stamp := self.cached()) is not None:
             return stamp
         self._metrics.cache("stamp", hit=False)
@@ -98,8 +93,8 @@ class LiveStamp:
         except _UNUSABLE:
             raise
         except BackendUnavailable:
-            if self._confirmed is not None and self.age_of(self._confirmed) < MAX_AGE_SECONDS:
-                return self._confirmed
+            if self.latest is not None and self.age_of(self.latest) < MAX_AGE_SECONDS:
+                return self.latest
             raise
 
     def cached(self) -> Stamp | None:
@@ -108,7 +103,7 @@ class LiveStamp:
         Once a second one request reads the stamp and waits for it. Requests that arrive meanwhile use the stamp that
         was confirmed before, so that they need not wait.
         """
-        confirmed = self._confirmed
+        confirmed = self.latest
         if confirmed is None:
             return None
         age = self.age_of(confirmed)
@@ -144,17 +139,12 @@ class LiveStamp:
             raise OtherSchema(
                 f"the live generation has schema version {stamp.schema_version}, this service reads {SCHEMA_VERSION}"
             )
-        self._confirmed = stamp
+        self.latest = stamp
         self._confirmations.pop(stamp.key, None)
         self._confirmations[stamp.key] = started
         while len(self._confirmations) > _MAX_CONFIRMATIONS:
             del self._confirmations[next(iter(self._confirmations))]
         return stamp
-
-    @property
-    def latest(self) -> Stamp | None:
-        """The stamp that was read last, however long ago; None before the first."""
-        return self._confirmed
 
     def age_of(self, stamp: Stamp) -> float:
         """Seconds since a stamp was last confirmed to be live; infinite if it never was, or long ago."""
@@ -171,16 +161,12 @@ class TypeaheadOpener:
     def __init__(self, engine: Engine, clock: Callable[[], float] = seconds) -> None:
         self._engine = engine
         self._clock = clock
-        self._opened: tuple[Stamp, Typeahead] | None = None
+        # With its stamp; None before the first.
+        self.opened: tuple[Stamp, Typeahead] | None = None
         self._attempt: asyncio.Task[None] | None = None
         self._started = 0.0
         self._failed_at: float | None = None
         self._failure = FAILED
-
-    @property
-    def opened(self) -> "tuple[Stamp, Typeahead] | None":
-        """The typeahead that was opened last, with its stamp."""
-        return self._opened
 
     @property
     def state(self) -> TypeaheadState:
@@ -189,7 +175,7 @@ class TypeaheadOpener:
             return self._failure
         if self._attempt is not None:
             return OPENING
-        return NOT_STARTED if self._opened is None else READY
+        return NOT_STARTED if self.opened is None else READY
 
     def request(self, stamp: Stamp) -> None:
         """Start to open a stamp's typeahead, unless an attempt is running or failed less than a second ago."""
@@ -202,10 +188,7 @@ class TypeaheadOpener:
             self._attempt = asyncio.create_task(self._open(stamp))
 
     async def wait(self, limit: float | None) -> None:
-        """Wait for the running attempt, if there is one, until `limit` seconds after its start.
-
-        None waits for its end.
-        """
+        """Wait for the running attempt, if there is one, until `limit` seconds after its start, or for its end."""
         if (attempt := self._attempt) is not None:
             timeout = None if limit is None else max(0.0, self._started + limit - self._clock())
             # `asyncio.wait` does not cancel the attempt when the waiting request is cancelled.
@@ -213,11 +196,11 @@ class TypeaheadOpener:
 
     def discard(self) -> None:
         """Drop the open typeahead, whose generation is gone."""
-        self._opened = None
+        self.opened = None
 
     async def close(self) -> None:
         """Cancel the attempt and drop the open typeahead."""
-        self._opened = None
+        self.opened = None
         if (attempt := self._attempt) is not None:
             attempt.cancel()
             await asyncio.wait((attempt,))
@@ -235,7 +218,7 @@ class TypeaheadOpener:
             _LOG.exception("opening the typeahead of sequence %d failed", stamp.sequence)
         else:
             self._failed_at = None
-            self._opened = stamp, typeahead
+            self.opened = stamp, typeahead
         finally:
             self._attempt = None
 
@@ -277,10 +260,8 @@ class PlannedBackend:
         return None if stamp is None else self._usable(stamp)
 
     def typeahead_state(self) -> TypeaheadState:
-        """Whether the stamp that was read last can be used for suggest requests.
-
-        Its age does not matter, or a stamp that becomes a second old after it was read would mean a missing typeahead.
-        """
+        """Whether the stamp that was read last can be used for suggest requests."""
+        # Whatever its age, or a stamp that becomes a second old after it was read would mean a missing typeahead.
         stamp = self._live.latest
         if stamp is not None and self._usable(stamp) is not None:
             return READY
@@ -338,38 +319,32 @@ class PlannedSnapshot(ShopDetails):
     def __init__(self, engine: Engine, stamp: Stamp, typeahead: "Typeahead | None", category_cap: int) -> None:
         """Combine the parts of a snapshot; without a typeahead, searches and suggestions are unavailable."""
         super().__init__(engine, stamp)
-        self._typeahead = typeahead
-        self._shop_search = None if typeahead is None else ShopSearch(engine, stamp, typeahead, category_cap)
+        self._opened = typeahead
+        self._cap = category_cap
+
+    @property
+    def _typeahead(self) -> "Typeahead":
+        if self._opened is None:
+            raise TypeaheadNotOpen("the typeahead of the live generation is not open")
+        return self._opened
 
     async def find(self, query: FindQuery) -> Found:
         """Search shops (M3 to M8)."""
-        if self._shop_search is None:
-            raise _not_open()
-        return await self._shop_search.find(query)
+        return await ShopSearch(self._engine, self.stamp, self._typeahead, self._cap).find(query)
 
     def suggest(self, query: SuggestQuery) -> SuggestResult:
         """Suggest shops and categories (M9, M10)."""
-        if self._typeahead is None:
-            raise _not_open()
         return self._typeahead.suggest(query)
 
     async def categories(self) -> tuple[Category, ...]:
         """All categories (M11)."""
-        if self._typeahead is None:
-            raise _not_open()
         return self._typeahead.categories.categories
 
     async def closest_categories(self, text: str, limit: int) -> tuple[str, ...]:
         """The slugs of the categories that a text may mean (E4)."""
-        if self._typeahead is None:
-            raise _not_open()
         return self._typeahead.categories.closest(text, limit)
 
 
 async def snapshot_of(engine: Engine, stamp: Stamp, category_cap: int = CATEGORY_CAP) -> PlannedSnapshot:
     """The snapshot of any stamp, live or not. Errors as in `Snapshot`."""
     return PlannedSnapshot(engine, stamp, await engine.typeahead(stamp), category_cap)
-
-
-def _not_open() -> TypeaheadNotOpen:
-    return TypeaheadNotOpen("the typeahead of the live generation is not open")

@@ -38,12 +38,9 @@ class CouponQuery:
 
 @dataclass(frozen=True, slots=True)
 class Coupons:
-    """The balance of coupons (A4).
+    """The balance of coupons: how many may be shown, and how many are withheld, counted for their first reason (A4).
 
-    Attributes:
-        usable: how many may be shown.
-        expired, rejected, reserved, policy: how many are withheld, each counted for its first reason.
-        views: the usable ones as callers see them, in M11's order; None when there are more than the query's limit.
+    `views` are the usable ones as callers see them, in M11's order; None when there are more than the query's limit.
     """
 
     usable: int
@@ -56,13 +53,9 @@ class Coupons:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The collected facts of a public shop.
+    """The collected facts of a public shop: the shipping statement, None when there is none, and present trust signals.
 
-    Attributes:
-        shop: its id and domain.
-        shipping: the statement as callers see it, with `excluded`; None when none was collected.
-        signals: present trust signals as callers see them.
-        pipeline_gaps: kinds of signal whose check ran without a usable value.
+    Both are as callers see them. `pipeline_gaps` are kinds of signal whose check ran without a usable value.
     """
 
     shop: Mapping[str, str]
@@ -73,13 +66,9 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """An offer with what the checkout tools need.
+    """An offer with what the checkout tools need; the URL is valid or None.
 
-    Attributes:
-        id: offer id.
-        shop: the shop's id and domain.
-        checkout_url: a valid URL, or None.
-        affiliate: network, program_id, commission_stated, disclosure and url; None without a programme.
+    `affiliate` has network, program_id, commission_stated, disclosure and url; None without a programme.
     """
 
     id: str
@@ -90,13 +79,10 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class MergeEffects:
-    """What a merge of two shops would affect.
+    """What a merge of two shops would affect: coupons and offers of both together, and codes that both have.
 
-    Attributes:
-        coupons, offers: the number of both shops together.
-        duplicate_codes: the number of coupon codes that both have.
-        domain_has_others: whether the two shops share a registrable domain and a name, and a third shop on that domain
-            has none of their shared names.
+    `domain_has_others` says that they share a registrable domain and a name, and that a third shop on that domain has
+    none of their shared names.
     """
 
     coupons: int
@@ -107,14 +93,9 @@ class MergeEffects:
 
 @dataclass(frozen=True, slots=True)
 class FindQuery:
-    """A search for shops.
+    """A search for shops by a text as typed, which browses if it is blank.
 
-    Attributes:
-        text: as typed; blank browses.
-        country: an upper-case ISO code, or None.
-        category: a slug that list_categories returned, or None.
-        offset: the number of shops to skip.
-        limit: the maximum number of shops.
+    The country is an upper-case ISO code, the category a slug of list_categories. `offset` shops are skipped.
     """
 
     text: str
@@ -127,13 +108,7 @@ class FindQuery:
 # Not frozen, as the other types of suggest requests below: each request constructs several.
 @dataclass(slots=True, unsafe_hash=True)
 class SuggestQuery:
-    """A typeahead query.
-
-    Attributes:
-        forms: of the typed text, cut.
-        country: an upper-case ISO code, or None.
-        limit: the maximum number of shops, and of categories.
-    """
+    """A typeahead query: the forms of the typed text, cut, and the maximum number of shops, and of categories."""
 
     forms: QueryForms
     country: str | None
@@ -147,13 +122,7 @@ class SuggestQuery:
 
 @dataclass(slots=True)
 class SuggestedShop:
-    """The fields of a shop that a suggestion shows.
-
-    Attributes:
-        id, name, domain: of the shop.
-        category: the slug of its first category.
-        popularity: of the shop; None when it is unknown.
-    """
+    """The fields of a shop that a suggestion shows; `category` is the slug of its first one."""
 
     id: str
     name: str
@@ -164,12 +133,7 @@ class SuggestedShop:
 
 @dataclass(frozen=True, slots=True)
 class WordCount:
-    """How many shops have any evidence of a word of the query, filters applied (M6).
-
-    Attributes:
-        word: as typed.
-        shops: the number of shops.
-    """
+    """How many shops have any evidence of a word of the query, which is as typed, filters applied (M6)."""
 
     word: str
     shops: int
@@ -198,13 +162,7 @@ class Found:
 
 @dataclass(slots=True)
 class Suggestion:
-    """A suggested shop.
-
-    Attributes:
-        shop: the shown fields.
-        tier: of its best evidence (M9).
-        encoded: the cached JSON of the suggestion; empty until it is first sent.
-    """
+    """A suggested shop, and the tier of its best evidence (M9); `encoded` is its JSON, empty until it is first sent."""
 
     shop: SuggestedShop
     tier: int
@@ -225,12 +183,9 @@ class SuggestResult:
 
 @dataclass(frozen=True, slots=True)
 class Generations:
-    """The generations as operators see them.
+    """The generations as operators see them: the stamps of the live one, and of the one before if it is still stored.
 
-    Attributes:
-        live: the stamp of the live one, whatever its schema version: readers have to check it.
-        previous: the stamp of the one that was live before; None when none is stored for a rollback.
-        operations: the operations document of the live one; None when there is none.
+    The live one has any schema version, which readers have to check. `operations` is its operations document, if any.
     """
 
     live: Stamp
@@ -280,12 +235,9 @@ class Snapshot(Protocol):
         """The slugs of the categories that a text may mean, best first: by its words (M5), else by spelling (E4)."""
 
     async def shop(self, reference: str, offers: int = 0, offers_offset: int = 0) -> Shop | None:
-        """The shop of an id or a reduced domain (R1); None when there is none.
+        """The shop of an id or a reduced domain (R1), with at most so many of its offers, from the offset on.
 
-        Args:
-            reference: the id or reduced domain.
-            offers: the maximum number of its offers; 0 returns the few that every found shop has (A1).
-            offers_offset: the number of offers to skip; offers from OFFER_WINDOW on are never returned.
+        With 0 offers it has the few that every found shop has (A1). Offers from OFFER_WINDOW on are never returned.
         """
 
     async def shops(self, references: Sequence[str]) -> tuple[Shop | None, ...]:

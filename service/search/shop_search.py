@@ -27,15 +27,7 @@ _CANDIDATES: Final = (12, 256)
 
 @dataclass(slots=True)  # not frozen: each search creates some
 class PlannedSearch:
-    """A query, or what is left of it, with what its words mean.
-
-    Attributes:
-        forms: the query.
-        words: its distinct words.
-        truncated: whether the cap on categories dropped some.
-        plan: the search.
-        filters: of the search.
-    """
+    """A query, or what is left of it, its distinct words, and whether the cap on categories dropped some."""
 
     forms: FindForms
     words: tuple[Word, ...]

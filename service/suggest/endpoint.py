@@ -87,7 +87,7 @@ class SuggestFastPath:
         self._suggestion_lines = header_lines((CACHE_CONTROL, *common))
         self._overloaded = problem_answer(OverloadedError())
         self._overloaded_tail = self._problem_tail(self._overloaded)
-        self._completed: list[tuple[RequestContext, int]] = []
+        self._completed: list[RequestContext] = []
         # Looked up once in an event-loop tick, which is much shorter than the time for which a snapshot is valid.
         self._snapshot: Snapshot | None = None
         self._shared: tuple[DefaultHeaders, Snapshot, bytes] | None = None
@@ -152,10 +152,11 @@ class SuggestFastPath:
             return self._encode_problem(context, answer, default_headers, self._overloaded_tail if overloaded else None)
         shared = self._shared_lines(response.snapshot, default_headers)
         own = header_lines((*response.quota, (b"x-request-id", context.request_id.encode())))
-        if (cached := response.cached) is None:
-            self._completed.append((context, 304))
+        cached = response.cached
+        context.status = 304 if cached is None else 200
+        self._completed.append(context)
+        if cached is None:
             return b"".join((_NOT_MODIFIED, shared, own, b"etag: %b\r\n\r\n" % response.tag))
-        self._completed.append((context, 200))
         return b"".join((_OK, shared, own, cached.head, cached.results))
 
     def _encode_problem(
@@ -163,7 +164,8 @@ class SuggestFastPath:
     ) -> bytes:
         context.outcome = answer.outcome
         own = header_lines((*default_headers, (b"x-request-id", context.request_id.encode())))
-        self._completed.append((context, answer.status))
+        context.status = answer.status
+        self._completed.append(context)
         return b"".join((status_line(answer.status), own, tail or self._problem_tail(answer)))
 
     def _problem_tail(self, answer: Answer) -> bytes:

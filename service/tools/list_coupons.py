@@ -1,7 +1,6 @@
 """list_coupons: the codes that may work now, and the numbers of those that are withheld (A4 to A6)."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -54,14 +53,6 @@ class Coupon(ToolResponse):
     source: str | None = Field(description="Where the code was found; null when not stated.")
 
 
-_FIELDS: Final = tuple(map(to_camel, Coupon.model_fields))
-_PARTS: Final[dict[str, Iterable[str]]] = {
-    "discount": Discount.model_fields,
-    "minOrder": Money.model_fields,
-    "shop": NamedShop.model_fields,
-}
-
-
 class Withheld(ToolResponse):
     """How many codes are not shown, each counted once for its first reason."""
 
@@ -99,7 +90,8 @@ async def run(request: ListCouponsRequest, context: ToolContext) -> dict[str, An
         raise TooManyCouponsError
     total = found.usable + found.expired + found.rejected + found.reserved + found.policy
     return {
-        "results": [coupon_wire(view) for view in found.views],
+        # As the indexer wrote them, which is as `Coupon` describes them.
+        "results": list(found.views),
         "total_count": total,
         "withheld": {
             "expired": found.expired,
@@ -109,15 +101,6 @@ async def run(request: ListCouponsRequest, context: ToolContext) -> dict[str, An
         },
         "note": _note(total, found),
     }
-
-
-def coupon_wire(view: Mapping[str, Any]) -> dict[str, Any]:
-    """A coupon as the indexer wrote it, whose members an engine may return in any order, in the order of `Coupon`."""
-    return {name: _ordered(view[name], _PARTS.get(name)) for name in _FIELDS}
-
-
-def _ordered(value: Any, names: Iterable[str] | None) -> Any:  # noqa: ANN401 - any JSON value
-    return value if names is None or value is None else {name: value[name] for name in names}
 
 
 def _note(total: int, found: Coupons) -> str:

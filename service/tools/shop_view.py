@@ -3,7 +3,6 @@
 Pages of shops are made directly from the index: models of a hundred shops cost more time than the search.
 """
 
-from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from pydantic import Field
@@ -79,17 +78,7 @@ def shop_wire(shop: Shop, most_aliases: int | None = MOST_ALIASES) -> dict[str, 
         "category": shop.categories[0],
         "categories": shop.categories,
         "countries": shop.countries or None,
-        "offers": tuple([_offer_wire(offer) for offer in shop.offers]),
+        # As the indexer wrote them, which is as `OfferView` describes them.
+        "offers": shop.offers,
         "offers_total": shop.offers_total,
-    }
-
-
-def _offer_wire(offer: Mapping[str, Any]) -> dict[str, Any]:
-    price = offer["price"]
-    return {
-        "offer_id": offer["offer_id"],
-        "title": offer["title"],
-        "price": price and {"amount": price["amount"], "currency": price["currency"]},
-        "availability": offer["availability"],
-        "updated_at": offer["updated_at"],
     }

@@ -7,7 +7,7 @@ import pytest
 
 from index_mappings.forms import query_forms
 from service.search.engine import SearchRequest
-from service.search.opensearch.queries import scan_body, search_body
+from service.search.opensearch.engine import scan_body, search_body
 from service.search.plan import MATCH_ALL, Filters, Plan, Word, find_plan, word_evidence
 from service.search.protocol import CouponQuery
 from service.search.shop_details import coupon_plan, withheld_reasons

@@ -42,13 +42,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CheckedFile:
-    """A file of a generation with its expected content.
-
-    Attributes:
-        path: of the file.
-        name: for operators: the file within the generation, and the generation.
-        expected: its size and checksum.
-    """
+    """A file of a generation with its expected size and checksum; operators see its name, with the generation."""
 
     path: Path
     name: str
@@ -56,20 +50,10 @@ class CheckedFile:
 
 
 class OpenFile:
-    """A file of a generation that stays open, so that one system call returns its size.
-
-    Attributes:
-        checked: the file with its expected content.
-        descriptor: of the open file.
-        identity: of the file on its device: links have the same one.
-    """
+    """A file of a generation that stays open, so that one system call returns its size; links have its identity too."""
 
     def __init__(self, checked: CheckedFile) -> None:
-        """Open a file.
-
-        Raises:
-            OSError: it cannot be opened.
-        """
+        """Open a file. Raises OSError."""
         self.checked = checked
         self.descriptor = os.open(checked.path, os.O_RDONLY | os.O_CLOEXEC)
         status = os.fstat(self.descriptor)
@@ -137,11 +121,7 @@ class FileChecks:
     def check(self, scope: str, files: Collection[CheckedFile]) -> None:
         """Verify the files of a scope, except those already verified; this blocks, so it must be called in a thread.
 
-        Sizes are compared first, before any file is read.
-
-        Raises:
-            GenerationDamaged: a file differs from what was written.
-            FileNotFoundError: a file is missing.
+        Sizes are compared first, before any file is read. Raises GenerationDamaged, or FileNotFoundError.
         """
         self.refuse_damaged(scope)
         identities = {file: (file.path.stat().st_ino, file.expected) for file in files}
@@ -159,11 +139,7 @@ class FileChecks:
             self._verified.setdefault(scope, set()).update(identities.values())
 
     def watch(self, scope: str, owner: object, files: Collection[CheckedFile]) -> Mapping[CheckedFile, OpenFile]:
-        """Open files, and verify them repeatedly until their owner is released.
-
-        Raises:
-            OSError: a file cannot be opened.
-        """
+        """Open files, and verify them repeatedly until their owner is released. Raises OSError."""
         with self._lock:
             opened = {file: self._opened(file) for file in files}
             self._open[owner] = scope, tuple(opened.values())

@@ -22,9 +22,8 @@ from service.search.embedded.order import Address, Counted, RankedReader
 from service.search.embedded.queries import Filters, compile_filters, query_of
 from service.search.embedded.threads import SearchThreads
 from service.search.embedded.typeahead import LocalTypeaheads, typeahead_scope
-from service.search.engine import Hit, Page, SearchRequest
+from service.search.engine import GuardedEngine, Hit, Page, SearchRequest
 from service.search.failures import BackendUnavailable
-from service.search.guarded_engine import GuardedEngine
 from service.search.plan import MATCH_ALL, Clause, Plan, exclusive
 from service.search.planned_backend import PlannedBackend
 from service.search.protocol import Generations

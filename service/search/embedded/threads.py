@@ -27,12 +27,7 @@ PLACES: Final = 64
 
 @dataclass(slots=True)
 class _Share:
-    """The places of one caller.
-
-    Attributes:
-        free: the threads that it may use.
-        taken: the number of its places that are taken.
-    """
+    """The threads that one caller may use, and the number of its places that are taken."""
 
     free: asyncio.Semaphore
     taken: int = field(default=0)

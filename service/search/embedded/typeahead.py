@@ -37,22 +37,18 @@ class LocalTypeaheads:
 
     def _open(self, stamp: Stamp) -> "Typeahead":
         # Importing numpy and numba takes a second, so it must not happen in the event loop.
-        from service.search.typeahead.compiled import load_kernel  # noqa: PLC0415 - see above
-        from service.search.typeahead.segments import DamagedSegmentError, SegmentPool  # noqa: PLC0415 - see above
-        from service.search.typeahead.typeahead import open_typeahead  # noqa: PLC0415 - see above
+        from service.search.typeahead.segments import DamagedSegmentError  # noqa: PLC0415 - see above
+        from service.search.typeahead.typeahead import open_pool, open_typeahead  # noqa: PLC0415 - see above
 
         directory = generation_directory(self._root, stamp.generation)
         if not directory.is_dir():
             raise GenerationGone(f"generation {stamp.generation} is no longer there")
         if not is_name(stamp.typeahead):
             raise BackendUnavailable(f"the stamp of generation {stamp.generation} names no typeahead")
-        if self._pool is None:
-            load_kernel()
-            self._pool = SegmentPool()
+        self._pool = self._pool or open_pool()
         files = typeahead_directory(directory)
         try:
-            data = manifest_path(files, stamp.typeahead).read_bytes()
-            manifest = _manifest(data, stamp.typeahead)
+            manifest = _manifest(manifest_path(files, stamp.typeahead).read_bytes(), stamp.typeahead)
             typeahead = open_typeahead(files, manifest, self._pool)
         except DamagedSegmentError as error:
             raise TypeaheadUnavailable(f"its file {error.name} is damaged; this is tried again") from error

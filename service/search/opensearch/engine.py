@@ -1,17 +1,23 @@
-"""The OpenSearch engine: one round trip per search.
+"""The OpenSearch engine: one round trip per search, whose body is compiled from a plan; golden files have such bodies.
 
-A timed-out search, a failed shard and an inexact total have status 200, and are errors nevertheless (E3).
+The score of a hit is its tier: constant scores under a dis_max, sorted by score, then by rank (M2). Every search
+requires a complete result (E3): a timed-out search, a failed shard and an inexact total have status 200, and are errors
+nevertheless. A search has a time limit after which the cluster cancels it, as the cluster may not notice a closed
+connection.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 import orjson
 from opensearchpy.exceptions import ConnectionTimeout, OpenSearchException, TransportError
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
+from index_mappings.documents import sort_field
 from index_mappings.generations import (
     OPERATIONS_ID,
     STAMP,
@@ -22,17 +28,17 @@ from index_mappings.generations import (
     index_name,
     previous_alias,
 )
+from index_mappings.ngrams import prefix_lookup, short_field, suffixes_field
+from index_mappings.tiers import INFIX_MIN
 from index_mappings.typeahead.manifest import ANNOUNCED_ID, Announcement
 from service.runtime.request_context import remaining_seconds
 from service.runtime.telemetry import NO_METRICS, Metrics
-from service.search.engine import Hit, Page, SearchRequest
+from service.search.engine import GuardedEngine, Hit, Page, SearchRequest
 from service.search.failures import BackendUnavailable, GenerationGone, NothingPublished
-from service.search.guarded_engine import GuardedEngine
 from service.search.opensearch.folder import DEFAULT_FOLDER, FolderLocation
 from service.search.opensearch.nodes import connect
-from service.search.opensearch.queries import scan_body, search_body, search_target, searches_body, tier_of
-from service.search.opensearch.typeahead import FetchedTypeaheads, TypeaheadFetcher
-from service.search.plan import Plan
+from service.search.opensearch.typeahead import TypeaheadFetcher
+from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Plan, Prefix, exclusive
 from service.search.planned_backend import PlannedBackend
 from service.search.protocol import Generations
 from shop_directory.settings.locations import OPEN_ACCESS, ClusterAccess
@@ -66,12 +72,9 @@ class OpenSearchBackend(PlannedBackend):
 
 
 class OpenSearchEngine:
-    """Runs plans on a cluster.
+    """Runs plans on a cluster."""
 
-    Attributes:
-        shard_time_share: the fraction of the request timeout that a shard may take, so that it ends before the client.
-    """
-
+    # The fraction of the request timeout that a shard may take, so that it ends before the client.
     shard_time_share = 0.9
 
     def __init__(
@@ -87,43 +90,55 @@ class OpenSearchEngine:
         self._prefix = prefix
         self._timeout = timeout
         self._client = connect(urls, timeout, access)
-        self._fetcher = TypeaheadFetcher(self._client, prefix, location.folder(prefix), location.most_bytes, metrics)
-        self._typeaheads = FetchedTypeaheads(self._fetcher, metrics)
+        self._typeaheads = TypeaheadFetcher(self._client, prefix, location.folder(prefix), location.most_bytes, metrics)
 
     async def live(self) -> Stamp:
         """The live stamp; the typeahead that is announced with it is fetched ahead."""
-        try:
-            stamp, announced = parse_live(await self._documents(live_body(self._prefix)), self._prefix)
-        except OpenSearchException as error:
-            raise BackendUnavailable("the stamp could not be read") from error
-        if announced is not None:
-            self._fetcher.fetch_ahead(announced)
+        live = alias_name(self._prefix, STAMP)
+        found, announced = await self._documents((live, STAMP_ID), (live, ANNOUNCED_ID))
+        stamp = self._live_stamp(found)
+        if (announcement := Announcement.from_wire(announced.get("_source", {}))) is not None:
+            self._typeaheads.fetch_ahead(announcement)
         return stamp
 
-    async def _documents(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Some small documents by their ids.
+    async def generations(self) -> Generations:
+        """Both stamps and the operations document, read by one request."""
+        live = alias_name(self._prefix, STAMP)
+        found, previous, operations = await self._documents(
+            (live, STAMP_ID), (previous_alias(self._prefix), STAMP_ID), (live, OPERATIONS_ID)
+        )
+        return Generations(self._live_stamp(found), _stamp(previous), _operations(operations))
 
-        They are read fast unless their shard copy is on a hanging node. So the timeout is split into several attempts,
-        as the next one may read another copy.
-        """
+    async def _documents(self, *wanted: tuple[str, str]) -> list[dict[str, Any]]:
+        """Some small documents, by the names of their indices and their ids."""
+        # They are read fast unless their shard copy is on a hanging node. So the timeout is split into attempts, as the
+        # next one may read another copy.
         shares = iter(_STAMP_ATTEMPTS)
+        body = {"docs": [{"_index": index, "_id": document_id} for index, document_id in wanted]}
 
         async def read() -> dict[str, Any]:
             params = {"request_timeout": self._timeout * next(shares)}
             transport = self._client.transport
-            response: dict[str, Any] = await transport.perform_request("GET", "/_mget", params=params, body=body)
-            return response
+            found: dict[str, Any] = await transport.perform_request("GET", "/_mget", params=params, body=body)
+            return found
 
         on_timeout = retry_if_exception_type(ConnectionTimeout)
         attempts = stop_after_attempt(len(_STAMP_ATTEMPTS))
-        return await AsyncRetrying(retry=on_timeout, stop=attempts, reraise=True)(read)
-
-    async def generations(self) -> Generations:
-        """Both stamps and the operations document, read by one request."""
         try:
-            return parse_generations(await self._documents(generations_body(self._prefix)), self._prefix)
+            response: dict[str, Any] = await AsyncRetrying(retry=on_timeout, stop=attempts, reraise=True)(read)
         except OpenSearchException as error:
-            raise BackendUnavailable("the generations could not be read") from error
+            raise BackendUnavailable("the stamp could not be read") from error
+        documents: list[dict[str, Any]] = response["docs"]
+        return documents
+
+    def _live_stamp(self, found: Mapping[str, Any]) -> Stamp:
+        stamp = _stamp(found)
+        if stamp is None:
+            raise NothingPublished(
+                f"nothing is published under the alias {alias_name(self._prefix, STAMP)} of the cluster of "
+                "SHOP_DIRECTORY_OPENSEARCH_URLS; SHOP_DIRECTORY_INDEX_PREFIX is the prefix of the alias"
+            )
+        return stamp
 
     async def typeahead(self, stamp: Stamp) -> "Typeahead":
         """Fetch the files of the stamp's typeahead, and open it."""
@@ -240,49 +255,6 @@ def _page(request: SearchRequest, response: dict[str, Any]) -> Page:
     return Page(hits, total["value"], counts)
 
 
-def live_body(prefix: str) -> dict[str, Any]:
-    """The body of a request for the live stamp and the announcement."""
-    live = alias_name(prefix, STAMP)
-    return {"docs": [{"_index": live, "_id": STAMP_ID}, {"_index": live, "_id": ANNOUNCED_ID}]}
-
-
-def parse_live(response: Mapping[str, Any], prefix: str) -> tuple[Stamp, Announcement | None]:
-    """The live stamp and the announcement in the response to `live_body`. Raises as `Engine.live`."""
-    live, announced = response["docs"]
-    stamp = _stamp(live)
-    if stamp is None:
-        raise _nothing_published(prefix)
-    return stamp, Announcement.from_wire(announced.get("_source", {}))
-
-
-def generations_body(prefix: str) -> dict[str, Any]:
-    """The body of a request for both stamps and the operations document."""
-    live = alias_name(prefix, STAMP)
-    return {
-        "docs": [
-            {"_index": live, "_id": STAMP_ID},
-            {"_index": previous_alias(prefix), "_id": STAMP_ID},
-            {"_index": live, "_id": OPERATIONS_ID},
-        ]
-    }
-
-
-def parse_generations(response: Mapping[str, Any], prefix: str) -> Generations:
-    """The generations in the response to `generations_body`. Raises as `Engine.live`."""
-    live, previous, operations = response["docs"]
-    stamp = _stamp(live)
-    if stamp is None:
-        raise _nothing_published(prefix)
-    return Generations(live=stamp, previous=_stamp(previous), operations=_operations(operations))
-
-
-def _nothing_published(prefix: str) -> NothingPublished:
-    return NothingPublished(
-        f"nothing is published under the alias {alias_name(prefix, STAMP)} of the cluster of "
-        "SHOP_DIRECTORY_OPENSEARCH_URLS; SHOP_DIRECTORY_INDEX_PREFIX is the prefix of the alias"
-    )
-
-
 def _stamp(found: Mapping[str, Any]) -> Stamp | None:
     if "error" in found and found["error"]["type"] != _NO_INDEX:
         raise BackendUnavailable("a stamp could not be read")
@@ -299,3 +271,125 @@ def _operations(found: Mapping[str, Any]) -> Operations | None:
         return Operations.from_wire(found["_source"]["stamp"]["operations"])
     except (KeyError, TypeError, ValueError):
         return None
+
+
+def search_body(request: SearchRequest, *, timeout_ms: int) -> dict[str, Any]:
+    """The body of a search whose shards may take `timeout_ms`; one that exceeds it counts as failed.
+
+    It has no list of fields to return: the index stores no others, and filtering them takes an eighth of a page's time.
+    """
+    plan = request.plan
+    rank = _rank(plan.kind)
+    unscored = len(plan.tiers) == 1 and plan.preferred is None
+    body: dict[str, Any] = {
+        "query": whole_query(plan),
+        # One tier needs no score; without scores the sorted index ends the search early.
+        "sort": [rank] if unscored else [{"_score": "desc"}, rank],
+        "from": request.offset,
+        "size": request.limit,
+        "track_total_hits": request.total,
+        "timeout": f"{timeout_ms}ms",
+    }
+    if request.buckets:
+        filters = {str(index): clause_body(clause) for index, clause in enumerate(exclusive(request.buckets))}
+        # A post filter applies to the hits only, so that one search also counts the documents in the buckets.
+        body["post_filter"] = clause_body(NoneOf(request.buckets))
+        body["aggs"] = {"buckets": {"filters": {"filters": filters}}}
+    return body
+
+
+def scan_body(plan: Plan, point_in_time: str, after: list[Any] | None, *, limit: int) -> dict[str, Any]:
+    """The body of one batch of a scan of a plan with one tier, as of a point in time."""
+    body: dict[str, Any] = {
+        "query": whole_query(plan),
+        "sort": [_rank(plan.kind)],
+        "size": limit,
+        "track_total_hits": False,
+        "pit": {"id": point_in_time, "keep_alive": "1m"},
+    }
+    return body if after is None else {**body, "search_after": after}
+
+
+def tier_of(plan: Plan, score: float | None) -> int:
+    """The tier of a hit by its score; plans of one tier are not scored."""
+    return plan.tiers[0][0] if score is None or len(plan.tiers) == 1 else int(score) - 1
+
+
+def clause_body(clause: Clause) -> dict[str, Any]:
+    """The query of a clause."""
+    match clause:
+        case NoneOf(clauses):
+            return {"bool": {"must_not": [clause_body(part) for part in clauses]}}
+        case AllOf(()):
+            return {"match_all": {}}
+        case AnyOf(()):
+            return {"match_none": {}}
+        case AllOf((only,)) | AnyOf((only,)):
+            return clause_body(only)
+        case AllOf(clauses):
+            return {"bool": {"filter": [clause_body(part) for part in clauses]}}
+        case AnyOf(clauses):
+            return {"bool": {"should": [clause_body(part) for part in clauses], "minimum_should_match": 1}}
+        case _:
+            return _field_query(clause)
+
+
+def _field_query(clause: Exact | Prefix | Infix | Below) -> dict[str, Any]:
+    match clause:
+        case Exact(field, (text,)):
+            return {"term": {field: text}}
+        case Exact(field, texts):
+            return {"terms": {field: list(texts)}}
+        case Prefix(field, text):
+            looked_up, equal = prefix_lookup(field, text)
+            return {"term" if equal else "prefix": {looked_up: text}}
+        case Infix(field, text) if len(text) < INFIX_MIN:
+            return {"term": {short_field(field): text}}
+        case Infix(field, text):
+            return {"prefix": {suffixes_field(field): text}}
+        case Below(field, bound):
+            return {"range": {field: {"lt": bound}}}
+
+
+def whole_query(plan: Plan) -> dict[str, Any]:
+    """The query of a plan, with filters and exclusions."""
+    query: dict[str, Any] = {"filter": [clause_body(clause) for clause in plan.filters]}
+    if plan.excluded:
+        query["must_not"] = [clause_body(clause) for clause in plan.excluded]
+    if len(plan.tiers) == 1:
+        query["filter"].append(clause_body(plan.tiers[0][1]))
+    else:
+        # Boosts start at one: with a score of zero, a hit of the lowest tier would look like no match.
+        tiers = [{"constant_score": {"filter": clause_body(c), "boost": tier + 1}} for tier, c in plan.tiers]
+        query["must"] = [{"dis_max": {"queries": tiers}}]
+    if plan.preferred is not None:
+        # Less than the distance of two tiers.
+        query["should"] = [{"constant_score": {"filter": clause_body(plan.preferred), "boost": 0.5}}]
+    return {"bool": query}
+
+
+def search_target(index: str, milliseconds: int) -> str:
+    """The request target of one search, which the cluster cancels after so many milliseconds.
+
+    The index is concrete, or empty if the body names a point in time instead.
+    """
+    path = f"/{quote(index)}" if index else ""
+    return f"{path}/_search?allow_partial_search_results=false&cancel_after_time_interval={milliseconds}ms"
+
+
+def searches_body(searches: Iterable[tuple[str, dict[str, Any]]], milliseconds: int) -> bytes:
+    """The body of a multi-search of pairs of index and body, each with the limits of `search_target`."""
+    lines: list[bytes] = []
+    for index, body in searches:
+        header = {
+            "index": index,
+            "allow_partial_search_results": False,
+            "cancel_after_time_interval": f"{milliseconds}ms",
+        }
+        lines += [orjson.dumps(header), orjson.dumps(body)]
+    return b"\n".join([*lines, b""])
+
+
+@cache
+def _rank(kind: str) -> dict[str, str]:
+    return {sort_field(kind): "asc"}

@@ -8,7 +8,7 @@ import fcntl
 import os
 import stat
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from errno import EACCES, ENOSPC, EPERM
@@ -70,10 +70,6 @@ class TypeaheadFolder:
         except OSError:
             return False
         return size is None or found.st_size == size
-
-    def missing(self, files: Mapping[str, int], suffix: str) -> dict[str, int]:
-        """The files, by name with their sizes, that the folder does not have."""
-        return {name: size for name, size in files.items() if not self.has(name, suffix, size)}
 
     def try_lock(self, name: str) -> int | None:
         """Lock a file until `unlock` or the process's end; None while another process holds the lock."""

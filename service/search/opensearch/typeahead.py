@@ -81,7 +81,7 @@ UNUSABLE: Final = (
 
 
 class TypeaheadFetcher:
-    """Fetches files of typeaheads that are not in the folder yet. Used by one event loop."""
+    """Opens typeaheads, whose files are fetched if they are not in the folder yet. Used by one event loop."""
 
     def __init__(
         self,
@@ -98,6 +98,7 @@ class TypeaheadFetcher:
         """
         self._client = client
         self._prefix = prefix
+        self.directory = folder
         self._folder = TypeaheadFolder(folder)
         self._most_bytes = most_bytes
         self._metrics = metrics
@@ -105,11 +106,21 @@ class TypeaheadFetcher:
         self._needed = NeededManifests()
         self._background: dict[str, asyncio.Task[None]] = {}
         self._fetched_ahead = ""
+        self._pool: SegmentPool | None = None
 
-    @property
-    def directory(self) -> Path:
-        """The folder of the files."""
-        return self._folder.path
+    async def open(self, stamp: Stamp) -> "Typeahead":
+        """Fetch the files of a stamp's typeahead, and open it. Raises as `fetch`."""
+        manifest = await self.fetch(stamp.generation, stamp.typeahead)
+        try:
+            return await self._opened(manifest)
+        except (OSError, ValueError):
+            # The disk, or another process, changed a file after it was verified: fetch it again.
+            await self.remove_damaged(manifest)
+        manifest = await self.fetch(stamp.generation, stamp.typeahead)
+        try:
+            return await self._opened(manifest)
+        except (OSError, ValueError) as error:
+            raise TypeaheadUnavailable(UNUSABLE) from error
 
     async def fetch(self, generation: str, name: str) -> TypeaheadManifest:
         """Fetch the missing files of one covering, and in the background those of the preferred one.
@@ -137,7 +148,7 @@ class TypeaheadFetcher:
             self._start(announcement.typeahead, self._fetch_ahead(announcement))
 
     async def remove_damaged(self, manifest: TypeaheadManifest) -> None:
-        """Remove files of a typeahead whose hash differs from their name, so that they are fetched again."""
+        """Remove files whose hash differs from their name, so that they are fetched again."""
         with translate_failures():
             await asyncio.to_thread(self._folder.remove_damaged, manifest.files(), SEGMENT)
 
@@ -147,6 +158,19 @@ class TypeaheadFetcher:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _opened(self, manifest: TypeaheadManifest) -> "Typeahead":
+        # Hashing the files and importing numba take too long for the event loop.
+        opened = await asyncio.to_thread(self._open, manifest)
+        files = {use.name: use.size for use in manifest.coverings[0]}
+        self._metrics.typeahead_open(len(files), sum(files.values()))
+        return opened
+
+    def _open(self, manifest: TypeaheadManifest) -> "Typeahead":
+        from service.search.typeahead.typeahead import open_pool, open_typeahead  # noqa: PLC0415 - see above
+
+        self._pool = self._pool or open_pool()
+        return open_typeahead(self.directory, manifest, self._pool)
 
     def _start(self, name: str, work: Coroutine[Any, Any, None]) -> None:
         async def logged() -> None:
@@ -197,7 +221,8 @@ class TypeaheadFetcher:
 
     def _missing(self, manifest: TypeaheadManifest, covering: int) -> dict[str, int]:
         """The files of a covering that are not in the folder, with their sizes."""
-        return self._folder.missing({use.name: use.size for use in manifest.coverings[covering]}, SEGMENT)
+        uses = manifest.coverings[covering]
+        return {use.name: use.size for use in uses if not self._folder.has(use.name, SEGMENT, use.size)}
 
     async def _files(self, generation: str, files: Mapping[str, int]) -> None:
         for name, size in files.items():
@@ -274,50 +299,6 @@ class TypeaheadFetcher:
 
     async def _measure_folder(self) -> None:
         self._metrics.typeahead_folder(*await asyncio.to_thread(self._folder.usage))
-
-
-class FetchedTypeaheads:
-    """Opens the typeaheads of stamps."""
-
-    def __init__(self, fetcher: TypeaheadFetcher, metrics: Metrics = NO_METRICS) -> None:
-        self._fetcher = fetcher
-        self._metrics = metrics
-        self._pool: SegmentPool | None = None
-
-    async def open(self, stamp: Stamp) -> "Typeahead":
-        """Fetch the files of a stamp's typeahead, and open it. Raises as `fetch`."""
-        manifest = await self._fetcher.fetch(stamp.generation, stamp.typeahead)
-        try:
-            return await self._opened(manifest)
-        except (OSError, ValueError):
-            # The disk, or another process, changed a file after it was verified: fetch it again.
-            await self._fetcher.remove_damaged(manifest)
-        manifest = await self._fetcher.fetch(stamp.generation, stamp.typeahead)
-        try:
-            return await self._opened(manifest)
-        except (OSError, ValueError) as error:
-            raise TypeaheadUnavailable(UNUSABLE) from error
-
-    async def close(self) -> None:
-        """Cancel fetches in the background."""
-        await self._fetcher.close()
-
-    async def _opened(self, manifest: TypeaheadManifest) -> "Typeahead":
-        # Hashing the files and importing numba take too long for the event loop.
-        opened = await asyncio.to_thread(self._open, manifest)
-        files = {use.name: use.size for use in manifest.coverings[0]}
-        self._metrics.typeahead_open(len(files), sum(files.values()))
-        return opened
-
-    def _open(self, manifest: TypeaheadManifest) -> "Typeahead":
-        from service.search.typeahead.compiled import load_kernel  # noqa: PLC0415 - see above
-        from service.search.typeahead.segments import SegmentPool  # noqa: PLC0415 - see above
-        from service.search.typeahead.typeahead import open_typeahead  # noqa: PLC0415 - see above
-
-        if self._pool is None:
-            load_kernel()
-            self._pool = SegmentPool()
-        return open_typeahead(self._fetcher.directory, manifest, self._pool)
 
 
 def _is_transient(error: BaseException) -> bool:

@@ -13,6 +13,7 @@ from index_mappings.typeahead.manifest import Covering, SegmentUse, TypeaheadMan
 from index_mappings.typeahead.segment import segment_path
 from service.search.categories import CategoryTable
 from service.search.protocol import SuggestedShop, Suggestion, SuggestQuery, SuggestResult
+from service.search.typeahead.compiled import load_kernel
 from service.search.typeahead.kernel.arrays import NOTHING, Array, read_only
 from service.search.typeahead.kernel.suggest import PUNCTUATION, SHORT, TWO_ERRORS, WITH_DOT
 from service.search.typeahead.segments import Segment, SegmentPool
@@ -56,22 +57,15 @@ class Typeahead:
         if not forms.words:
             return ()
         packed, flags = _pack_query(forms), WITH_DOT if forms.dotted else 0
+        filtered = [(*part, part[0].passing(country, category, prefixes or ())) for part in self._segments]
 
         def near(flags: int) -> list[Suggestion]:
             found = [
                 suggestion
-                for segment, removed in self._segments
-                for suggestion in segment.near(
-                    removed,
-                    packed,
-                    len(forms.texts),
-                    segment.passing(country, category, prefixes or ()),
-                    limit,
-                    flags,
-                )
+                for segment, removed, passing in filtered
+                for suggestion in segment.near(removed, packed, len(forms.texts), passing, limit, flags)
             ]
-            found.sort(key=Suggestion.order)
-            return found
+            return sorted(found, key=Suggestion.order)
 
         found = near(flags)
         if prefixes is None and not _has_one_typo(found) and _may_have_two_errors(forms):
@@ -133,6 +127,12 @@ class Typeahead:
                 for segment, _ in self._segments
             )
         return meanings
+
+
+def open_pool() -> SegmentPool:
+    """A pool without segments; the machine code that they need is loaded first."""
+    load_kernel()
+    return SegmentPool()
 
 
 def open_typeahead(directory: Path, manifest: TypeaheadManifest, pool: SegmentPool) -> Typeahead:

@@ -14,9 +14,8 @@ from opensearchpy import OpenSearch
 from index_mappings.documents import DOCUMENTS, Shop
 from index_mappings.generations import STAMP, alias_name, index_name
 from indexer.sinks.opensearch.sink import OpenSearchSink
-from service.search.engine import SearchRequest
+from service.search.engine import GuardedEngine, SearchRequest
 from service.search.failures import BackendUnavailable, GenerationGone
-from service.search.guarded_engine import GuardedEngine
 from service.search.opensearch.engine import OpenSearchBackend, OpenSearchEngine
 from service.search.opensearch.folder import FolderLocation
 from service.search.plan import MATCH_ALL, Plan

@@ -1,4 +1,4 @@
-"""Verdicts of merge audits on the development shops: pairs judged by hand, and a rule over all candidates (A12)."""
+"""Verdicts of merge audits on pairs of development shops that were judged by hand (A12)."""
 
 import json
 from collections.abc import Iterator
@@ -7,20 +7,14 @@ from typing import Any, Final, Literal, NamedTuple
 
 import pytest
 
-from index_mappings.documents import WORLDWIDE, ShopDocument
 from index_mappings.generations import first_stamp
 from indexer.projection import project_shop
 from indexer.records.shop import ShopRecord
-from service.search.embedded.engine import EmbeddedBackend
 from service.tools.resolve_conflict import RESOLVE_CONFLICT
 from tests.rules.backends.asking import NOW, call
 from tests.support.reference.backend import ReferenceBackend
-from tests.support.worlds import embedded_world
 
 pytestmark = [pytest.mark.dev_data, pytest.mark.rule("A12")]
-
-# So many development shops, at least, have candidates.
-_ASKED: Final = 300
 
 
 class _Pair(NamedTuple):
@@ -80,13 +74,10 @@ def _records(data: Path) -> Iterator[dict[str, Any]]:
             yield record
 
 
-def _documents(data: Path) -> list[ShopDocument]:
-    return [project_shop(ShopRecord.model_validate(record)) for record in _records(data)]
-
-
 async def test_judged_pairs_have_their_verdicts_and_no_verdict_contradicts_the_judgement(dev_data: Path) -> None:
     # A catalogue gives a domain to one shop; an audit is asked here of both, so they are projected without one.
-    directory = ReferenceBackend(first_stamp("judged", NOW, None), {"shops": _documents(dev_data)})
+    shops = [project_shop(ShopRecord.model_validate(record)) for record in _records(dev_data)]
+    directory = ReferenceBackend(first_stamp("judged", NOW, None), {"shops": shops})
     found = []
     for pair in _JUDGED:
         for start, end in ((pair.first, pair.second), (pair.second, pair.first)):
@@ -96,31 +87,3 @@ async def test_judged_pairs_have_their_verdicts_and_no_verdict_contradicts_the_j
     assert found == [pair for pair in _JUDGED for _ in range(2)]
     wrong = {("same", "likely_different"), ("different", "likely_same")}
     assert [pair for pair in found if (pair.judged, pair.verdict) in wrong] == []
-
-
-@pytest.mark.timeout(300)
-async def test_a_candidate_with_disjoint_stated_markets_is_likely_the_same_only_by_a_redirect(
-    dev_data: Path, tmp_path: Path
-) -> None:
-    records = list({record["domain"]: record for record in reversed(list(_records(dev_data)))}.values())
-    backend = EmbeddedBackend(embedded_world(tmp_path, records))
-    directory = await backend.snapshot()
-    answers = [await call(directory, RESOLVE_CONFLICT, from_shop_id=record["id"]) for record in records]
-    await backend.close()
-    audits = [(answer["from"], audit) for answer in answers for audit in answer["candidates"]]
-    contradictions = [
-        (shop["id"], audit["to"]["id"])
-        for shop, audit in audits
-        if audit["verdict"] == "likely_same" and _are_disjoint(shop, audit["to"]) and not _is_redirected(audit)
-    ]
-    assert len({shop["id"] for shop, _ in audits}) > _ASKED
-    assert contradictions == []
-
-
-def _are_disjoint(shop: dict[str, Any], other: dict[str, Any]) -> bool:
-    markets, others = set(shop["countries"] or ()), set(other["countries"] or ())
-    return bool(markets and others) and WORLDWIDE not in markets | others and not markets & others
-
-
-def _is_redirected(audit: dict[str, Any]) -> bool:
-    return any(piece["kind"] == "stated_redirect" and piece["agrees"] for piece in audit["evidence"])

@@ -22,7 +22,6 @@ from tests.support.catalogues import shop as line_of
 
 
 def projected(shop_id: str, line: Mapping[str, Any]) -> ShopDocument:
-    """The document of a line of `shops`."""
     return project_shop(ShopRecord.model_validate({"source": "test", **line, "id": shop_id}))
 
 
@@ -32,7 +31,6 @@ def named(shop_id: str, name: str, popularity: float | None = None) -> ShopDocum
 
 
 def category(slug: str, count: int) -> CategoryDocument:
-    """The document of a category."""
     return CategoryDocument(slug, rank_key(float(count), slug), slug.title(), count, (slug,), (slug,), (slug,))
 
 
@@ -64,7 +62,6 @@ class Followed:
 
     @property
     def manifest(self) -> TypeaheadManifest:
-        """What the last commit named."""
         return TypeaheadManifest.from_bytes(manifest_path(self.directory, self.name).read_bytes(), self.name)
 
     @property
@@ -74,11 +71,9 @@ class Followed:
 
     @property
     def files(self) -> set[str]:
-        """What is in the folder."""
         return {path.name for path in self.directory.iterdir()}
 
     def editor(self) -> TypeaheadEditor:
-        """A new one, as each micro-batch has."""
         return TypeaheadEditor(
             EmbeddedReader(self.directory, self.name), self.store, self.name, self.merging, self.small_shops
         )
@@ -98,7 +93,6 @@ class Followed:
 
     @property
     def shown(self) -> dict[str, Shown]:
-        """What suggestions must show."""
         return {shop_id: shown_part(shop) for shop_id, shop in self.shops.items()}
 
     def check(self) -> None:

@@ -34,7 +34,6 @@ def document(
     countries: Sequence[str] = (),
     categories: Sequence[str] = ("things",),
 ) -> ShopDocument:
-    """A shop as the indexer projects it."""
     line = line_of(
         name,
         domain or f"{shop_id}.internal",
@@ -89,7 +88,6 @@ class Segmented:
         self.shops.update({shop.id: shop for shop in shops})
 
     def manifest(self) -> TypeaheadManifest:
-        """Write the segments. Returns their manifest."""
         covering = []
         for shops, marked in self._parts:
             ranked = sorted(shops, key=lambda shop: shop.rank)
@@ -98,11 +96,9 @@ class Segmented:
         return TypeaheadManifest((tuple(covering),), self.categories)
 
     def opened(self) -> Typeahead:
-        """Write the segments and open them."""
         return open_typeahead(self.directory, self.manifest(), SegmentPool())
 
     def expected(self, forms: QueryForms, country: str | None = None) -> Answer:
-        """All shops that the plain rules find."""
         return expected(self.shops, forms, country, self.categories)
 
 
@@ -130,7 +126,6 @@ def forms_of(*texts: str) -> QueryForms:
 def expected(
     shops: Mapping[str, ShopDocument], forms: QueryForms, country: str | None, categories: Iterable[CategoryEntry] = ()
 ) -> Answer:
-    """Tier and id of all shops that the plain rules find, in order (M1, M7, M9)."""
     table = CategoryTable(categories)
     slugs = {word: frozenset(table.slugs_of(word)) for word in forms.words}
     ranked = sorted(shops.values(), key=lambda shop: shop.rank)

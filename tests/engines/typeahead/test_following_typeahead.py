@@ -87,14 +87,6 @@ def test_a_segment_of_which_nothing_is_left_is_no_longer_named(tmp_path: Path) -
     assert world.shape == [[19]]
 
 
-def test_from_no_shop_to_some_and_back_to_none(tmp_path: Path) -> None:
-    world = Followed(tmp_path, [], small_shops=3)
-    world.change([named("n1", "Wren"), named("n2", "Kite")])
-    assert world.shape == [[2]]
-    world.change(removed=["n1", "n2"])
-    assert world.shape == [[0]]
-
-
 def test_all_shops_written_again_as_they_are_make_the_same_segment(tmp_path: Path) -> None:
     world = Followed(tmp_path, _BASE, small_shops=3)
     before = world.manifest
@@ -234,17 +226,6 @@ def test_a_merge_is_adopted_alongside_its_inputs_which_are_removed_after_a_minut
     world.change([named("n5", "Owl")])
     assert world.shape == [[19, 1, 2, 1]]
     assert merging.process_id is not None  # the next one
-
-
-def test_a_merge_of_everything_makes_one_base(tmp_path: Path, merging: BackgroundMerging) -> None:
-    world = Followed(tmp_path, _BASE[:8], small_shops=2, merging=merging)
-    world.change([named("n0", "Wren"), named("n1", "Wren"), named("b00", "Wren")])
-    _ended(merging)
-    world.change([named("n2", "Wren")])
-    assert world.shape == [[10, 1], [7, 3, 1]]
-    _age(world)
-    world.change(removed=["n2"])
-    assert world.shape == [[10]]
 
 
 @pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGTERM])

@@ -18,7 +18,7 @@ from index_mappings.typeahead.manifest import TypeaheadManifest, manifest_path, 
 from index_mappings.typeahead.segment import shown_part
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError, TypeaheadDamagedError
-from tests.engines.integration.generations import Documents, publish, sealed
+from tests.engines.integration.generations import Documents, publish
 from tests.engines.typeahead.followed import category, named
 
 _BIRDS = (named("s1", "Kestrel Bird", 3.0), named("s2", "Kestrel", 1.0), named("s3", "Wren & Owl", 2.0))
@@ -164,13 +164,6 @@ def test_a_full_disk_fails_a_commit_and_leaves_what_was_there(world: _World, mon
             world.change([named("s4", "Kestrel Four")])
     assert (world.files, _live(world.sink)) == (before, world.stamp)
     world.change([named("s4", "Kestrel Four")])
-
-
-def test_a_full_disk_fails_a_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", _full)
-    with pytest.raises(SinkError, match="No space"):
-        sealed(EmbeddedSink(tmp_path), Documents({"shops": _BIRDS}))
-    assert list(tmp_path.glob("generations/*/typeahead/*")) == []
 
 
 def test_a_generation_is_dropped_with_its_typeahead(world: _World) -> None:

@@ -2,16 +2,12 @@
 
 import errno
 import os
-from collections.abc import Mapping
 from contextlib import closing
 from hashlib import sha256
-from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
-import numpy as np
-import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,10 +18,9 @@ from index_mappings.typeahead.segment import DOTTED, FULL, KEY, LEADING, NAME, W
 from indexer.jobs.build import build
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
-from indexer.sinks.typeahead.build import Run, TypeaheadBuild, marked_texts, segment_shop, stored_segment_shop
+from indexer.sinks.typeahead.build import TypeaheadBuild, marked_texts, segment_shop, stored_segment_shop
 from indexer.sinks.typeahead.store import TypeaheadStore
 from indexer.sources.ndjson import NdjsonCatalogue
-from tests.engines.typeahead import segments as plain
 from tests.engines.typeahead.followed import category, named, projected, written
 from tests.rules.backends.strategies import catalogues
 from tests.support.catalogues import shop as line_of
@@ -38,28 +33,6 @@ _BIRDS = [named(f"s{number}", name, popularity) for number, (name, popularity) i
 
 def _shops(lines: list[dict[str, Any]]) -> list[ShopDocument]:
     return [projected(line["id"], line) for line in lines]
-
-
-@pytest.mark.rule("M1", "M7", "M9")
-@settings(deadline=None)
-@given(catalogues)
-def test_a_segment_has_the_arrays_that_a_plain_writer_gives_it(lines: list[dict[str, Any]]) -> None:
-    shops = _shops(lines)
-    run = Run()
-    for shop in shops:
-        run.add(segment_shop(shop))
-    found = run.contents()
-    header, arrays = plain.arrays_of(sorted(shops, key=lambda shop: shop.rank))
-    assert (found.shops, found.countries, found.categories) == (header.shops, header.countries, header.categories)
-    for name in set(arrays) - {"shown", "shown_ends"}:
-        assert np.array_equal(found.arrays[name], arrays[name]), name
-    assert _shown(found.arrays) == _shown(arrays)
-
-
-def _shown(arrays: Mapping[str, np.ndarray[Any, Any]]) -> list[Any]:
-    ends = arrays["shown_ends"]
-    data = np.asarray(arrays["shown"], np.uint8).tobytes()
-    return [orjson.loads(data[start:end]) for start, end in pairwise(ends)]
 
 
 @settings(deadline=None)

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from index_mappings.documents import ShopDocument
 from index_mappings.forms import QueryForms, query_forms
-from index_mappings.tiers import SUGGEST_CUT
 from tests.engines.typeahead.segmented import Segmented, assert_answers, document, forms_of, with_texts
 
 pytestmark = pytest.mark.rule("M9", "M9.typos", "M9.words", "M1", "M7")
@@ -41,21 +40,6 @@ _MANY = settings(
 class _Change:
     put: list[ShopDocument]
     removed: list[str]
-
-
-@st.composite
-def _named(draw: st.DrawFn) -> ShopDocument:
-    """A shop with names of few letters, and all the forms that the indexer makes of them."""
-    names = st.lists(st.text(_LETTERS, min_size=1, max_size=7), min_size=1, max_size=3).map(" ".join)
-    labels = st.lists(st.text("abc", min_size=1, max_size=6), min_size=1, max_size=2)
-    return document(
-        draw(_IDS),
-        draw(names),
-        ".".join((*draw(labels), draw(st.sampled_from(("internal", "com", "de", "co.uk"))))),
-        aliases=draw(st.lists(names, max_size=2)),
-        popularity=draw(_POPULARITIES),
-        countries=draw(_MARKETS),
-    )
 
 
 @st.composite
@@ -110,27 +94,6 @@ def _check(
         typeahead = segmented.opened()
         for forms, country, limit in asked:
             assert_answers(segmented, typeahead, forms, country, (limit,))
-
-
-@_MANY
-@given(built=_several(_named(), _MOST_SHOPS), changes=_changes(_named()), data=st.data())
-def test_shops_as_they_are_projected_are_found_as_the_rules_require(
-    built: list[ShopDocument], changes: list[_Change], data: st.DataObject
-) -> None:
-    known = [text for shop in (*built, *(shop for change in changes for shop in change.put)) for text in shop.keys]
-    words = sorted({word for text in known for word in text.split()}) or ["ab"]
-    texts = st.one_of(
-        st.sampled_from(known or ["ab"]),
-        st.text(f"{_LETTERS} ", min_size=1, max_size=7),
-        st.lists(st.sampled_from(words), min_size=2, max_size=7).map(" ".join),
-    )
-    asked = []
-    for _ in range(8):
-        typed = data.draw(texts.flatmap(lambda text: _misspelt(text, f"{_LETTERS} .")))
-        forms = query_forms(typed, SUGGEST_CUT)
-        if forms.words:
-            asked.append((forms, data.draw(st.sampled_from(_ASKED_COUNTRIES)), data.draw(st.integers(1, 20))))
-    _check(built, changes, asked)
 
 
 @_MANY

@@ -6,10 +6,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+import orjson
+
 from index_mappings.documents import Shop
 from service.calls.dispatch import to_wire
 from service.reports.sqlite import SqliteReports
 from service.search.protocol import FindQuery, Found, Snapshot, SuggestedShop, SuggestQuery, SuggestResult
+from service.tools.find_shop import FindShopResponse, page_wire
 from service.tools.request import validated
 from service.tools.tool import Tool, ToolContext
 
@@ -28,11 +31,7 @@ async def call(
     most_coupons: int | None = None,
     **arguments: Any,  # noqa: ANN401 - JSON values
 ) -> dict[str, Any]:
-    """Call a tool as a transport does; returns the answer before it is written as JSON.
-
-    Raises:
-        ServiceError: what the caller would get.
-    """
+    """Call a tool as a transport does, and see that the answer is what its model would write, byte for byte."""
     context = ToolContext(
         search=directory,
         now=now,
@@ -42,7 +41,9 @@ async def call(
         reports=_NO_REPORTS,
         source=None,
     )
-    return to_wire(await tool.run(validated(tool.request, arguments), context))
+    answer = to_wire(await tool.run(validated(tool.request, arguments), context))
+    assert orjson.dumps(answer) == orjson.dumps(tool.response.model_validate(answer).model_dump(by_alias=True))
+    return answer
 
 
 async def find(
@@ -54,12 +55,13 @@ async def find(
     offset: int = 0,
     limit: int = 50,
 ) -> Found:
-    """Search shops."""
-    return await directory.find(FindQuery(text, country, category, offset, limit))
+    found = await directory.find(FindQuery(text, country, category, offset, limit))
+    page = page_wire(found, offset)
+    assert orjson.dumps(page) == orjson.dumps(FindShopResponse.model_validate(page).model_dump())
+    return found
 
 
 async def suggest(directory: Snapshot, text: str, *, country: str | None = None, limit: int = 20) -> SuggestResult:
-    """Ask for suggestions."""
     return directory.suggest(SuggestQuery.of(text, country, limit))
 
 
@@ -73,11 +75,9 @@ async def found_names(directory: Snapshot, text: str, *, country: str | None = N
 async def ladder(
     directory: Snapshot, text: str, *, country: str | None = None, limit: int = 20
 ) -> list[tuple[int, str]]:
-    """The suggested shops: tier and name, in order."""
     suggested = await suggest(directory, text, country=country, limit=limit)
     return [(int(suggestion.tier), suggestion.shop.name) for suggestion in suggested.shops]
 
 
 def names(shops: Iterable[Shop | SuggestedShop]) -> list[str]:
-    """The names of shops, in order."""
     return [shop.name for shop in shops]

@@ -54,7 +54,6 @@ class _BySegments(ReferenceBackend):
         self._typeahead = segments.opened()
 
     def suggest(self, query: SuggestQuery) -> SuggestResult:
-        """Suggest by the kernel."""
         return self._typeahead.suggest(query)
 
     def _did_you_mean(
@@ -89,7 +88,6 @@ async def kernel(shops: Lines, directory: Path, **others: Lines) -> AsyncIterato
 
 @asynccontextmanager
 async def embedded(shops: Lines, directory: Path, **others: Lines) -> AsyncIterator[SearchBackend]:
-    """The embedded engine in a directory of its own."""
     backend = EmbeddedBackend(embedded_world(directory, shops, **others), CATEGORY_CAP)
     try:
         yield backend

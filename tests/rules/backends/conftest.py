@@ -21,7 +21,6 @@ class Directory(Protocol):
 
 @pytest.fixture(params=["reference", "kernel", "embedded", pytest.param("opensearch", marks=pytest.mark.opensearch)])
 def opener(request: pytest.FixtureRequest) -> Opener:
-    """One backend, by its name."""
     if request.param == "opensearch":
         return opensearch_at(request.getfixturevalue("opensearch_url"))
     return {"reference": reference, "embedded": embedded, "kernel": kernel}[request.param]
@@ -29,7 +28,6 @@ def opener(request: pytest.FixtureRequest) -> Opener:
 
 @pytest.fixture
 async def directory(opener: Opener, tmp_path: Path) -> AsyncIterator[Directory]:
-    """Builds directories of given records; may be called more than once."""
     async with AsyncExitStack() as stack:
         built = 0
 

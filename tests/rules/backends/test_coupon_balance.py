@@ -1,9 +1,6 @@
 """The balance of coupons against the oracle: random coupons and clocks, equal answers and nothing lost (A4 to A6)."""
 
-import asyncio
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import pytest
@@ -11,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from index_mappings.values import microseconds
-from service.search.protocol import CouponQuery
-from tests.rules.backends.agreement import MANY, OPENSEARCH, QUESTIONS
-from tests.rules.backends.backends import Opener, reference
+from service.search.protocol import CouponQuery, Snapshot
+from tests.rules.backends.agreement import MANY, OPENSEARCH, QUESTIONS, compare
+from tests.rules.backends.backends import Opener
 from tests.support.catalogues import shop
 
 _TICK: Final = timedelta(microseconds=1)
@@ -78,17 +75,19 @@ def _taking_part(catalogue: list[dict[str, Any]], query: CouponQuery) -> int:
     )
 
 
-async def _assert_balance(
-    engine: Opener, catalogue: list[dict[str, Any]], asked: list[CouponQuery], directory: Path
+@pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("opener", ["reference", "embedded", OPENSEARCH], indirect=True)
+@MANY
+@given(catalogue=_catalogues, data=st.data())
+def test_the_balance_comes_to_every_coupon_once_on_every_engine(
+    opener: Opener, catalogue: list[dict[str, Any]], data: st.DataObject
 ) -> None:
-    async with (
-        reference(_SHOPS, directory / "oracle", coupons=catalogue) as oracle,
-        engine(_SHOPS, directory / "engine", coupons=catalogue) as tested,
-    ):
-        expected, snapshot = await oracle.snapshot(), await tested.snapshot()
+    asked = [data.draw(_queries) for _ in range(QUESTIONS)]
+
+    async def ask(oracle: Snapshot, tested: Snapshot) -> None:
         for query in asked:
-            found = await snapshot.coupons(query)
-            assert found == await expected.coupons(query), query
+            found = await tested.coupons(query)
+            assert found == await oracle.coupons(query), query
             if found is None:
                 assert query.shop in ("h", "hidden.internal", "nobody")
                 continue
@@ -100,14 +99,4 @@ async def _assert_balance(
             else:
                 assert len(found.views) == found.usable, query
 
-
-@pytest.mark.timeout(1_800)
-@pytest.mark.parametrize("opener", ["reference", "embedded", OPENSEARCH], indirect=True)
-@MANY
-@given(catalogue=_catalogues, data=st.data())
-def test_the_balance_comes_to_every_coupon_once_on_every_engine(
-    opener: Opener, catalogue: list[dict[str, Any]], data: st.DataObject
-) -> None:
-    asked = [data.draw(_queries) for _ in range(QUESTIONS)]
-    with TemporaryDirectory() as directory:
-        asyncio.run(_assert_balance(opener, catalogue, asked, Path(directory)))
+    compare(opener, ask, _SHOPS, coupons=catalogue)

@@ -71,15 +71,6 @@ async def test_words_may_come_in_any_order_the_last_one_unfinished(directory: Di
     assert {typed: await ladder(world, typed) for typed in found} == found
 
 
-@pytest.mark.rule("M9")
-async def test_words_of_categories_add_shops_to_more_popular_ones_that_have_all_words(directory: Directory) -> None:
-    own = [shop(f"Garden Leaf {number}", popularity=9 - number, categories=["garden"]) for number in range(3)]
-    world = await directory([*own, shop("Green Leaf", popularity=10, categories=["garden-tools"])])
-    whole = [(5, "Garden Leaf 0"), (5, "Garden Leaf 1"), (5, "Garden Leaf 2"), (4, "Green Leaf")]
-    for limit in range(1, 6):
-        assert await ladder(world, "leaf garden", limit=limit) == whole[:limit], limit
-
-
 @pytest.mark.rule("M9.category")
 async def test_a_whole_name_with_its_category_comes_before_shops_that_only_have_the_words(directory: Directory) -> None:
     world = await directory(

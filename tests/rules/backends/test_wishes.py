@@ -1,17 +1,14 @@
 """What words for a shop, unknown hosts, filters unknown categories do in any catalogue (M3 to M6, M10, E4)."""
 
-import asyncio
-from collections.abc import Sequence
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from service.search.protocol import Snapshot
 from service.search.query_words import OPTIONAL_WORDS
-from tests.rules.backends.agreement import MANY, OPENSEARCH
+from tests.rules.backends.agreement import MANY, OPENSEARCH, compare
 from tests.rules.backends.asking import find, names, suggest
 from tests.rules.backends.backends import Opener
 from tests.rules.backends.conftest import Directory
@@ -21,25 +18,6 @@ from tests.support.catalogues import shop
 _WORDS = sorted(word for word in OPTIONAL_WORDS if len(word) > 1)
 _NAMED = st.sampled_from(sorted({word for slug in SLUGS for word in slug.split("-") if len(word) > 2} - {"buecher"}))
 _UNKNOWN = st.sampled_from(("qqxx.de", "www.qqxx-wwyy.co.uk", "https://qqxx.internal/shoes", "qqxx.рф", "a.qqxx.com"))
-
-
-async def _assert_properties(
-    opener: Opener, catalogue: Sequence[dict[str, Any]], categories: Sequence[dict[str, Any]], asked: list[list[str]]
-) -> None:
-    with TemporaryDirectory() as directory:
-        async with opener(catalogue, Path(directory), categories=categories) as backend:
-            world = await backend.snapshot()
-            for named, optional, host in asked:
-                alone = {found.id for found in (await find(world, named, limit=100)).shops}
-                for text in (f"{named} {optional}", f"{optional} {named}"):
-                    found = await find(world, text, limit=100)
-                    assert alone <= {one.id for one in found.shops}, text
-                    assert not alone or found.ignored == (), text
-                unknown = await find(world, host)
-                assert (unknown.shops, unknown.total, unknown.ignored) == ((), 0, (host,))
-                beside = await find(world, f"{named} {host}", limit=100)
-                assert {one.id for one in beside.shops} == alone
-                assert beside.ignored[-1] == host
 
 
 @pytest.mark.timeout(1_800)
@@ -54,7 +32,20 @@ def test_a_word_for_a_shop_loses_none_and_an_unknown_host_finds_none(
     categories: tuple[dict[str, Any], ...],
     asked: list[list[str]],
 ) -> None:
-    asyncio.run(_assert_properties(opener, catalogue, categories, asked))
+    async def ask(_: Snapshot, world: Snapshot) -> None:
+        for named, optional, host in asked:
+            alone = {found.id for found in (await find(world, named, limit=100)).shops}
+            for text in (f"{named} {optional}", f"{optional} {named}"):
+                found = await find(world, text, limit=100)
+                assert alone <= {one.id for one in found.shops}, text
+                assert not alone or found.ignored == (), text
+            unknown = await find(world, host)
+            assert (unknown.shops, unknown.total, unknown.ignored) == ((), 0, (host,))
+            beside = await find(world, f"{named} {host}", limit=100)
+            assert {one.id for one in beside.shops} == alone
+            assert beside.ignored[-1] == host
+
+    compare(opener, ask, catalogue, categories=categories)
 
 
 @pytest.mark.rule("M4.first_category", "M4.country")

@@ -70,7 +70,6 @@ class ReferenceShopDetails:
         self._facts: Sequence[FactsDocument] = documents.get("facts", ())
 
     async def shop(self, reference: str, offers: int = 0, offers_offset: int = 0) -> Shop | None:
-        """The shop of a reference, with its newest offers from the offset on."""
         for shop in self._shops:
             if reference in shop.refs:
                 found = shop_from_stored(stored_part(shop))
@@ -80,11 +79,9 @@ class ReferenceShopDetails:
         return None
 
     async def shops(self, references: Sequence[str]) -> tuple[Shop | None, ...]:
-        """The shops of references."""
         return tuple([await self.shop(reference) for reference in references])
 
     async def coupons(self, query: CouponQuery) -> Coupons | None:
-        """The balance, coupon by coupon."""
         if query.shop is not None and not any(query.shop in shop.refs for shop in self._shops):
             return None
         counts = dict.fromkeys(("usable", "expired", "rejected", "reserved", "policy"), 0)
@@ -100,22 +97,18 @@ class ReferenceShopDetails:
         return Coupons(**counts, views=None if too_many else tuple(views))
 
     async def facts(self, reference: str) -> Facts | None:
-        """The facts of a reference."""
         return next((_facts(facts) for facts in self._facts if reference in facts.refs), None)
 
     async def trust(self, reference: str) -> Facts | None:
-        """The facts of a reference with a present signal."""
         return next((_facts(facts) for facts in self._facts if reference in facts.refs and facts.signals), None)
 
     async def offer(self, offer_id: str) -> Offer | None:
-        """The offer of an id."""
         for offer in self._offers:
             if offer.id == offer_id:
                 return Offer(offer.id, offer.shop, offer.checkout_url, offer.affiliate)
         return None
 
     async def merge_candidates(self, shop: Shop, limit: int) -> tuple[Shop, ...]:
-        """Shops that may be the same, in M1's order."""
         found = [
             shop_from_stored(stored_part(other))
             for other in self._shops
@@ -124,7 +117,6 @@ class ReferenceShopDetails:
         return tuple(found[:limit])
 
     async def merge_effects(self, first: Shop, second: Shop) -> MergeEffects:
-        """What a merge would affect."""
         codes = {coupon.folded_code for coupon in self._coupons if first.id in coupon.shop_refs}
         others = {coupon.folded_code for coupon in self._coupons if second.id in coupon.shop_refs}
         both = {first.id, second.id}
@@ -179,11 +171,9 @@ class ReferenceCategories(CategoryTable):
     """A category table that scans every word of every category for every query."""
 
     def slugs_of(self, word: str) -> tuple[str, ...]:
-        """The slugs of categories with a word that equals this one or, from 3 characters up, begins with it (M9)."""
         return tuple(entry.slug for entry in self.entries if any(_has_prefix(word, known) for known in entry.words))
 
     def resolve(self, words: Sequence[QueryWord], cap: int, category: str | None = None) -> ResolvedWords:
-        """The categories that each word resolves to (M5)."""
         found: dict[str, list[str]] = {}
         for text in dict.fromkeys(word.text for word in words):
             slugs = [entry.slug for entry in self.entries if _means(entry, text, words)]
@@ -198,7 +188,6 @@ class ReferenceCategories(CategoryTable):
         return ResolvedWords(kept, truncated)
 
     def suggested(self, query: QueryForms, limit: int) -> tuple[Category, ...]:
-        """The categories of a suggest request (M10)."""
         if not query.texts:
             return self.categories[:limit]
         if not query.words or query.dotted:
@@ -214,13 +203,6 @@ class ReferenceBackend(ReferenceShopDetails):
     """A search backend that is also its only snapshot, as its generation never changes."""
 
     def __init__(self, stamp: Stamp, documents: Mapping[str, Sequence[Any]], category_cap: int = 50) -> None:
-        """Store a generation.
-
-        Args:
-            stamp: of the generation.
-            documents: its documents by kind; a missing kind has none.
-            category_cap: the maximum number of categories that a word means (M5).
-        """
         super().__init__(documents)
         self.stamp = stamp
         categories = documents.get("categories", ())
@@ -228,38 +210,30 @@ class ReferenceBackend(ReferenceShopDetails):
         self._cap = category_cap
 
     async def snapshot(self) -> "ReferenceBackend":
-        """The generation."""
         return self
 
     def current(self) -> "ReferenceBackend | None":
-        """The only generation."""
         return self
 
     def typeahead_state(self) -> TypeaheadState:
-        """Always ready, as suggestions come from the list of shops."""
         return TypeaheadState("ready")
 
     async def refresh(self) -> "ReferenceBackend":
-        """The same generation."""
         return self
 
     async def generations(self) -> Generations:
-        """The only generation."""
         return Generations(self.stamp, None, None)
 
     async def close(self) -> None:
         """Do nothing, as there is nothing to release."""
 
     async def categories(self) -> tuple[Category, ...]:
-        """All categories (M11)."""
         return self._table.categories
 
     async def closest_categories(self, text: str, limit: int) -> tuple[str, ...]:
-        """The slugs of the categories that a text may mean (E4)."""
         return self._table.closest(text, limit)
 
     async def find(self, query: FindQuery) -> Found:
-        """Search shops (M3 to M6)."""
         whole = kept = find_forms(query.text)
         anywhere, missing = FindQuery(query.text, None, None, 0, 0), []
         wide = False
@@ -302,7 +276,6 @@ class ReferenceBackend(ReferenceShopDetails):
         return tuple(counts)
 
     def suggest(self, query: SuggestQuery) -> SuggestResult:
-        """Suggest shops and categories (M9, M10)."""
         forms = query.forms
         slugs = {word: frozenset(self._table.slugs_of(word)) for word in forms.words}
         ranked = suggested_shops(self._shops, forms, slugs, query.country)

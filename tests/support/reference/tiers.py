@@ -29,14 +29,7 @@ Slugs = dict[str, frozenset[str]]
 def suggested_shops(
     shops: Iterable[ShopDocument], query: QueryForms, slugs: Slugs, country: str | None
 ) -> list[tuple[int, ShopDocument]]:
-    """All shops that /suggest finds, with their tiers, in order (M9, M1).
-
-    Args:
-        shops: all of the generation, in order of rank.
-        query: folded and cut.
-        slugs: by word, the categories that it means.
-        country: an upper-case ISO code, or None.
-    """
+    """All shops that /suggest finds, with their tiers, in order (M9, M1); `shops` are all, in order of rank."""
     passing = [shop for shop in shops if sells_in(shop, country)]
     leader = next((shop for shop in passing if _leads(shop, query, country)), None)
     ranked: list[tuple[int, ShopDocument]] = []
@@ -57,14 +50,9 @@ def suggested_shops(
 def suggest_tier(
     shop: ShopDocument, query: QueryForms, slugs: Slugs, country: str | None = None, *, may_lead: bool = True
 ) -> int | None:
-    """The tier of /suggest (M9), without that of two typing errors.
+    """The tier of /suggest (M9), without that of two typing errors, of a shop that passes the filter by country.
 
-    Args:
-        shop: passes the filter by country.
-        query: folded and cut.
-        slugs: by word, the categories that it means.
-        country: an upper-case ISO code, or None.
-        may_lead: whether the shop may be in the first tier; for a short query only one shop may.
+    Without `may_lead` it is not in the first tier, in which a short query has one shop only.
     """
     known = is_known_to_sell_in(shop, country)
     if not query.texts:
@@ -130,14 +118,9 @@ def _is_whole_name(shop: ShopDocument, words: tuple[str, ...]) -> bool:
 
 
 def find_tier(shop: ShopDocument, query: FindForms, slugs: Slugs, category: str | None, *, wide: bool) -> int | None:
-    """The tier of find_shop (M3, M4); None where the shop does not match.
+    """The tier of find_shop (M3, M4) of a shop that passes the filters; None where it does not match.
 
-    Args:
-        shop: the shop.
-        query: without the words that are ignored.
-        slugs: by word, the categories that it resolves to.
-        category: the filter, which the shop passes.
-        wide: whether words for a shop count next to any other word.
+    The query has no ignored words. With `wide`, words for a shop count next to any other word.
     """
     texts = query.forms.texts
     if not texts:

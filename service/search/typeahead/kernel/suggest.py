@@ -284,6 +284,11 @@ def _collect_most_popular(texts: Texts, ranking: Ranking) -> int:
     return count
 
 
+# Arguments of `suggest`: `items` and `longs` are the whole segment as int32 and int64; `extents` says where in them the
+# arrays of ARRAYS begin and end; `samples`, `removed`, `meant` and `flags` are as `Lookup`, `Ranking`, `Meanings` and
+# `Request` describe them, and so is `query`; if there are several words, its first two forms (X3) are the spaced and
+# the joined one. Without `forms` the most popular shops are requested. `filtered` is a bitmap of the shops that pass
+# other filters than the country, which is ANY_COUNTRY then; empty without a filter. `country` is a row of `markets`.
 def suggest_entry(
     source: str,
 ) -> Callable[[Array, Firsts, Firsts, Firsts, Array, Array, int, Array, Array, int, int, int], Array]:
@@ -308,23 +313,7 @@ def suggest_entry(
         country: int,
         flags: int,
     ) -> Array:
-        """The best shops for a suggest request, or those that a misspelt query may mean: entries (see TIER_BITS).
-
-        Args:
-            items: the whole segment as int32.
-            longs: the same as int64.
-            extents: where in `items` or `longs` the arrays of ARRAYS begin and end.
-            samples: as `Lookup` describes them.
-            removed: as `Ranking` describes it.
-            query: as `Request` describes it; if there are several words, the first two forms (X3) are the spaced and
-                the joined one.
-            forms: the number of forms; 0 asks for the most popular shops.
-            meant: as `Meanings` describes it.
-            filtered: without a country, a bitmap of the shops that pass other filters; empty without a filter.
-            limit: the maximum number of shops.
-            country: its row in `markets`, or ANY_COUNTRY.
-            flags: as `Request` describes them.
-        """
+        """The best shops for a suggest request, or those that a misspelt query may mean: entries (see TIER_BITS)."""
         _ = source
         # All memory of the request is one array; it is returned, so it outlives the views of it.
         whole = np.empty(2 * limit + 2 * len(query) + SCRATCH, np.int32)

@@ -39,16 +39,6 @@ near_categories = st.lists(
 )
 
 
-@pytest.mark.rule("M9")
-@given(
-    categories, st.sampled_from(("b", "bo", "boo", "book", "books", "24", "24h", "gar", "garden", "garten", "緑", ""))
-)
-def test_a_word_means_the_categories_with_a_word_that_it_equals_or_from_three_characters_begins(
-    known: list[CategoryEntry], word: str
-) -> None:
-    assert CategoryTable(known).slugs_of(word) == ReferenceCategories(known).slugs_of(word)
-
-
 @pytest.mark.rule("M5", "I24")
 @given(categories, st.lists(_TEXTS, max_size=4).map(" ".join), st.integers(1, 3), st.none() | st.just("book"))
 def test_words_resolve_by_whole_names_by_their_stems_and_else_by_beginnings(
@@ -58,19 +48,6 @@ def test_words_resolve_by_whole_names_by_their_stems_and_else_by_beginnings(
     assert CategoryTable(known).resolve(words, cap, category) == ReferenceCategories(known).resolve(
         words, cap, category
     )
-
-
-@pytest.mark.rule("M10")
-@given(
-    categories,
-    st.sampled_from(("b", "Boo", "garden t", "xx garden", "緑", "gä", "qq", "24h b", "gadren", "gerten", "xbooks")),
-    st.integers(1, 3),
-)
-def test_those_are_suggested_that_have_a_word_which_begins_with_the_last_word_typed(
-    known: list[CategoryEntry], typed: str, limit: int
-) -> None:
-    query = query_forms(typed)
-    assert CategoryTable(known).suggested(query, limit) == ReferenceCategories(known).suggested(query, limit)
 
 
 @pytest.mark.rule("M10")
