@@ -192,10 +192,11 @@ def _recorded(digest: str, stamp: Stamp, *, alone: bool) -> str:
 
 @cache
 def _program() -> list[str]:
-    """The digest of the code that makes documents, and the versions of Python and all installed packages."""
+    """The digest of the code and tables that make documents, and the versions of Python and all installed packages."""
     folders = (Path(index_mappings.__file__).parent, Path(__file__).parents[1])
     code = sha256()
-    for path in sorted(path for folder in folders for path in folder.rglob("*.py")):
+    files = (path for folder in folders for path in folder.rglob("*") if path.suffix in {".py", ".toml"})
+    for path in sorted(files):
         code.update(f"{path.name} {sha256(path.read_bytes()).hexdigest()}\n".encode())
     installed = sorted(f"{found.name} {found.version}" for found in distributions())
     return [sys.version, code.hexdigest(), *installed]

@@ -8,6 +8,7 @@ import hashlib
 import logging
 import os
 import queue
+import select
 import stat
 import threading
 from collections.abc import Callable, Iterator
@@ -351,7 +352,9 @@ class ChangeStream(ChangeSource):
         self._blocks: queue.Queue[bytes | OSError] = queue.Queue(_STREAM_BLOCKS)
         self._eof = False
         self._failure: OSError | None = None
-        threading.Thread(target=self._fill, args=(stream.fileno(),), name=f"changes of {name}", daemon=True).start()
+        # A descriptor of the thread's own: the caller may close the stream, and another file get its number.
+        own = os.dup(stream.fileno())
+        threading.Thread(target=self._fill, args=(own,), name=f"changes of {name}", daemon=True).start()
 
     @property
     def ended(self) -> bool:
@@ -388,10 +391,14 @@ class ChangeStream(ChangeSource):
         return True
 
     def _fill(self, descriptor: int) -> None:
+        ready = select.poll()
+        ready.register(descriptor, select.POLLIN)
         block: bytes | OSError = b"..."
         while block and isinstance(block, bytes):
             try:
+                ready.poll()  # the descriptor may not block, if another program has set that
                 block = os.read(descriptor, _STREAM_BLOCK)
             except OSError as error:
                 block = error
             self._blocks.put(block)
+        os.close(descriptor)

@@ -161,7 +161,8 @@ class ShopSearch:
             matched: set[str] = set()
             if near:
                 matches = Plan("shops", ((FindTier.ANY_CATEGORY, Exact("id", tuple(near))),), (plan.matching,))
-                (page,) = await self._engine.search(self._stamp, (SearchRequest(matches, len(near)),))
+                # Counted as well, so that no engine takes it for a look-up: it evaluates the whole plan.
+                (page,) = await self._engine.search(self._stamp, (SearchRequest(matches, len(near), total=True),))
                 matched = {hit.stored["id"] for hit in page.hits}
             left = [shop for shop in near.values() if shop.id not in matched]
             if len(left) >= _DID_YOU_MEAN or len(near) < limit:

@@ -327,7 +327,8 @@ class OpenSearchSink:
         """The generation of the stamp's alias; if that leads nowhere or to several, the one of all other aliases."""
         if not any(indices.values()):
             return None
-        found = {kind: frozenset(map(self._generation_of, names)) for kind, names in indices.items()}
+        # An index that is no generation is none that could be live.
+        found = {kind: frozenset(map(self._generation_of, names)) - {None} for kind, names in indices.items()}
         candidates = found[STAMP]
         if len(candidates) != 1:
             candidates = frozenset.intersection(*(found[kind] & (candidates or found[kind]) for kind in DOCUMENTS))

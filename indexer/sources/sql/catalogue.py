@@ -222,16 +222,24 @@ class TablePasses:
     def rows(self, connection: Connection, limit: int) -> list[AnyRow]:
         """The next rows that were not delivered yet, at limit `limit`; fewer only at the end of the pass."""
         fresh: list[AnyRow] = []
-        while (top := self.position.top) is not None and (room := limit - len(fresh)) > 0:
+        while (top := self.position.top) is not None and len(fresh) < limit:
             # A pass that another process began continues with the last version that was read.
             low = self.position.low if self.position.at is None else self.position.at
-            page = connection.execute(self.table.page(self._version, low, top, self._after, room)).all()
-            fresh += filter(self._is_fresh, page)
-            if len(page) < room:
+            # Whole pages, however few rows are missing: most rows of an overlap were delivered.
+            page = connection.execute(self.table.page(self._version, low, top, self._after, limit)).all()
+            consumed = 0
+            for row in page:
+                if len(fresh) == limit:
+                    break
+                consumed += 1
+                if self._is_fresh(row):
+                    fresh.append(row)
+            if consumed == len(page) < limit:
                 self._end()
             else:
-                self._after = (page[-1][-1], *self._key(page[-1]))
-                self.position = self.position.model_copy(update={"at": self._version.number(page[-1][-1])})
+                last = page[consumed - 1]
+                self._after = (last[-1], *self._key(last))
+                self.position = self.position.model_copy(update={"at": self._version.number(last[-1])})
         return fresh
 
     def _is_fresh(self, row: AnyRow) -> bool:

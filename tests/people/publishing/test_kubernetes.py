@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import kubernetes_validate
 import pytest
-import yaml  # type: ignore[import-untyped]  # it says nothing of its types  # type: ignore[import-untyped]  # it says nothing of its types
+import yaml  # type: ignore[import-untyped]  # it says nothing of its types
 from jsonschema import Draft7Validator
 
 from indexer.settings import IndexerSettings
@@ -140,3 +140,16 @@ def test_every_program_of_the_project_that_a_workflow_runs_is_there() -> None:
     assert ".ci/run" in commands
     assert "python -m tests.people.publishing.try_wheel dist" in commands
     assert (REPOSITORY / ".ci" / "run").exists()
+
+
+def test_the_release_attests_what_it_publishes_and_the_pods_have_their_network() -> None:
+    release = REPOSITORY / ".github" / "workflows" / "release.yml"
+    jobs = yaml.safe_load(release.read_text(encoding="utf-8"))["jobs"]
+    for name in ("publish-packages", "image"):
+        assert "actions/attest-build-provenance" in {
+            step.get("uses", "").partition("@")[0] for step in jobs[name]["steps"]
+        }
+        assert (jobs[name]["permissions"]["id-token"], jobs[name]["environment"]) == ("write", "release")
+    (image,) = (step["with"] for step in jobs["image"]["steps"] if "build-push" in step.get("uses", ""))
+    assert (image["provenance"], image["sbom"]) == ("mode=max", True)
+    assert {"NetworkPolicy", "PodDisruptionBudget"} <= {one["kind"] for one in OBJECTS}

@@ -19,6 +19,7 @@ from service.runtime.request_context import bind_request, new_request_context
 from service.search.failures import BackendUnavailable
 from service.search.protocol import Generations
 from service.settings.service import Settings
+from tests.rules.mcp.asking import SHOP_TEMPLATE, complete, read
 from tests.rules.operations.expositions import samples_of
 from tests.rules.operations.worlds import serving, settings_of
 from tests.rules.transports.test_probes_and_headers import FailingBackend
@@ -171,6 +172,10 @@ def _ask_about(base: str, word: str, token: str) -> None:
     post(base, "/tool/find_shop", f'{{"{word}'.encode())
     get(base, f"/suggest?{word}={word}", referer=f"https://{word}.example")
     ask(base, "POST", "/mcp", f'{{"jsonrpc":"2.0","id":"{word}","method":"{word}"}}'.encode(), _json_headers())
+    for era in Era:
+        read(base, era, f"shop://{word}.example")
+        read(base, era, f"{word}://{word}")
+        complete(base, era, SHOP_TEMPLATE, "domain", word)
 
 
 def _json_headers() -> dict[str, str]:

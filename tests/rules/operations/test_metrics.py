@@ -15,6 +15,7 @@ import pytest
 from index_mappings.generations import FollowerStatus, Operations
 from service.observability.prometheus import PrometheusMetrics, scrape_gauge_families
 from service.operations import HealthSnapshot, ServiceState, Unavailable
+from service.runtime.telemetry import Metrics, safe_metrics
 from service.search.protocol import Generations
 from tests.rules.operations.expositions import families_of, names_of, openmetrics_of, samples_of
 from tests.rules.operations.worlds import BUILT_AT, COMMIT, serving
@@ -167,3 +168,15 @@ def test_several_workers_count_together_and_a_dead_one_works_on_nothing(tmp_path
         assert f'{REQUESTS}_bucket{{le="0.001",outcome="ok",route="find_shop"}} 0.0' in exposed
         assert 'shopdir_cache_lookups_total{cache="stamp",result="hit"} 8.0' in exposed
         assert f"shopdir_requests_in_flight {in_flight}" in exposed
+
+
+class _Broken(Metrics):
+    def in_flight(self, change: int) -> None:
+        raise OSError(change)
+
+
+def test_metrics_that_fail_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    metrics = safe_metrics(_Broken())
+    for _ in range(3):
+        metrics.in_flight(1)
+    assert len(caplog.messages) == 1

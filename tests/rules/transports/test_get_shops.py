@@ -8,6 +8,7 @@ from typing import Any, Final
 import pytest
 
 from service.limits.policy import QuotaClass
+from tests.support.callers import issue
 from tests.support.limited import limited
 from tests.support.rpc import Era, call, request
 from tests.support.served import Reply, post
@@ -77,3 +78,11 @@ def test_over_mcp_the_headers_say_what_is_left_after_the_whole_cost(
         assert _left(refused) == 3
         assert _left(call(base, era, "list_categories", b"{}", **headers)) == 2
         assert _left(request(base, era, "tools/list", b"", **headers)) == 1
+
+
+@pytest.mark.rule("A14", "Q2", "I78")
+def test_the_quota_of_a_token_is_charged_where_there_is_one(tmp_path: Path) -> None:
+    token = issue(tmp_path / "tokens.sqlite").text
+    with limited(tmp_path, quota_anonymous=TEN) as base:
+        assert post(base, GET_SHOPS, _asked(31), x_api_token=token).status == 200
+        assert _left(post(base, GET_SHOPS, _asked(1))) == 9

@@ -194,6 +194,16 @@ async def test_a_tick_answers_so_many_pipelined_suggest_requests_of_all_connecti
             assert [json.loads(body)["query"] for body in await answered(wire, len(queries))] == queries
 
 
+@pytest.mark.rule("O1")
+async def test_a_response_that_waits_for_its_tick_is_written_before_a_shutdown_closes(tmp_path: Path) -> None:
+    async with suggesting(tmp_path) as connections:
+        protocol, wire = connections.connect()
+        protocol.data_received(get("/suggest?q=boo"))
+        assert wire.out == b""
+        protocol.shutdown()
+        assert [reply.status for reply in replies(bytes(wire.out))] == [200]
+
+
 @pytest.mark.rule("E6")
 async def test_for_a_client_that_does_not_read_one_request_waits(tmp_path: Path) -> None:
     async with suggesting(tmp_path) as connections:
