@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from index_mappings.documents import ShopDocument
-from index_mappings.ngrams import covering_runs, is_part_evidence, short_parts
+from index_mappings.ngrams import is_part_evidence, short_parts
 from indexer.projection import project_shop
 from indexer.records.shop import ShopRecord
 from indexer.sinks.embedded.generation import finished, schema
@@ -29,15 +29,6 @@ _TEXTS: Final = st.one_of(
         st.text("ab", max_size=2),
     ),
 )
-
-
-@pytest.mark.parametrize("length", [3, 4, 7, 8, 15, 16, 47, 48, 199, 200])
-def test_a_part_of_any_length_is_covered_by_at_most_five_runs(length: int) -> None:
-    part = "".join(map(chr, range(0x4E00, 0x4E00 + length)))
-    runs = covering_runs(part)
-    assert all(part.startswith(run, start) for start, run in runs)
-    assert {at for start, run in runs for at in range(start, start + len(run))} == set(range(length))
-    assert 0 < len(runs) <= 5
 
 
 def test_a_short_part_is_evidence_only_in_han_kana_or_hangul() -> None:
