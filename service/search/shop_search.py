@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from service.search.typeahead.typeahead import Typeahead
 
 _DID_YOU_MEAN: Final = 3
-# How many shops of similar names are looked at where a search matches some of them: first, and where it matches these.
-# Of many shops thousands can match; three are named, so the bound matters only where more than 250 match.
-_CANDIDATES: Final = (12, 256)
+# The maximum number of shops of similar names that are looked at where a search matches some of them. Three are named,
+# so this matters only where more than 77 match, and it bounds the work: of many shops thousands can match.
+_CANDIDATES: Final = 80
 
 
 @dataclass(slots=True)  # not frozen: each search creates some
@@ -152,37 +152,21 @@ class ShopSearch:
         The matches of `plan`, the search for `texts` that found shops, are left out: the engine says which of the first
         candidates these are. None if nothing was found.
         """
-        asked = tuple(asked)
-        if plan is None:
-            return tuple(self._named(query, asked, _DID_YOU_MEAN, None).values())[:_DID_YOU_MEAN]
-        left: list[SuggestedShop] = []
-        for limit in _CANDIDATES:
-            near = self._named(query, asked, limit, texts)
-            matched: set[str] = set()
-            if near:
-                matches = Plan("shops", ((FindTier.ANY_CATEGORY, Exact("id", tuple(near))),), (plan.matching,))
-                # Counted as well, so that no engine takes it for a look-up: it evaluates the whole plan.
-                (page,) = await self._engine.search(self._stamp, (SearchRequest(matches, len(near), total=True),))
-                matched = {hit.stored["id"] for hit in page.hits}
-            left = [shop for shop in near.values() if shop.id not in matched]
-            if len(left) >= _DID_YOU_MEAN or len(near) < limit:
-                break
-        return tuple(left[:_DID_YOU_MEAN])
-
-    def _named(
-        self, query: FindQuery, asked: Iterable[QueryForms], limit: int, prefixes: Sequence[str] | None
-    ) -> dict[str, SuggestedShop]:
-        """By id, the shops of which one of the forms asked is a misspelt name or has one in it, best first.
-
-        These are at least `limit` shops if there are so many, and less than twice as many.
-        """
+        limit, prefixes = (_DID_YOU_MEAN, None) if plan is None else (_CANDIDATES, texts)
         near: dict[str, SuggestedShop] = {}
         for forms in asked:
             found = self._typeahead.near(forms, query.country, query.category, limit, prefixes)
             near |= {shop.id: shop for shop in found if shop.id not in near}
             if len(near) >= limit:
                 break
-        return near
+        ids = tuple(near)[:limit]
+        if plan is not None and ids:
+            matches = Plan("shops", ((FindTier.ANY_CATEGORY, Exact("id", ids)),), (plan.matching,))
+            # Counted as well, so that no engine takes it for a look-up: it evaluates the whole plan.
+            (page,) = await self._engine.search(self._stamp, (SearchRequest(matches, len(ids), total=True),))
+            matched = {hit.stored["id"] for hit in page.hits}
+            ids = tuple(shop_id for shop_id in ids if shop_id not in matched)
+        return tuple(near[shop_id] for shop_id in ids[:_DID_YOU_MEAN])
 
 
 def planned(forms: FindForms, categories: CategoryTable, cap: int, filters: Filters) -> PlannedSearch:
