@@ -276,6 +276,10 @@ def _widest(tiers: Tiers) -> Iterator[Clause]:
         if FindTier.WORDS in clauses:
             yield clauses[FindTier.ANY_CATEGORY]
             return
+    if isinstance(labels := clauses.get(FindTier.LABELS), AllOf):
+        # Without its first clause, that one word is a label, it holds for the better tiers by words as well.
+        yield AllOf(labels.clauses[1:])
+        return
     if FindTier.INFIX in clauses:
         clauses.pop(FindTier.WORDS, None)
     yield from clauses.values()
