@@ -153,20 +153,15 @@ class ShopSearch:
         candidates these are. None if nothing was found.
         """
         limit, prefixes = (_DID_YOU_MEAN, None) if plan is None else (_CANDIDATES, texts)
-        near: dict[str, SuggestedShop] = {}
-        for forms in asked:
-            found = self._typeahead.near(forms, query.country, query.category, limit, prefixes)
-            near |= {shop.id: shop for shop in found if shop.id not in near}
-            if len(near) >= limit:
-                break
-        ids = tuple(near)[:limit]
-        if plan is not None and ids:
+        near = self._typeahead.near(asked, query.country, query.category, limit, prefixes)
+        if plan is not None and near:
+            ids = tuple(shop.id for shop in near)
             matches = Plan("shops", ((FindTier.ANY_CATEGORY, Exact("id", ids)),), (plan.matching,))
             # Counted as well, so that no engine takes it for a look-up: it evaluates the whole plan.
             (page,) = await self._engine.search(self._stamp, (SearchRequest(matches, len(ids), total=True),))
             matched = {hit.stored["id"] for hit in page.hits}
-            ids = tuple(shop_id for shop_id in ids if shop_id not in matched)
-        return tuple(near[shop_id] for shop_id in ids[:_DID_YOU_MEAN])
+            near = tuple(shop for shop in near if shop.id not in matched)
+        return near[:_DID_YOU_MEAN]
 
 
 def planned(forms: FindForms, categories: CategoryTable, cap: int, filters: Filters) -> PlannedSearch:

@@ -1,6 +1,6 @@
 """Answers suggest requests from the segments of one stamp (M9, M10)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate, chain
 from pathlib import Path
 from typing import Final
@@ -43,34 +43,28 @@ class Typeahead:
 
     def near(
         self,
-        forms: QueryForms,
+        asked: Iterable[QueryForms],
         country: str | None,
         category: str | None,
         limit: int,
         prefixes: Sequence[str] | None = None,
     ) -> tuple[SuggestedShop, ...]:
-        """The best shops of which a query is a misspelt name, or a name with other words (M6).
+        """The best shops of which a query is a misspelt name, or a name with other words, query by query (M6).
 
         `prefixes` are those of a search that has found shops: shops of which a key begins with one of them are left
         out, as it finds them. Without such a search two typing errors count too, unless there is a shop with one.
         """
-        if not forms.words:
-            return ()
-        packed, flags = _pack_query(forms), WITH_DOT if forms.dotted else 0
         filtered = [(*part, part[0].passing(country, category, prefixes or ())) for part in self._segments]
-
-        def near(flags: int) -> list[Suggestion]:
-            found = [
-                suggestion
-                for segment, removed, passing in filtered
-                for suggestion in segment.near(removed, packed, len(forms.texts), passing, limit, flags)
-            ]
-            return sorted(found, key=Suggestion.order)
-
-        found = near(flags)
-        if prefixes is None and not _has_one_typo(found) and _may_have_two_errors(forms):
-            found = near(flags | TWO_ERRORS)
-        return tuple(suggestion.shop for suggestion in found[:limit])
+        near: dict[str, SuggestedShop] = {}
+        for forms in asked:
+            packed, flags = _pack_query(forms), WITH_DOT if forms.dotted else 0
+            found = _near(filtered, packed, forms, limit, flags)
+            if prefixes is None and not _has_one_typo(found) and _may_have_two_errors(forms):
+                found = _near(filtered, packed, forms, limit, flags | TWO_ERRORS)
+            near |= {one.shop.id: one.shop for one in found[:limit] if one.shop.id not in near}
+            if len(near) >= limit:
+                break
+        return tuple(near.values())[:limit]
 
     def _best(self, query: SuggestQuery) -> list[Suggestion]:
         forms = query.forms
@@ -179,6 +173,20 @@ def _as_lists(lists: Sequence[Sequence[int]]) -> Array:
 def _has_one_typo(found: Sequence[Suggestion]) -> bool:
     """Whether the best of some ordered shops is in the tier of one typing error or a better one."""
     return bool(found) and found[0].tier >= SuggestTier.ONE_TYPO
+
+
+def _near(
+    filtered: Sequence[tuple[Segment, Array, Array]], packed: Array, forms: QueryForms, limit: int, flags: int
+) -> list[Suggestion]:
+    """The best shops of the segments, each with the bitmaps of its removed shops and of those that pass the filters."""
+    if not forms.words:
+        return []
+    found = [
+        suggestion
+        for segment, removed, passing in filtered
+        for suggestion in segment.near(removed, packed, len(forms.texts), passing, limit, flags)
+    ]
+    return sorted(found, key=Suggestion.order)
 
 
 def _may_have_two_errors(forms: QueryForms) -> bool:

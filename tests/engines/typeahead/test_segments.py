@@ -152,7 +152,7 @@ def test_segments_without_shops_have_no_answers(tmp_path: Path) -> None:
         for country in (None, "DE"):
             answer = typeahead.suggest(SuggestQuery.of(text, country, 20))
             assert (answer.shops, answer.categories) == ((), ()), text
-            assert typeahead.near(query_forms(text), country, "birds", 3) == ()
+            assert typeahead.near([query_forms(text)], country, "birds", 3) == ()
 
 
 def test_no_request_has_the_machine_code_compiled_once_more(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_no_request_has_the_machine_code_compiled_once_more(tmp_path: Path) -> N
             for country in (None, "DE"):
                 typeahead.suggest(SuggestQuery.of(text, country, 8))
                 for category in (None, "birds"):
-                    forms = query_forms(text)
+                    forms = [query_forms(text)]
                     typeahead.near(forms, country, category, 3)
                     typeahead.near(forms, country, category, 3, ("kestrel",))
 

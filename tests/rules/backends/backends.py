@@ -67,14 +67,10 @@ class _BySegments(ReferenceBackend):
         if matching and not kept.forms.texts:
             return ()
         prefixes = kept.forms.texts if matching else None
-        found = {
-            shop.id: shop
-            for forms in possible_names(query.text, whole, missing)
-            for shop in self._typeahead.near(forms, query.country, query.category, len(self._shops), prefixes)
-        }
-        for shop in matching:
-            found.pop(shop.id, None)
-        return tuple(found.values())[:3]
+        asked = possible_names(query.text, whole, missing)
+        found = self._typeahead.near(asked, query.country, query.category, len(self._shops) + 1, prefixes)
+        matched = {shop.id for shop in matching}
+        return tuple(shop for shop in found if shop.id not in matched)[:3]
 
 
 @asynccontextmanager
