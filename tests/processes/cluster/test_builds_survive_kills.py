@@ -1,7 +1,7 @@
 """A node of three is killed at a chosen point of a build: the build finishes, and what it publishes is the source.
 
-A following job that is struck goes on as well, and what it took is there. The short form kills each node once, the
-elected manager first; SHOP_DIRECTORY_NODE_KILLS=all kills one at every point, each in its turn.
+A following job that is struck goes on as well, and what it took is there. The short form kills the elected manager,
+then another node; SHOP_DIRECTORY_NODE_KILLS=all kills one at every point, each in its turn.
 """
 
 import logging
@@ -51,7 +51,7 @@ _ALL: Final = os.environ.get("SHOP_DIRECTORY_NODE_KILLS") == "all"
 _NODES: Final = 3
 LOG: Final = logging.getLogger(__name__)
 # Each node in its turn, each time at another point.
-BUILDS: Final = [(at % _NODES, point) for at, point in enumerate(list(BUILDING)[: None if _ALL else _NODES])]
+BUILDS: Final = [(at % _NODES, point) for at, point in enumerate(list(BUILDING)[: None if _ALL else 2])]
 STEPS: Final = [(at % _NODES, point) for at, point in enumerate(list(FOLLOWING)[: None if _ALL else 1])]
 _LIMIT_S: Final = 3_600 if _ALL else 600
 
@@ -118,7 +118,7 @@ def directory(cluster: OpenSearchCluster, tmp_path: Path) -> Iterator[Directory]
 @pytest.mark.timeout(_LIMIT_S)
 @pytest.mark.rule("G1", "G1.verified", "G1.replica", "G2")
 def test_a_build_finishes_although_a_node_is_killed(directory: Directory) -> None:
-    """Takes half a minute: after each of three kills a node starts and the cluster copies what it lacks."""
+    """Takes half a minute: after each of two kills a node starts and the cluster copies what it lacks."""
     wanted = directory.rebuilt()
     before = directory.build().stamp.generation
     turns = in_turn(directory.cluster)
