@@ -95,21 +95,18 @@ class _Handler(Forwarding):
             return
         operations = _operations(body)
         spoil = self.relay.take(tuple(one for one, _ in operations))
-        settled = 0
+        settled, reply = 0, (spoil.status or 0, json.dumps({"error": {"type": "spoilt"}}).encode())
         try:
-            if spoil.status is not None:
-                self.reply(spoil.status, json.dumps({"error": {"type": "spoilt"}}).encode())
-            elif spoil.drop == "before":
-                self.close_connection = True
-            else:
-                status, answer = self._ask_for(operations, spoil.reject)
+            if spoil.status is None and spoil.drop != "before":
+                reply = self._ask_for(operations, spoil.reject)
                 settled = len(operations) - len(spoil.reject.intersection(one for one, _ in operations))
-                if spoil.drop == "after":
-                    self.close_connection = True
-                else:
-                    self.reply(status, answer)
         finally:
+            # Before the answer: whoever gets it reads on, and asks how much was settled.
             self.relay.end(settled)
+        if spoil.drop:
+            self.close_connection = True
+        else:
+            self.reply(*reply)
 
     def _ask_for(self, operations: list[tuple[str, bytes]], reject: frozenset[str]) -> tuple[int, bytes]:
         passed = [lines for one, lines in operations if one not in reject]
