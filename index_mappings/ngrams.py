@@ -3,8 +3,8 @@
 Prefixes of a few lengths are terms of their own: one letter is a prefix of more than a tenth of all values, and a
 prefix query visits each value. A prefix of a length between two of these is looked up among the terms of the greater
 one, and a longer prefix than all of them in the dictionary of whole values. A part of three characters or more (M3 d)
-is a phrase of runs in the embedded engine, and a prefix of a suffix in OpenSearch. A shorter part counts only if it has
-a Han, kana or Hangul character.
+is a term or a phrase of runs in the embedded engine, and a prefix of a suffix in OpenSearch. A shorter part counts only
+if it has a Han, kana or Hangul character.
 
 Runs are the substrings of some fixed lengths. A part is covered by runs of the greatest of these lengths that it has,
 side by side, so even a part of 200 characters is a phrase of five runs: the time of a phrase grows with the number of
@@ -113,7 +113,7 @@ def prefix_lookup(name: str, prefix: str) -> tuple[str, bool]:
 
 
 def covering_runs(text: str) -> list[tuple[int, str]]:
-    """The runs that cover a text, each with its position in it; none of a text shorter than a run.
+    """The runs that cover a text, each with its position in it; none of a text shorter than INFIX_MIN.
 
     A document has the text exactly where it has these runs at these distances.
     """
@@ -147,7 +147,7 @@ def run_row(texts: Iterable[str]) -> list[str]:
 
 
 def short_parts(texts: Iterable[str]) -> list[str]:
-    """The distinct parts of texts that are shorter than a run and have an ideographic character, sorted."""
+    """The distinct parts of texts that are shorter than INFIX_MIN and have an ideographic character, sorted."""
     return sorted({part for text in texts if not text.isascii() for part in _short_parts(text)})
 
 

@@ -101,7 +101,7 @@ class _Handler(Forwarding):
                 reply = self._ask_for(operations, spoil.reject)
                 settled = len(operations) - len(spoil.reject.intersection(one for one, _ in operations))
         finally:
-            # Before the answer: whoever gets it reads on, and asks how much was settled.
+            # Before the response, after which the loader reads further documents, whose number is compared with this.
             self.relay.end(settled)
         if spoil.drop:
             self.close_connection = True

@@ -36,7 +36,8 @@ def test_a_short_part_is_evidence_only_in_han_kana_or_hangul() -> None:
 
 
 @settings(max_examples=30, deadline=None)
-@example(shops=[["aabc", "xabd"]], part="abcabd", cut=0)
+@example(shops=[["zabcd", "bcdex"]], part="abcde", cut=0)
+@example(shops=[["abcdefgh", "ghijklmn"]], part="abcdefghijklmn", cut=0)
 @example(shops=[["a" * 70, "a" * 68]], part="a" * 100, cut=0)
 @given(
     shops=st.lists(st.lists(_TEXTS, min_size=1, max_size=3), min_size=1, max_size=12),

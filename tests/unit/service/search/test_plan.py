@@ -65,8 +65,12 @@ def _words(draw: st.DrawFn, texts: Sequence[str]) -> list[Word]:
 @pytest.mark.rule("M3", "M4")
 @given(_shops(), st.one_of(names, st.sampled_from(["uk de", "a uk", "co"])), st.integers(1, 12), st.data())
 def test_what_matches_is_exactly_what_has_a_tier(shop: Fields, text: str, length: int, data: st.DataObject) -> None:
-    query = query_forms(text[:length])
-    plan = find_plan(query.texts, data.draw(_words(query.words)))
+    own = [*shop["words"], *shop["labels"], *(infix[1:] for infix in shop["infixes"]), "uk", text[:length]]
+    query = query_forms(" ".join(data.draw(st.lists(st.sampled_from(own), min_size=1, max_size=4))))
+    words = data.draw(_words(query.words))
+    if data.draw(st.booleans()):  # without any category there are other tiers
+        words = [replace(word, slugs=(), optional=False) for word in words]
+    plan = find_plan(query.texts, words)
     assert meets(shop, plan.matching) is any(meets(shop, clause) for _, clause in plan.tiers)
 
 
