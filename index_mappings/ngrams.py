@@ -22,8 +22,8 @@ from index_mappings.tiers import INFIX_MIN
 # of eight, of which there are few, and not the values: 50,000 begin with `store` in some catalogues.
 _PREFIX_LENGTHS: Final = (1, 2, 3, 4, 8)
 # The lengths of runs: short enough for most parts, and few times the one before, so that most parts have two runs, and
-# one of 200 characters has five.
-RUN_LENGTHS: Final = (4, 8, 16, 48)
+# one of 200 characters has five. Words of four and five letters are a term each: many shops have `shop` or `store`.
+RUN_LENGTHS: Final = (4, 5, 8, 16, 48)
 _BETWEEN: Final = " "
 
 

@@ -136,13 +136,13 @@ class ShopSearch:
 
     async def _kept_page(self, query: FindQuery, kept: PlannedSearch) -> tuple[Page, Plan]:
         """The page of what is left of a query, and the plan that found it."""
-        requests, wide = [_page(kept.plan, query)], kept.wide
-        if wide is not None:
-            requests += [_page(wide, query), _count(kept.plan.matching)]
-        page, *others = await self._engine.search(self._stamp, requests)
-        if wide is not None and not others[1].total:
-            return others[0], wide
-        return page, kept.plan
+        (page,) = await self._engine.search(self._stamp, (_page(kept.plan, query),))
+        if page.total or (wide := kept.wide) is None:
+            return page, kept.plan
+        # Words without evidence and a word for a shop are rare together, and where the kept words match this is saved.
+        unfiltered = (_count(kept.plan.matching),) if kept.filters.clauses() else ()
+        wide_page, *counts = await self._engine.search(self._stamp, (_page(wide, query), *unfiltered))
+        return (page, kept.plan) if any(_totals(counts)) else (wide_page, wide)
 
     async def _near(
         self, query: FindQuery, asked: Iterable[QueryForms], texts: Sequence[str], plan: Plan | None
