@@ -26,11 +26,13 @@ from tests.engines.following.followed import (
     CrashedError,
     CrashPoint,
     FollowedIndex,
+    Story,
+    by_type,
     crashing_check,
+    how_many,
     right,
     scanned,
 )
-from tests.engines.following.statements import Story, by_type, how_many
 from tests.support.catalogues import coupon, delete, offer, shop, upsert
 from tests.support.memory_sink import MemorySink
 

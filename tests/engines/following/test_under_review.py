@@ -15,11 +15,9 @@ from service.app import create_app
 from service.reports.opening import QueueSettings
 from service.settings.service import Settings
 from tests.engines.conftest import Engine
-from tests.engines.following.followed import BreakingEditor, FollowedIndex
-from tests.engines.following.lamp_world import lamp_world, now
-from tests.support.callers import issue
+from tests.engines.following.followed import BreakingEditor, FollowedIndex, lamp_world, now
+from tests.support.callers import issue, stored_in
 from tests.support.catalogues import build_into, write_catalogue_directory
-from tests.support.reporting import stored_in
 from tests.support.served import Reply, get, post, served
 
 # One call of each read tool whose answer a shop is in, or may be counted in.

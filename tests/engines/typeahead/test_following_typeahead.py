@@ -25,7 +25,7 @@ from indexer.sinks.typeahead.background_merging import BackgroundMerging, mergea
 from indexer.sinks.typeahead.merging import Input, merge
 from indexer.sinks.typeahead.segment_file import open_segment
 from indexer.sinks.typeahead.store import GRACE_S
-from tests.engines.typeahead.followed import Followed, category, named, projected
+from tests.engines.typeahead.segmented import Followed, category, named, projected
 from tests.rules.backends.strategies import shop_lines
 
 _BASE = [named(f"b{number:02}", f"Kestrel {number}", 9.0) for number in range(20)]

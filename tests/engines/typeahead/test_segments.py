@@ -16,8 +16,7 @@ from service.search.typeahead.compiled import compile_kernel
 from service.search.typeahead.kernel.suggest import suggest
 from service.search.typeahead.segments import Segment, SegmentPool
 from service.search.typeahead.typeahead import open_typeahead
-from tests.engines.typeahead.followed import written
-from tests.engines.typeahead.segmented import Segmented, document
+from tests.engines.typeahead.segmented import Segmented, document, written
 
 _FAR: Final = 2**30
 _HEADS: Final = ("offsets", "heads", "own_heads", "shown_ends", "id_ends", "category_heads", "own_category_heads")

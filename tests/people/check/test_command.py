@@ -18,7 +18,7 @@ from shop_directory.conformance.rules import RULES, UNSEEN
 from tests.people.check.breaking import rewriting
 from tests.people.check.changes import more, turn
 from tests.people.check.stage import OPS_KEY, right_settings
-from tests.people.commands.descriptions import command_descriptions
+from tests.people.commands.page import command_descriptions
 from tests.people.commands.world import run
 from tests.support.callers import issue
 from tests.support.served import served

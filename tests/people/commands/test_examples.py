@@ -16,7 +16,7 @@ from typing import IO, Final
 
 import pytest
 
-from tests.people.commands.descriptions import all_descriptions, command_descriptions
+from tests.people.commands.page import all_descriptions, command_descriptions
 from tests.people.commands.world import PROGRAMS, environment
 from tests.support.catalogues import shop
 

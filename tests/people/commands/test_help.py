@@ -1,17 +1,23 @@
-"""What help looks like: at 80 columns, without colours where they cannot be seen, and fast."""
+"""How the program speaks: help, completion, `--json`, and its endings with a code of one table, never a traceback."""
 
+import asyncio
 import json
 import os
 import pty
+import re
+import signal
+import socket
 import subprocess
 import sys
+import tomllib
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from tests.people.commands.descriptions import Description, all_descriptions
-from tests.people.commands.world import PROGRAMS, environment, run
+from tests.people.commands.page import Description, all_descriptions, command_descriptions
+from tests.people.commands.world import PROGRAMS, environment, queue_up, run
 
 COLUMNS: Final = 80
 HEAVY: Final = (
@@ -114,3 +120,195 @@ def test_help_waits_for_no_engine_and_no_framework(line: str, tmp_path: Path) ->
     assert code == 0
     assert {"typer", "shop_directory"} <= set(imported)
     assert set(HEAVY) & set(imported) == set()
+
+
+# The shell's own functions: what bash does when a line is completed, without a terminal.
+_BASH = """
+source <(shop-directory --show-completion bash)
+COMP_WORDS=({words} {last}) COMP_CWORD={number}
+_shop_directory_completion shop-directory
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+
+
+def completed_in_bash(folder: Path, line: str) -> list[str]:
+    """What bash offers at the end of a line."""
+    *words, last = line.split(" ")
+    script = _BASH.format(words=" ".join(words), last=f"'{last}'", number=len(words))
+    done = subprocess.run(
+        ["bash", "--norc", "-c", script], cwd=folder, env=environment(), capture_output=True, text=True, timeout=60,
+        check=True,
+    )  # fmt: skip
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("shop-directory index re", []),
+        ("shop-directory index ro", ["rollback"]),
+        ("shop-directory t", ["token"]),
+        ("shop-directory index build --cat", ["--catalogue"]),
+        ("shop-directory index build --engine ", ["embedded", "opensearch"]),
+        ("shop-directory serve --engine o", ["opensearch"]),
+        ("shop-directory token --store ", ["sqlite", "redis"]),
+        ("shop-directory token --path none.sqlite revoke ", []),
+    ],
+)
+def test_bash_completes_commands_options_and_values(line: str, offered: list[str], tmp_path: Path) -> None:
+    assert completed_in_bash(tmp_path, line) == offered
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_bash_completes_the_ids_of_tokens_from_the_store_that_the_line_names(tmp_path: Path) -> None:
+    issued = [run(tmp_path, "token", "--path", "t.sqlite", "new", "--name", name, "--json").document for name in "ab"]
+    ids = [token["id"] for token in issued]
+    assert completed_in_bash(tmp_path, "shop-directory token --path t.sqlite revoke ") == ids
+    assert completed_in_bash(tmp_path, f"shop-directory token --path t.sqlite revoke {ids[1][:15]}") == ids[1:]
+    assert completed_in_bash(tmp_path, "shop-directory token revoke ") == []
+
+
+def test_zsh_completes_with_what_each_is_for(tmp_path: Path) -> None:
+    issued = run(tmp_path, "token", "--path", "t.sqlite", "new", "--name", "price widget", "--json").document
+    asked = {"_SHOP_DIRECTORY_COMPLETE": "complete_zsh"}
+    groups = run(tmp_path, **asked, _TYPER_COMPLETE_ARGS="shop-directory tok")
+    ids = run(tmp_path, **asked, _TYPER_COMPLETE_ARGS="shop-directory token --path t.sqlite revoke ")
+    assert groups.out == """_arguments '*: :(("token":"Issue, list and revoke API tokens."))'\n"""
+    assert ids.out == f"""_arguments '*: :(("{issued["id"]}":"price widget"))'\n"""
+    assert [done.code for done in (groups, ids)] == [0, 0]
+
+
+_TABLES: Final = tomllib.loads(Path(__file__).with_name("json.toml").read_text(encoding="utf-8"))
+ANSWERS: Final[dict[str, list[str]]] = _TABLES["answers"]
+LINES: Final[dict[str, list[str]]] = _TABLES["lines"]
+PROBLEMS: Final = _TABLES["problems"]
+
+
+def test_every_command_that_prints_an_answer_has_json_and_is_asked_here() -> None:
+    commands = {one.words.removeprefix("shop-directory "): one for one in command_descriptions()}
+    having = {words for words, one in commands.items() if any("--json" in option.names for option in one.parameters)}
+    # `mcp` speaks JSON only.
+    assert set(commands) - having == {"mcp"}
+    assert having == {*ANSWERS, *LINES}
+
+
+@pytest.mark.parametrize("command", ANSWERS)
+def test_the_answer_is_one_json_document(command: str, folder: Path) -> None:
+    line, fields = ANSWERS[command]
+    document = run(folder, *line.split(), "--json").document
+    if fields == "[]":
+        assert isinstance(document, list)
+    else:
+        assert set(fields.split()) <= set(document)
+        assert command == "serve" or set(document) == set(fields.split())
+
+
+@pytest.mark.parametrize("command", LINES)
+def test_a_stream_is_one_json_object_a_line(command: str, folder: Path, tmp_path: Path) -> None:
+    line, fields = LINES[command]
+    # A queue of its own: the examples take re-checks off that of the folder.
+    asyncio.run(queue_up(tmp_path / "reports.sqlite"))
+    done = run(folder, *line.split(), "--json", SHOP_DIRECTORY_REPORTS_FILE=str(tmp_path / "reports.sqlite"))
+    assert (done.code, done.err) == (0, "")
+    assert [set(json.loads(one)) for one in done.out.splitlines()] == [set(fields.split())] * 2
+
+
+@pytest.mark.parametrize("line", PROBLEMS)
+def test_a_problem_is_an_object_with_its_code_on_standard_error(line: str, folder: Path) -> None:
+    code, name, message = PROBLEMS[line]
+    done = run(folder, *line.split(), "--json")
+    assert (done.code, done.error) == (
+        code,
+        {"error": {"code": name, "message": message.replace("FOLDER", str(folder))}},
+    )
+    assert done.out == "" or isinstance(done.document, dict)
+
+
+def test_serve_says_in_one_document_where_it_listens_and_nothing_more(folder: Path) -> None:
+    with subprocess.Popen(
+        [PROGRAMS / "shop-directory", "serve", "--port", "0", "--hints", "--json"], cwd=folder,
+        env=environment(SHOP_DIRECTORY_DRAIN_SECONDS="0"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        document = json.loads(process.stdout.readline())
+        taken = run(folder, "serve", "--port", document["url"].rpartition(":")[2], "--json")
+        process.send_signal(signal.SIGTERM)
+        rest, _ = process.communicate(timeout=30)
+    assert (list(document), rest, process.returncode) == (["url"], "", 0)
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+", document["url"])
+    port = document["url"].rpartition(":")[2]
+    message = (
+        f"Nothing is served at 127.0.0.1 port {port}: another program listens there. "
+        "Choose another port by --port; 0 takes a free one."
+    )
+    assert (taken.code, taken.out) == (3, "")
+    assert taken.error == {"error": {"code": "unavailable", "message": message}}
+
+
+COMMIT: Final = "3f786850e387550fdab836ed7e6dc881de23001b"
+BUILT_AT: Final = "2026-11-21T09:30:00Z"
+_PATIENCE_S: Final = 30.0
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "expected"),
+    [
+        ("index rolback", 2, "No such command 'rolback'. Did you mean 'rollback'?"),
+        (
+            "index status --data-dir my-shops/shops.ndjson",
+            3,
+            "The generations could not be listed: what is live in my-shops/shops.ndjson cannot be read",
+        ),
+    ],
+)
+def test_a_problem_is_reported_as_a_sentence_and_a_code(line: str, code: int, expected: str, folder: Path) -> None:
+    done = run(folder, *line.split())
+    assert (done.code, done.out, "Traceback" in done.err) == (code, "", False)
+    assert expected in " ".join(re.sub("[│╭╮╰╯─]", " ", done.err).split())
+
+
+def test_no_command_at_all_shows_the_help_and_is_wrong_usage(tmp_path: Path) -> None:
+    bare, asked = run(tmp_path), run(tmp_path, "--help")
+    assert (bare.code, bare.out.strip(), bare.err) == (2, asked.out.strip(), "")
+
+
+@pytest.mark.parametrize("line", ["--help", "index build --help", "rechecks export", "config"])
+def test_a_closed_pipe_is_not_reported_as_a_problem(line: str, folder: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [PROGRAMS / "shop-directory", *line.split()], cwd=folder, env=environment(), stdout=writer,
+        stderr=subprocess.PIPE, timeout=60, check=False,
+    )  # fmt: skip
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"), [([], ""), (["--json"], '{"error": {"code": "interrupted", "message": "Interrupted."}}\n')]
+)
+def test_ctrl_c_ends_with_130_and_without_a_traceback(options: list[str], expected: str, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(_PATIENCE_S)
+        url = f"redis://127.0.0.1:{silent.getsockname()[1]}"
+        with subprocess.Popen(
+            [PROGRAMS / "shop-directory", "token", "--store", "redis", "--redis-url", url, "list", *options],
+            cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        ) as process:  # fmt: skip
+            connected, _ = silent.accept()
+            with connected:
+                process.send_signal(signal.SIGINT)
+                ended = process.communicate(timeout=_PATIENCE_S)
+    assert (process.returncode, *ended) == (130, "", expected)
+
+
+def test_the_version_is_printed_with_the_commit_where_it_is_known(tmp_path: Path) -> None:
+    built = {"SHOP_DIRECTORY_COMMIT": COMMIT, "SHOP_DIRECTORY_BUILT_AT": BUILT_AT}
+    number = version("shop-directory")
+    assert run(tmp_path, "--version").out == f"shop-directory {number}\n"
+    known = f"shop-directory {number} (commit {COMMIT}, built at {BUILT_AT})\n"
+    assert run(tmp_path, "--version", **built).out == known
+    assert run(tmp_path, "version", "--json", **built).document == {
+        "name": "shop-directory", "version": number, "commit": COMMIT, "built_at": BUILT_AT,
+    }  # fmt: skip

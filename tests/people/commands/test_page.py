@@ -7,8 +7,7 @@ import pytest
 
 from shop_directory.settings.commands import MEANINGS
 from shop_directory.settings.reading import EnvironmentSettings, installed_sides, variable
-from tests.people.commands.descriptions import Description, all_descriptions, command_descriptions
-from tests.people.commands.page import commands_page
+from tests.people.commands.page import Description, all_descriptions, command_descriptions, commands_page
 from tests.support.real.sources import REPOSITORY
 
 PAGE: Final = REPOSITORY / "docs" / "commands.md"

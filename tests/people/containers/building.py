@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.people.containers.image import stages
+from tests.people.containers.test_composition import stages
 from tests.support.real.sources import REPOSITORY
 
 BOUND_S: Final = 120.0

@@ -1,13 +1,20 @@
-"""How the page and the site are served: strictly, small, cached by browsers and revalidated each time."""
+"""The page and the site as they are served: strict, small, cached, light; and their pictures in the docs."""
 
 import re
-from typing import Final
+import struct
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
+from playwright.async_api import Browser
 
 from service.mcp_server.server import ICON_PATH
 from service.web.pages import page_files, page_labels, site_files
+from tests.people.web.browser import CUT, Visitor
 from tests.people.web.conftest import Site
+from tests.people.web.picture import PICTURES, take
+from tests.people.web.steps import section, shown, sign_in, suggested, typed
+from tests.support.sample import SampleService
 from tests.support.served import ask, get
 
 FILES: Final = {file.path: file.body for file in page_files()}
@@ -136,3 +143,129 @@ def test_a_link_to_the_page_has_a_title_and_a_description_to_show(site: Site) ->
         "og:type", "og:site_name", "og:title", "og:description", "twitter:card",
     }  # fmt: skip
     assert found["og:description"] == found["description"]
+
+
+MOST_BYTES = 60_000
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_all_files_of_the_page_are_small_together(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.arrive(site.base)
+    answers: list[Any] = []
+    page.on("response", lambda answer: answers.append(answer))  # noqa: PLW0108 - Playwright marks each listener
+    await page.goto(site.base)
+    await shown(page, "start")
+    await typed(page, "harb")
+    await suggested(page, "Harbour Lane Books")
+    await page.locator("#search").press("ArrowDown")
+    await page.locator("#search").press("Enter")
+    await shown(page, "shop")
+
+    files = {answer.url.removeprefix(site.base): answer for answer in answers if "/assets/" in answer.url}
+    files["/"] = answers[0]
+    sizes = {path: len(await answer.body()) for path, answer in files.items()}
+    named = re.findall(r'(?:href|src)="(assets/[^"]+)"', get(site.base, "/").body.decode())
+
+    assert {f"/{path}" for path in named} | {"/"} == set(sizes)
+    assert sum(sizes.values()) < MOST_BYTES
+    encoded = {path for path, answer in files.items() if answer.headers.get("content-encoding") == "gzip"}
+    assert encoded == set(files) - {"/assets/icon.svg"}  # which is shorter than a kilobyte
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_only_the_public_interface_is_asked(site: Site, visitor: Visitor) -> None:
+    page, watch = await visitor.visit(site.base, "/?shop=shop_books&country=DE")
+    await sign_in(page, site.token)
+    await section(page, "trust", "ok")
+    await page.goto(f"{site.base}/?q=harbour+zzqq")
+    await shown(page, "results")
+    await page.locator("#search").fill("")
+    await typed(page, "x")
+
+    paths = {
+        line.removeprefix(f"GET {site.base}").removeprefix(f"POST {site.base}").split("?")[0] for line in watch.asked
+    }
+
+    assert {path for path in paths if not path.startswith("/assets/")} == {
+        "/",
+        "/suggest",
+        *(
+            f"/tool/{tool}"
+            for tool in ("find_shop", "list_categories", "get_shop", "list_coupons", "get_shipping_policy", "get_trust")
+        ),
+    }
+
+
+@pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.hit = 1\">')",
+        "document.body.append(Object.assign(document.createElement('script'), { textContent: 'window.hit = 1' }))",
+        "new Function('window.hit = 1')()",
+        "document.body.setAttribute('onclick', 'window.hit = 1'); document.body.click()",
+    ],
+)
+async def test_a_text_that_became_markup_would_still_do_nothing(site: Site, visitor: Visitor, attack: str) -> None:
+    page, watch = await visitor.visit(site.base)
+    await shown(page, "start")
+
+    await page.evaluate(
+        # In the page's own world and from a timer, where its policy counts.
+        "attack => setTimeout(() => { try { " + attack + " } catch { /* refused */ } })",
+        attack,
+    )
+    await page.wait_for_timeout(100)
+
+    assert await page.evaluate("window.hit") is None
+    assert watch.wrong
+    assert all(
+        "Trusted" in fault or "Content Security Policy" in fault or "script-src" in fault for fault in watch.wrong
+    )
+    watch.wrong.clear()
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_nothing_can_be_sent_elsewhere(site: Site, visitor: Visitor) -> None:
+    page, watch = await visitor.visit(site.base, announced=(CUT,))
+    await shown(page, "start")
+
+    refused = await page.evaluate("fetch('http://127.0.0.1:9/steal').then(() => 'sent', (error) => error.name)")
+
+    assert refused == "TypeError"
+    assert any("connect-src" in fault for fault in watch.wrong)
+    watch.wrong.clear()
+
+
+def size_of(path: Path) -> tuple[int, int]:
+    """Width and height, as the head of a PNG file has them."""
+    width, height = struct.unpack(">II", path.read_bytes()[16:24])
+    return width, height
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_the_same_pictures_are_taken_again(browser: Browser, sample: SampleService, tmp_path: Path) -> None:
+    first = await take(browser, sample, tmp_path / "first")
+    second = await take(browser, sample, tmp_path / "second")
+
+    assert {path.name: path.read_bytes() for path in first} == {path.name: path.read_bytes() for path in second}
+    # What the letters look like is the machine's; the size is not.
+    committed = {path.name: size_of(path) for path in sorted(PICTURES.glob("*.png"))}
+    assert {path.name: size_of(path) for path in sorted(first)} == committed
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_the_first_shop_is_found_in_spite_of_a_slip(sample: SampleService, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(sample.base)
+    await shown(page, "start")
+
+    await typed(page, "lumn")
+    await suggested(page, "Lumen & Larch")
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("Enter")
+
+    main = await shown(page, "shop")
+    text = await main.inner_text()
+    assert "WELCOME10" in text
+    assert "An invented or private shop: its links lead nowhere." in text
+    assert "Arc floor lamp, oak and brass" in text

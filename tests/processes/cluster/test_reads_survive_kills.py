@@ -15,8 +15,7 @@ import pytest
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from tests.processes.cluster.conftest import in_turn, make_whole, some_shops
-from tests.processes.load.loads import Answers, answered_alone, load
-from tests.processes.load.plan import LoadResult, Plan, Question, Row
+from tests.processes.load.plan import Answers, LoadResult, Plan, Question, Row, answered_alone, load
 from tests.processes.load.questions import suggestion, tool
 from tests.support.callers import issue
 from tests.support.catalogues import build_into, write_catalogue_directory

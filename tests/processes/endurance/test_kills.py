@@ -19,10 +19,10 @@ import pytest
 from indexer.jobs.following import Following, FollowOptions
 from indexer.sources.ndjson import CHANGES, NdjsonCatalogue
 from tests.processes.endurance.job import start, wait_for
-from tests.processes.endurance.locations import Location
 from tests.processes.endurance.worlds import (
     COLOURS,
     Documents,
+    Location,
     Prefixes,
     change_lines,
     documents_of,

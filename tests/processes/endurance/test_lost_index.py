@@ -17,9 +17,8 @@ from indexer.sinks.opensearch.bulk_loading import IndexWatch
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.protocol import GenerationWriter, MergingWriter
 from indexer.sources.ndjson import NdjsonCatalogue
-from tests.processes.endurance.locations import Location
 from tests.processes.endurance.test_kills import live_documents
-from tests.processes.endurance.worlds import expected_documents, write_world
+from tests.processes.endurance.worlds import Location, expected_documents, write_world
 
 SHOPS: Final = 50
 # A cluster is given ten seconds to promote a copy.

@@ -14,9 +14,8 @@ import pytest
 
 from service.tools.registry import REGISTRY
 from tests.processes.faults import breaking
-from tests.processes.faults.asking import QUESTIONS, Asker
-from tests.processes.faults.cell import Cell
-from tests.processes.faults.ground import Ground, ground_in
+from tests.processes.faults.breaking import Ground, ground_in
+from tests.processes.faults.cell import QUESTIONS, Asker, Cell
 from tests.support.callers import Issued
 from tests.support.real.node_build import NodeBuild
 

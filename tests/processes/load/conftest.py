@@ -6,8 +6,7 @@ from typing import Final
 
 import pytest
 
-from tests.processes.endurance.locations import Location, embedded_location, opensearch_location
-from tests.processes.endurance.worlds import COLOURS, write_world
+from tests.processes.endurance.worlds import COLOURS, Location, embedded_location, opensearch_location, write_world
 
 SHOPS: Final = 200
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.processes.load.plan import NUMBER, Question
 from tests.support.both_ways import ABOUT
-from tests.support.rpc import Era
+from tests.support.wire import Era
 
 
 def http(method: str, path: str, body: str | None = None, headers: Mapping[str, str] | None = None) -> str:

@@ -22,14 +22,17 @@ from tests.rules.indistinguishable.subjects import (
     UNDER_REVIEW,
     UNKNOWN,
     Records,
+    Service,
     Subject,
+    Whole,
     calls,
     catalogue,
+    message,
+    settled_text,
     typed,
 )
-from tests.rules.indistinguishable.transports import Service, Whole, message, settled_text
 from tests.support.callers import issue
-from tests.support.stdio_lines import INITIALIZE, stdio_lines
+from tests.support.wire import INITIALIZE, stdio_lines
 
 NAMES_NO_SHOP: Final = {"list_categories"}
 _TIMES: Final = re.compile(r"request=[0-9a-f]{32}|\bms=[0-9.]+|\[status:200 request:[0-9.]+s\]")

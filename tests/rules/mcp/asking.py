@@ -5,8 +5,8 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tests.support.rpc import Era, request
 from tests.support.served import Reply
+from tests.support.wire import Era, request
 
 SHOP_TEMPLATE: Final = {"type": "ref/resource", "uri": "shop://{domain}"}
 

@@ -9,11 +9,10 @@ import pytest
 from index_mappings.countries import COUNTRY_CODES
 from tests.rules.mcp.asking import SHOP_TEMPLATE, complete, error, of_prompt, read, status_of
 from tests.rules.transports.test_probes_and_headers import UNAVAILABLE
-from tests.support.limited import limited
-from tests.support.problems import invalid_input
-from tests.support.rpc import Era
 from tests.support.served import get, post
 from tests.support.transports import STAMP_KEYS
+from tests.support.wire import Era, invalid_input
+from tests.support.worlds import limited
 
 ERAS: Final = list(Era)
 SHOPS: Final = [

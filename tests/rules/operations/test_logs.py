@@ -20,15 +20,14 @@ from service.search.failures import BackendUnavailable
 from service.search.protocol import Generations
 from service.settings.service import Settings
 from tests.rules.mcp.asking import SHOP_TEMPLATE, complete, read
-from tests.rules.operations.expositions import samples_of
+from tests.rules.operations.test_metrics import samples_of
 from tests.rules.operations.worlds import serving, settings_of
 from tests.rules.transports.test_probes_and_headers import FailingBackend
 from tests.support.callers import issue
 from tests.support.catalogues import build_into, write_catalogue_directory
 from tests.support.emptying import delete_indices
-from tests.support.rpc import Era, call
 from tests.support.served import ask, get, post, served
-from tests.support.wire import connect
+from tests.support.wire import Era, call, connect
 from tests.support.worlds import SHOPS
 
 CANARY: Final = "canaryhunter"

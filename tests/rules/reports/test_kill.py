@@ -20,10 +20,9 @@ import pytest
 
 from service.redis.access import RedisAccess
 from service.reports.opening import QueueSettings
-from tests.support.callers import issue
+from tests.support.callers import issue, stored_in
 from tests.support.real.process import ServerProcess, free_ports
 from tests.support.real.redis import RedisServer
-from tests.support.reporting import stored_in
 from tests.support.worlds import embedded_world
 
 LANES: Final = 4

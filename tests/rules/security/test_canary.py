@@ -12,11 +12,9 @@ from service.errors import InternalError
 from service.settings.service import Settings
 from tests.rules.mcp.asking import read
 from tests.rules.security.canary import CANARY, FUSE_VARIABLE, GIVEAWAYS, Fuse, Layer, fused, fused_app
-from tests.support.callers import issue
-from tests.support.reporting import COUPONS
-from tests.support.rpc import Era, call, request
+from tests.support.callers import COUPONS, issue
 from tests.support.served import Reply, get, post, served
-from tests.support.stdio_lines import stdio_lines
+from tests.support.wire import Era, call, request, stdio_lines
 from tests.support.worlds import embedded_world
 
 PROBLEM: Final = InternalError().problem()

@@ -12,9 +12,8 @@ from service.app import create_app
 from service.http.messages import security_headers, with_defaults
 from service.settings.service import Settings
 from shop_directory.settings.reading import SettingsError
-from tests.support.problems import problem
 from tests.support.served import Reply, ask, get, served
-from tests.support.wire import exchange
+from tests.support.wire import exchange, problem
 from tests.support.worlds import reference_world
 
 POLICY: Final = {

@@ -20,8 +20,8 @@ from service.mcp_server.stdio import call_over_stdio
 from service.parts import open_parts
 from service.runtime.tracing import open_traces
 from service.settings.service import Settings
-from tests.support.rpc import Era, call, request
 from tests.support.served import get, post, served
+from tests.support.wire import Era, call, request
 from tests.support.worlds import embedded_world
 
 CANARY: Final = "quixotic canary"

@@ -13,9 +13,24 @@ from service.limits.policy import QuotaClass
 from service.mcp_server.endpoint import accepts, is_valid
 from service.tools.registry import REGISTRY
 from service.tools.tool import ToolContext
-from tests.support.both_ways import ABOUT, MODERN, OLDER, plain_headers, plain_message, raw
+from tests.support.both_ways import (
+    ABOUT,
+    ECHO,
+    MODERN,
+    OLDER,
+    VERSIONS,
+    Asked,
+    Echo,
+    EchoRequest,
+    answered,
+    changed,
+    dispatcher,
+    plain,
+    plain_headers,
+    plain_message,
+    raw,
+)
 from tests.support.callers import issue
-from tests.support.echoing import ECHO, VERSIONS, Asked, Echo, EchoRequest, answered, changed, dispatcher, plain
 
 SAID: Final = st.text(st.characters(codec="utf-8"), max_size=12).map(lambda text: text.encode().hex())
 IDS: Final = st.one_of(st.integers(-(2**53), 2**53), st.text(st.characters(codec="utf-8"), max_size=6))

@@ -13,11 +13,9 @@ from service.limits.policy import QuotaClass
 from service.settings.service import Settings
 from tests.support.callers import issue
 from tests.support.catalogues import coupon, shop
-from tests.support.limited import MORE, limited
-from tests.support.problems import problem
-from tests.support.rpc import Era, call, request
 from tests.support.served import Reply, ask, get, post, served
-from tests.support.worlds import embedded_world
+from tests.support.wire import Era, call, problem, request
+from tests.support.worlds import MORE, embedded_world, limited
 
 LIST: Final = "/tool/list_categories"
 REPORT: Final = {"shop_domain": "shop_books", "code": "SPRING10", "reason": "invalid"}

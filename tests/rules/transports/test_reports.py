@@ -12,12 +12,11 @@ import pytest
 from service.redis.access import RedisAccess
 from service.reports.opening import QueueSettings
 from service.reports.protocol import Reason
-from tests.support.problems import invalid_input
+from tests.support.callers import Reporting, reporting_to
 from tests.support.real.disks import small_disk
-from tests.support.reporting import Reporting, reporting_to
-from tests.support.rpc import Era, call
 from tests.support.served import Reply, get, post
 from tests.support.transports import mcp_transports, over_mcp, over_rest
+from tests.support.wire import Era, call, invalid_input
 
 TAKEN: Final = b'{"status":"wird gemeldet, Pruefung laeuft"}'
 CODE: Final[dict[str, Any]] = {"shop_domain": "shop_books", "code": "SPRING10", "reason": "invalid"}

@@ -11,10 +11,10 @@ from service.limits.policy import QuotaClass
 from service.search.failures import BackendUnavailable, GenerationGone
 from service.search.protocol import SuggestQuery, SuggestResult
 from service.settings.service import Settings
-from tests.rules.operations.expositions import samples_of
-from tests.support.problems import invalid_input
+from tests.rules.operations.test_metrics import samples_of
 from tests.support.reference.backend import ReferenceBackend
 from tests.support.served import Reply, get, served
+from tests.support.wire import invalid_input
 from tests.support.worlds import reference_world
 
 ALLOWED = "is not a parameter of /suggest; it takes q, limit, country"

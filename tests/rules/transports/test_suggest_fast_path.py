@@ -20,10 +20,9 @@ from service.app import create_app
 from service.http.middleware import BoundedEndpoint, Gate
 from service.limits.policy import QuotaClass
 from service.settings.service import Settings
-from tests.rules.operations.expositions import samples_of
-from tests.support.problems import problem
+from tests.rules.operations.test_metrics import samples_of
 from tests.support.served import get, served
-from tests.support.wire import connect
+from tests.support.wire import connect, problem
 from tests.support.worlds import SHOPS, embedded_world
 
 # What differs from one response to the next, whichever path it took.

@@ -15,10 +15,9 @@ from service.auth.secrets import new_token_text
 from service.settings.service import Settings
 from service.tools.registry import REGISTRY
 from tests.support.callers import Issued, Untouchable, issue, revoke
-from tests.support.problems import problem
-from tests.support.rpc import Era, call
 from tests.support.served import Reply, post, served
 from tests.support.transports import MODES, stdio_transport
+from tests.support.wire import Era, call, problem
 from tests.support.worlds import embedded_world
 
 NEED_A_TOKEN: Final = ("get_trust", "report_code", "report_issue", "monetize_offer", "resolve_conflict")
