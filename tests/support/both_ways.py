@@ -74,7 +74,6 @@ class BothWays:
         self.sdk._read_plain = _nothing_is_plain  # type: ignore[assignment]
 
     async def ask(self, headers: Lines, body: bytes) -> tuple[Sent, Sent]:
-        """The answers of the fast path and of the SDK."""
         return await _asked(self.short, headers, body), await _asked(self.sdk, headers, body)
 
 
@@ -109,7 +108,6 @@ async def _asked(endpoint: McpEndpoint, headers: Lines, body: bytes) -> Sent:
 
 
 async def _sent(endpoint: McpEndpoint, scope: Scope, body: bytes) -> list[Message]:
-    """Everything that is sent in answer to one request."""
     sent: list[Message] = []
 
     async def receive() -> Message:
@@ -139,7 +137,6 @@ def plain_headers(version: str | None, tool: str) -> Lines:
 
 
 def plain_message(version: str | None, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """A plain call of a tool."""
     params = {"name": tool, "arguments": dict(arguments)} | ({"_meta": ABOUT} if version == MODERN else {})
     return {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
 
@@ -154,15 +151,11 @@ VERSIONS: Final = (MODERN, OLDER, "2025-06-18", "2025-03-26", "2024-11-05", None
 
 
 class EchoRequest(ToolRequest):
-    """What to say."""
-
     said: Annotated[Text, Field(description="Hexadecimal of UTF-8, so that any character may come.")]
     fails: Annotated[Text | None, Field(description="`refused` or `unforeseen`.")] = None
 
 
 class Echo(ToolResponse):
-    """What was said."""
-
     text: Annotated[str, Field(description="The text.")]
     words: Annotated[tuple[str, ...] | None, Field(description="Its words.")]
     length: Annotated[int, Field(description="Of the text.")]
@@ -190,8 +183,6 @@ ECHO: Final = Tool(
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request to /mcp."""
-
     headers: Lines
     body: bytes
 
@@ -221,6 +212,5 @@ def plain(version: str | None, tool: str, arguments: Mapping[str, Any], **member
 
 
 def changed(asked: Asked, *lines: tuple[bytes, bytes], without: bytes = b"") -> Asked:
-    """A request with some of its headers left out and others added."""
     others = tuple(line for line in asked.headers if line[0] != without)
     return Asked((*others, *lines), asked.body)

@@ -25,19 +25,15 @@ from tests.support.worlds import embedded_world
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """A token: its id, which names it, and its text, which is the secret."""
-
     id: str
     text: str
 
 
 def issue(path: Path, *, quota_class: str = "default", expires_at: int | None = None) -> Issued:
-    """A new token in a file of tokens."""
     return _issued(SqliteTokenStore(path), quota_class, expires_at)
 
 
 def issue_in_redis(url: str, prefix: str) -> Issued:
-    """A new token in Redis."""
     return _issued(RedisTokenStore(RedisAccess(url), prefix))
 
 
@@ -58,8 +54,6 @@ def _issued(store: TokenStore, quota_class: str = "default", expires_at: int | N
 
 
 def revoke(path: Path, issued: Issued) -> None:
-    """Take a token back."""
-
     async def forget() -> None:
         store = SqliteTokenStore(path)
         assert await store.revoke(issued.id)
@@ -114,22 +108,17 @@ class Reporting:
     variables: dict[str, str]
 
     def report(self, tool: str, arguments: dict[str, Any]) -> Reply:
-        """Report over REST."""
         return post(self.base, f"/tool/{tool}", arguments, x_api_token=self.token.text)
 
     def stored(self) -> tuple[list[Report], int]:
-        """The rows, without their times, and how many re-checks wait."""
         reports, depth = stored_in(self.queue)
         return [replace(one, reported_at=REPORTED_AT) for one in reports], depth
 
     def row(self, kind: Any, reason: str, code: str | None = None) -> Report:  # noqa: ANN401 - a kind
-        """A row about the bookshop."""
         return Report(self.token.id, kind, "shop_books", code, reason, REPORTED_AT)
 
 
 def stored_in(settings: QueueSettings) -> tuple[list[Report], int]:
-    """The reports in a queue, and how many re-checks wait."""
-
     async def read() -> tuple[list[Report], int]:
         queue = open_queue(settings)
         try:
@@ -142,7 +131,6 @@ def stored_in(settings: QueueSettings) -> tuple[list[Report], int]:
 
 @contextmanager
 def reporting_to(queue: QueueSettings, folder: Path) -> Iterator[Reporting]:
-    """The four-shop world with two coupons, served."""
     variables = {
         "SHOP_DIRECTORY_TOKEN_FILE": str(folder / "tokens.sqlite"),
         "SHOP_DIRECTORY_REPORTS": queue.kind,

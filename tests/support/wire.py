@@ -21,7 +21,6 @@ _READ_BYTES: Final = 65_536
 
 
 def connect(base: str) -> socket.socket:
-    """A connection to the service."""
     address = urlsplit(base)
     return socket.create_connection((str(address.hostname), address.port or 0), timeout=BOUND_S)
 
@@ -83,8 +82,6 @@ _META: Final = (
 
 
 class Era(StrEnum):
-    """A protocol version of each era."""
-
     STATELESS = "2026-07-28"
     HANDSHAKE = "2025-11-25"
 
@@ -118,12 +115,10 @@ class StdioLines:
     """The service as a process; `log` is filled when it has ended."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        """Talk to a process that runs."""
         self._process = process
         self.log = ""
 
     def ask(self, *lines: bytes) -> bytes:
-        """Send lines, if there are any, and read the next one."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(b"".join(line + b"\n" for line in lines))
@@ -165,5 +160,4 @@ def problem(status: int, code: str, detail: str, *errors: tuple[str, str], title
 
 
 def invalid_input(*errors: tuple[str, str]) -> dict[str, Any]:
-    """The document for wrong fields, whose detail names each of them."""
     return problem(400, "invalid_input", " ".join(f"{field} {message}." for field, message in errors), *errors)

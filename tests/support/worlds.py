@@ -52,7 +52,6 @@ BOOKS_VIEW: Final[dict[str, Any]] = {
 
 
 def reference_world(directory: Path, shops: Lines = SHOPS, **others: Lines) -> ReferenceBackend:
-    """The plain reference over what the real indexer projects."""
     sink = MemorySink()
     build_into(sink, write_catalogue_directory(directory / "catalogue", shops=shops, **others))
     assert sink.stamp is not None
@@ -60,7 +59,6 @@ def reference_world(directory: Path, shops: Lines = SHOPS, **others: Lines) -> R
 
 
 def embedded_world(directory: Path, shops: Lines = SHOPS, **others: Lines) -> Path:
-    """An index directory of the embedded engine."""
     path = write_catalogue_directory(directory / "catalogue", shops=shops, **others)
     build_into(EmbeddedSink(directory / "index"), path)
     return directory / "index"

@@ -84,7 +84,6 @@ class Statement:
 
 
 def newest(statements: Iterable[Statement]) -> dict[tuple[str, str], Statement]:
-    """What stands of each key."""
     newest: dict[tuple[str, str], Statement] = {}
     for one in sorted(statements, key=lambda one: one.weight):
         newest[one.type, one.key] = one
@@ -131,7 +130,6 @@ class Story:
         return arriving
 
     def cuts(self, statements: list[Statement], most: int) -> Iterator[list[Statement]]:
-        """The statements some at a time, up to `most`."""
         at = 0
         while at < len(statements):
             size = self._chance.randint(1, most)
@@ -226,8 +224,6 @@ Scanned = dict[str, dict[str, dict[str, Any]]]
 
 
 class FollowedIndex:
-    """A catalogue, its changes, and the index and states that follow it."""
-
     def __init__(self, folder: Path, sink: Sink, catalogue: Mapping[str, Iterable[Mapping[str, Any]]]) -> None:
         self.sink = sink
         self.catalogue = folder / "catalogue"
@@ -290,7 +286,6 @@ class FollowedIndex:
         assert failures == [0]
 
     def step(self, most: int = MICRO_BATCH) -> ChangeCounts:
-        """One micro-batch by a follower that begins and ends with it."""
         with self.follower() as follower:
             return follower.step(most)
 
@@ -327,14 +322,12 @@ class FollowedIndex:
 
 
 def right(folder: Path, statements: Iterable[Statement]) -> MemorySink:
-    """A full build of what stands at last, from nothing."""
     sink = MemorySink()
     build_into(sink, write_catalogue_directory(folder, **by_type(newest(statements).values())))
     return sink
 
 
 def scanned(sink: MemorySink) -> Scanned:
-    """The documents of a build in memory, as `Place.scan` gives them."""
     assert sink.stamp is not None
     editor = sink.edit(sink.stamp.generation)
     return {kind: dict(scan(editor, kind)) for kind in DOCUMENTS}
@@ -361,8 +354,6 @@ def crashing_check(point: CrashPoint) -> Callable[[], None]:
 
 
 class BreakingEditor:
-    """A real editor up to the point of the crash."""
-
     def __init__(self, editor: GenerationEditor, point: CrashPoint | None = None, writes: int = 0) -> None:
         """Note when to fall, if at all: of CrashPoint.WRITING after so many writes of a kind."""
         self._editor, self._point, self._writes = editor, point, writes
@@ -420,7 +411,6 @@ _RELATED: Final[Mapping[str, list[dict[str, Any]]]] = {
 
 
 def lamp_world(*, known: bool = True) -> dict[str, list[dict[str, Any]]]:
-    """The catalogue, or the same without the shop."""
     versioned = [{**line, "version": 1} for line in _OTHERS]
     if known:
         return {"shops": [LAMP, *versioned], **_RELATED}

@@ -68,7 +68,6 @@ _BAD = (
 
 
 def _everything(sink: MemorySink) -> Everything:
-    """All documents, with what engines search and with what they return."""
     return {
         kind: {document.id: (wire_document(document), stored_part(document)) for document in documents}
         for kind, documents in sink.documents.items()

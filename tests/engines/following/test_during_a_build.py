@@ -209,7 +209,6 @@ def _named(version: int, slug: str, **names: Any) -> dict[str, Any]:  # noqa: AN
 
 
 def _categories(followed: FollowedIndex) -> dict[str, tuple[str, list[str]]]:
-    """Display name and words by slug, as they are stored."""
     return {slug: (stored["name"], stored["words"]) for slug, stored in followed.scan()["categories"].items()}
 
 

@@ -55,7 +55,6 @@ class Observation:
 
 
 def answers(base: str, token: str) -> dict[str, Answer]:
-    """What all calls are answered now."""
     return {name: _ask(base, token, name) for name in (*CALLS, SUGGESTED)}
 
 
@@ -172,7 +171,6 @@ def _step(followed: FollowedIndex) -> float:
 
 
 def _assert_all_become(expected: dict[str, Answer], poller: Poller, shown_at: float) -> None:
-    """Every answer is as expected in time, and stays so."""
     became = poller.wait_for(expected, shown_at, _BOUND_S + 4)
     time.sleep(_STAYS_S)
     wrong = [observed for observed in poller.since(shown_at) if observed.answer != expected[observed.name]]

@@ -87,8 +87,6 @@ def test_searches_in_several_threads_read_documents_while_each_clears_the_cache_
 
 
 class _World:
-    """A generation with tiny bands, and the shops that must be in it."""
-
     def __init__(self, root: Path, built: Sequence[ShopDocument]) -> None:
         self._root = root
         self._sink = EmbeddedSink(root, band_width=2)

@@ -69,8 +69,6 @@ def _indices(prefix: str, stamp: Stamp) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class _WiderCategory(CategoryDocument):
-    """A category with a field that no mapping declares."""
-
     colour: Annotated[str, Role.STORED]
 
 
@@ -134,7 +132,6 @@ async def test_one_alias_that_cannot_be_moved_leaves_them_all(
 
 
 def _rows(client: OpenSearch, prefix: str) -> dict[str, tuple[str, str]]:
-    """Each index under the prefix: its health and its number of replicas."""
     listed: list[dict[str, Any]] = json.loads(json.dumps(client.cat.indices(index=f"{prefix}-*", format="json")))
     return {row["index"]: (row["health"], row["rep"]) for row in listed}
 

@@ -162,7 +162,6 @@ def damages(files: list[Path], flips: int, cuts: int, seed: int) -> list[Damage]
 
 
 def wrong(found: dict[str, str], right: dict[str, str]) -> list[str]:
-    """The questions that were answered, and not as they should be."""
     return [name for name, answer in found.items() if answer not in {right[name], UNAVAILABLE}]
 
 
@@ -264,7 +263,6 @@ def _manifest(world: DamagedWorld, stamp: Stamp) -> FilesManifest:
 
 
 def _some_file(world: DamagedWorld, kind: str, suffix: str) -> Path:
-    """A file of an index as the live stamp has it."""
     index = _manifest(world, world.stamp).indices[kind]
     name = next(name for name in sorted(index.files) if name.endswith(suffix))
     return generation_directory(world.root, world.stamp.generation) / COMMITTED / index.folder / name

@@ -197,14 +197,12 @@ def _cut(path: Path) -> None:
 
 
 def _shard_file(node: OpenSearchNode, client: OpenSearch, index: str) -> Path:
-    """The largest file of a shard that holds documents."""
     uuid = client.indices.get_settings(index=index)[index]["settings"]["index"]["uuid"]
     files = (node.allocation.folder / "data").glob(f"**/indices/{uuid}/*/index/*")
     return max(files, key=lambda path: path.stat().st_size)
 
 
 async def _settled(client: OpenSearch) -> None:
-    """Wait until the node has started all shards that it can start."""
     async with asyncio.timeout(_BOUND_S):
         while True:
             try:

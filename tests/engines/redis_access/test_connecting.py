@@ -136,7 +136,6 @@ _ELSEWHERE: Final = ("+cluster|slots", "+command", "+asking")
 
 @pytest.fixture(scope="module")
 def server(redis_program: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    """A Redis that only its test and the user can use."""
     folder = tmp_path_factory.mktemp("redis")
     with RedisServer(redis_program, folder) as running:
         yield running
@@ -147,7 +146,6 @@ def _access(server: RedisServer, *, password: str = "secret") -> RedisAccess:  #
 
 
 def _made(server: RedisServer, *without: str) -> None:
-    """The user of the page, perhaps without something."""
     redis_cli(server.port, "FLUSHALL")
     redis_cli(server.port, "SCRIPT", "FLUSH")
     assert redis_cli(server.port, "ACL", "SETUSER", "shopdir", "reset", "on", ">secret", *RULES) == "OK\n"
@@ -226,7 +224,6 @@ class Guarded:
 
 @pytest.fixture(params=["no"])
 def guarded(request: pytest.FixtureRequest, redis_program: str, tmp_path: Path) -> Iterator[Guarded]:
-    """A Redis that wants certificates of its clients, or not."""
     authority, stranger = Authority(tmp_path), Authority(tmp_path, "stranger")
     own = authority.issue("127.0.0.1")
     (port,) = free_ports(1)

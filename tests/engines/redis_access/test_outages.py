@@ -40,7 +40,6 @@ RESUMED_BOUND_S: Final = 10.0
 
 @pytest.fixture
 def cluster(redis_program: str, tmp_path: Path) -> Iterator[ClusterOfRedis]:
-    """Three masters, each with a replica."""
     with ClusterOfRedis(redis_program, tmp_path / "cluster", replicas=1) as running:
         yield running
 
@@ -107,7 +106,6 @@ async def test_scripts_that_a_node_forgot_are_sent_again(redis_cluster: tuple[st
 
 @pytest.fixture
 def group(redis_program: str, tmp_path: Path) -> Iterator[SentinelsOfRedis]:
-    """A master, a replica and three sentinels."""
     with SentinelsOfRedis(redis_program, tmp_path / "group") as running:
         yield running
 
@@ -187,8 +185,6 @@ ASKED: Final[dict[str, Ask]] = {
 
 @dataclass
 class Recorded(Metrics):
-    """What was measured, without the times."""
-
     caches: list[tuple[str, bool]] = field(default_factory=list)
     calls: list[tuple[str, str, str]] = field(default_factory=list)
 
@@ -202,7 +198,6 @@ class Recorded(Metrics):
 
 @pytest.fixture
 async def server(redis_program: str, tmp_path: Path) -> AsyncIterator[RedisServer]:
-    """A Redis that the test may pause."""
     with RedisServer(redis_program, tmp_path) as running:
         yield running
 

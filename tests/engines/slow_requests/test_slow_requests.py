@@ -53,8 +53,6 @@ _PRINTED: Final = 20
 
 
 class Request(NamedTuple):
-    """A request of /suggest or find_shop."""
-
     text: str
     country: str | None = None
     limit: int = 20

@@ -56,7 +56,6 @@ def document(
 
 
 def with_texts(shop: ShopDocument, full: Iterable[str], keys: Iterable[str], words: Iterable[str] = ()) -> ShopDocument:
-    """The shop, to be found by these texts and no others."""
     full, words = _unique(full), _unique(words)
     return replace(
         shop,
@@ -82,7 +81,6 @@ class Segmented:
     def __init__(
         self, directory: Path, shops: Iterable[ShopDocument], categories: Iterable[CategoryEntry] = ()
     ) -> None:
-        """Take the first shops, which are one segment."""
         self.directory = directory
         self.categories = tuple(categories)
         self.shops = {shop.id: shop for shop in shops}
@@ -129,7 +127,6 @@ def cut_at_random(directory: Path, shops: Iterable[ShopDocument], chance: Random
 
 
 def forms_of(*texts: str) -> QueryForms:
-    """A query of one word that is compared in these forms."""
     return QueryForms(texts, texts[:1])
 
 
@@ -163,7 +160,6 @@ def projected(shop_id: str, line: Mapping[str, Any]) -> ShopDocument:
 
 
 def named(shop_id: str, name: str, popularity: float | None = None) -> ShopDocument:
-    """The document of a shop of which only the name matters."""
     return projected(shop_id, line_of(name, f"{shop_id}.internal", popularity=popularity))
 
 
@@ -172,7 +168,6 @@ def category(slug: str, count: int) -> CategoryDocument:
 
 
 def written(directory: Path, shops: Iterable[ShopDocument]) -> SegmentUse:
-    """The segment of some shops, made directly."""
     run = Run()
     for shop in shops:
         run.add(segment_shop(shop))
@@ -180,12 +175,9 @@ def written(directory: Path, shops: Iterable[ShopDocument]) -> SegmentUse:
 
 
 class Followed:
-    """A typeahead, and the shops that must be in it."""
-
     def __init__(
         self, root: Path, shops: Sequence[ShopDocument], small_shops: int = 2, merging: BackgroundMerging | None = None
     ) -> None:
-        """Build it of these shops."""
         self.directory, self._plain = root / "typeahead", root / "plain"
         self._plain.mkdir(parents=True)
         self.store = TypeaheadStore(self.directory)
@@ -203,7 +195,6 @@ class Followed:
 
     @property
     def shape(self) -> list[list[int]]:
-        """How many shops are current in each segment of each covering."""
         return [[use.shops - _ones(use.removed) for use in covering] for covering in self.manifest.coverings]
 
     @property

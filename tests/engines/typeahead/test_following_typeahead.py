@@ -44,14 +44,12 @@ def _names(world: Followed) -> list[str]:
 
 
 def _age(world: Followed, seconds: float = GRACE_S + 1) -> None:
-    """Let all files be older than they are."""
     for path in world.directory.iterdir():
         then = path.stat().st_mtime - seconds
         os.utime(path, (then, then))
 
 
 def _ended(merging: BackgroundMerging) -> None:
-    """Wait for the process that merges, without taking its result."""
     assert merging.process_id is not None
     os.waitid(os.P_PID, merging.process_id, os.WEXITED | os.WNOWAIT)
 

@@ -37,8 +37,6 @@ _CATEGORIES = (category("birds", 2), category("owls", 9))
 
 
 class _World:
-    """A published generation."""
-
     def __init__(self, root: Path) -> None:
         self.sink = EmbeddedSink(root)
         kinds = dict.fromkeys(("coupons", "offers", "facts"), ())

@@ -52,7 +52,6 @@ def _shops(number_of: int = 60) -> list[ShopDocument]:
 
 @pytest.fixture
 def use(tmp_path: Path) -> SegmentUse:
-    """A segment of some shops in the test's folder."""
     return written(tmp_path, _shops())
 
 
@@ -174,6 +173,5 @@ def test_no_request_has_the_machine_code_compiled_once_more(tmp_path: Path) -> N
 
 
 def _compiled() -> list[object]:
-    """The types of arguments that the machine code was compiled for."""
     entry: Any = suggest
     return list(entry.signatures)

@@ -67,7 +67,6 @@ def _changes(shops: st.SearchStrategy[ShopDocument]) -> st.SearchStrategy[list[_
 
 @st.composite
 def _misspelt(draw: st.DrawFn, text: str, letters: str) -> str:
-    """The text, or its beginning, with errors."""
     text = text[: draw(st.integers(min(1, len(text)), len(text)))]
     for _ in range(draw(st.sampled_from((0, 0, 1, 1, 1, 2)))):
         at = draw(st.integers(0, max(0, len(text) - 1)))

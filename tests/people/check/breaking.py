@@ -58,7 +58,6 @@ class Answered:
         self.set_header(b"content-type", media_type)
 
     def set_header(self, name: bytes, value: bytes | None) -> None:
-        """Replace a header, or take it away."""
         self.headers = [(found, value) for found, value in self.headers if found != name]
         if value is not None:
             self.headers.append((name, value))
@@ -160,8 +159,6 @@ def in_place(change: Callable[[Document], None]) -> Callable[[Answered], None]:
 
 
 def hearing(path: str, change: Callable[[Document], Mapping[str, Any]]) -> Wrap:
-    """A server whose tool takes other arguments than it was given."""
-
     def before(asked: Asked) -> None:
         if asked.path == path:
             asked.arguments = change(asked.arguments)

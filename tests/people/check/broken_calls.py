@@ -53,7 +53,6 @@ def to_bodies(change: Callable[[Answered], None], *having: bytes, path: str = FI
 
 
 def problem(status: int, code: str) -> Callable[[Answered], None]:
-    """Be this error, in the right shape."""
     document: dict[str, Any] = {
         "type": f"urn:{code}",
         "title": code,
@@ -95,7 +94,6 @@ def _unknown_dropped(asked: Asked) -> None:
 
 
 def _unknown_dropped_later(asked: Asked) -> None:
-    """Look the shop up before the rest of the input is judged."""
     if asked.path == "/tool/get_shop":
         asked.body = asked.body.replace(b',"no_such_field":true', b"")
 

@@ -18,7 +18,6 @@ def _drops_everything(answered: Answered) -> None:
 
 
 def _whole_words_only(answered: Answered) -> None:
-    """Nothing is found by a part of a name."""
     document = answered.document
     query = answered.asked.arguments.get("query", "")
     words = {word for shop in document["results"] for word in shop["name"].lower().split()}

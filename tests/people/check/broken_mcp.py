@@ -43,13 +43,10 @@ def in_text(change: Callable[[Document], None]) -> Change:
 
 
 def _refused(change: Change) -> Callable[[ASGIApp], ASGIApp]:
-    """Change the answer to a call whose arguments are wrong."""
     return saying(change, having='"arguments":{}', tool="find_shop")
 
 
 def without_token(change: Change) -> Change:
-    """Change the answer to callers who send no token."""
-
     def changed(answered: Answered) -> None:
         if all(name != TOKEN for name, _ in answered.asked.headers):
             change(answered)

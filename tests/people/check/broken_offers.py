@@ -17,7 +17,6 @@ def _without_candidates(document: Document) -> None:
 
 
 def _merging(app: ASGIApp) -> ASGIApp:
-    """A server on which an audit renames the shop."""
     audited: set[str] = set()
 
     def after(answered: Answered) -> None:

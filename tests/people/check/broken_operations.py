@@ -16,8 +16,6 @@ UNAVAILABLE: Final = {"available": False, "reason": None, "live": None, "previou
 
 
 def _key_given(*paths: str, only_wrong: bool = False) -> Callable[[ASGIApp], ASGIApp]:
-    """A server that lets everybody pass, or everybody who has some key."""
-
     def before(asked: Asked) -> None:
         others = [(name, value) for name, value in asked.headers if name != KEY]
         if asked.path in paths and (not only_wrong or len(others) < len(asked.headers)):

@@ -60,7 +60,6 @@ def _without_the_largest(document: Document) -> None:
 
 
 def _primary_only(answered: Answered) -> None:
-    """A category filter that looks at the primary category only."""
     document, slug = answered.document, answered.asked.arguments.get("category")
     document["results"] = [shop for shop in document["results"] if slug in {None, shop["category"]}]
     answered.document = document

@@ -13,8 +13,6 @@ _OPENAPI: Final = "/openapi.json"
 
 
 def _with(name: str, value: Any, *, collected: bool) -> Callable[[Document], None]:  # noqa: ANN401
-    """Statements where something or nothing was gathered have this too."""
-
     def change(document: Document) -> None:
         if document["collected"] is collected:
             document[name] = value

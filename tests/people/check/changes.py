@@ -18,7 +18,6 @@ def put(path: str, value: Any) -> Callable[[Document], None]:  # noqa: ANN401 - 
 
 
 def turn(path: str, change: Callable[[Any], object]) -> Callable[[Document], None]:
-    """A document has at a path what the change makes of its value there."""
     *parents, name = path.split(".")
 
     def changed(document: Document) -> None:
@@ -29,7 +28,6 @@ def turn(path: str, change: Callable[[Any], object]) -> Callable[[Document], Non
 
 
 def drop(path: str) -> Callable[[Document], None]:
-    """A document has nothing at a path."""
     *parents, name = path.split(".")
 
     def change(document: Document) -> None:
@@ -40,7 +38,6 @@ def drop(path: str) -> Callable[[Document], None]:
 
 
 def header(name: bytes, value: bytes | None) -> Callable[[Answered], None]:
-    """An answer has this header, or none of that name."""
     return lambda answered: answered.set_header(name, value)
 
 
@@ -53,8 +50,6 @@ def backwards(values: list[Any]) -> list[Any]:
 
 
 def status(code: int) -> Callable[[Answered], None]:
-    """An answer has this status and stays the same otherwise."""
-
     def change(answered: Answered) -> None:
         answered.status = code
 
@@ -62,8 +57,6 @@ def status(code: int) -> Callable[[Answered], None]:
 
 
 def body(content: bytes) -> Callable[[Answered], None]:
-    """An answer has this body and stays the same otherwise."""
-
     def change(answered: Answered) -> None:
         answered.body = content
 
@@ -71,8 +64,6 @@ def body(content: bytes) -> Callable[[Answered], None]:
 
 
 def argument(name: str, kind: type, change: Callable[[Any], Any]) -> Callable[[Document], Document]:
-    """An argument of this kind is taken for another value."""
-
     def changed(arguments: Document) -> Document:
         given = arguments.get(name)
         return {**arguments, name: change(given)} if isinstance(given, kind) else arguments
@@ -81,12 +72,10 @@ def argument(name: str, kind: type, change: Callable[[Any], Any]) -> Callable[[D
 
 
 def without(name: str) -> Callable[[Document], Document]:
-    """An argument that is passed over."""
     return lambda arguments: {other: value for other, value in arguments.items() if other != name}
 
 
 def default(name: str, value: Any) -> Callable[[Document], Document]:  # noqa: ANN401 - any JSON value
-    """An argument that may be left out."""
     return lambda arguments: {name: value, **arguments}
 
 

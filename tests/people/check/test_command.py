@@ -45,7 +45,6 @@ def base(settings: Settings) -> Iterator[str]:
 
 
 def asked(*words: str) -> tuple[int, str, str]:
-    """The command's exit code, output and problems, run in this process."""
     done = CliRunner().invoke(command_line(), ["check", *words])
     return done.exit_code, done.stdout, done.stderr
 

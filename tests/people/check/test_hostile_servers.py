@@ -67,8 +67,6 @@ def cut_short(handler: socketserver.StreamRequestHandler) -> None:
 
 
 def plain(status: bytes, body: bytes, *headers: bytes) -> Spoken:
-    """The same whole answer to everything."""
-
     def speak(handler: socketserver.StreamRequestHandler) -> None:
         length = b"content-length: " + str(len(body)).encode()
         handler.wfile.write(b"\r\n".join((b"HTTP/1.1 " + status, length, *headers, b"connection: close", b"", body)))

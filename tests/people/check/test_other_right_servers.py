@@ -24,7 +24,6 @@ _HANDSHAKE: Final = (b"mcp-protocol-version", b"2025-11-25")
 
 
 def _as_events(answered: Answered) -> None:
-    """A stream: a comment, a notification, and the answer over two lines."""
     if not answered.body:
         return
     begun, rest = answered.body[:1], answered.body[1:]
@@ -59,7 +58,6 @@ def _behind_a_proxy(answered: Answered) -> None:
 
 
 def _without_fields_beyond(answer: ToolAnswer) -> Document:
-    """What is sent, without the fields that are beyond the interface."""
     document = _without(to_wire(answer))
     if "results" in document:
         document["results"] = [_without(found) for found in document["results"]]
@@ -71,7 +69,6 @@ def _without(document: Document) -> Document:
 
 
 def _out_of_quota(times: int) -> Callable[[ASGIApp], ASGIApp]:
-    """A server whose quota refuses that many calls over MCP."""
     left = times
 
     def change(answered: Answered) -> None:

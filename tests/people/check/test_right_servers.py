@@ -42,7 +42,6 @@ ONE_SHOP: Final = """
 
 @pytest.fixture
 def run_of_world(request: pytest.FixtureRequest, stage: Stage, sample_index: Path, tmp_path: Path) -> Iterator[Run]:
-    """A run against the world that the test is about."""
     match request.param:
         case "embedded":
             yield stage.check()

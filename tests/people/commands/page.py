@@ -46,13 +46,11 @@ class Description:
 
 
 def all_descriptions() -> tuple[Description, ...]:
-    """The program, then every command below it, in the order of its help."""
     program = get_command(command_line())
     return tuple(_walked(program, Context(program, info_name=NAME), NAME))
 
 
 def command_descriptions() -> tuple[Description, ...]:
-    """The commands alone, without the program and its groups."""
     return tuple(command for command in all_descriptions() if not command.is_group)
 
 
@@ -129,7 +127,6 @@ _HEADS: Final = "| name | value | default | what it is for |\n| --- | --- | --- 
 
 
 def commands_page() -> str:
-    """The whole page, in Markdown."""
     codes = [
         f"| {exit_code.value} | `{exit_code.name.lower()}` | {meaning} |" for exit_code, meaning in MEANINGS.items()
     ]

@@ -92,19 +92,16 @@ def test_the_examples_of_every_command_are_run() -> None:
 
 
 def change(file: Path) -> None:
-    """Append a new change."""
     line = {"op": "upsert", "type": "shops", "record": shop("Zinnia", id="zinnia"), "version": time.time_ns()}
     with file.open("a", encoding="utf-8") as changes:
         changes.write(f"{json.dumps(line)}\n")
 
 
 def children(process: int) -> list[int]:
-    """The processes that it has started, oldest first."""
     return [int(found) for found in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
 
 def until(stream: IO[str], words: str) -> str:
-    """What is said until these words are, or the end comes."""
     said = ""
     while words not in said and (line := stream.readline()):
         said += line

@@ -43,7 +43,6 @@ except SystemExit as ended:
 
 
 def words_of(command: Description) -> list[str]:
-    """What comes after the program's name."""
     return command.words.split()[1:]
 
 
@@ -132,7 +131,6 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 
 
 def completed_in_bash(folder: Path, line: str) -> list[str]:
-    """What bash offers at the end of a line."""
     *words, last = line.split(" ")
     script = _BASH.format(words=" ".join(words), last=f"'{last}'", number=len(words))
     done = subprocess.run(

@@ -16,7 +16,6 @@ _ENVIRONMENT: Final = re.compile(r"\[env: (\w+)\]")
 
 
 def named(command: Description) -> str:
-    """The command, as the name of a test's case."""
     return command.words.removeprefix("shop-directory ").replace(" ", "-")
 
 
@@ -63,7 +62,6 @@ def test_a_variable_that_an_option_names_is_a_setting_with_the_default_that_help
 
 
 def shown(default: Any) -> str:  # noqa: ANN401 - any setting
-    """A setting's default as help shows it: a secret one's is no secret."""
     if default is None:
         return ""
     return str(default.get_secret_value() if hasattr(default, "get_secret_value") else default)

@@ -24,7 +24,6 @@ BOUND_S: Final = 60.0
 
 
 def program(name: str) -> str:
-    """The path of a program that the development packages bring."""
     found = shutil.which(name, path=str(Path(sys.executable).parent))
     assert found is not None, f"{name} is not installed"
     return found
@@ -50,12 +49,10 @@ def composition(**variables: str) -> dict[str, Any]:
 
 
 def words_of(value: Any) -> list[str]:  # noqa: ANN401 - a command as JSON
-    """The words of a command as its process gets them."""
     return [str(word).replace("$$", "$") for word in value or []]
 
 
 def variables_of(service: Mapping[str, Any]) -> dict[str, str]:
-    """What a container's environment gets in addition to the image's."""
     return {name: str(value).replace("$$", "$") for name, value in (service.get("environment") or {}).items()}
 
 
@@ -74,8 +71,6 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The instructions from one FROM to the next."""
-
     instructions: tuple[Instruction, ...]
 
     def of(self, name: str) -> tuple[Instruction, ...]:
@@ -90,7 +85,6 @@ class Stage:
         return dict(split_argument(found) for found in self.of("ARG"))
 
     def environment(self, **arguments: str) -> dict[str, str]:
-        """What ENV sets, with build arguments given."""
         found: dict[str, str] = {}
         for instruction in self.of("ENV"):
             names, values = instruction.words[::2], instruction.words[1::2]
@@ -101,7 +95,6 @@ class Stage:
 
 
 def split_argument(instruction: Instruction) -> tuple[str, str]:
-    """The name and the default of an ARG."""
     name, _, default = instruction.words[0].partition("=")
     return name, "".join(shlex.split(default))
 
@@ -114,7 +107,6 @@ def instructions() -> tuple[Instruction, ...]:
 
 
 def stages() -> tuple[Stage, ...]:
-    """The stages, without what stands before the first."""
     every = instructions()
     begins = [number for number, found in enumerate(every) if found.name == "FROM"]
     return tuple(Stage(every[begin:end]) for begin, end in zip(begins, [*begins[1:], len(every)], strict=True))
@@ -126,7 +118,6 @@ ENGINES: Final = ("opensearch", "redis")
 
 @pytest.fixture(scope="module")
 def services() -> dict[str, Any]:
-    """All containers, as they are without any variable."""
     found: dict[str, Any] = composition()["services"]
     assert set(found) == {*OURS, *ENGINES}
     return found
@@ -322,7 +313,6 @@ _NAMES: Final = re.compile(r"^\| ((?:`[\w.]+`(?:, )?)+) \|", re.MULTILINE)
 
 
 def named(text: str, title: str) -> set[str]:
-    """What the first column of the table below a title names."""
     section = text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
     return set(re.findall(r"`([\w.]+)`", " ".join(_NAMES.findall(section))))
 

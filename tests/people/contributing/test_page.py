@@ -98,7 +98,6 @@ CALLED: Final = {("reports", "embedded"): "sqlite"}
 
 
 def choices(setting: str) -> frozenset[str]:
-    """What a setting can be."""
     annotation: Any = Settings.model_fields[setting].annotation
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return frozenset(one.value for one in annotation)
@@ -106,7 +105,6 @@ def choices(setting: str) -> frozenset[str]:
 
 
 def run_on(fixture: Any) -> frozenset[str]:  # noqa: ANN401 - pytest has no public name for a fixture
-    """The names of a fixture's parameters, marked or not."""
     return frozenset(getattr(one, "values", (one,))[0] for one in fixture._fixture_function_marker.params)
 
 

@@ -54,7 +54,6 @@ class Server:
 
     @property
     def title(self) -> str:
-        """For people."""
         return f"{self.block.location} {'http' if self.url else 'stdio'}"
 
 
@@ -100,7 +99,6 @@ def _filled(value: str, token: str) -> str:
 
 
 def _of_command(block: Block, words: list[str]) -> Server:
-    """`claude mcp add` by its own syntax: options, a name, a URL."""
     assert words[:3] == ["claude", "mcp", "add"], block.location
     parser = argparse.ArgumentParser()
     parser.add_argument("--transport", choices=["http"], required=True)
@@ -280,7 +278,6 @@ def busy_at_first(base: str, refusals: int) -> Iterator[str]:
 
 
 def patient() -> Block:
-    """The program that waits as Retry-After says."""
     (found,) = [block for block in PROGRAMS if "retry-after" in block.text]
     return found
 

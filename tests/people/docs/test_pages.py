@@ -27,18 +27,15 @@ Begin = Callable[[MakeWorld, SampleService, Path], World]
 
 
 def plain(make_world: MakeWorld, _sample: SampleService, _folder: Path) -> World:
-    """A clone of the repository: enough for most pages."""
     return make_world()
 
 
 def _served(make_world: MakeWorld, sample: SampleService, _folder: Path) -> World:
-    """The sample is served already, and the reader has a token."""
     tokens = sample.variables["SHOP_DIRECTORY_TOKEN_FILE"]
     return make_world(served=sample.base, SHOP_DIRECTORY_TOKEN_FILE=tokens, TOKEN=sample.token)
 
 
 def _catalogue(make_world: MakeWorld, _sample: SampleService, folder: Path) -> World:
-    """The reader's own catalogue, with acceptance queries."""
     catalogue = sample_catalogue(folder / "shops")
     (queries,) = [block.text for block in BY_PATH["docs/acceptance-queries.md"].blocks if block.language == "ndjson"]
     (folder / "acceptance.ndjson").write_text(queries, encoding="utf-8")
@@ -52,7 +49,6 @@ def _catalogue(make_world: MakeWorld, _sample: SampleService, folder: Path) -> W
 
 
 def _secrets(make_world: MakeWorld, _sample: SampleService, folder: Path) -> World:
-    """The files of an authority and of a password, where the page has them."""
     password = folder / "password"
     password.write_text("of the test\n", encoding="utf-8")
     locations = {
@@ -64,7 +60,6 @@ def _secrets(make_world: MakeWorld, _sample: SampleService, folder: Path) -> Wor
 
 
 def _reported(make_world: MakeWorld, _sample: SampleService, folder: Path) -> World:
-    """Three reports have come in."""
     path = folder / "reports.sqlite"
 
     async def append() -> None:
@@ -95,7 +90,6 @@ _LISTED: Final = {(one.page, one.language): one for one in RUN_BY}
 
 
 def in_a_shell(page: Page) -> list[Block]:
-    """The blocks that a shell runs."""
     return [block for block in page.blocks if block.language in {SHELL, CRONTAB}]
 
 
@@ -107,7 +101,6 @@ def is_known(block: Block) -> bool:
 
 
 def stands(listed: NotRun) -> bool:
-    """Whether a page still has a command, or a block that begins so."""
     blocks = [block for page in PAGES if listed.page in {"", page.path} for block in page.blocks]
     given = {without_comment(command) for one in blocks if one.language == SHELL for command in commands(one.text)}
     return listed.text in given or any(one.language != SHELL and one.text.startswith(listed.text) for one in blocks)

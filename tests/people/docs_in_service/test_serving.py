@@ -43,14 +43,12 @@ _LINK: Final = re.compile(r"^- \[([^\]]+)\]\(([^)]+)\): (.+)$")
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A service with hardly any quota."""
     with served(create_app(SETTINGS, search=reference_world(tmp_path_factory.mktemp("docs")))) as url:
         yield url
 
 
 @pytest.fixture(scope="module")
 def text(base: str) -> str:
-    """llms.txt."""
     return get(base, "/llms.txt").body.decode()
 
 

@@ -32,8 +32,6 @@ KEY: Final = "SHOP_DIRECTORY_KEY"
 
 
 class Small(EnvironmentSettings):
-    """A secret, and a number below it."""
-
     key: Annotated[SecretStr | None, Field(min_length=3, description="at least 3 characters")] = None
     most: Annotated[int, Field(description="a whole number")] = 9
     least: Annotated[int, Field(description="a whole number")] = 1

@@ -33,17 +33,14 @@ _PAGE: Final = (REPOSITORY / "docs" / "opensearch-security.md").read_text(encodi
 
 
 def requests(side: str) -> set[str]:
-    """The kinds of requests that the page says a side sends."""
     return {request for request, _ in _rows(side)}
 
 
 def actions(side: str) -> set[str]:
-    """The actions that these are."""
     return {action for _, action in _rows(side)}
 
 
 def role(side: str) -> dict[str, Any]:
-    """The role that the page proposes."""
     (found,) = re.findall(r"```json\n(.*?)```", _section(side), re.DOTALL)
     read: dict[str, Any] = json.loads(found)
     return read
@@ -97,7 +94,6 @@ class World:
     folder: Path
 
     def settings(self, **changed: str) -> dict[str, str]:
-        """Variables by which a side reaches the cluster."""
         (self.folder / "password").write_text(f"{PASSWORD}\n", encoding="utf-8")
         stated = {
             "ENGINE": "opensearch",
@@ -114,11 +110,9 @@ class World:
         return {f"SHOP_DIRECTORY_{name}": value for name, value in stated.items()}
 
     def indexing(self, *arguments: str, **changed: str) -> Result:
-        """An indexer's command."""
         return CliRunner().invoke(index, list(arguments), env=self.settings(**changed))
 
     def build(self, **changed: str) -> Result:
-        """A build of the catalogue."""
         return self.indexing("build", "--catalogue", str(self.folder / "catalogue"), "--wait", "1", **changed)
 
 
@@ -144,7 +138,6 @@ def _service(world: World, bare: pytest.MonkeyPatch, **changed: str) -> Settings
 
 
 def _asked_with(base: str, token: str) -> list[Reply]:
-    """One of each kind of question that needs a token."""
     return [
         post(base, "/tool/get_trust", {"shop_domain": "lumen.internal"}, x_api_token=token),
         post(base, "/tool/resolve_conflict", {"from_shop_id": "lumen", "to_shop_id": "larch"}, x_api_token=token),
@@ -160,7 +153,6 @@ def _asked_with(base: str, token: str) -> list[Reply]:
 
 
 def _asked_of_all(base: str) -> list[Reply]:
-    """One of each kind of read."""
     return [
         get(base, "/ready"),
         get(base, "/suggest?q=lum"),

@@ -15,7 +15,6 @@ BACKGROUND = "getComputedStyle(document.documentElement).backgroundColor"
 
 
 async def opened(page: Page, operation: str) -> Locator:
-    """An operation, taken apart, ready to be tried."""
     # It draws every example of the operation at the same time, and other tests may have the processor.
     page.set_default_timeout(30_000)
     block = page.locator(f"#operations-tools-{operation}")
@@ -25,7 +24,6 @@ async def opened(page: Page, operation: str) -> Locator:
 
 
 async def tried(block: Locator) -> tuple[str, str]:
-    """Status and body of the answer, as the page shows them."""
     await block.locator(".execute").click()
     answer = block.locator(".live-responses-table tbody tr").first
     await answer.wait_for()

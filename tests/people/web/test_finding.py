@@ -201,7 +201,6 @@ LIES: Final = re.compile(
 
 
 async def nothing_looks_empty(page: Page) -> None:
-    """No word of the page says that there is nothing."""
     assert LIES.findall(await page.locator("body").inner_text()) == []
 
 

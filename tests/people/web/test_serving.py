@@ -238,7 +238,6 @@ async def test_nothing_can_be_sent_elsewhere(site: Site, visitor: Visitor) -> No
 
 
 def size_of(path: Path) -> tuple[int, int]:
-    """Width and height, as the head of a PNG file has them."""
     width, height = struct.unpack(">II", path.read_bytes()[16:24])
     return width, height
 

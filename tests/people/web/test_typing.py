@@ -205,7 +205,6 @@ FOCUSED = "document.activeElement.id"
 
 
 async def to_search(page: Page, key: str = "Tab") -> None:
-    """Press Tab, or Shift+Tab, until the search field has the focus."""
     for _ in range(8):
         if await page.evaluate(FOCUSED) == "search":
             return

@@ -34,7 +34,6 @@ pytestmark = pytest.mark.slow
 
 
 def questions_of(token: str) -> tuple[Question, ...]:
-    """Every read tool, over `some_shops`."""
     return (
         suggestion("q=lumen+4"),
         suggestion("q=lmuen"),
@@ -57,15 +56,12 @@ def questions_of(token: str) -> tuple[Question, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """The service over the cluster, what it is asked, and the right answers."""
-
     port: int
     questions: tuple[Question, ...]
     known: Answers
 
     @property
     def plan(self) -> Plan:
-        """Readers that ask all the time."""
         return Plan((self.port,), self.questions, CLIENTS, pause=0.02)
 
 

@@ -26,7 +26,6 @@ _BOUND_S: Final = 30.0
 
 
 def questions_of(token: str) -> tuple[Question, ...]:
-    """Every read tool on each transport, in several forms."""
     return (
         *reads(token),
         tool("find_shop", {"query": "lamp qqxx", "limit": 5, "offset": 3}, token),

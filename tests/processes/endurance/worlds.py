@@ -121,14 +121,12 @@ def change_lines(colour: str, size: int, seed: int) -> Iterator[str]:
 
 
 def documents_of(reader: GenerationReader) -> Documents:
-    """Everything in a generation, after a look that its count says the same."""
     found = {kind: dict(scan(reader, kind)) for kind in DOCUMENTS}
     assert {kind: reader.count(kind) for kind in DOCUMENTS} == {kind: len(found[kind]) for kind in DOCUMENTS}
     return found
 
 
 def expected_documents(catalogue: Path) -> Documents:
-    """What a full build of a catalogue, its changes included, makes of it."""
     sink = MemorySink()
     return documents_of(sink.edit(build(NdjsonCatalogue(catalogue), sink).stamp.generation))
 
@@ -137,7 +135,6 @@ class Prefixes:
     """What the documents of each kind may be after the first so many changes of a growing file."""
 
     def __init__(self, catalogue: Path, folder: Path) -> None:
-        """Build the catalogue, whose file of changes is not there yet."""
         sink = MemorySink()
         states = States(folder, sink.location)
         generation = build(NdjsonCatalogue(catalogue), sink, states).stamp.generation
@@ -159,7 +156,6 @@ class Prefixes:
         return documents_of(self._editor)
 
     def strangers(self, documents: Documents) -> list[str]:
-        """The kinds whose documents are not those after any number of changes."""
         return [kind for kind, found in documents.items() if _mark(found) not in self._seen[kind]]
 
     def close(self) -> None:
@@ -288,7 +284,6 @@ def _superseded(root: Path, name: str) -> list[str]:
 
 
 def _unused(index: Path) -> list[str]:
-    """Files in an index's directory that its last commit does not name."""
     listed = json.loads((index / "meta.json").read_text(encoding="utf-8"))["segments"]
     known = {segment["segment_id"].replace("-", "") for segment in listed}
     names = [path.name for path in index.iterdir() if not _OWN_FILES.fullmatch(path.name)]
@@ -307,7 +302,6 @@ def _opensearch_remains(location: Location, wanted_generations: list[str]) -> li
 
 @contextmanager
 def embedded_location(folder: Path) -> Iterator[Location]:
-    """A location of the embedded engine, in a folder of its own."""
     location = Location(EMBEDDED, str(folder / "location" / "index"), "-", folder / "location")
     location.temporary.mkdir(parents=True)
     yield location

@@ -52,8 +52,6 @@ class SlowRelay(Relay):
 
 
 class Between:
-    """The relay, for callers in other threads."""
-
     def __init__(self, url: str, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._relay = SlowRelay(url)
@@ -188,7 +186,6 @@ def killed_engine(ground: Ground) -> AbstractContextManager[None]:
 
 
 def stopped_engine(ground: Ground) -> AbstractContextManager[None]:
-    """OpenSearch takes connections and answers nothing."""
     return _during(ground.node.pause, ground.node.resume, ground.node.wait_until_green)
 
 
@@ -199,7 +196,6 @@ def slow_engine(ground: Ground) -> AbstractContextManager[None]:
 
 @contextmanager
 def read_only_engine(ground: Ground) -> Iterator[None]:
-    """Indices and cluster are read-only."""
     with OpenSearch([ground.node.url]) as client:
         _set_read_only(client, blocked=True)
         try:
@@ -230,7 +226,6 @@ def killed_redis(ground: Ground) -> AbstractContextManager[None]:
 
 
 def stopped_redis(ground: Ground) -> AbstractContextManager[None]:
-    """Redis takes connections and answers nothing."""
     return _during(ground.redis.process.pause, ground.redis.process.resume)
 
 
@@ -258,7 +253,6 @@ def full_disk_redis(ground: Ground) -> Iterator[None]:
 
 @contextmanager
 def full_memory_redis(ground: Ground) -> Iterator[None]:
-    """Redis has no memory left for another key, and evicts none."""
     with Redis.from_url(ground.redis.url) as client:
         client.config_set("maxmemory", 1)
         try:

@@ -125,7 +125,6 @@ class Answer:
 
     @property
     def what(self) -> tuple[int, Any, tuple[str | None, ...]]:
-        """All that the very same answer has in common."""
         return self.status, self.document, self.marks
 
     def fault_as(self, code: str) -> str:
@@ -149,7 +148,6 @@ class Asker:
         self.sent: set[ReportKey] = set()
 
     def ask(self, questions: Sequence[Question], *, with_known: bool = False) -> dict[str, Answer]:
-        """Ask all, no two of a name, together, each report another one."""
         tokens = [self._known if with_known or not one.is_of_a_new_token else self._new for one in questions]
         reports = [self._report(*one) for one in zip(questions, tokens, strict=True)]
         with ThreadPoolExecutor(len(questions)) as pool:
@@ -215,8 +213,6 @@ _SAME: Final = "same"
 
 
 class Cell:
-    """One fault, and all that is asked about it."""
-
     def __init__(self, asker: Asker, declared: Mapping[str, str], *, both_eras: bool) -> None:
         """Make ready; `declared` is by question what is answered while the fault lasts.
 
@@ -245,7 +241,6 @@ class Cell:
         return self._wrong(self._asker.ask(reads), _SAME)
 
     def wrong_when_noticed(self) -> list[str]:
-        """While the fault lasts: what is not as declared."""
         return self._wrong(self._answers())
 
     def wrong_until_back(self, undo: Callable[[], None]) -> list[str]:

@@ -81,7 +81,6 @@ class Generator:
             wire.close()
 
     async def _open_loop(self) -> None:
-        """Send at a fixed rate, each on whichever connection is free."""
         (port,) = self._plan.ports
         free = [await connected(port) for _ in range(self._plan.connections)]
         tasks: set[asyncio.Task[None]] = set()
@@ -131,7 +130,6 @@ class Generator:
         self.rows.append([position, raw.status, *_content(question, raw), number, began, seconds])
 
     async def _poll(self, port: int) -> None:
-        """Look whether a service is ready, as a load balancer does."""
         wire: Wire | None = None
         while True:
             is_ready = False

@@ -124,7 +124,6 @@ def decode_result(line: str) -> LoadResult:
 
 
 def quantile(seconds: Sequence[float], share: float) -> float:
-    """The time that so large a share of them does not pass."""
     ordered = sorted(seconds)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
@@ -185,7 +184,6 @@ def loaded(plan: Plan) -> LoadResult:
 
 
 def answered_alone(port: int, questions: tuple[Question, ...]) -> Answers:
-    """The answers while no other client asks, each always the same."""
     rows: list[Row] = []
     while len({row.question for row in rows}) < len(questions):
         rows += loaded(Plan((port,), questions, 1, seconds=1.0)).rows
@@ -195,8 +193,6 @@ def answered_alone(port: int, questions: tuple[Question, ...]) -> Answers:
 
 
 class Watch:
-    """Looks at a service all the time: what it uses, as a series."""
-
     def __init__(self, service: Service, every_s: float) -> None:
         self.seen: list[Vitals] = []
         self._service = service

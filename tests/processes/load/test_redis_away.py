@@ -133,14 +133,12 @@ BACK_S: Final = 10.0
 
 @pytest.fixture(scope="module")
 def relay_of_module(opensearch: Location) -> Iterator[CountingRelay]:
-    """To the OpenSearch of the location."""
     with counting_relay(opensearch.target) as relay:
         yield relay
 
 
 @pytest.fixture
 def relay(relay_of_module: CountingRelay) -> CountingRelay:
-    """The relay, which delays nothing yet."""
     relay_of_module.delay, relay_of_module.left = 0.0, 0
     return relay_of_module
 

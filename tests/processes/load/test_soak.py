@@ -36,7 +36,6 @@ Expected = dict[Question, tuple[int, str]]
 
 
 def expected_of(token: str) -> Expected:
-    """What is asked, and what must come of it."""
     right = (
         *usual(token),
         *reads(token),
@@ -72,7 +71,6 @@ _OPERATIONS: Final = ("/api/ops/state", "/metrics/resources", "/metrics")
 
 
 def soak(location: Location, folder: Path, settings: dict[str, str], issued: Callable[[Path], str]) -> None:
-    """Ask all the time, publish now and then, and look at the process."""
     first, second = (write_world(folder / colour, colour, SHOPS) for colour in COLOURS)
     catalogues = (first, second)
     location.build(first)

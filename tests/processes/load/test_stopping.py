@@ -38,7 +38,6 @@ def stored_codes(settings: QueueSettings) -> Counter[str]:
 
 
 def stop(service: Service) -> None:
-    """Stop one in good order, and look that it ended so."""
     service.signal(signal.SIGTERM)
     began = time.monotonic()
     assert service.ended() == 0

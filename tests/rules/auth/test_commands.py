@@ -43,7 +43,6 @@ def _find(location: StoreLocation, text: str) -> Token | None:
 
 
 def _named(location: StoreLocation) -> str:
-    """A store as the commands name it."""
     kind, path, _, prefix = location
     return str(path) if kind is TokenStoreKind.SQLITE else f"Redis with the prefix {prefix}"
 

@@ -18,8 +18,6 @@ UNKNOWN = "unknown"
 
 
 class WatchedStore:
-    """A real store that counts look-ups, and can be away or slow."""
-
     def __init__(self, store: TokenStore) -> None:
         self._store = store
         self.asked = 0
@@ -48,8 +46,6 @@ class WatchedStore:
 
 
 class World:
-    """A verifier on a watched store, under clocks that the test sets."""
-
     def __init__(self, store: TokenStore, *, capacity: int = 100) -> None:
         self.store = WatchedStore(store)
         self.wall, self.steady = HandClock(), HandClock(5_000)
@@ -61,7 +57,6 @@ class World:
         return text
 
     async def verdict(self, text: str) -> Token | str:
-        """The token of a text, or what else is known of it."""
         try:
             return await self.verifier.verify(text) or REFUSED
         except TokensUnavailable:

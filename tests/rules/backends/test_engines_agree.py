@@ -105,7 +105,6 @@ _timestamps = st.one_of(st.none(), st.sampled_from(_TIMESTAMPS).map(datetime.iso
 
 @st.composite
 def _lines(draw: st.DrawFn) -> dict[str, Any]:
-    """One line of `coupons`, without its id."""
     status = draw(st.sampled_from(("verified_applied", "verified_rejected", "unverified", "unverified")))
     verified = draw(_timestamps if status == "unverified" else st.sampled_from(_TIMESTAMPS).map(datetime.isoformat))
     return {

@@ -172,7 +172,6 @@ async def _world(directory: Directory, *crowd: str) -> Snapshot:
 
 
 async def _first(world: Snapshot, typed: str) -> tuple[str | None, str | None]:
-    """The first of a search and of the suggestions."""
     found, suggested = await find(world, typed), await suggest(world, typed, limit=1)
     assert found.ignored == (), typed
     return next(iter(names(found.shops)), None), next((first.shop.name for first in suggested.shops), None)

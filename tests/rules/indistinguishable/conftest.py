@@ -48,8 +48,6 @@ def published(sink: Sink, documents: dict[str, list[Any]]) -> Stamp:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A service over a catalogue, where its files are, and its own settings."""
-
     service: Service
     directory: Path
     settings: Settings

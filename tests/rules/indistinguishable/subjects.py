@@ -110,7 +110,6 @@ def _records(subject: Subject, visibility: Visibility) -> Mapping[str, Iterable[
 
 
 def calls(subject: Subject) -> list[tuple[str, dict[str, Any]]]:
-    """Calls by which somebody may try to find out whether the shop is there."""
     named: list[dict[str, Any]] = [{"shop_domain": subject.id}, {"shop_domain": subject.domain}]
     named += [{"shop_id_or_domain": f"https://www.{subject.domain.upper()}/sale?x=1"}]
     about = [
@@ -144,7 +143,6 @@ def calls(subject: Subject) -> list[tuple[str, dict[str, Any]]]:
 
 
 def typed(subject: Subject) -> list[str]:
-    """What somebody may type into /suggest."""
     return [subject.name, subject.domain, subject.word[:3], subject.word, subject.word[1:], subject.slug]
 
 
@@ -177,20 +175,16 @@ class Whole:
         return Whole(self.status, headers, settled_text(self.body, blank))
 
     def without(self, name: str) -> "Whole":
-        """The answer with the value of a header left out."""
         headers = tuple((key, "-" if key.lower() == name else value) for key, value in self.headers)
         return Whole(self.status, headers, self.body)
 
 
 def settled_text(text: bytes, blank: Callable[[bytes], bytes]) -> bytes:
-    """A body without its request id, and with the question's words blanked."""
     return blank(_REQUEST_ID.sub(rb'\1-"', text))
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service that runs, and a token for it."""
-
     base: str
     token: str
 
@@ -224,6 +218,5 @@ class Service:
 
 
 def message(tool: str, arguments: dict[str, Any], message_id: int, **params: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
-    """tools/call as JSON-RPC."""
     called = {"name": tool, "arguments": arguments, **params}
     return {"jsonrpc": "2.0", "id": message_id, "method": "tools/call", "params": called}

@@ -52,13 +52,11 @@ def _without_hidden() -> Records:
 
 @pytest.fixture(scope="module")
 def world(open_world: Opener) -> World:
-    """The service over a catalogue with hidden shops."""
     return open_world(_with_hidden())
 
 
 @pytest.fixture(scope="module")
 def plain_world(open_world: Opener) -> World:
-    """The service over the same catalogue without them."""
     return open_world(_without_hidden())
 
 
@@ -220,7 +218,6 @@ def _typed_blanked(text: str, body: bytes) -> bytes:
 
 
 def _stdio(world: World, messages: list[dict[str, Any]]) -> list[bytes]:
-    """Each message's answer line, in one session."""
     settings = world.settings
     variables = {
         "SHOP_DIRECTORY_ENGINE": settings.engine,

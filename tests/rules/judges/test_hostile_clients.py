@@ -200,7 +200,6 @@ def _summary(reply: Reply) -> tuple[int, str | None, str | int]:
 
 
 def _too_large(transport: str) -> tuple[int, str, str | int]:
-    """What a transport answers to a body over the limit."""
     if transport in TOKEN_ONLY:
         return 401, PROBLEM, "token_required"
     return (413, "application/json", -32600) if transport == "/mcp" else (413, PROBLEM, "body_too_large")

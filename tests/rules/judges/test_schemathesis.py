@@ -28,7 +28,6 @@ SILENCERS: Final = ("rate_limited", "missing_auth", "unsupported_regex", "unreso
 
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory, settings: Settings) -> Iterator[SampleService]:
-    """The sample catalogue, which the document's examples are calls of."""
     folder = tmp_path_factory.mktemp("sample")
     with sample_service(folder, commit=settings.commit, built_at=settings.built_at) as service:
         yield service

@@ -30,8 +30,6 @@ from tests.support.worlds import limited
 
 @dataclass
 class Taken:
-    """Units of one slot, and when the last of them came."""
-
     slot: int
     latest: int
     units: int
@@ -50,7 +48,6 @@ class PlainCount:
         """What was counted stays, as in a server."""
 
     def used(self, key: str, quota: Quota) -> int:
-        """Units that count now."""
         return sum(taken.units for taken in self._counting(key, quota))
 
     def _counting(self, key: str, quota: Quota) -> list[Taken]:
@@ -92,14 +89,11 @@ BLOCK: Final = 24
 
 
 async def suggest(limiter: Limiter, quota: Quota = SUGGEST, key: str = "k") -> Decision:
-    """One suggest request: without waiting where that is possible."""
     return limiter.take(key, quota) or await limiter.hit(key, quota)
 
 
 @dataclass
 class World:
-    """One store, and processes that take blocks from it."""
-
     processes: int = 1
     clock: HandClock = field(default_factory=HandClock)
 

@@ -43,8 +43,6 @@ class Counter(Metrics):
 
 @dataclass
 class SwitchedLimiter:
-    """A limiter that can be away, and counts how often it was asked."""
-
     limiter: MemoryLimiter
     away: bool = False
     asked: int = field(default=0)

@@ -116,7 +116,6 @@ class Step:
 
 
 async def counted(source: SharedCount, clock: HandClock, quota: Quota, steps: list[Step]) -> list[tuple[Decision, int]]:
-    """Of each step the decision, and how many units were taken."""
     taken = []
     for step in steps:
         clock.pass_seconds(step.gap / 1000)

@@ -143,7 +143,6 @@ def test_the_page_names_the_methods_that_are_served(base: str) -> None:
 
 @pytest.fixture(scope="module")
 def public(index_directory: Path) -> Iterator[str]:
-    """The four shops' service, with a public URL."""
     with served(create_app(Settings(data_dir=index_directory, public_url=PUBLIC, request_timeout=10.0))) as url:
         yield url
 
@@ -219,7 +218,6 @@ BOUNDS: Final = [
 
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SampleService]:
-    """The sample catalogue, which the table's calls are made on."""
     with sample_service(tmp_path_factory.mktemp("sample")) as service:
         yield service
 

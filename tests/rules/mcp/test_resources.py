@@ -135,7 +135,6 @@ def test_reading_counts_as_a_read_of_the_address(tmp_path: Path, era: Era) -> No
 
 
 def _settled(reply: Reply) -> tuple[int, dict[str, str], bytes]:
-    """An answer without what differs from request to request."""
     differs = {"x-request-id", "ratelimit", "date"}
     headers = {name: value for name, value in reply.headers.items() if name not in differs}
     return reply.status, headers, reply.body

@@ -99,7 +99,6 @@ print(encode_families(PrometheusMetrics().families(), None)[0].decode())
 
 @pytest.fixture(scope="module")
 def base(index: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A service whose counts and reports no other test makes."""
     with serving(index, reports_file=tmp_path_factory.mktemp("queue") / "reports.sqlite") as url:
         yield url
 
@@ -181,7 +180,6 @@ def test_what_stands_is_read_at_the_scrape(base: str) -> None:
 
 
 def families_label(base: str, label: str) -> str:
-    """The label of the one series about the generation."""
     (sample,) = families_of(get(base, "/metrics"))["shopdir_generation_info"].samples
     return sample.labels[label]
 

@@ -35,7 +35,6 @@ OF_A_FOLLOWER: Final = ("source", "position", "waiting", "caught_up_at", "lag_se
 
 
 def state_of(base: str) -> dict[str, Any]:
-    """The state, which is valid whatever it says."""
     reply = get(base, "/api/ops/state")
     assert (reply.status, reply.headers["content-type"]) == (200, "application/json")
     assert list(VALIDATOR.iter_errors(reply.json)) == []

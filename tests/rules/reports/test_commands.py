@@ -42,7 +42,6 @@ _Answer = TypeVar("_Answer")
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A file with a report on a code and one on a shop."""
     found = tmp_path / "reports.sqlite"
 
     async def fill(queue: ReportQueue) -> None:

@@ -51,7 +51,6 @@ class Reporting:
         self._thread.join()
 
     def stream_on(self, more: int) -> None:
-        """Wait until so many more are acknowledged."""
         wanted, end = len(self.acknowledged) + more, time.monotonic() + START_BOUND_S
         while len(self.acknowledged) < wanted:
             assert time.monotonic() < end, "nothing is acknowledged any more"

@@ -52,7 +52,6 @@ class Traced:
 
 @pytest.fixture
 def traced(tmp_path: Path) -> Iterator[Traced]:
-    """A traced service on the embedded engine."""
     settings = Settings(data_dir=embedded_world(tmp_path), token_file=tmp_path / "t", reports_file=tmp_path / "r")
     exporter = InMemorySpanExporter()
     with served(create_app(settings, spans=SimpleSpanProcessor(exporter))) as base:

@@ -105,7 +105,6 @@ def test_head_is_answered_as_get(sample: SampleService, path: str, accepted: str
 
 
 async def _sent(parts: list[bytes], kind: bytes) -> list[Message]:
-    """What the caller is sent of an answer in parts."""
     seen: list[Message] = []
 
     async def app(_: Scope, __: Receive, send: Send) -> None:

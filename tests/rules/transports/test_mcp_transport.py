@@ -183,7 +183,6 @@ def test_headers_that_disagree_with_a_call_are_reported_before_its_missing_token
 
 @pytest.fixture(scope="session")
 def client_program() -> Path:
-    """The program, with its packages as the lock file has them."""
     installed = PACKAGE / "node_modules" / ".package-lock.json"
     lock = PACKAGE / "package-lock.json"
     if not installed.is_file() or installed.stat().st_mtime < lock.stat().st_mtime:

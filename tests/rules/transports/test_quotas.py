@@ -144,7 +144,6 @@ def test_over_mcp_other_methods_count_as_reads_and_are_refused_as_429(tmp_path: 
 
 
 def _reads(base: str) -> list[Reply]:
-    """One counted read of each kind, answered well and not."""
     replies = [
         post(base, LIST, {}),
         post(base, "/tool/get_shop", {"shop_domain": "unknown.example"}),

@@ -31,7 +31,6 @@ CANT: Final = "Reports can't be taken just now; try again in 1 second. Sending t
 
 @pytest.fixture(params=["embedded", pytest.param("redis", marks=pytest.mark.redis)])
 def reporting(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Reporting]:
-    """The service with each queue in its turn."""
     queue = QueueSettings("embedded", tmp_path / "reports.sqlite")
     if request.param == "redis":
         prefix = request.getfixturevalue("redis_prefix")
@@ -159,7 +158,6 @@ def _assert_not_taken(service: Reporting, reason: Reason) -> None:
 
 
 def _assert_taken_again(service: Reporting) -> None:
-    """Nothing of before is there, and the same report counts."""
     assert service.report("report_code", CODE).body == TAKEN
     assert service.stored() == ([service.row("code", "invalid", "SPRING10")], 1)
     _until_ready_says(service, _readiness())

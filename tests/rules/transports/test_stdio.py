@@ -145,7 +145,6 @@ def _call_early(tool: str, **arguments: str) -> bytes:
 
 
 def _asked(process: StdioLines, *lines: bytes) -> dict[str, Any]:
-    """The next message after these lines were sent."""
     message: dict[str, Any] = json.loads(process.ask(*lines))
     return message
 

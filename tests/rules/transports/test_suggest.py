@@ -118,7 +118,6 @@ class Failing(ReferenceBackend):
 
 
 def remaining(reply: Reply) -> int:
-    """The units of the quota that are left, as the response says."""
     return int(reply.headers["ratelimit"].split(";")[1].removeprefix("r="))
 
 

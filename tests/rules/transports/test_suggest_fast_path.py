@@ -31,8 +31,6 @@ _MANY: Final = QuotaClass(reads=1_000_000, suggest=1_000_000, reports=0)
 
 
 class CountingFastPath:
-    """The fast path of an application, with a count of its responses."""
-
     def __init__(self, app: FastAPI) -> None:
         self.inner = app.state.suggest_fast_path
         self.answered = 0
@@ -114,8 +112,6 @@ def _read(connection: socket.socket) -> dict[str, Any]:
 
 
 class _Unbuffered:
-    """A socket whose answers are read no further than they go."""
-
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
 
@@ -253,7 +249,6 @@ def test_a_request_in_pieces_is_answered_as_a_whole_one(world: World) -> None:
 
 
 def _whole(connection: socket.socket, method: str = "GET") -> tuple[int, dict[str, str], bytes]:
-    """An answer without what is its own, as `response_to`."""
     response = HTTPResponse(_Unbuffered(connection), method=method)  # type: ignore[arg-type]
     response.begin()
     headers_of = {name.lower(): value for name, value in response.getheaders() if name.lower() not in _OWN}

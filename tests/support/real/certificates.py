@@ -16,8 +16,6 @@ _DAY: Final = dt.timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A server's certificate and its key, as files (PEM)."""
-
     file: Path
     key_file: Path
 
@@ -26,7 +24,6 @@ class Authority:
     """Signs certificates; its own is `file`."""
 
     def __init__(self, folder: Path, name: str = "authority") -> None:
-        """Makes one whose files are in `folder`."""
         self._folder = folder
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])

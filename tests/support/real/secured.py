@@ -42,7 +42,6 @@ class SecuredNode:
     refused: int = 0
 
     def url(self, host: str = "localhost") -> str:
-        """Its URL by one of its names."""
         return f"https://{host}:{self.port}"
 
     def takes(self, header: str | None) -> str | None:
@@ -77,7 +76,6 @@ class _Server(ThreadingHTTPServer):
     context: ssl.SSLContext
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as the base class
-        """Greet in the connection's own thread."""
         request.settimeout(_BOUND_S)
         with suppress(OSError):
             super().process_request_thread(self.context.wrap_socket(request, server_side=True), client_address)

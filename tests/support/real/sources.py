@@ -64,7 +64,6 @@ def redis_container() -> Iterator[str]:
 
 @contextmanager
 def _running(container: DockerContainer, port: int) -> Iterator[str]:
-    """Yields `host:port` as seen from here."""
     with _leaks_unsaid():
         with container:
             yield f"{container.get_container_host_ip()}:{container.get_exposed_port(port)}"
@@ -87,8 +86,6 @@ REPOSITORY: Final = Path(__file__).parents[3]
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A part that cannot be had, with the reason in one line."""
-
     reason: str
 
 
@@ -109,12 +106,9 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class LocalNodes:
-    """The means to start nodes as processes of this machine."""
-
     jdk: Jdk
 
     def build(self) -> NodeBuild:
-        """Returns the build, making it on a machine's first run."""
         build = build_node(self.jdk)
         archive_classes(build)
         return build
@@ -168,7 +162,6 @@ def find_redis(environment: Mapping[str, str] = os.environ) -> Source | Missing:
 
 
 def find_redis_program(environment: Mapping[str, str] = os.environ) -> Path | Missing:
-    """Returns the `redis-server` for tests that start several of their own."""
     program = shutil.which("redis-server", path=environment.get("PATH"))
     return Missing("no redis-server on the PATH") if program is None else Path(program)
 

@@ -35,12 +35,10 @@ def sections() -> dict[str, str]:
 
 
 def examples(section: str) -> str:
-    """The lines of the NDJSON blocks of a section."""
     return "".join(re.findall(r"^```ndjson\n(.*?)^```$", sections()[section], re.MULTILINE | re.DOTALL))
 
 
 def literals(annotation: object) -> set[str]:
-    """The values that a field of fixed values may have, in lists too."""
     if get_origin(annotation) is Literal:
         return set(get_args(annotation))
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
@@ -49,7 +47,6 @@ def literals(annotation: object) -> set[str]:
 
 
 def write_records(folder: Path) -> None:
-    """The records of the page as a catalogue."""
     for kind in RECORDS:
         (folder / f"{kind}.ndjson").write_text(examples(kind), encoding="utf-8")
 
@@ -135,7 +132,6 @@ CHANGES: Final[dict[str, tuple[dict[str, Any], bool]]] = {
 
 
 def lines(file: Path) -> list[dict[str, Any]]:
-    """The records of a file."""
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 

@@ -35,12 +35,10 @@ LAMP, BOOK = shop("Lamp", id="lamp"), shop("Book", id="book")
 
 
 def run(path: Path, *options: str) -> Result:
-    """The command on a catalogue."""
     return CliRunner().invoke(catalogue, ["validate", str(path), *options])
 
 
 def as_json(path: Path, *options: str) -> dict[str, Any]:
-    """What it prints as JSON."""
     printed: dict[str, Any] = json.loads(run(path, "--json", *options).stdout)
     return printed
 
@@ -402,7 +400,6 @@ FORMS: Final[dict[str, dict[str, str]]] = tomllib.loads(
 
 
 def _first(kind: str) -> dict[str, Any]:
-    """The first record of a kind in the starter, without a version."""
     line = (STARTER / f"{kind}.ndjson").read_text(encoding="utf-8").splitlines()[0]
     record: dict[str, Any] = json.loads(line)
     return {field: value for field, value in record.items() if field not in _COMMON}

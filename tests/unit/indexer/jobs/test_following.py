@@ -154,8 +154,6 @@ def test_after_another_build_it_follows_the_new_generation(world: World) -> None
 
 
 class FailingFile(ChangeFile):
-    """A file that can't be read a few times before it can."""
-
     def __init__(self, path: Path, failures: int, error: type[Exception] = CatalogueError) -> None:
         super().__init__(path)
         self._failures, self._error = failures, error
@@ -211,8 +209,6 @@ def _bare(provider: str, account: str) -> ResourceAccount:
 
 
 class Clock:
-    """Time that passes a minute a look."""
-
     def __init__(self) -> None:
         self.now = NOON
 
@@ -328,7 +324,6 @@ def test_the_status_of_the_follower_is_copied_into_the_next_generation(tmp_path:
 
 
 def _after_a_tick(world: StatusWorld, changes: ChangeFile, reported: FollowerStatus | None) -> FollowerStatus | None:
-    """The status of a follower after a build has followed once in its stead."""
     world.sink.operations_document = Operations((), reported)
     LiveFollower(world.sink, world.states, DeadLetters(world.states.dead_letters), lambda: None, changes).tick()
     return world.follower

@@ -40,12 +40,10 @@ def _append(path: Path, content: bytes) -> None:
 
 
 def _keys(batch: ChangeBatch) -> list[tuple[str, str]]:
-    """Locations and keys of the changes."""
     return [(change.location.rpartition(":")[2], change.key) for change in batch.changes]
 
 
 def _read(path: Path, position: str | None = None, most: int = 100) -> tuple[list[tuple[str, str]], str | None, bool]:
-    """Reads as a new process would, where nothing is refused."""
     batch = ChangeFile(path).read(position, most)
     assert batch.refused == ()
     return _keys(batch), batch.position, batch.more
@@ -326,8 +324,6 @@ def _streamed_delete(key: str) -> bytes:
 
 
 class Pipe:
-    """A pipe with its stream of changes at one end."""
-
     def __init__(self) -> None:
         reading, writing = os.pipe()
         self.producer: BinaryIO = os.fdopen(writing, "wb", buffering=0)

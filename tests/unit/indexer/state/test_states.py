@@ -28,7 +28,6 @@ ADVICE: Final = "build again to create it: shop-directory index build"
 
 
 def _sealed(path: Path) -> Path:
-    """A state of one hidden shop, at a position."""
     with State.create(path) as state:
         state.rows.put("shops", ShopRecord.model_validate(shop(CANARY, id="s1", visibility="under_review")), 1)
         state.index()
@@ -63,8 +62,6 @@ def test_a_directory_of_states_that_others_could_read_is_closed_to_them(tmp_path
 
 
 class WatchedCatalogue(NdjsonCatalogue):
-    """Looks at what there is while it is being read."""
-
     def watch(self, directory: Path) -> "WatchedCatalogue":
         self._watched = directory
         self.seen: dict[str, int] = {}
@@ -361,7 +358,6 @@ def test_a_category_has_the_names_that_the_catalogue_gives_it(state: State) -> N
 
 @pytest.fixture
 def owners(state: State) -> State:
-    """Of two public shops, one under review, and a removed one."""
     _put(
         state,
         [

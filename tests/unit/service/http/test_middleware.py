@@ -29,7 +29,6 @@ class Caller:
         return await self.sending.get()
 
     async def send(self, message: Message) -> None:
-        """What the caller reads, once it does."""
         await self.reads.wait()
         self.received.append(message)
 
@@ -43,7 +42,6 @@ class Counted(Metrics):
 
 
 async def answering(scope: Scope, receive: Receive, send: Send) -> None:
-    """An endpoint that answers with what it was sent."""
     body = scope[BODY]
     await send({"type": "http.response.start", "status": 200, "headers": []})
     await send({"type": "http.response.body", "body": body})

@@ -36,16 +36,12 @@ ENOUGH: Final = 10
 
 
 class World:
-    """A circuit, its part and its clock."""
-
     def __init__(self) -> None:
         self.clock, self.states = HandClock(), States()
         self.circuit = CircuitBreaker("part", (Unavailable,), self.states, self.clock)
         self.asked = 0
 
     def part(self, outcome: Exception | None = None) -> Callable[[], Awaitable[str]]:
-        """What asks the part, which answers or fails."""
-
         async def ask() -> str:
             self.asked += 1
             if outcome is not None:
@@ -55,7 +51,6 @@ class World:
         return ask
 
     async def call(self, outcome: Exception | None = None) -> str:
-        """One call's end, in a word."""
         try:
             return await self.circuit.call(self.part(outcome))
         except CircuitOpen:

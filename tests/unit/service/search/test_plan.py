@@ -24,7 +24,6 @@ Fields = dict[str, tuple[str, ...]]
 
 
 def meets(texts: Fields, clause: Clause) -> bool:
-    """Whether a shop with these texts by field meets a clause."""
     match clause:
         case AllOf(parts):
             return all(meets(texts, part) for part in parts)
@@ -52,7 +51,6 @@ def _shops(draw: st.DrawFn) -> Fields:
 
 @st.composite
 def _words(draw: st.DrawFn, texts: Sequence[str]) -> list[Word]:
-    """The distinct words of a query with any evidence that a word can have."""
     few = st.lists(st.sampled_from(SLUGS), max_size=2).map(tuple)
     return [
         Word(

@@ -22,8 +22,6 @@ A, B = "192.0.2.1", "192.0.2.2"
 
 
 class World:
-    """A table, and the names of the connections that it closed."""
-
     def __init__(self, most: int, per_address: int, *trusted: str) -> None:
         self.clock = HandClock()
         self.table = ConnectionTable(ConnectionBounds(most, per_address, proxies(trusted)), self.clock)
@@ -136,7 +134,6 @@ def test_descriptors_less_a_reserve_bound_the_connections(descriptors: int, boun
 
 @pytest.fixture
 def soft_limit() -> Iterator[tuple[int, int]]:
-    """The limits of descriptors, restored in the end."""
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     yield limits
     resource.setrlimit(resource.RLIMIT_NOFILE, limits)

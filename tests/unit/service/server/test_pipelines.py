@@ -29,7 +29,6 @@ from tests.support.worlds import SHOPS, embedded_world
 
 @contextmanager
 def listening(app: ASGIApp) -> Iterator[_Server]:
-    """Serve an application on a free port until the block ends."""
     server = _Server(ServerConfig(app, "127.0.0.1", 0), hints=False, as_json=True)
     with ThreadPoolExecutor(1) as pool:
         ended = pool.submit(server.run)
@@ -109,8 +108,6 @@ class Wire(asyncio.Transport):
 
 
 class Connections:
-    """Connections to an application, without sockets."""
-
     def __init__(self, app: ASGIApp) -> None:
         self._config = ServerConfig(app, "127.0.0.1", 0)
         self._config.load()
@@ -392,6 +389,5 @@ def test_connections_that_wait_to_be_accepted_are_answered_before_the_server_end
 
 
 def _statuses(caller: socket.socket) -> list[int]:
-    """The statuses of all answers until the server closes the connection."""
     with caller:
         return [reply.status for reply in replies(b"".join(iter(lambda: caller.recv(65_536), b"")))]

@@ -99,8 +99,6 @@ UNIONS = {"anyOf", "oneOf", "allOf", "$ref", "$defs"}
 
 
 class Thing(ToolResponse):
-    """Every shape that answers have."""
-
     word: Annotated[Literal["a", "b"] | None, Field(description="One of two words.")]
     either: Annotated[str | tuple[str, ...], Field(description="A text or several.")]
 

@@ -23,8 +23,6 @@ Talk = Callable[["Node", asyncio.StreamReader, asyncio.StreamWriter], Awaitable[
 
 @dataclass(slots=True)
 class Node:
-    """How many connections and requests a node has seen."""
-
     connections: int = 0
     requests: int = 0
 
