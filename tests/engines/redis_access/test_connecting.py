@@ -19,9 +19,9 @@ from tests.engines.redis_access.using import UNAVAILABLE, USED, use
 from tests.rules.reports.stores import exported, report
 from tests.rules.transports.test_reports import CODE
 from tests.support.callers import reporting_to
-from tests.support.real.certificates import Authority, Certificate
 from tests.support.real.process import free_ports
 from tests.support.real.redis import RedisServer, redis_cli
+from tests.support.real.secured import Authority, Certificate
 
 _URL: Final = "a redis://, rediss:// or unix:// URL, without options other than db"
 _SENTINELS: Final = {"sentinels": ("127.0.0.1:26379",), "sentinel_name": "shops"}

@@ -12,11 +12,14 @@ from tests.people.check.breaking import (
     Changed,
     Document,
     answering,
+    drop,
+    header,
     hearing,
     in_place,
+    put,
     rewriting,
+    status,
 )
-from tests.people.check.changes import drop, header, put, status
 
 _OPENAPI: Final = "/openapi.json"
 FIND: Final = "/tool/find_shop"

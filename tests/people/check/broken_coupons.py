@@ -6,9 +6,23 @@ from typing import Any, Final
 
 from starlette.types import ASGIApp
 
-from tests.people.check.breaking import Answered, Asked, Breakage, Changed, Document, answering, hearing, rewriting
+from tests.people.check.breaking import (
+    Answered,
+    Asked,
+    Breakage,
+    Changed,
+    Document,
+    answering,
+    argument,
+    default,
+    drop,
+    hearing,
+    put,
+    rewriting,
+    turn,
+    without,
+)
 from tests.people.check.broken_shops import reports_review
-from tests.people.check.changes import argument, default, drop, put, turn, without
 
 _COUPONS: Final = "/tool/list_coupons"
 _CODE: Final = "/tool/report_code"

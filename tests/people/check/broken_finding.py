@@ -2,8 +2,20 @@
 
 from typing import Final
 
-from tests.people.check.breaking import Answered, Breakage, Document, answering, hearing, rewriting
-from tests.people.check.changes import argument, backwards, default, put, turn, without
+from tests.people.check.breaking import (
+    Answered,
+    Breakage,
+    Document,
+    answering,
+    argument,
+    backwards,
+    default,
+    hearing,
+    put,
+    rewriting,
+    turn,
+    without,
+)
 
 _FIND: Final = "/tool/find_shop"
 _GET: Final = "/tool/get_shop"

@@ -6,8 +6,18 @@ from typing import Any, Final
 
 from starlette.types import ASGIApp
 
-from tests.people.check.breaking import Answered, Asked, Breakage, Changed, Document, answering, in_place
-from tests.people.check.changes import drop, put, turn
+from tests.people.check.breaking import (
+    Answered,
+    Asked,
+    Breakage,
+    Changed,
+    Document,
+    answering,
+    drop,
+    in_place,
+    put,
+    turn,
+)
 
 MCP: Final = "/mcp"
 TOKEN: Final = b"x-api-token"

@@ -4,8 +4,17 @@ from typing import Final
 
 from starlette.types import ASGIApp
 
-from tests.people.check.breaking import Answered, Breakage, Changed, Document, answering, hearing, rewriting
-from tests.people.check.changes import argument, put
+from tests.people.check.breaking import (
+    Answered,
+    Breakage,
+    Changed,
+    Document,
+    answering,
+    argument,
+    hearing,
+    put,
+    rewriting,
+)
 
 _RESOLVE: Final = "/tool/resolve_checkout_url"
 _MONETIZE: Final = "/tool/monetize_offer"

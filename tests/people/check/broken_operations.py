@@ -5,8 +5,19 @@ from typing import Final
 
 from starlette.types import ASGIApp
 
-from tests.people.check.breaking import Answered, Asked, Breakage, Changed, answering, rewriting
-from tests.people.check.changes import body, drop, header, put, status
+from tests.people.check.breaking import (
+    Answered,
+    Asked,
+    Breakage,
+    Changed,
+    answering,
+    body,
+    drop,
+    header,
+    put,
+    rewriting,
+    status,
+)
 from tests.people.check.stage import COMMIT, OPS_KEY
 
 STATE: Final = "/api/ops/state"

@@ -6,8 +6,22 @@ from typing import Any, Final
 
 from starlette.types import ASGIApp
 
-from tests.people.check.breaking import Answered, Breakage, Changed, Document, answering, hearing, in_place, rewriting
-from tests.people.check.changes import argument, drop, header, more, put, turn
+from tests.people.check.breaking import (
+    Answered,
+    Breakage,
+    Changed,
+    Document,
+    answering,
+    argument,
+    drop,
+    header,
+    hearing,
+    in_place,
+    more,
+    put,
+    rewriting,
+    turn,
+)
 from tests.people.check.stage import UNDER_REVIEW
 
 _FIND: Final = "/tool/find_shop"

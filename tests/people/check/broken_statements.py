@@ -3,8 +3,19 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from tests.people.check.breaking import Answered, Breakage, Document, answering, hearing, rewriting
-from tests.people.check.changes import argument, drop, more, put, turn
+from tests.people.check.breaking import (
+    Answered,
+    Breakage,
+    Document,
+    answering,
+    argument,
+    drop,
+    hearing,
+    more,
+    put,
+    rewriting,
+    turn,
+)
 from tests.people.check.stage import UNDER_REVIEW
 
 _SHIPPING: Final = "/tool/get_shipping_policy"

@@ -1,4 +1,4 @@
-"""How the program speaks: help, completion, `--json`, and its endings with a code of one table, never a traceback."""
+"""How the program speaks: help and its page, completion, `--json`, examples, and endings with a code of one table."""
 
 import asyncio
 import json
@@ -9,15 +9,22 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
 import tomllib
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import IO, Any, Final
 
 import pytest
 
-from tests.people.commands.page import Description, all_descriptions, command_descriptions
+from shop_directory.settings.commands import MEANINGS
+from shop_directory.settings.reading import EnvironmentSettings, installed_sides, variable
+from tests.people.commands.page import Description, all_descriptions, command_descriptions, commands_page
 from tests.people.commands.world import PROGRAMS, environment, queue_up, run
+from tests.support.catalogues import shop
+from tests.support.real.sources import REPOSITORY
 
 COLUMNS: Final = 80
 HEAVY: Final = (
@@ -310,3 +317,147 @@ def test_the_version_is_printed_with_the_commit_where_it_is_known(tmp_path: Path
     assert run(tmp_path, "version", "--json", **built).document == {
         "name": "shop-directory", "version": number, "commit": COMMIT, "built_at": BUILT_AT,
     }  # fmt: skip
+
+
+PAGE: Final = REPOSITORY / "docs" / "commands.md"
+COMMANDS: Final = command_descriptions()
+_ENVIRONMENT: Final = re.compile(r"\[env: (\w+)\]")
+
+
+def named(command: Description) -> str:
+    return command.words.removeprefix("shop-directory ").replace(" ", "-")
+
+
+def test_the_page_is_what_the_program_says() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert commands_page() == page, "write it again by `make commands`"
+    titles = re.findall(r"^## (shop-directory.*)$", page, re.MULTILINE)
+    assert titles == [command.words for command in all_descriptions()]
+    assert {"serve", "mcp", "config", "version", "index build", "token new", "rechecks claim"} <= {
+        title.removeprefix("shop-directory ") for title in titles
+    }
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=named)
+def test_a_command_has_a_summary_of_one_sentence_examples_and_exit_codes_of_the_table(command: Description) -> None:
+    assert re.fullmatch(r"[A-Z][^.]*\.", command.summary), command.summary
+    assert [example for example in command.examples if command.words not in example] == []
+    assert command.examples
+    numbers = [number for number, _ in command.codes]
+    assert numbers[:1] == [0]
+    assert sorted(set(numbers)) == numbers
+    assert set(numbers) <= set(map(int, MEANINGS))
+
+
+@pytest.mark.parametrize("command", all_descriptions(), ids=named)
+def test_every_option_says_in_a_sentence_what_it_is_for(command: Description) -> None:
+    silent = [one.names for one in command.parameters if not re.match(r"[A-Za-z].*\.( \[env: \w+\])?$", one.help)]
+    assert silent == []
+
+
+@pytest.mark.parametrize("command", all_descriptions(), ids=named)
+def test_a_variable_that_an_option_names_is_a_setting_with_the_default_that_help_shows(command: Description) -> None:
+    settings: dict[str, tuple[type[EnvironmentSettings], str]] = {
+        variable(name): (kind, name) for kind in installed_sides().values() for name in kind.model_fields
+    }
+    for one in command.parameters:
+        for found in _ENVIRONMENT.findall(one.help):
+            kind, name = settings[found]
+            default = kind.model_fields[name].get_default(call_default_factory=True)
+            if found == "SHOP_DIRECTORY_STATE_DIR":
+                assert (default, one.default) == (None, "alongside the embedded index")
+            else:
+                assert one.default == shown(default), found
+
+
+def shown(default: Any) -> str:  # noqa: ANN401 - any setting
+    if default is None:
+        return ""
+    return str(default.get_secret_value() if hasattr(default, "get_secret_value") else default)
+
+
+# What runs until it gets a signal to stop.
+_LASTING: Final = re.compile(r"shop-directory (serve (?!.*--print-config)|index follow (?!.*--once))")
+_PORT: Final = "--port 8080"
+EXAMPLES: Final = tuple(dict.fromkeys(example for command in all_descriptions() for example in command.examples))
+LASTING: Final = tuple(example for example in EXAMPLES if _LASTING.search(example))
+ENDING: Final = tuple(example for example in EXAMPLES if example not in LASTING)
+# Where an example looks for a service.
+_ADDRESS: Final = "http://127.0.0.1:8080"
+_QUOTAS: Final = '{"reads": 100000, "suggest": 100000, "reports": 0}'
+
+
+@pytest.fixture(scope="module")
+def address(folder: Path) -> Iterator[str]:
+    """Where the index of the folder is served, with quotas that no test waits for."""
+    with subprocess.Popen(
+        [PROGRAMS / "shop-directory", "serve", "--port", "0", "--json"], cwd=folder,
+        env=environment(SHOP_DIRECTORY_DRAIN_SECONDS="0", SHOP_DIRECTORY_QUOTA_ANONYMOUS=_QUOTAS),
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        yield json.loads(process.stdout.readline())["url"]
+        process.terminate()
+
+
+@pytest.mark.parametrize("example", ENDING)
+def test_an_example_ends_well(example: str, folder: Path, request: pytest.FixtureRequest) -> None:
+    line = example.replace(_ADDRESS, request.getfixturevalue("address")) if _ADDRESS in example else example
+    done = subprocess.run(
+        ["bash", "-c", line], cwd=folder, env=environment(), stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("example", LASTING)
+def test_an_example_that_lasts_does_its_work_and_ends_well_on_sigterm(example: str, folder: Path) -> None:
+    serves = " serve " in example
+    if not serves:
+        change(folder / "changes.ndjson")
+        change(folder / "my-shops" / "changes.ndjson")
+    with subprocess.Popen(
+        ["bash", "-c", example.replace(_PORT, "--port 0")], cwd=folder,
+        env=environment(SHOP_DIRECTORY_DRAIN_SECONDS="0"), stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        impatient = threading.Timer(_PATIENCE_S, process.kill)
+        impatient.start()
+        stream = process.stdout if serves else process.stderr
+        assert stream is not None
+        said = until(stream, "http://" if serves else "changes applied")
+        # Of a pipeline the first: what follows it comes to its end by itself.
+        os.kill([*children(process.pid), process.pid][0], signal.SIGTERM)
+        out, err = process.communicate()
+        impatient.cancel()
+    assert (process.returncode, "Traceback" in said + err) == (0, False), said + err
+    assert serves or out.startswith("Followed for ")
+
+
+def test_the_examples_of_every_command_are_run() -> None:
+    run = {*LASTING, *ENDING}
+    assert [
+        command.words for command in command_descriptions() if not command.examples or not set(command.examples) <= run
+    ] == []
+    assert [example for example in ENDING if " check " in example and _ADDRESS in example]
+    assert {"shop-directory serve --port 8080 --hints", "shop-directory index follow --catalogue ./my-shops"} <= {
+        *LASTING
+    }
+
+
+def change(file: Path) -> None:
+    line = {"op": "upsert", "type": "shops", "record": shop("Zinnia", id="zinnia"), "version": time.time_ns()}
+    with file.open("a", encoding="utf-8") as changes:
+        changes.write(f"{json.dumps(line)}\n")
+
+
+def children(process: int) -> list[int]:
+    return [int(found) for found in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+def until(stream: IO[str], words: str) -> str:
+    said = ""
+    while words not in said and (line := stream.readline()):
+        said += line
+    return said

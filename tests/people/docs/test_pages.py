@@ -19,7 +19,7 @@ from tests.people.docs.pages import BY_PATH, PAGES, SHELL, Block, Page
 from tests.people.docs.shell import CommandFailedError, Shell, commands
 from tests.people.docs.world import CRONTAB, World, sample_catalogue, without_comment
 from tests.rules.reports.stores import report
-from tests.support.real.certificates import Authority
+from tests.support.real.secured import Authority
 from tests.support.real.sources import REPOSITORY
 from tests.support.sample import SampleService
 

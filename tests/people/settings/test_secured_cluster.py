@@ -22,8 +22,7 @@ from shop_directory.settings.locations import LocationSettings
 from tests.engines.conftest import OpenSearchLocation, opensearch_location
 from tests.support.callers import issue
 from tests.support.catalogues import coupon, shop, write_catalogue_directory
-from tests.support.real.certificates import Authority
-from tests.support.real.secured import Asked, SecuredNode, secured
+from tests.support.real.secured import Asked, Authority, SecuredNode, secured
 from tests.support.real.sources import REPOSITORY
 from tests.support.served import Reply, get, post, served, until_ready
 
