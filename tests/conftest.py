@@ -53,7 +53,6 @@ def opened_by() -> Iterator[dict[threading.Thread, str]]:
 
 @pytest.fixture(autouse=True)
 def remembered(request: pytest.FixtureRequest, opened_by: dict[threading.Thread, str]) -> Iterator[None]:
-    """Note who opened an index, for `opened_by`."""
     yield
     for thread in threading.enumerate():
         if thread.name == "index-checks":

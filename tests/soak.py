@@ -184,7 +184,6 @@ def _outcomes(report: Path) -> Iterator[tuple[str, bool]]:
 
 
 def _table(outcomes: Mapping[str, bool]) -> Iterator[str]:
-    """The rows of what was run, as Markdown."""
     yield from ("| tests | amount | result |", "|---|---|---|")
     for row in ROWS:
         beginnings = tuple(f"{path.removesuffix('.py').replace('/', '.')}." for path in row.paths)

@@ -23,7 +23,6 @@ _ALONE: Final = tuple(
         "processes",
         "rules/indistinguishable/test_timing.py",
         "rules/limits/test_fallback.py",
-        "rules/limits/test_redis.py",
     )
 )
 _STAGES: Final = ("parallel", "serial")

@@ -39,7 +39,6 @@ def opensearch_location(opensearch_url: str) -> Iterator[OpenSearchLocation]:
 
 @pytest.fixture
 def client(opensearch_url: str) -> Iterator[OpenSearch]:
-    """An operator's own connection."""
     with OpenSearch([opensearch_url], timeout=30) as opened:
         yield opened
 
@@ -63,7 +62,6 @@ class Engine:
 
 @pytest.fixture
 async def opensearch_engine(opensearch_location: OpenSearchLocation, tmp_path: Path) -> AsyncIterator[Engine]:
-    """OpenSearch with nothing published."""
     url, prefix = opensearch_location.url, opensearch_location.prefix
     sink = OpenSearchSink([url], prefix, letters=tmp_path / "dead-letters.ndjson")
     settings = Settings(engine="opensearch", opensearch_urls=(url,), index_prefix=prefix, request_timeout=10.0)
@@ -76,7 +74,6 @@ async def opensearch_engine(opensearch_location: OpenSearchLocation, tmp_path: P
 
 @pytest.fixture
 async def embedded_engine(tmp_path: Path) -> AsyncIterator[Engine]:
-    """The embedded engine with nothing published."""
     reader = TantivyEngine(tmp_path / "index")
     backend = PlannedBackend(reader)
     settings = Settings(data_dir=tmp_path / "index", request_timeout=10.0)
@@ -86,6 +83,5 @@ async def embedded_engine(tmp_path: Path) -> AsyncIterator[Engine]:
 
 @pytest.fixture(params=["embedded_engine", pytest.param("opensearch_engine", marks=pytest.mark.opensearch)])
 def engine(request: pytest.FixtureRequest) -> Engine:
-    """Each engine in its turn."""
     found: Engine = request.getfixturevalue(request.param)
     return found

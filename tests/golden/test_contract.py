@@ -1,22 +1,31 @@
-"""The contract to the letter: mappings, settings, columns, and what the text pipeline makes of fixed examples.
-
-A service refuses a generation of another schema version, so each change here needs a new one (G4).
-"""
+"""The contract to the letter: mappings, columns, folded examples, query bodies, names of countries."""
 
 import json
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import asdict
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from babel import Locale, UnknownLocaleError
+from babel.languages import get_official_languages
 
+import index_mappings.countries
+from index_mappings.countries import COUNTRY_CODES, country_names
 from index_mappings.documents import DOCUMENTS, SCHEMA_VERSION, Form, declared_fields
 from index_mappings.embedded import BAND_COLUMN, columns
-from index_mappings.forms import shop_forms
+from index_mappings.forms import query_forms, shop_forms
 from index_mappings.generations import STAMP
 from index_mappings.opensearch import mapping, settings
-from index_mappings.text import fold
-from index_mappings.tiers import rank_key
+from index_mappings.text import fold, words_of
+from index_mappings.tiers import COUNTRY_RUN, rank_key
+from service.search.engine import SearchRequest
+from service.search.opensearch.engine import scan_body, search_body
+from service.search.plan import MATCH_ALL, Filters, Plan, Word, find_plan, word_evidence
+from service.search.protocol import CouponQuery
+from service.search.shop_details import coupon_plan, withheld_reasons
 from tests.golden.golden import DIRECTORY, assert_golden
 
 KINDS: Final = (*DOCUMENTS, STAMP)
@@ -85,3 +94,105 @@ def test_the_schema_version_belongs_to_this_fingerprint_of_the_contract() -> Non
     # One version is one contract: unlike other golden files, its fingerprint can't be renewed.
     assert known == derived or known["schema_version"] < SCHEMA_VERSION, REMINDER
     assert_golden("schema.json", derived, reminder=REMINDER)
+
+
+TIMEOUT_MS: Final = 1_500
+LONG: Final = "a name that goes on and on until it is longer than what a suggest request compares"
+ENGINE_TEXT_QUERIES: Final = {"match", "match_phrase", "multi_match", "query_string", "simple_query_string", "wildcard"}
+
+
+def _find(text: str, slugs: Mapping[str, tuple[str, ...]] | None = None, **filters: str | None) -> Plan:
+    query = query_forms(text)
+    words = [Word(word, (slugs or {}).get(word, ())) for word in dict.fromkeys(query.words)]
+    return find_plan(query.texts, words, Filters(filters.get("country"), filters.get("category")))
+
+
+PLANS: Final[Mapping[str, Plan]] = {
+    "browse": _find("", country="DE", category="garden"),
+    "one_word": _find("Zalando"),
+    "two_words": _find("amazon uk"),
+    "two_words_with_categories": _find("garden shoes", {"garden": ("garden", "garden-tools"), "shoes": ("shoes",)}),
+    "domain": _find("https://www.tui.co.uk/x", country="GB"),
+    "punctuation": _find("???"),
+    "cjk_character": _find("緑"),
+    "long_text": _find(LONG.replace(" ", "-")),
+}
+
+
+def _keys(body: object) -> set[str]:
+    if isinstance(body, Mapping):
+        return {*body}.union(*map(_keys, body.values()))
+    if isinstance(body, list):
+        return set[str]().union(*map(_keys, body))
+    return set()
+
+
+def _body(plan: Plan) -> dict[str, Any]:
+    return search_body(SearchRequest(plan, 25, offset=50, total=True), timeout_ms=TIMEOUT_MS)
+
+
+@pytest.mark.rule("M2", "X4")
+@pytest.mark.parametrize("name", PLANS)
+def test_the_body_of_each_kind_of_query_is_the_golden_one(name: str) -> None:
+    assert_golden(f"query_{name}.json", _body(PLANS[name]))
+
+
+@pytest.mark.rule("M6", "M6.word_counts")
+def test_a_body_that_counts_the_shops_with_evidence_of_a_word_is_the_golden_one() -> None:
+    plan = Plan("shops", ((0, word_evidence(Word("zalando"), label=True)),), Filters("DE").clauses())
+    assert_golden("query_count.json", search_body(SearchRequest(plan, 0, total=True), timeout_ms=TIMEOUT_MS))
+
+
+@pytest.mark.rule("A4", "A5")
+def test_coupons_are_counted_by_their_first_reason_and_listed_by_one_body() -> None:
+    query = CouponQuery("s1", now_us=1_935_817_689_000_000, channel="mcp", country="AT", list_limit=None)
+    ask = SearchRequest(coupon_plan(query), 1_000, total=True, buckets=withheld_reasons(query))
+    assert_golden("query_coupons.json", search_body(ask, timeout_ms=TIMEOUT_MS))
+
+
+@pytest.mark.rule("M11.other_lists")
+def test_a_list_without_an_end_is_read_on_from_the_last_rank() -> None:
+    plan = Plan("coupons", ((0, MATCH_ALL),))
+    assert_golden("query_every.json", [scan_body(plan, "pit", after, limit=5_000) for after in (None, ["0ff"])])
+
+
+@pytest.mark.rule("X4")
+@pytest.mark.parametrize("name", PLANS)
+def test_no_body_asks_the_engine_to_analyse_text(name: str) -> None:
+    assert _keys(_body(PLANS[name])["query"]) & ENGINE_TEXT_QUERIES == set()
+
+
+# What people write although it is no name in CLDR.
+_SHORT: Final = {"uk": "GB", "usa": "US", "uae": "AE"}
+
+
+def _locale(language: str) -> Locale | None:
+    try:
+        return Locale.parse(language)
+    except UnknownLocaleError:
+        return None
+
+
+def _names() -> dict[str, str]:
+    found = defaultdict(set)
+    for code in COUNTRY_CODES:
+        languages = get_official_languages(code, regional=False, de_facto=True)
+        for locale in map(_locale, ("en", *languages)):
+            words = words_of(locale.territories.get(code, "")) if locale else ()
+            if 0 < len(words) <= COUNTRY_RUN:
+                found[" ".join(words)].add(code)
+    for name, code in _SHORT.items():
+        found[name].add(code)
+    return {name: " ".join(sorted(codes)) for name, codes in found.items()}
+
+
+@pytest.mark.rule("M3.labels")
+def test_the_names_of_countries_are_those_of_cldr() -> None:
+    assert_golden("country_names.json", _names(), directory=Path(index_mappings.countries.__file__).parent)
+    names = {
+        name: country_names()[name] for name in ("germany", "deutschland", "united kingdom", "uk", "suisse", "日本")
+    }
+    assert names == {
+        "germany": ("DE",), "deutschland": ("DE",), "united kingdom": ("GB",), "uk": ("GB",), "suisse": ("CH",),
+        "日本": ("JP",),
+    }  # fmt: skip

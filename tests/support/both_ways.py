@@ -1,21 +1,35 @@
-"""A request to /mcp answered twice in this process: by the fast path if it is plain, and by the SDK."""
+"""A request to /mcp answered by the fast path and by the SDK, also of a tool that returns its input."""
 
+import asyncio
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from pathlib import Path
+from typing import Annotated, Any, Final
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from pydantic import Field
 from starlette.types import Message, Scope
 
+from service.auth.sqlite import SqliteTokenStore
+from service.auth.verifier import TokenVerifier
+from service.calls.admission import Admission
 from service.calls.dispatch import Dispatcher
+from service.calls.live_data import LiveData
+from service.errors import FieldError, InvalidInputError
 from service.http.messages import BODY, request_context_of
 from service.http.middleware import HttpMiddleware
+from service.limits.memory import MemoryLimiter
+from service.limits.policy import QuotaClass, QuotaPolicy
 from service.mcp_server.endpoint import McpEndpoint, PlainCall, call_over_http
 from service.mcp_server.server import build_server
+from service.reports.sqlite import SqliteReports
 from service.runtime.caller import proxies
 from service.suggest.responder import SuggestResponder
+from service.tools.request import Text, ToolRequest
+from service.tools.tool import TokenRule, Tool, ToolContext, ToolResponse
+from tests.support.worlds import reference_world
 
 MODERN: Final = "2026-07-28"
 OLDER: Final = "2025-11-25"
@@ -60,7 +74,6 @@ class BothWays:
         self.sdk._read_plain = _nothing_is_plain  # type: ignore[assignment]
 
     async def ask(self, headers: Lines, body: bytes) -> tuple[Sent, Sent]:
-        """The answers of the fast path and of the SDK."""
         return await _asked(self.short, headers, body), await _asked(self.sdk, headers, body)
 
 
@@ -95,7 +108,6 @@ async def _asked(endpoint: McpEndpoint, headers: Lines, body: bytes) -> Sent:
 
 
 async def _sent(endpoint: McpEndpoint, scope: Scope, body: bytes) -> list[Message]:
-    """Everything that is sent in answer to one request."""
     sent: list[Message] = []
 
     async def receive() -> Message:
@@ -125,7 +137,6 @@ def plain_headers(version: str | None, tool: str) -> Lines:
 
 
 def plain_message(version: str | None, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """A plain call of a tool."""
     params = {"name": tool, "arguments": dict(arguments)} | ({"_meta": ABOUT} if version == MODERN else {})
     return {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
 
@@ -133,3 +144,73 @@ def plain_message(version: str | None, tool: str, arguments: Mapping[str, Any]) 
 def raw(message: object) -> bytes:
     """A message's bytes."""
     return json.dumps(message).encode()
+
+
+MANY: Final = QuotaClass(reads=10**9, suggest=10**9, reports=0)
+VERSIONS: Final = (MODERN, OLDER, "2025-06-18", "2025-03-26", "2024-11-05", None)
+
+
+class EchoRequest(ToolRequest):
+    said: Annotated[Text, Field(description="Hexadecimal of UTF-8, so that any character may come.")]
+    fails: Annotated[Text | None, Field(description="`refused` or `unforeseen`.")] = None
+
+
+class Echo(ToolResponse):
+    text: Annotated[str, Field(description="The text.")]
+    words: Annotated[tuple[str, ...] | None, Field(description="Its words.")]
+    length: Annotated[int, Field(description="Of the text.")]
+    empty: Annotated[bool, Field(description="Whether there is none.")]
+
+
+async def _echo(request: EchoRequest, _: ToolContext) -> Echo:
+    text = bytes.fromhex(request.said).decode()
+    if request.fails == "refused":
+        raise InvalidInputError(text, [FieldError("said", text)])
+    return Echo(text=text, words=tuple(text.split()) or None, length=len(text), empty=not text)
+
+
+ECHO: Final = Tool(
+    name="echo",
+    title="Echo",
+    description="Says it again.",
+    request=EchoRequest,
+    response=Echo,
+    token=TokenRule.OPTIONAL,
+    run=_echo,
+    examples=(),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    headers: Lines
+    body: bytes
+
+
+def dispatcher(folder: Path, *tools: Tool[Any], quota: QuotaClass = MANY, timeout: float = 5.0) -> Dispatcher:
+    """Some tools over the four-shop world; a call may take so many seconds."""
+    verifier = TokenVerifier(SqliteTokenStore(folder / "tokens"))
+    admission = Admission(verifier, MemoryLimiter(), QuotaPolicy(quota))
+    live = LiveData(reference_world(folder), timeout)
+    return Dispatcher(tools, live, admission, SqliteReports(folder / "reports"), timeout=timeout)
+
+
+def answered(over: Dispatcher, *asked: Asked) -> tuple[list[tuple[Sent, Sent]], int]:
+    """What the fast path and the SDK answer to each, and how many the fast path took."""
+
+    async def all_of_them() -> tuple[list[tuple[Sent, Sent]], int]:
+        ways = BothWays(over)
+        async with ways.short._sessions.run(), ways.sdk._sessions.run():
+            return [await ways.ask(one.headers, one.body) for one in asked], ways.taken
+
+    return asyncio.run(all_of_them())
+
+
+def plain(version: str | None, tool: str, arguments: Mapping[str, Any], **members: Any) -> Asked:  # noqa: ANN401 - JSON
+    """A plain call; `members` replace some of the message's."""
+    return Asked(plain_headers(version, tool), raw(plain_message(version, tool, arguments) | members))
+
+
+def changed(asked: Asked, *lines: tuple[bytes, bytes], without: bytes = b"") -> Asked:
+    others = tuple(line for line in asked.headers if line[0] != without)
+    return Asked((*others, *lines), asked.body)

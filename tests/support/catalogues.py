@@ -55,12 +55,10 @@ def coupon(code: str, shop_id: str, /, **fields: Any) -> dict[str, Any]:  # noqa
 
 
 def offer(offer_id: str, shop_id: str, /, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
-    """A line of `offers`, with a title and nothing else stated."""
     return {"id": offer_id, "shop_id": shop_id, "title": f"Offer {offer_id}", **fields}
 
 
 def shipping(shop_id: str, /, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
-    """A line of `shipping` that states nothing by itself."""
     return {"shop_id": shop_id, **fields}
 
 
@@ -71,7 +69,6 @@ def trust(shop_id: str, kind: str, value: object = None, /, **fields: Any) -> di
 
 
 def program(shop_id: str, network: str, /, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
-    """A line of `affiliate_programs`."""
     return {
         "shop_id": shop_id,
         "network": network,
@@ -83,7 +80,6 @@ def program(shop_id: str, network: str, /, **fields: Any) -> dict[str, Any]:  # 
 
 
 def redirect(from_domain: str, to_domain: str, /, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
-    """A line of `redirects`."""
     return {"from_domain": from_domain, "to_domain": to_domain, **fields}
 
 

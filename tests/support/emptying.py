@@ -9,7 +9,6 @@ _NAMES_PER_REQUEST: Final = 30
 
 
 def delete_indices(urls: Sequence[str], prefix: str) -> None:
-    """Delete all indices of a prefix, that of the lease included."""
     with OpenSearch(list(urls)) as client:
         names = sorted(client.indices.get(index=f"{prefix}-*", params={"expand_wildcards": "all"}))
         # Each request is a change of the cluster's state; a request line has at most 4 KiB.

@@ -60,7 +60,6 @@ class GeneratedCalls:
         }
 
     def take(self, count: int) -> list[Call]:
-        """The next calls, each tool in its turn."""
         tools = list(self._makers)
         return [(tool, self._spoilt(self._makers[tool]())) for tool in (tools * (count // len(tools) + 1))[:count]]
 
@@ -106,7 +105,6 @@ class GeneratedCalls:
         return str(self._of((self._of(self._ids), self._of(self._ids), domain, spelling.format(domain.upper()))))
 
     def _spoilt(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Now and then a field is junk, is missing, or is one too many."""
         spoilt = dict(arguments)
         if self._chance.random() < 0.15 and spoilt:
             spoilt[self._of(list(spoilt))] = self._of(_JUNK)

@@ -23,14 +23,12 @@ class Forwarding(BaseHTTPRequestHandler):
         self.reply(*self.forwarded(body))
 
     def forwarded(self, body: bytes) -> tuple[int, bytes]:
-        """The other server's answer to this request with another body."""
         with closing(http.client.HTTPConnection(self.node, timeout=30)) as connection:
             connection.request(self.command, self.path, body, {"content-type": "application/json"})
             response = connection.getresponse()
             return response.status, response.read()
 
     def reply(self, status: int, body: bytes) -> None:
-        """Send an answer."""
         self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))

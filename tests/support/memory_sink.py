@@ -36,8 +36,6 @@ class MemoryLock:
 
 
 class MemoryLease:
-    """A handle on the lock of a sink."""
-
     def __init__(self, lock: MemoryLock) -> None:
         self._lock = lock
 
@@ -140,8 +138,6 @@ class MemoryReader:
 
 
 class MemoryWriter(MemoryReader):
-    """A generation that is not published yet."""
-
     def __init__(self) -> None:
         super().__init__(self)
         self.documents: dict[str, list[Any]] = {}
@@ -160,8 +156,6 @@ class MemoryWriter(MemoryReader):
 
 
 class MemoryTypeahead(MemoryReader):
-    """Suggestions as the documents have them."""
-
     def shown(self, after: str, end: str | None) -> dict[str, Shown]:
         shops = (found for found in self._source.documents.get("shops", ()) if found.id > after)
         return {found.id: shown_part(found) for found in shops if end is None or found.id <= end}

@@ -60,7 +60,6 @@ def sample_service(folder: Path, **given: Any) -> Iterator[SampleService]:  # no
 
 
 def records(path: Path) -> list[dict[str, Any]]:
-    """The records of an NDJSON file."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 

@@ -37,7 +37,6 @@ class Reply:
 
     @property
     def summary(self) -> tuple[int, str | None, Any]:
-        """Status, media type and document."""
         return self.status, self.headers.get("content-type"), self.json
 
 
@@ -50,7 +49,6 @@ class _Server(uvicorn.Server):
         self._told = asyncio.Event()
 
     def end(self) -> None:
-        """Make it end, from another thread."""
         self.should_exit = True
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._told.set)
@@ -103,7 +101,6 @@ def until_ready(base: str) -> None:
 def ask(
     base: str, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
 ) -> Reply:
-    """One request on a connection of its own. The path is sent as it is."""
     connection = HTTPConnection(urlsplit(base).netloc, timeout=10)
     try:
         connection.request(method, path, body, dict(headers or {}))

@@ -71,19 +71,16 @@ class Service:
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
-        """Start, and wait until it is ready."""
         self.launch()
         self.wait_until_ready()
 
     def launch(self) -> None:
-        """Start, and wait for nothing."""
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 self._command, env=self._environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, process_group=0
             )
 
     def wait_until_ready(self) -> None:
-        """Wait until it is ready."""
         assert self._process is not None
         until = time.monotonic() + _START_BOUND_S
         while not self.is_ready():
@@ -106,7 +103,6 @@ class Service:
         return self._process.wait(_END_BOUND_S)
 
     def stop(self) -> None:
-        """End it in any case."""
         if self._process is None or not self.is_running:
             return
         self._process.terminate()
@@ -118,12 +114,10 @@ class Service:
             self._process.wait()
 
     def workers(self) -> list[int]:
-        """The processes that it has started and that serve."""
         children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text(encoding="utf-8")
         return [pid for pid in map(int, children.split()) if b"spawn_main" in _command_of(pid)]
 
     def vitals(self) -> Vitals:
-        """The resources that it uses now."""
         pids = [self.pid, *self.workers()]
         memory = sum(int(Path(f"/proc/{pid}/statm").read_text(encoding="utf-8").split()[1]) for pid in pids)
         descriptors = sum(_entries(f"/proc/{pid}/fd") for pid in pids)
@@ -131,7 +125,6 @@ class Service:
         return Vitals(memory * _PAGE_BYTES, descriptors, threads)
 
     def wrong_lines(self) -> list[str]:
-        """The lines of its log that report an internal error."""
         text = self.log.read_text(encoding="utf-8", errors="replace")
         return [line for line in text.splitlines() if _WRONG.search(line)]
 

@@ -27,7 +27,6 @@ FIELDS: dict[str, TypeEngine[Any]] = {
 
 
 def shop_row(number: int, **more: object) -> dict[str, object]:
-    """A row of `shops` with FIELDS, and more."""
     shop_id = f"s{number:05}"
     plain = {"id": shop_id, "name": f"Shop {number}", "domain": f"{shop_id}.internal", "categories": CATEGORIES}
     return {**plain, "visibility": "public", **more}
@@ -68,7 +67,6 @@ def sqlite_file(folder: Path) -> Iterator[Database]:
 
 @contextmanager
 def postgres_database_of(server_url: str) -> Iterator[Database]:
-    """Yields a database of its own on a server, and drops it at the end."""
     name = f"test_{secrets.token_hex(6)}"
     server = create_engine(server_url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
     with server.connect() as connection:

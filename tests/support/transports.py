@@ -22,8 +22,6 @@ MODES: Final = ("2026-07-28", "legacy")
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """The answer of a transport to a call."""
-
     text: str
     structured: Any
     failed: bool
@@ -33,7 +31,6 @@ class ToolAnswer:
 
 @asynccontextmanager
 async def http_transport(base: str, mode: str, token: str | None = None) -> AsyncIterator[Client]:
-    """A client of /mcp, with a token or without."""
     headers = {} if token is None else {"x-api-token": token}
     async with (
         httpx2.AsyncClient(headers=headers, timeout=30.0) as http,
@@ -86,7 +83,6 @@ def over_rest(base: str, tool: str, arguments: Mapping[str, Any], **headers: str
 
 
 async def over_mcp(client: Client, tool: str, arguments: dict[str, Any]) -> ToolAnswer:
-    """By tools/call."""
     result = await client.call_tool(tool, arguments)
     meta = dict(result.meta or {})
     (block,) = result.content

@@ -1,13 +1,19 @@
-"""Bytes to the service as they are, and whatever comes back, within a bound of time."""
+"""Bytes to a service by hand, over HTTP, MCP and stdio, and whatever comes back, within a bound of time."""
 
+import os
 import select
 import socket
+import subprocess
+import sys
 import time
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import Any, Final
 from urllib.parse import urlsplit
 
-from tests.support.served import Reply
+from tests.support.real.sources import REPOSITORY
+from tests.support.served import Reply, post
 
 BOUND_S: Final = 10.0
 
@@ -15,7 +21,6 @@ _READ_BYTES: Final = 65_536
 
 
 def connect(base: str) -> socket.socket:
-    """A connection to the service."""
     address = urlsplit(base)
     return socket.create_connection((str(address.hostname), address.port or 0), timeout=BOUND_S)
 
@@ -67,3 +72,92 @@ def _send(connection: socket.socket, pieces: Iterable[bytes], pause: float) -> N
             connection.sendall(piece)
         except ConnectionError:
             return
+
+
+_META: Final = (
+    b'"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",'
+    b'"io.modelcontextprotocol/clientCapabilities":{},'
+    b'"io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"}}'
+)
+
+
+class Era(StrEnum):
+    STATELESS = "2026-07-28"
+    HANDSHAKE = "2025-11-25"
+
+
+def call(base: str, era: Era, tool: str, arguments: bytes, **headers: str) -> Reply:
+    """tools/call with the arguments' bytes as they are; header names with _ for -."""
+    params = b'"name":"%s","arguments":%s' % (tool.encode(), arguments)
+    return request(base, era, "tools/call", params, name=tool, **headers)
+
+
+def request(base: str, era: Era, method: str, params: bytes = b"", *, name: str | None = None, **headers: str) -> Reply:
+    """Any request; `params` are the members of the object, as bytes."""
+    headers |= {"mcp_protocol_version": str(era)}
+    if era is Era.STATELESS:
+        params = b",".join(filter(None, (params, _META)))
+        headers |= {"mcp_method": method} | ({"mcp_name": name} if name else {})
+    body = b'{"jsonrpc":"2.0","id":7,"method":"%s","params":{%s}}' % (method.encode(), params)
+    return post(base, "/mcp", body, **headers)
+
+
+_END_BOUND_S: Final = 20.0
+INITIALIZE: Final = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+}
+
+
+class StdioLines:
+    """The service as a process; `log` is filled when it has ended."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        self.log = ""
+
+    def ask(self, *lines: bytes) -> bytes:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(b"".join(line + b"\n" for line in lines))
+        self._process.stdin.flush()
+        return self._process.stdout.readline()
+
+
+@contextmanager
+def stdio_lines(variables: Mapping[str, str], *module: str) -> Iterator[StdioLines]:
+    """Start a module with its arguments, by default the service, with more variables in its environment.
+
+    At the end its input is closed, and it must end well without another line.
+    """
+    command = [sys.executable, "-m", *(module or ("service", "mcp"))]
+    environment = {**os.environ, **variables, "PYTHONPATH": str(REPOSITORY)}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment) as process:
+        lines = StdioLines(process)
+        yield lines
+        rest, log = process.communicate(timeout=_END_BOUND_S)
+    lines.log = log.decode()
+    assert (rest, process.returncode) == (b"", 0), lines.log
+
+
+def problem(status: int, code: str, detail: str, *errors: tuple[str, str], title: str | None = None) -> dict[str, Any]:
+    """A whole problem document; the title is the code in words unless given.
+
+    `errors` are field and message of each wrong field; a document without any has no `errors`.
+    """
+    document = {
+        "type": f"urn:shop-directory:problem:{code}",
+        "title": title or code.replace("_", " ").capitalize(),
+        "status": status,
+        "detail": detail,
+        "code": code,
+    }
+    listed = [{"field": field, "message": message} for field, message in errors]
+    return document | ({"errors": listed} if listed else {})
+
+
+def invalid_input(*errors: tuple[str, str]) -> dict[str, Any]:
+    return problem(400, "invalid_input", " ".join(f"{field} {message}." for field, message in errors), *errors)

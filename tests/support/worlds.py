@@ -1,12 +1,18 @@
-"""A world of four shops, for tests that look at the transports rather than at matching."""
+"""A world of four shops, for tests that look at the transports; with quotas that are used up in a few calls."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 from indexer.sinks.embedded.sink import EmbeddedSink
+from service.app import create_app
+from service.limits.policy import QuotaClass
+from service.settings.service import Settings
 from tests.support.catalogues import Lines, build_into, shop, write_catalogue_directory
 from tests.support.memory_sink import MemorySink
 from tests.support.reference.backend import ReferenceBackend
+from tests.support.served import served
 
 BOOKS: Final = shop(
     "Harbour Lane Books",
@@ -46,7 +52,6 @@ BOOKS_VIEW: Final[dict[str, Any]] = {
 
 
 def reference_world(directory: Path, shops: Lines = SHOPS, **others: Lines) -> ReferenceBackend:
-    """The plain reference over what the real indexer projects."""
     sink = MemorySink()
     build_into(sink, write_catalogue_directory(directory / "catalogue", shops=shops, **others))
     assert sink.stamp is not None
@@ -54,7 +59,25 @@ def reference_world(directory: Path, shops: Lines = SHOPS, **others: Lines) -> R
 
 
 def embedded_world(directory: Path, shops: Lines = SHOPS, **others: Lines) -> Path:
-    """An index directory of the embedded engine."""
     path = write_catalogue_directory(directory / "catalogue", shops=shops, **others)
     build_into(EmbeddedSink(directory / "index"), path)
     return directory / "index"
+
+
+TWO: Final = QuotaClass(reads=2, suggest=2, reports=0)
+MORE: Final = QuotaClass(reads=5, suggest=6, reports=2)
+
+
+@contextmanager
+def limited(folder: Path, **given: Any) -> Iterator[str]:  # noqa: ANN401 - any setting
+    """The service with an anonymous quota of two and five for a token; `given` are more of its settings."""
+    settings = {
+        "data_dir": embedded_world(folder / "world"),
+        "token_file": folder / "tokens.sqlite",
+        "reports_file": folder / "reports.sqlite",
+        "quota_anonymous": TWO,
+        "quota_classes": {"default": MORE},
+        "request_timeout": 10.0,
+    }
+    with served(create_app(Settings(**{**settings, **given}))) as base:
+        yield base

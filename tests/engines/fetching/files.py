@@ -66,7 +66,6 @@ class Files:
         self.client.delete(index=self.index, id=chunk_id(name, number))
 
     def gets(self) -> int:
-        """How many documents were asked for by id so far."""
         stats = self.client.indices.stats(index=self.index, metric="get")
         return int(stats["indices"][self.index]["total"]["get"]["total"])
 

@@ -352,7 +352,6 @@ def _descriptors_left(count: int) -> Iterator[None]:
 
 @contextmanager
 def _files_of_at_most(size: int) -> Iterator[None]:
-    """This process can write no larger files, as on a disk that is full."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -362,7 +361,6 @@ def _files_of_at_most(size: int) -> Iterator[None]:
 
 
 def _store(files: Files, directory: Path, grace: float = 60.0) -> OpenSearchTypeahead:
-    """The store as another machine, or a process with an empty disk, has it."""
     return OpenSearchTypeahead(files.client, files.prefix, GENERATION, directory, grace)
 
 

@@ -63,7 +63,6 @@ class World:
         return [suggestion.shop.name for suggestion in suggested.shops]
 
     async def becomes(self, state: TypeaheadState) -> None:
-        """Wait until the service says so of its typeahead."""
         async with asyncio.timeout(_BOUND_S):
             while True:
                 await self.backend.snapshot()
@@ -72,20 +71,17 @@ class World:
                 await asyncio.sleep(0.1)
 
     async def shows(self, text: str, names: list[str]) -> None:
-        """Wait until these shops, and no others, are suggested."""
         async with asyncio.timeout(_BOUND_S):
             while await self.names(text) != names:
                 await asyncio.sleep(0.1)
 
     def segments(self, stamp: Stamp) -> dict[str, dict[str, Any]]:
-        """The documents of a generation's typeahead but its manifests, by id."""
         index = index_name(self.prefix, TYPEAHEAD, stamp.generation)
         self.client.indices.refresh(index=index)
         hits = self.client.search(index=index, body={"size": 100})["hits"]["hits"]
         return {hit["_id"]: hit["_source"] for hit in hits if hit["_id"] != chunk_id(stamp.typeahead, 0)}
 
     def gets(self, stamp: Stamp) -> int:
-        """How many chunks of a generation were asked for so far."""
         index = index_name(self.prefix, TYPEAHEAD, stamp.generation)
         return int(self.client.indices.stats(index=index, metric="get")["indices"][index]["total"]["get"]["total"])
 

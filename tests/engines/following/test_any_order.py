@@ -26,11 +26,13 @@ from tests.engines.following.followed import (
     CrashedError,
     CrashPoint,
     FollowedIndex,
+    Story,
+    by_type,
     crashing_check,
+    how_many,
     right,
     scanned,
 )
-from tests.engines.following.statements import Story, by_type, how_many
 from tests.support.catalogues import coupon, delete, offer, shop, upsert
 from tests.support.memory_sink import MemorySink
 
@@ -66,7 +68,6 @@ _BAD = (
 
 
 def _everything(sink: MemorySink) -> Everything:
-    """All documents, with what engines search and with what they return."""
     return {
         kind: {document.id: (wire_document(document), stored_part(document)) for document in documents}
         for kind, documents in sink.documents.items()

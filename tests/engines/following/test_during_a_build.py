@@ -1,5 +1,6 @@
-"""Changes that arrive while a build runs: in the live generation immediately, and in the published one (G3, V3)."""
+"""Changes that arrive while a build runs, and what they make of categories (G3, V1)."""
 
+import asyncio
 import json
 import threading
 import time
@@ -7,20 +8,34 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from index_mappings.generations import Stamp
 from indexer.jobs.build import BuildOptions, BuildSummary, build
 from indexer.records.problems import ProblemLog
-from indexer.sinks.protocol import GenerationWriter
+from indexer.sinks.protocol import GenerationEditor, GenerationWriter
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.sources.protocol import NumberedRecord
+from service.parts import open_search
+from service.search.protocol import FindQuery, SuggestQuery
 from tests.engines.conftest import Engine
-from tests.engines.following.followed import FollowedIndex, Scanned, right, scanned
-from tests.engines.following.lamp_world import lamp_world, now
-from tests.engines.following.statements import Statement, Story, by_type, how_many
+from tests.engines.following.followed import (
+    BreakingEditor,
+    FollowedIndex,
+    Scanned,
+    Statement,
+    Story,
+    by_type,
+    how_many,
+    lamp_world,
+    now,
+    right,
+    scanned,
+)
+from tests.support.catalogues import delete, shop, upsert
+from tests.support.memory_sink import MemorySink
 
 _CHANGES = how_many(300)
 
@@ -183,3 +198,74 @@ def _statements(catalogue: dict[str, list[dict[str, Any]]]) -> list[Statement]:
     return [
         Statement(kind, f"{number}", 1, line) for kind, lines in catalogue.items() for number, line in enumerate(lines)
     ]
+
+
+LAMP: Final = {**shop("Lamp", id="lamp", categories=["lighting"]), "version": 1}
+OWL: Final = {**shop("Owl", id="owl", categories=["falconry"], visibility="under_review"), "version": 1}
+
+
+def _named(version: int, slug: str, **names: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
+    return upsert("categories", {"slug": slug, **names}, version)
+
+
+def _categories(followed: FollowedIndex) -> dict[str, tuple[str, list[str]]]:
+    return {slug: (stored["name"], stored["words"]) for slug, stored in followed.scan()["categories"].items()}
+
+
+@pytest.mark.rule("G3", "C1", "M5", "M10")
+async def test_readers_find_the_new_names_after_one_micro_batch(engine: Engine, tmp_path: Path) -> None:
+    followed = FollowedIndex(tmp_path, engine.sink, {"shops": [LAMP]})
+    followed.build()
+    backend = open_search(engine.settings)
+    try:
+        before = await (await backend.refresh()).find(FindQuery("leuchten", None, None, 0, 5))
+        assert before.total == 0
+        followed.append([_named(1, "lighting", name="Lamps", names={"de": "Leuchten"})])
+        followed.step()
+        async with asyncio.timeout(10):
+            # The former typeahead answers until that of the new stamp is open.
+            while (snapshot := await backend.refresh()).stamp.sequence < followed.live.sequence:
+                await asyncio.sleep(0.05)
+        found = await snapshot.find(FindQuery("leuchten", None, None, 0, 5))
+        suggested = snapshot.suggest(SuggestQuery.of("leuct", None, 5))
+        assert ([one.id for one in found.shops], [one.name for one in suggested.categories]) == (["lamp"], ["Lamps"])
+    finally:
+        await backend.close()
+
+
+class _Recording(BreakingEditor):
+    def __init__(self, editor: GenerationEditor) -> None:
+        super().__init__(editor)
+        self.slugs: set[str] = set()
+
+    def write(self, kind: str, documents: Any, removed: Any) -> int:  # noqa: ANN401 - as of the editor
+        if kind == "categories":
+            self.slugs.update(document.id for document in documents)
+            self.slugs.update(removed)
+        return super().write(kind, documents, removed)
+
+
+@pytest.mark.rule("V1", "G3")
+def test_no_engine_receives_a_category_before_a_public_shop_carries_it(tmp_path: Path) -> None:
+    followed = FollowedIndex(tmp_path, MemorySink(), {"shops": [LAMP, OWL]})
+    followed.build()
+    editors: list[_Recording] = []
+
+    def around(editor: GenerationEditor) -> GenerationEditor:
+        editors.append(_Recording(editor))
+        return editors[-1]
+
+    def step(*lines: dict[str, Any]) -> set[str]:
+        followed.append(lines)
+        with followed.follower(around) as follower:
+            follower.step()
+        return editors[-1].slugs
+
+    assert step(_named(1, "falconry", names={"de": "Beizjagd"})) == set()
+    assert step(_named(2, "falconry", names={"de": "Beizjagden"}), delete("categories", "nobody", 2)) == set()
+    assert step(upsert("shops", {**OWL, "visibility": "public"}, 2)) == {"falconry"}
+    assert _categories(followed)["falconry"] == ("Falconry", ["beizjagden", "falconry"])
+    # Hiding the shop and naming its category in one micro-batch removes all of it.
+    assert step(upsert("shops", OWL, 3), _named(3, "falconry", synonyms=["hawks"])) == {"falconry"}
+    assert "falconry" not in _categories(followed)
+    assert step(delete("categories", "falconry", 4)) == set()

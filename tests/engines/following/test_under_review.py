@@ -15,11 +15,9 @@ from service.app import create_app
 from service.reports.opening import QueueSettings
 from service.settings.service import Settings
 from tests.engines.conftest import Engine
-from tests.engines.following.followed import BreakingEditor, FollowedIndex
-from tests.engines.following.lamp_world import lamp_world, now
-from tests.support.callers import issue
+from tests.engines.following.followed import BreakingEditor, FollowedIndex, lamp_world, now
+from tests.support.callers import issue, stored_in
 from tests.support.catalogues import build_into, write_catalogue_directory
-from tests.support.reporting import stored_in
 from tests.support.served import Reply, get, post, served
 
 # One call of each read tool whose answer a shop is in, or may be counted in.
@@ -57,7 +55,6 @@ class Observation:
 
 
 def answers(base: str, token: str) -> dict[str, Answer]:
-    """What all calls are answered now."""
     return {name: _ask(base, token, name) for name in (*CALLS, SUGGESTED)}
 
 
@@ -174,7 +171,6 @@ def _step(followed: FollowedIndex) -> float:
 
 
 def _assert_all_become(expected: dict[str, Answer], poller: Poller, shown_at: float) -> None:
-    """Every answer is as expected in time, and stays so."""
     became = poller.wait_for(expected, shown_at, _BOUND_S + 4)
     time.sleep(_STAYS_S)
     wrong = [observed for observed in poller.since(shown_at) if observed.answer != expected[observed.name]]

@@ -1,1 +1,0 @@
-"""What only the real engines and the real files show."""

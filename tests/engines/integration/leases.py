@@ -75,7 +75,6 @@ def opensearch_lease(url: str, ttl: float = 15.0) -> Iterator[LeaseLocation]:
 
 
 def held_by_us(job: str) -> str:
-    """A pattern of the error that names a job of this process."""
     who = re.escape(f"{job} (process {os.getpid()} on {socket.gethostname()}, since ")
     return rf"^another job has the lease.*: {who}\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\dZ\)$"
 

@@ -55,7 +55,6 @@ def documents(tmp_path: Path) -> Documents:
 
 @pytest.fixture
 def built(engine: Engine, documents: Documents) -> Built:
-    """An unpublished generation alongside a live one that holds no shop."""
     return _built(engine, documents)
 
 

@@ -1,6 +1,10 @@
-"""The live stamp is looked up often enough, and trusted for two seconds and no longer (C1, G4)."""
+"""The live stamp and generation: looked up in time, trusted for two seconds, absent, or replaced while it is read."""
 
 import asyncio
+import json
+import logging
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,16 +14,24 @@ from typing import Any, Final
 import pytest
 from opensearchpy import OpenSearch
 
-from index_mappings.documents import SCHEMA_VERSION
+from index_mappings.documents import DOCUMENTS, SCHEMA_VERSION
 from index_mappings.embedded import pointer_path, stamp_path, to_checked_json
 from index_mappings.generations import STAMP, STAMP_ID, Stamp, alias_name, first_stamp, index_name
-from service.search.failures import BackendUnavailable, NotReadable
+from indexer.sinks.embedded.sink import EmbeddedSink
+from service.app import create_app
+from service.search.engine import SearchRequest
+from service.search.failures import BackendUnavailable, GenerationGone, NotReadable
+from service.search.plan import MATCH_ALL, Plan
 from service.search.planned_backend import LiveStamp
+from service.search.protocol import Snapshot
+from service.settings.service import Settings
 from tests.engines.conftest import Engine, OpenSearchLocation
-from tests.engines.integration.generations import projected, publish
-from tests.rules.backends.asking import find, names
+from tests.engines.integration.generations import Documents, projected, publish
+from tests.rules.backends.asking import find, names, suggest
 from tests.rules.limits.clocks import HandClock
-from tests.support.catalogues import shop
+from tests.support.catalogues import build_into, shop, write_catalogue
+from tests.support.served import get, post, served
+from tests.support.wire import INITIALIZE
 
 _FIRST: Final = first_stamp("20260101t000000000000-aaaaaa", datetime(2026, 1, 1, tzinfo=UTC))
 _SECOND: Final = replace(_FIRST, sequence=2)
@@ -221,3 +233,147 @@ async def test_a_damaged_stamp_in_opensearch_is_a_failure(
     assert (await opensearch_engine.backend.refresh()).stamp == stamp
     assert list(client.indices.get_alias(name=alias_name(opensearch_location.prefix, STAMP))) == [index]
     client.close()
+
+
+NO_INDEX: Final = (
+    "No index is published where this service looks for one, so nothing can be answered. The operator builds one with "
+    "shop-directory index build, or corrects the location, which the log names. Try again in 2 seconds."
+)
+READY: Final = (
+    "search: nothing is published yet. Build the index with shop-directory index build; the log of this process says "
+    "where it looks."
+)
+
+
+@pytest.mark.rule("O1", "G4.schema", "E5", "I73")
+def test_without_an_index_calls_are_not_ready_and_an_index_published_later_is_served(
+    engine: Engine, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    given = engine.settings
+    looked_in = str(given.data_dir) if given.engine == "embedded" else f"{given.index_prefix}-stamp"
+    with served(create_app(given)) as base:
+        replies = [post(base, "/tool/find_shop", {"query": "lamp"}), get(base, "/suggest?q=lamp")]
+        ready = get(base, "/ready")
+        build_into(engine.sink, write_catalogue(tmp_path / "shops.ndjson", [shop("Lamp")]))
+        found = post(base, "/tool/find_shop", {"query": "lamp"})
+    assert [(reply.status, reply.json["code"], reply.json["detail"]) for reply in replies] == [
+        (503, "not_ready", NO_INDEX)
+    ] * 2
+    assert (ready.status, ready.json["code"], ready.json["detail"]) == (503, "not_ready", READY)
+    assert not [reply for reply in (*replies, ready) if looked_in in reply.body.decode()]
+    assert (found.status, [one["name"] for one in found.json["results"]]) == (200, ["Lamp"])
+    at_start = [record.getMessage() for record in caplog.records if record.getMessage().startswith("there is no index")]
+    assert len(at_start) == 1
+    assert looked_in in at_start[0]
+    assert "shop-directory index build" in at_start[0]
+
+
+@pytest.mark.rule("G4.schema", "O1")
+def test_an_index_of_another_schema_is_logged_at_the_start_with_both_versions(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "index"
+    stamp = build_into(EmbeddedSink(folder), write_catalogue(tmp_path / "shops.ndjson", [shop("Lamp")])).stamp
+    other = replace(stamp, schema_version=SCHEMA_VERSION + 1).as_wire()
+    stamp_path(folder, stamp.generation).write_text(json.dumps(other), encoding="utf-8")
+    with caplog.at_level(logging.WARNING), served(create_app(Settings(data_dir=folder))) as base:
+        reply = post(base, "/tool/find_shop", {"query": "lamp"})
+    assert (reply.status, reply.json["code"]) == (503, "not_ready")
+    assert "has a schema version that this service does not read" in reply.json["detail"]
+    versions = f"schema version {SCHEMA_VERSION + 1}, this service reads {SCHEMA_VERSION}"
+    assert [
+        record.getMessage()
+        for record in caplog.records
+        if record.getMessage().startswith("there is no index") and versions in record.getMessage()
+    ]
+
+
+@pytest.mark.rule("I4", "E2", "E2.wait", "E5")
+def test_over_stdio_a_wrong_folder_is_reported_to_the_client_without_and_on_stderr_with_its_path(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "wrong folder"
+    call = {"name": "find_shop", "arguments": {"query": "lamp"}}
+    messages = [INITIALIZE, {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}]
+    ended = subprocess.run(
+        [sys.executable, "-m", "shop_directory", "mcp", "--data-dir", str(folder)],
+        input="\n".join(json.dumps(message) for message in messages),
+        capture_output=True,
+        cwd=tmp_path,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    answers = {answer["id"]: answer["result"] for answer in map(json.loads, ended.stdout.splitlines())}
+    problem = json.loads(answers[2]["content"][0]["text"])
+    assert (answers[2]["isError"], problem["code"], problem["detail"]) == (True, "not_ready", NO_INDEX)
+    assert "wrong folder" not in ended.stdout
+    assert f"nothing is published in {folder}, the directory of --data-dir or SHOP_DIRECTORY_DATA_DIR" in ended.stderr
+
+
+_SHOPS: Final = {"red": 200, "blue": 150}
+
+
+def _documents(colour: str, directory: Path) -> Documents:
+    """Shops of one colour: the same ids as the other's, and names, number and categories of its own."""
+    return projected(
+        [
+            shop(f"{colour} lamp {number}", f"lamp{number}.internal", id=f"s{number}", categories=[f"{colour}-lamps"])
+            for number in range(_SHOPS[colour])
+        ],
+        directory / colour,
+    )
+
+
+async def _seen(snapshot: Snapshot) -> tuple[set[str], int, list[tuple[str, int]]]:
+    """The colours of the shops, their number, and the counts of the categories."""
+    found = await find(snapshot, "lamp qqxx", offset=100, limit=50)
+    suggested = await suggest(snapshot, "lmap", limit=20)
+    known = await snapshot.shop("lamp7.internal")
+    assert known is not None
+    shops = [known.name, *(one.name for one in found.shops), *(one.shop.name for one in suggested.shops)]
+    listed = [(category.slug, category.count) for category in await snapshot.categories()]
+    return {name.split()[0] for name in shops}, found.total, listed
+
+
+def _all(colour: str) -> tuple[set[str], int, list[tuple[str, int]]]:
+    return {colour}, _SHOPS[colour], [(f"{colour}-lamps", _SHOPS[colour])]
+
+
+@pytest.mark.rule("C2.one_generation", "G1")
+async def test_a_generation_in_use_answers_wholly_or_is_gone_when_it_is_removed(engine: Engine, tmp_path: Path) -> None:
+    documents = {colour: _documents(colour, tmp_path) for colour in _SHOPS}
+    publish(engine.sink, documents["red"])
+    held = await engine.backend.snapshot()
+    publish(engine.sink, documents["blue"])
+    assert await _seen(held) == _all("red")
+
+    publish(engine.sink, documents["red"])
+    publish(engine.sink, documents["blue"])
+    assert [(category.slug, category.count) for category in await held.categories()] == [("red-lamps", 200)]
+    # Its typeahead is in the process.
+    assert {found.shop.name.split()[0] for found in (await suggest(held, "lmap")).shops} == {"red"}
+    if isinstance(engine.sink, EmbeddedSink):
+        assert await _seen(held) == _all("red")
+    else:
+        for question in (find(held, "lamp"), find(held, "lamp qqxx"), held.shop("lamp7.internal")):
+            with pytest.raises(GenerationGone):
+                await question
+    assert await _seen(await engine.backend.refresh()) == _all("blue")
+
+
+@pytest.mark.rule("C2.one_generation")
+async def test_a_generation_that_was_removed_before_it_was_read_is_gone(engine: Engine, tmp_path: Path) -> None:
+    documents = {colour: _documents(colour, tmp_path) for colour in _SHOPS}
+    stale = publish(engine.sink, documents["red"])
+    for _ in range(2):
+        publish(engine.sink, documents["blue"])
+    browse = Plan("shops", ((0, MATCH_ALL),))
+    for kind in DOCUMENTS:
+        with pytest.raises(GenerationGone):
+            await engine.reader.search(stale, (SearchRequest(Plan(kind, browse.tiers), 1, total=True),))
+        with pytest.raises(GenerationGone):
+            await engine.reader.search(stale, (SearchRequest(Plan(kind, browse.tiers), 0, total=True),) * 2)
+    live = await engine.reader.live()
+    (page,) = await engine.reader.search(live, (SearchRequest(browse, 1, total=True),))
+    assert page.total == _SHOPS["blue"]

@@ -28,7 +28,6 @@ EVERYTHING: Final = 10_000
 
 
 def _hidden(kind: str, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
-    """A shop with a canary of its own in every field that holds text."""
     mark = f"{CANARY}{kind}"
     return {
         **shop(f"{mark}name", f"{mark}domain.internal", id=f"{mark}id", popularity=0.5),
@@ -41,7 +40,6 @@ def _hidden(kind: str, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON 
 
 
 def _world() -> list[dict[str, Any]]:
-    """Two public shops, and one shop for each way of being hidden."""
     loser = "https://zqcanaryloserdomain@www.shown.internal:443/zqcanaryloserdomain"
     return [
         shop("Shown", "shown.internal", id="s1", popularity=1),
@@ -94,7 +92,6 @@ def _named(slug: str) -> dict[str, Any]:
 
 
 def _catalogue(*, public: bool) -> dict[str, list[dict[str, Any]]]:
-    """The whole catalogue, or the same with every shop public."""
     shops = _all_public() if public else _world()
     found: dict[str, list[dict[str, Any]]] = {"shops": shops}
     # The loser's domain is a public shop's: a redirect from there is nothing of the loser's.
@@ -155,7 +152,6 @@ def _unseen(canaries: set[str]) -> list[str]:
 
 
 def _embedded_terms(root: Path, generation: str) -> Iterator[str]:
-    """Every term of every column and every stored document of a generation."""
     for kind in DOCUMENTS:
         searcher = tantivy.Index.open(str(index_directory(root, generation, kind))).searcher()
         for column in columns(kind):
@@ -208,7 +204,6 @@ def _opensearch_terms(client: OpenSearch, alias: str, field: str, *, sortable: b
 
 @pytest.fixture
 def opensearch_environment(opensearch_location: OpenSearchLocation) -> dict[str, str]:
-    """An operator's settings for an unused prefix."""
     return {
         "SHOP_DIRECTORY_ENGINE": "opensearch",
         "SHOP_DIRECTORY_OPENSEARCH_URLS": opensearch_location.url,

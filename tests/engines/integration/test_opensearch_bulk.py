@@ -152,7 +152,6 @@ class CategoryIndex:
         return {hit["_id"]: hit["_version"] for hit in found}
 
     def dead(self) -> list[dict[str, Any]]:
-        """The dead letters without their time, by id."""
         if not self.letters.path.exists():
             return []
         letters = [json.loads(line) for line in self.letters.path.read_text(encoding="utf-8").splitlines()]
@@ -188,7 +187,6 @@ def _once(count: int) -> dict[str, int]:
 
 
 def _through(sent: list[Sent]) -> list[str]:
-    """The ids that reached the node, as often as they did."""
     passed = [one for one in sent if one.spoil.status is None and one.spoil.drop != "before"]
     return sorted(id_ for one in passed for id_ in one.ids if id_ not in one.spoil.reject)
 

@@ -69,7 +69,6 @@ def followed(request: pytest.FixtureRequest, database: Database) -> Followed:
 
 @pytest.fixture
 def follow(followed: Followed) -> Iterator[Callable[[], SqlChanges]]:
-    """Makes change sources, each as a new process would, and closes them."""
     made: list[SqlChanges] = []
 
     def make() -> SqlChanges:

@@ -47,8 +47,6 @@ QUESTIONS: Final[Mapping[str, Question]] = {
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """A change of one file: a flipped bit, or the end cut off."""
-
     path: Path
     offset: int
     bit: int | None
@@ -66,7 +64,6 @@ class Damage:
 
 class DamagedWorld:
     def __init__(self, folder: Path, shops: int = 60) -> None:
-        """Build a generation, and let some changes into it."""
         self.root = folder / "index"
         self._folder = folder
         self._shops = shops

@@ -53,7 +53,6 @@ def _compare(world: World, *, repair: bool) -> FaultReport:
 
 
 def _lose_changes(world: World, *lost: dict[str, Any]) -> None:
-    """Changes that the state believes to have taken."""
     world.append(lost)
     changes = world.source.changes()
     assert changes is not None
@@ -157,7 +156,6 @@ def embedded(root: Path, tmp_path: Path) -> World:
 
 
 def spoil(world: World, root: Path, fault: Callable[[State, TypeaheadEditor], None]) -> None:
-    """Change the typeahead, and nothing in the index."""
     with world.editing() as (state, editor):
         typeahead = TypeaheadEditor(editor, generation_store(root, world.generation), editor.stamp.typeahead)
         fault(state, typeahead)

@@ -42,8 +42,6 @@ DOCUMENTS_OF_THE_WORLD: Final = 10 + 10 + 4 + 5 + 6
 
 
 class Clock:
-    """Time that passes only when the test or the code under test sleeps."""
-
     def __init__(self) -> None:
         self.seconds = 0.0
 
@@ -74,7 +72,6 @@ class World(FollowedIndex):
             editor.close()
 
     def reconcile(self, *, repair: bool, rate: float | None = None) -> FaultReport:
-        """Compare all of it, in no time."""
         options = VerifyOptions(repair=repair, rate=rate)
         return verify_live(self.sink, self.states, options=options, timer=Clock().timer).found
 

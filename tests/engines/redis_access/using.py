@@ -33,8 +33,6 @@ _AGAIN_AFTER_S: Final = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """The three that the service has in Redis."""
-
     reports: RedisReports
     tokens: RedisTokenStore
     limiter: BlockLimiter

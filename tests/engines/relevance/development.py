@@ -39,7 +39,6 @@ class Report:
 
 @asynccontextmanager
 async def embedded_engine(data: Path, directory: Path) -> AsyncIterator[SearchBackend]:
-    """The real shops in the embedded engine."""
     build_into(EmbeddedSink(directory), data / "dev-shops.ndjson")
     backend = EmbeddedBackend(directory)
     try:
@@ -50,7 +49,6 @@ async def embedded_engine(data: Path, directory: Path) -> AsyncIterator[SearchBa
 
 @asynccontextmanager
 async def opensearch_engine(data: Path, url: str) -> AsyncIterator[SearchBackend]:
-    """The real shops in a real OpenSearch."""
     prefix = f"relevance-{secrets.token_hex(6)}"
     sink = OpenSearchSink([url], prefix)
     backend = OpenSearchBackend([url], prefix, timeout=10.0)
@@ -64,7 +62,6 @@ async def opensearch_engine(data: Path, url: str) -> AsyncIterator[SearchBackend
 
 
 async def measure(backend: SearchBackend, data: Path) -> Report:
-    """Ask all development queries and sessions."""
     # More is asked than one address may: `make relevance` has no settings of a test run around it.
     app = create_app(Settings(request_timeout=10.0, quota_anonymous=_PLENTY), search=backend)
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://shops.internal") as client:

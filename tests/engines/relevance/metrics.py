@@ -35,7 +35,6 @@ def rank_of_first(answer: Sequence[str], relevant: AbstractSet[str], acceptable:
 
 
 def quality(ranks: Sequence[int | None]) -> Quality:
-    """The figures of the ranks of all queries of one kind."""
     found = [rank for rank in ranks if rank is not None]
     return Quality(
         queries=len(ranks),
@@ -46,7 +45,6 @@ def quality(ranks: Sequence[int | None]) -> Quality:
 
 
 def by_kind(ranks: Iterable[tuple[str, int | None]]) -> Mapping[str, Quality]:
-    """The figures kind by kind, in the order in which the kinds come."""
     grouped: dict[str, list[int | None]] = defaultdict(list)
     for kind, rank in ranks:
         grouped[kind].append(rank)

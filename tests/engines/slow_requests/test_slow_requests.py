@@ -26,7 +26,7 @@ from service.search.protocol import FindQuery, SuggestQuery
 from service.search.typeahead.compiled import compile_kernel
 from service.tools.request import MAX_QUERY, MAX_QUERY_WORDS
 from tests.engines.typeahead.crowded import CATEGORIES, COMMON, COMPANY, HAN, HANGUL, KANA, crowded
-from tests.engines.typeahead.test_bounded_work import WORST
+from tests.engines.typeahead.test_tiers import WORST
 from tests.support.catalogues import build_into, write_catalogue
 
 _ALPHABETS: Final = (
@@ -53,8 +53,6 @@ _PRINTED: Final = 20
 
 
 class Request(NamedTuple):
-    """A request of /suggest or find_shop."""
-
     text: str
     country: str | None = None
     limit: int = 20

@@ -25,7 +25,6 @@ _T = TypeVar("_T")
 
 
 def crowded(count: int, seed: int = 7) -> Iterator[tuple[str, dict[str, Any]]]:
-    """So many shops: the id and the line of each."""
     chance = random.Random(seed)  # noqa: S311 - the same each time
     han = chance.sample(HAN, len(HAN))
     for number in range(count):
@@ -62,5 +61,4 @@ def _word(chance: random.Random, syllables: int) -> str:
 
 
 def _often_early(chance: random.Random, items: Sequence[_T]) -> _T:
-    """An item, drawn by Zipf's law."""
     return items[min(len(items), int(len(items) ** chance.random())) - 1]

@@ -1,20 +1,30 @@
-"""Segments of given shops without an engine, and what the plain rules say of them (M9)."""
+"""Typeaheads without an engine, built or followed, of given shops, and what the plain rules say of them (M9)."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Any, Final
 
-from index_mappings.documents import CategoryEntry, ShopDocument
+from index_mappings.documents import CategoryDocument, CategoryEntry, ShopDocument
 from index_mappings.forms import QueryForms
 from index_mappings.tiers import rank_key
-from index_mappings.typeahead.manifest import MAX_SEGMENTS, TypeaheadManifest, bitmap_of
+from index_mappings.typeahead.manifest import MAX_SEGMENTS, SegmentUse, TypeaheadManifest, bitmap_of, manifest_path
+from index_mappings.typeahead.segment import Shown, segment_path, shown_part
+from indexer.projection import project_shop
+from indexer.records.shop import ShopRecord
+from indexer.sinks.embedded.generation import EmbeddedReader
+from indexer.sinks.typeahead.background_merging import BackgroundMerging
+from indexer.sinks.typeahead.build import Run, TypeaheadBuild, segment_shop
+from indexer.sinks.typeahead.editor import TypeaheadEditor
+from indexer.sinks.typeahead.merging import Input, merge
+from indexer.sinks.typeahead.segment_file import open_segment, write_segment
+from indexer.sinks.typeahead.store import TypeaheadStore
 from service.search.categories import CategoryTable
 from service.search.protocol import SuggestedShop, SuggestQuery
 from service.search.typeahead.segments import SegmentPool
 from service.search.typeahead.typeahead import Typeahead, open_typeahead
-from tests.engines.typeahead.followed import projected, written
 from tests.support.catalogues import shop as line_of
 from tests.support.reference.tiers import suggested_shops
 
@@ -46,7 +56,6 @@ def document(
 
 
 def with_texts(shop: ShopDocument, full: Iterable[str], keys: Iterable[str], words: Iterable[str] = ()) -> ShopDocument:
-    """The shop, to be found by these texts and no others."""
     full, words = _unique(full), _unique(words)
     return replace(
         shop,
@@ -72,7 +81,6 @@ class Segmented:
     def __init__(
         self, directory: Path, shops: Iterable[ShopDocument], categories: Iterable[CategoryEntry] = ()
     ) -> None:
-        """Take the first shops, which are one segment."""
         self.directory = directory
         self.categories = tuple(categories)
         self.shops = {shop.id: shop for shop in shops}
@@ -119,7 +127,6 @@ def cut_at_random(directory: Path, shops: Iterable[ShopDocument], chance: Random
 
 
 def forms_of(*texts: str) -> QueryForms:
-    """A query of one word that is compared in these forms."""
     return QueryForms(texts, texts[:1])
 
 
@@ -146,3 +153,83 @@ def assert_answers(
             shown = SuggestedShop(shop.id, shop.name, shop.domain, shop.categories[0], shop.popularity)
             assert one.shop == shown, context
     return len(right)
+
+
+def projected(shop_id: str, line: Mapping[str, Any]) -> ShopDocument:
+    return project_shop(ShopRecord.model_validate({"source": "test", **line, "id": shop_id}))
+
+
+def named(shop_id: str, name: str, popularity: float | None = None) -> ShopDocument:
+    return projected(shop_id, line_of(name, f"{shop_id}.internal", popularity=popularity))
+
+
+def category(slug: str, count: int) -> CategoryDocument:
+    return CategoryDocument(slug, rank_key(float(count), slug), slug.title(), count, (slug,), (slug,), (slug,))
+
+
+def written(directory: Path, shops: Iterable[ShopDocument]) -> SegmentUse:
+    run = Run()
+    for shop in shops:
+        run.add(segment_shop(shop))
+    return write_segment(directory, *run.contents())
+
+
+class Followed:
+    def __init__(
+        self, root: Path, shops: Sequence[ShopDocument], small_shops: int = 2, merging: BackgroundMerging | None = None
+    ) -> None:
+        self.directory, self._plain = root / "typeahead", root / "plain"
+        self._plain.mkdir(parents=True)
+        self.store = TypeaheadStore(self.directory)
+        self.small_shops, self.merging = small_shops, merging
+        self.shops = {shop.id: shop for shop in shops}
+        self.categories: dict[str, CategoryEntry] = {}
+        with closing(TypeaheadBuild(self.store)) as build:
+            for shop in shops:
+                build.add(shop)
+            self.name = build.finish()
+
+    @property
+    def manifest(self) -> TypeaheadManifest:
+        return TypeaheadManifest.from_bytes(manifest_path(self.directory, self.name).read_bytes(), self.name)
+
+    @property
+    def shape(self) -> list[list[int]]:
+        return [[use.shops - _ones(use.removed) for use in covering] for covering in self.manifest.coverings]
+
+    @property
+    def files(self) -> set[str]:
+        return {path.name for path in self.directory.iterdir()}
+
+    def editor(self) -> TypeaheadEditor:
+        return TypeaheadEditor(
+            EmbeddedReader(self.directory, self.name), self.store, self.name, self.merging, self.small_shops
+        )
+
+    def change(self, shops: Iterable[ShopDocument] = (), removed: Iterable[str] = ()) -> None:
+        """Commit a micro-batch, and see that all of it can be found and nothing else."""
+        editor = self.editor()
+        for shop_id in removed:
+            editor.remove("shops", shop_id)
+            self.shops.pop(shop_id, None)
+        for shop in shops:
+            editor.put(shop)
+            self.shops[shop.id] = shop
+        self.name = editor.commit()
+        assert editor.shown("", None) == self.shown
+        self.check()
+
+    @property
+    def shown(self) -> dict[str, Shown]:
+        return {shop_id: shown_part(shop) for shop_id, shop in self.shops.items()}
+
+    def check(self) -> None:
+        """See that each covering, its segments merged, is the segment that the shops give directly."""
+        expected = written(self._plain, self.shops.values())
+        for covering in self.manifest.coverings:
+            inputs = [Input(open_segment(segment_path(self.directory, use.name)), use.removed) for use in covering]
+            assert merge(self._plain, inputs) == expected
+
+
+def _ones(bitmap: bytes) -> int:
+    return sum(byte.bit_count() for byte in bitmap)

@@ -25,7 +25,7 @@ from indexer.sinks.typeahead.background_merging import BackgroundMerging, mergea
 from indexer.sinks.typeahead.merging import Input, merge
 from indexer.sinks.typeahead.segment_file import open_segment
 from indexer.sinks.typeahead.store import GRACE_S
-from tests.engines.typeahead.followed import Followed, category, named, projected
+from tests.engines.typeahead.segmented import Followed, category, named, projected
 from tests.rules.backends.strategies import shop_lines
 
 _BASE = [named(f"b{number:02}", f"Kestrel {number}", 9.0) for number in range(20)]
@@ -44,14 +44,12 @@ def _names(world: Followed) -> list[str]:
 
 
 def _age(world: Followed, seconds: float = GRACE_S + 1) -> None:
-    """Let all files be older than they are."""
     for path in world.directory.iterdir():
         then = path.stat().st_mtime - seconds
         os.utime(path, (then, then))
 
 
 def _ended(merging: BackgroundMerging) -> None:
-    """Wait for the process that merges, without taking its result."""
     assert merging.process_id is not None
     os.waitid(os.P_PID, merging.process_id, os.WEXITED | os.WNOWAIT)
 

@@ -1,33 +1,42 @@
-"""The embedded engine's typeahead goes with its generation: its stamp names it, and damage is mended by a commit."""
+"""The embedded engine's typeahead goes with its generation, and cached machine code with its source."""
 
+import ast
 import errno
 import logging
 import os
 import shutil
-from collections.abc import Iterable
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
+from shutil import copy
+from typing import Any, Final, NoReturn
 
+import numba
 import pytest
 
+from index_mappings import tiers
 from index_mappings.documents import CategoryEntry, ShopDocument
 from index_mappings.embedded import generation_directory
 from index_mappings.generations import Stamp
+from index_mappings.typeahead import segment
 from index_mappings.typeahead.manifest import TypeaheadManifest, manifest_path, typeahead_directory
 from index_mappings.typeahead.segment import shown_part
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError, TypeaheadDamagedError
+from service.search.typeahead import kernel
+from service.search.typeahead.kernel import arrays
+from service.search.typeahead.kernel.arrays import source_hash
+from service.search.typeahead.kernel.suggest import suggest, suggest_entry
 from tests.engines.integration.generations import Documents, publish
-from tests.engines.typeahead.followed import category, named
+from tests.engines.typeahead.segmented import category, named
 
 _BIRDS = (named("s1", "Kestrel Bird", 3.0), named("s2", "Kestrel", 1.0), named("s3", "Wren & Owl", 2.0))
 _CATEGORIES = (category("birds", 2), category("owls", 9))
 
 
 class _World:
-    """A published generation."""
-
     def __init__(self, root: Path) -> None:
         self.sink = EmbeddedSink(root)
         kinds = dict.fromkeys(("coupons", "offers", "facts"), ())
@@ -169,3 +178,106 @@ def test_a_full_disk_fails_a_commit_and_leaves_what_was_there(world: _World, mon
 def test_a_generation_is_dropped_with_its_typeahead(world: _World) -> None:
     world.sink.drop(world.stamp.generation)
     assert not world.directory.exists()
+
+
+_FILES: Final = tuple(Path(kernel.__path__[0]).glob("*.py"))
+
+
+def _imported(file: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            yield from (
+                (f"{node.module}.{alias.name}" for alias in node.names)
+                if node.module in {"index_mappings", "index_mappings.typeahead"}
+                else [node.module]
+            )
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def test_every_file_that_the_kernel_imports_from_is_listed() -> None:
+    imported = {name for file in _FILES for name in _imported(file)}
+    ours = {name for name in imported if name.split(".")[0] in {"index_mappings", "indexer", "service"}}
+    assert {name for name in ours if not name.startswith(kernel.__name__)} == {
+        tiers.__name__,
+        segment.__name__,
+    }
+
+
+@pytest.mark.parametrize("changed", ["ranking", "__init__", "tiers", "segment", "new"])
+def test_a_change_of_any_of_them_is_detected(changed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copied = tmp_path / "kernel"
+    copied.mkdir()
+    for file in _FILES:
+        copy(file, copied)
+    monkeypatch.setattr(arrays, "__file__", str(copied / "arrays.py"))
+    for module in (tiers, segment):
+        assert module.__file__ is not None
+        monkeypatch.setattr(module, "__file__", str(copy(module.__file__, tmp_path)))
+    before = source_hash()
+    assert before == source_hash()
+    file = (tmp_path if changed in {"tiers", "segment"} else copied) / f"{changed}.py"
+    with file.open("a", encoding="utf-8") as more:
+        more.write("# changed\n")
+    assert source_hash() != before
+
+
+def test_the_entry_closes_over_the_hash_of_its_source() -> None:
+    assert _closed_over(suggest_entry("a")) == ["a"]
+    assert _closed_over(suggest) == [source_hash()]
+
+
+def test_numba_uses_no_cached_code_that_closes_over_something_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+
+    def hits(made: str) -> int:
+        @numba.njit(cache=True)
+        def one() -> int:
+            _ = made
+            return 1
+
+        one()
+        return sum(one.stats.cache_hits.values())
+
+    assert [hits("a"), hits("a"), hits("b"), hits("b"), hits("a")] == [0, 1, 0, 1, 1]
+
+
+def _closed_over(function: Callable[..., Any]) -> list[Any]:
+    compiled: Any = function
+    return [cell.cell_contents for cell in compiled.py_func.__closure__]
+
+
+def test_a_process_that_caches_elsewhere_takes_what_the_installation_compiled(tmp_path: Path) -> None:
+    program = (
+        "from service.search.typeahead.compiled import load_kernel, suggest\n"
+        "load_kernel()\n"
+        "print(suggest.stats.cache_path, sum(suggest.stats.cache_hits.values()), suggest.stats.cache_misses)\n"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+
+    run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+
+    (folder,) = (tmp_path / "cache").iterdir()
+    assert run.stdout.splitlines() == [f"{folder} 1 Counter()"]
+    assert not list(folder.glob("*.new"))
+
+
+@pytest.mark.parametrize(
+    ("before", "logged"),
+    [("", []), ("compiled._INSTALLED = pathlib.Path('nowhere')", ["compiling the typeahead to machine code"])],
+)
+def test_a_process_that_has_to_compile_logs_it_first(tmp_path: Path, before: str, logged: list[str]) -> None:
+    # Compiling itself is left out, as it takes half a minute.
+    program = (
+        "import logging, pathlib, sys\n"
+        "from service.search.typeahead import compiled\n"
+        "logging.basicConfig(level=logging.INFO, format='%(message)s', stream=sys.stdout)\n"
+        f"{before}\n"
+        "compiled.compile_kernel = lambda: None\n"
+        "compiled.load_kernel()\n"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert [line.split(",")[0] for line in run.stdout.splitlines()] == logged

@@ -1,9 +1,11 @@
-"""A segment is what its shops give, in whichever order and in however many runs they come; it is whole or not there."""
+"""Segments are built of shops in any order and runs, and merged byte by byte, whole or not at all."""
 
 import errno
 import os
 from contextlib import closing
+from functools import partial
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
@@ -13,15 +15,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from index_mappings.documents import CategoryEntry, ShopDocument, stored_part
-from index_mappings.typeahead.manifest import TypeaheadManifest
+from index_mappings.typeahead.manifest import TypeaheadManifest, bitmap_of
 from index_mappings.typeahead.segment import DOTTED, FULL, KEY, LEADING, NAME, WORD
 from indexer.jobs.build import build
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
-from indexer.sinks.typeahead.build import TypeaheadBuild, marked_texts, segment_shop, stored_segment_shop
+from indexer.sinks.typeahead import merging
+from indexer.sinks.typeahead.build import Run, TypeaheadBuild, marked_texts, segment_shop, stored_segment_shop
+from indexer.sinks.typeahead.merging import Input, Reader, merge, rounds
+from indexer.sinks.typeahead.segment_file import Segment, open_segment, write_segment
 from indexer.sinks.typeahead.store import TypeaheadStore
 from indexer.sources.ndjson import NdjsonCatalogue
-from tests.engines.typeahead.followed import category, named, projected, written
+from tests.engines.typeahead.segmented import category, named, projected, written
 from tests.rules.backends.strategies import catalogues
 from tests.support.catalogues import shop as line_of
 from tests.support.catalogues import write_catalogue_directory
@@ -137,3 +142,121 @@ def _manifest(store: TypeaheadStore, name: str) -> TypeaheadManifest:
 
 def _files(store: TypeaheadStore) -> set[str]:
     return {path.name for path in store.directory.iterdir()}
+
+
+@settings(deadline=None)
+@given(lines=catalogues, block=st.sampled_from((1, 5, 1_000)), data=st.data())
+def test_merged_segments_are_the_segment_of_their_current_shops(
+    lines: list[dict[str, Any]], block: int, data: st.DataObject
+) -> None:
+    parts: list[Run] = [Run() for _ in range(data.draw(st.integers(1, 5)))]
+    removed: list[list[str]] = [[] for _ in parts]
+    current = []
+    for line in lines:
+        shop = projected(line["id"], line)
+        place = data.draw(st.integers(0, len(parts) - 1))
+        parts[place].add(segment_shop(shop))
+        if data.draw(st.booleans()):
+            removed[place].append(shop.id)
+            if data.draw(st.booleans()):
+                continue
+            # It is in another segment as it is now.
+            shop = projected(shop.id, data.draw(st.sampled_from(lines)))
+            newer = Run()
+            newer.add(segment_shop(shop))
+            parts.append(newer)
+            removed.append([])
+        current.append(shop)
+    inputs = []
+    for run, gone in zip(parts, removed, strict=True):
+        segment = Segment(run.contents())
+        inputs.append(
+            Input(segment, bitmap_of(number for shop in gone if (number := segment.number(shop)) is not None))
+        )
+    with TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as small:
+        small.setattr(merging, "rounds", partial(rounds, most=block))
+        small.setattr(merging, "_BLOCK", block)
+        assert merge(Path(directory), inputs) == written(Path(directory), current)
+
+
+@given(
+    st.lists(st.lists(st.text("ab", max_size=3), max_size=20).map(sorted), min_size=1, max_size=4), st.integers(1, 9)
+)
+def test_equal_texts_come_in_one_round_and_smaller_ones_in_no_later_one(several: list[list[str]], most: int) -> None:
+    def reading(texts: list[str]) -> Reader:
+        return lambda low, high: texts[low:high]
+
+    found: list[list[str]] = []
+    places = [0] * len(several)
+    for blocks in rounds(list(map(len, several)), list(map(reading, several)), most):
+        for block in blocks:
+            assert block.low == places[block.source] < block.high
+            assert block.texts == several[block.source][block.low : block.high]
+            places[block.source] = block.high
+        found.append(sorted(text for block in blocks for text in block.texts))
+    assert places == list(map(len, several))
+    assert [text for texts in found for text in texts] == sorted(text for texts in several for text in texts)
+    assert all(before[-1] < after[0] for before, after in pairwise(found))
+
+
+def test_merging_one_segment_gives_the_same_file_again(tmp_path: Path) -> None:
+    use = written(tmp_path, [named("s1", "Kestrel"), named("s2", "Wren")])
+    (path,) = tmp_path.iterdir()
+    assert merge(tmp_path, [Input(open_segment(path))]) == use
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_merge_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use = written(tmp_path, [named("s1", "Kestrel")])
+    before = list(tmp_path.iterdir())
+
+    def failing(*_: object) -> None:
+        raise OSError
+
+    monkeypatch.setattr(Path, "replace", failing)
+    with pytest.raises(OSError):  # noqa: PT011 - any
+        merge(tmp_path, [Input(open_segment(before[0])), Input(_in_memory("s2", "Wren"))])
+    assert (list(tmp_path.iterdir()), before[0].stem) == (before, use.name)
+
+
+def _in_memory(shop_id: str, name: str) -> Segment:
+    run = Run()
+    run.add(segment_shop(named(shop_id, name)))
+    return Segment(run.contents())
+
+
+@pytest.mark.parametrize("damage", ["shortened", "flipped", "renamed", "empty"])
+def test_a_damaged_segment_is_refused(tmp_path: Path, damage: str) -> None:
+    run = Run()
+    run.add(segment_shop(named("s1", "Kestrel")))
+    use = write_segment(tmp_path, *run.contents())
+    path = tmp_path / f"{use.name}.segment"
+    whole = path.read_bytes()
+    open_segment(path)
+    match damage:
+        case "shortened":
+            path.write_bytes(whole[:-1])
+        case "flipped":
+            path.write_bytes(bytes([whole[0] ^ 1]) + whole[1:])
+        case "renamed":
+            path = path.rename(tmp_path / f"{'0' * 64}.segment")
+        case _:
+            path.write_bytes(b"")
+    with pytest.raises(ValueError, match=r"damaged|empty"):
+        open_segment(path)
+
+
+def test_a_build_refuses_more_shops_or_texts_than_can_be_numbered_and_leaves_nothing(tmp_path: Path) -> None:
+    shops = [named(f"s{number}", f"Kestrel {number}") for number in range(3)]
+    texts = len({text for shop in shops for text in marked_texts(shop)})
+    for most, over in ((2, "2 shops"), (texts - 1, f"{texts - 1} texts")):
+        with closing(TypeaheadBuild(TypeaheadStore(tmp_path), run_shops=1, most=most)) as build:
+            for shop in shops:
+                build.add(shop)
+            with pytest.raises(SinkError, match=f"more than {over}, .* leave aliases out .* or divide it"):
+                build.finish()
+        assert list(tmp_path.iterdir()) == []
+    with closing(TypeaheadBuild(TypeaheadStore(tmp_path), run_shops=1, most=texts)) as build:
+        for shop in shops:
+            build.add(shop)
+        assert build.finish()

@@ -16,8 +16,7 @@ from service.search.typeahead.compiled import compile_kernel
 from service.search.typeahead.kernel.suggest import suggest
 from service.search.typeahead.segments import Segment, SegmentPool
 from service.search.typeahead.typeahead import open_typeahead
-from tests.engines.typeahead.followed import written
-from tests.engines.typeahead.segmented import Segmented, document
+from tests.engines.typeahead.segmented import Segmented, document, written
 
 _FAR: Final = 2**30
 _HEADS: Final = ("offsets", "heads", "own_heads", "shown_ends", "id_ends", "category_heads", "own_category_heads")
@@ -53,7 +52,6 @@ def _shops(number_of: int = 60) -> list[ShopDocument]:
 
 @pytest.fixture
 def use(tmp_path: Path) -> SegmentUse:
-    """A segment of some shops in the test's folder."""
     return written(tmp_path, _shops())
 
 
@@ -175,6 +173,5 @@ def test_no_request_has_the_machine_code_compiled_once_more(tmp_path: Path) -> N
 
 
 def _compiled() -> list[object]:
-    """The types of arguments that the machine code was compiled for."""
     entry: Any = suggest
     return list(entry.signatures)

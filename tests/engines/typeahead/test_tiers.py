@@ -1,11 +1,12 @@
-"""Segments against the plain rules: all tiers but those that categories add to (M9)."""
+"""Segments against the plain rules, in all tiers but those of categories; large ranges and bounded work (M9)."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FunctionType, ModuleType
+from typing import Final
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,9 +14,11 @@ from hypothesis import strategies as st
 
 from index_mappings.documents import ShopDocument
 from index_mappings.forms import QueryForms, query_forms
-from tests.engines.typeahead.segmented import Segmented, assert_answers, document, forms_of, with_texts
-
-pytestmark = pytest.mark.rule("M9", "M9.typos", "M9.words", "M1", "M7")
+from index_mappings.tiers import SUGGEST_CUT
+from service.search.protocol import SuggestQuery
+from service.search.typeahead.typeahead import Typeahead
+from tests.engines.typeahead.crowded import COMMON, COMPANY, HAN, crowded
+from tests.engines.typeahead.segmented import Segmented, assert_answers, document, forms_of, projected, with_texts
 
 _LETTERS = "abc𐐨"
 # The last code point of all, and one that UTF-16 would sort behind those after it.
@@ -64,7 +67,6 @@ def _changes(shops: st.SearchStrategy[ShopDocument]) -> st.SearchStrategy[list[_
 
 @st.composite
 def _misspelt(draw: st.DrawFn, text: str, letters: str) -> str:
-    """The text, or its beginning, with errors."""
     text = text[: draw(st.integers(min(1, len(text)), len(text)))]
     for _ in range(draw(st.sampled_from((0, 0, 1, 1, 1, 2)))):
         at = draw(st.integers(0, max(0, len(text) - 1)))
@@ -96,6 +98,7 @@ def _check(
             assert_answers(segmented, typeahead, forms, country, (limit,))
 
 
+@pytest.mark.rule("M9", "M9.typos", "M9.words", "M1", "M7")
 @_MANY
 @given(built=_several(_with_odd_texts(), _MOST_SHOPS), changes=_changes(_with_odd_texts()), data=st.data())
 def test_any_texts_are_found_as_the_rules_require(
@@ -119,6 +122,7 @@ def test_any_texts_are_found_as_the_rules_require(
 
 
 # A word with a letter twice in a row, one that begins and ends alike, and an astral one.
+@pytest.mark.rule("M9", "M9.typos", "M9.words", "M1", "M7")
 @pytest.mark.parametrize("word", ["abcd", "aabbc", "abcabcabc", "𐐨a𐐨b𐐨"])
 def test_every_error_at_every_position_of_every_prefix_is_found_and_nothing_else(tmp_path: Path, word: str) -> None:
     letters = sorted({*word, "z"})
@@ -142,6 +146,7 @@ def _all_edited(text: str, letters: Sequence[str]) -> set[str]:
     }
 
 
+@pytest.mark.rule("M9", "M9.typos", "M9.words", "M1", "M7")
 def test_one_shop_with_many_texts_of_a_beginning_is_there_once_and_with_its_best_tier(tmp_path: Path) -> None:
     many = [f"ab{letter}c" for letter in "abcdefghijklmnopqrstuvwxyz"]
     segmented = Segmented(
@@ -158,6 +163,7 @@ def test_one_shop_with_many_texts_of_a_beginning_is_there_once_and_with_its_best
         assert assert_answers(segmented, typeahead, forms_of(*texts), None, range(1, 5))
 
 
+@pytest.mark.rule("M9", "M9.typos", "M9.words", "M1", "M7")
 def test_where_enough_is_found_nothing_is_looked_for_and_the_answer_is_no_longer(tmp_path: Path) -> None:
     shops = [with_texts(document(f"s{number:02d}"), ["abcd"], ["abcd"]) for number in range(25)]
     near = [with_texts(document(f"n{number:02d}", popularity=9), ["abxd"], ["abxd"]) for number in range(25)]
@@ -168,6 +174,7 @@ def test_where_enough_is_found_nothing_is_looked_for_and_the_answer_is_no_longer
     assert assert_answers(segmented, segmented.opened(), forms_of("abcd"), None, (1, 2, 24, 25, 26, 50, 51)) == 50
 
 
+@pytest.mark.rule("M9", "M9.typos", "M9.words", "M1", "M7")
 def test_nothing_outside_an_array_is_read_or_written(tmp_path: Path, plain: Mapping[str, ModuleType]) -> None:
     chance = random.Random(5)  # noqa: S311 - the same each time
 
@@ -187,3 +194,193 @@ def test_nothing_outside_an_array_is_read_or_written(tmp_path: Path, plain: Mapp
             assert_answers(segmented, typeahead, forms, chance.choice(("DE", None)), (1, 5, 60))
     assert isinstance(plain["suggest"].suggest, FunctionType)
     assert isinstance(plain["arrays"].prefix_range, FunctionType)
+
+
+# One text of a hundred is a large range; some blocks of 16 texts are worth a tree. This is far from both.
+_MANY_SHOPS: Final = 7_000
+_LATIN: Final = "bcdfghjklmnpqrstvwxz"
+_LIMITS: Final = (1, 3, 8, 20)
+# Whatever begins with "abcd" but for its third letter stands in another range for each of these.
+_OTHERS: Final = tuple(chr(0x4E00 + 7 * number) for number in range(260))
+
+
+def _catalogue() -> Iterator[ShopDocument]:
+    chance = random.Random(11)  # noqa: S311 - the same each time
+
+    def shop(number: int, full: list[str], keys: list[str], words: Sequence[str] = ()) -> ShopDocument:
+        popularity = chance.choice((None, 0.0, float(chance.randrange(40)), float(chance.randrange(4_000))))
+        markets = chance.choice(((), ("DE",), ("DE", "FR"), ("FR",), ("WORLDWIDE",)))
+        return with_texts(document(f"s{number:05d}", popularity=popularity, countries=markets), full, keys, words)
+
+    def word(size: int) -> str:
+        return "".join(chance.choice(_LATIN) for _ in range(size))
+
+    for number in range(_MANY_SHOPS):
+        if number % 7 == 0:
+            # Large: a seventh of all. One of ten is a full form only, one a key only.
+            text = f"large{word(2)}"
+            words = ["large", "many"] if number % 2 else ["many", *["few"] * (number % 9 == 0)]
+            if number % 3 == 0:
+                # Words of one beginning, together rarer than the others.
+                words.append(f"wood{number % 10}")
+            yield shop(number, [text] if number % 10 else [], [text] if number % 5 else [], words)
+        elif number % 100 == 1:
+            # Of one beginning each, so many that they fill some blocks.
+            yield shop(number, [], [f"tree{word(3)}", f"o{chance.choice(_LATIN)}chid{word(2)}"])
+        elif number % 200 == 2:
+            yield shop(number, [f"tree{word(3)}"], [])
+        else:
+            # Many shops have one text.
+            yield shop(number, [], [word(4), word(5), f"{chance.choice('abc')}common"])
+    for number, letter in enumerate(_OTHERS):
+        yield shop(_MANY_SHOPS + 2 * number, [], [f"ab{letter}d{word(1)}"])
+        yield shop(_MANY_SHOPS + 2 * number + 1, [], [f"ab{letter}cd{word(1)}"])
+
+
+@pytest.fixture(scope="module")
+def segmented(tmp_path_factory: pytest.TempPathFactory) -> Segmented:
+    """The catalogue, of which the best of each range are removed, replaced, or found by other texts."""
+    segmented = Segmented(tmp_path_factory.mktemp("changed"), _catalogue())
+    best = {shop_id for texts in _ASKED for _, shop_id in segmented.expected(_forms(texts))[:9]}
+    listed = sorted(best)
+    replaced = [with_texts(document(shop_id, popularity=5.0), ["larger"], ["tree"]) for shop_id in listed[1::3]]
+    segmented.change(replaced, listed[::3])
+    return segmented
+
+
+@pytest.fixture(scope="module")
+def typeahead(segmented: Segmented) -> Typeahead:
+    return segmented.opened()
+
+
+def _forms(texts: tuple[str, ...]) -> QueryForms:
+    return query_forms(" ".join(texts[1:])) if texts[0] == "words" else forms_of(*texts)
+
+
+# Forms of one word, or several words.
+_ASKED: Final = (
+    ("words", "many", "larg"),
+    ("words", "large", "man"),
+    ("words", "many", "wood"),
+    ("words", "large", "many", "woo"),
+    ("words", "few", "many"),
+    ("words", "many", "few"),
+    ("words", "many", "zzz"),
+    ("words", "qqqqqqqq", "many", "large"),
+    ("words", "few", "qqq"),
+    ("words", "large", "qqqq"),
+    ("large",),
+    ("larg",),
+    ("largeb", "large"),
+    ("tree",),
+    ("treeb",),
+    ("trees", "tree"),
+    ("xlarge",),
+    ("lrage",),
+    ("lartge",),
+    ("larxe",),
+    ("xree",),
+    ("ttree",),
+    ("ochid",),
+    ("ochi",),
+    ("xcommon",),
+    ("common",),
+    ("acommon", "tree"),
+    ("abcd",),
+    ("abxcd",),
+    ("abcd", "xcommon", "large"),
+)
+
+
+@pytest.mark.rule("M9", "M9.typos", "M9.words", "M1", "M7")
+@pytest.mark.parametrize("texts", _ASKED, ids="+".join)
+def test_the_best_of_very_many_are_those_that_the_rules_require(
+    segmented: Segmented, typeahead: Typeahead, texts: tuple[str, ...]
+) -> None:
+    for country in (None, "DE", "FR", "JP"):
+        assert assert_answers(segmented, typeahead, _forms(texts), country, _LIMITS) > 8
+
+
+@pytest.mark.rule("M9", "M9.typos", "M9.words", "M1", "M7")
+@pytest.mark.rule("M9.country")
+def test_of_a_large_range_the_few_that_sell_in_a_country_are_all_found(tmp_path: Path) -> None:
+    # Their numbers are at both sides of the words of 32 bits that hold no shop, and in the last, shorter one.
+    few = {0, 31, 64, 65, 95, 160, 191, 199}
+    shops = [
+        document(
+            f"s{number:03d}", f"Lamp {number}", popularity=200 - number, countries=["AT" if number in few else "DE"]
+        )
+        for number in range(200)
+    ]
+    segmented = Segmented(tmp_path, shops)
+    for country, found in (("AT", len(few)), ("DE", 200 - len(few)), ("FR", 0)):
+        assert assert_answers(segmented, segmented.opened(), forms_of("lamp"), country, (1, 7, 8, 9, 200)) == found
+
+
+# What the search found among a million shops before the work was bounded, each of another part of the kernel.
+WORST: Final = (
+    f"{COMPANY}椄螊犬tฆrvpen𐑊m649enmas6492.رcommerul14322",
+    f"{COMPANY}.眕曁謑株式h社c眕曁9謑式h繖唪眕曁謑株3式会社.眕曁謑株式h社c",
+    " ".join(HAN[start : start + 7] for start in range(0, 56, 7)),
+    "online store the de company market group",
+    "shop store company market the de online",
+    "shop online j",
+    "shop z",
+    "online s",
+    "books shoes e",
+    "s h o p o n l i n e s t o r e a b c d e f g h i",
+    "brondrond-27245o.it-nernailgrulmtaim-613000.intorn",
+)
+
+
+@pytest.mark.rule("M9.typos", "M9.words")
+def test_the_walk_with_two_errors_does_not_grow_with_the_characters_of_a_script(
+    tmp_path: Path, plain: Mapping[str, ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"{COMPANY}{HAN[number % 40]}{HAN[number]}" for number in range(1_200)]
+    segmented = Segmented(tmp_path, [with_texts(document(f"s{n:04d}"), [name], [name]) for n, name in enumerate(names)])
+    typeahead = segmented.opened()
+    walk = plain["typos"]
+    steps = 0
+    fill_row = walk._fill_row
+
+    def counted(*arguments: object) -> object:
+        nonlocal steps
+        steps += 1
+        return fill_row(*arguments)
+
+    monkeypatch.setattr(walk, "_fill_row", counted)
+    typeahead.suggest(SuggestQuery.of(f"{COMPANY}abcdefgh", None, 20))
+    assert 0 < steps < 30
+
+
+@pytest.mark.rule("M9.typos", "M9.words")
+def test_no_error_of_two_touches_a_han_character_of_a_key(tmp_path: Path) -> None:
+    keys = ("周生生 chow sang", "abcdefgh株", "nor株thern")
+    segmented = Segmented(tmp_path, [with_texts(document(f"s{n}"), [key], [key]) for n, key in enumerate(keys)])
+    typeahead = segmented.opened()
+    for text, found in (
+        ("周生生 chwo snag", 1),  # two swaps of letters
+        ("周生生 chow sxnx", 1),
+        ("周生生x chow sanx", 1),
+        ("周生美 chow sanx", 0),  # another Han character stands there
+        ("周生 chow sanx", 0),  # one is missing
+        ("生周生 chow sanx", 0),
+        ("周生生株 chow sanx", 1),  # one too many is none of the key's
+        ("abxdefhg株", 1),
+        ("no株rthxrn", 0),  # a swap that touches one
+    ):
+        forms = query_forms(text, SUGGEST_CUT)
+        assert assert_answers(segmented, typeahead, forms, None, (1, 20)) >= found, text
+        two = [tier for tier, _ in segmented.expected(forms) if tier == 2]
+        assert len(two) == found, text
+
+
+@pytest.mark.rule("M9.typos", "M9.words")
+def test_words_of_most_shops_are_found_as_the_rules_require(tmp_path: Path) -> None:
+    shops = [projected(shop_id, line) for shop_id, line in crowded(3_000)]
+    segmented = Segmented(tmp_path, shops)
+    typeahead = segmented.opened()
+    for text in (*WORST[3:], " ".join(COMMON[:6]), "the the shop shop", "shop st", "toys books zzzz"):
+        assert_answers(segmented, typeahead, query_forms(text, SUGGEST_CUT), None, (1, 20))
+        assert_answers(segmented, typeahead, query_forms(text, SUGGEST_CUT), "SE", (20,))

@@ -12,11 +12,14 @@ from tests.people.check.breaking import (
     Changed,
     Document,
     answering,
+    drop,
+    header,
     hearing,
     in_place,
+    put,
     rewriting,
+    status,
 )
-from tests.people.check.changes import drop, header, put, status
 
 _OPENAPI: Final = "/openapi.json"
 FIND: Final = "/tool/find_shop"
@@ -53,7 +56,6 @@ def to_bodies(change: Callable[[Answered], None], *having: bytes, path: str = FI
 
 
 def problem(status: int, code: str) -> Callable[[Answered], None]:
-    """Be this error, in the right shape."""
     document: dict[str, Any] = {
         "type": f"urn:{code}",
         "title": code,
@@ -95,7 +97,6 @@ def _unknown_dropped(asked: Asked) -> None:
 
 
 def _unknown_dropped_later(asked: Asked) -> None:
-    """Look the shop up before the rest of the input is judged."""
     if asked.path == "/tool/get_shop":
         asked.body = asked.body.replace(b',"no_such_field":true', b"")
 

@@ -6,9 +6,23 @@ from typing import Any, Final
 
 from starlette.types import ASGIApp
 
-from tests.people.check.breaking import Answered, Asked, Breakage, Changed, Document, answering, hearing, rewriting
+from tests.people.check.breaking import (
+    Answered,
+    Asked,
+    Breakage,
+    Changed,
+    Document,
+    answering,
+    argument,
+    default,
+    drop,
+    hearing,
+    put,
+    rewriting,
+    turn,
+    without,
+)
 from tests.people.check.broken_shops import reports_review
-from tests.people.check.changes import argument, default, drop, put, turn, without
 
 _COUPONS: Final = "/tool/list_coupons"
 _CODE: Final = "/tool/report_code"
@@ -27,8 +41,6 @@ def _no_note_for_nothing(document: Document) -> None:
 
 
 def _free_shipping(**fields: Any) -> Callable[[Document], None]:  # noqa: ANN401 - any JSON value
-    """Coupons of free shipping have this, wherever they are listed."""
-
     def change(document: Document) -> None:
         for coupon in document["results"]:
             if coupon["discount"] and coupon["discount"]["kind"] == "free_shipping":
@@ -67,7 +79,6 @@ def _hiding_codes(app: ASGIApp) -> ASGIApp:
 
 
 def _counting_each() -> Callable[[Document], Document]:
-    """A server for which no two reports are the same."""
     numbers = count()
 
     def change(arguments: Document) -> Document:
@@ -86,7 +97,6 @@ def _refusing(reason: str) -> Callable[[Answered], None]:
 
 
 def _any_subject(arguments: Document) -> Document:
-    """A reason of facts is one of shops too."""
     if arguments.get("subject_type") == "shop" and arguments.get("reason") == "shipping_cost":
         return {**arguments, "reason": "unreachable"}
     return arguments

@@ -2,8 +2,20 @@
 
 from typing import Final
 
-from tests.people.check.breaking import Answered, Breakage, Document, answering, hearing, rewriting
-from tests.people.check.changes import argument, backwards, default, put, turn, without
+from tests.people.check.breaking import (
+    Answered,
+    Breakage,
+    Document,
+    answering,
+    argument,
+    backwards,
+    default,
+    hearing,
+    put,
+    rewriting,
+    turn,
+    without,
+)
 
 _FIND: Final = "/tool/find_shop"
 _GET: Final = "/tool/get_shop"
@@ -18,7 +30,6 @@ def _drops_everything(answered: Answered) -> None:
 
 
 def _whole_words_only(answered: Answered) -> None:
-    """Nothing is found by a part of a name."""
     document = answered.document
     query = answered.asked.arguments.get("query", "")
     words = {word for shop in document["results"] for word in shop["name"].lower().split()}

@@ -5,9 +5,21 @@ from typing import Final
 
 from starlette.types import ASGIApp
 
-from tests.people.check.breaking import ANY, Answered, Asked, Breakage, Changed, answering, in_place, rewriting
+from tests.people.check.breaking import (
+    ANY,
+    Answered,
+    Asked,
+    Breakage,
+    Changed,
+    answering,
+    drop,
+    header,
+    in_place,
+    put,
+    rewriting,
+    status,
+)
 from tests.people.check.broken_mcp import TOKEN, saying
-from tests.people.check.changes import drop, header, put, status
 
 _TRUST: Final = "/tool/get_trust"
 _NO_META: Final = header(b"www-authenticate", b'Bearer resource_metadata="https://auth.example"')

@@ -6,8 +6,18 @@ from typing import Any, Final
 
 from starlette.types import ASGIApp
 
-from tests.people.check.breaking import Answered, Asked, Breakage, Changed, Document, answering, in_place
-from tests.people.check.changes import drop, put, turn
+from tests.people.check.breaking import (
+    Answered,
+    Asked,
+    Breakage,
+    Changed,
+    Document,
+    answering,
+    drop,
+    in_place,
+    put,
+    turn,
+)
 
 MCP: Final = "/mcp"
 TOKEN: Final = b"x-api-token"
@@ -43,13 +53,10 @@ def in_text(change: Callable[[Document], None]) -> Change:
 
 
 def _refused(change: Change) -> Callable[[ASGIApp], ASGIApp]:
-    """Change the answer to a call whose arguments are wrong."""
     return saying(change, having='"arguments":{}', tool="find_shop")
 
 
 def without_token(change: Change) -> Change:
-    """Change the answer to callers who send no token."""
-
     def changed(answered: Answered) -> None:
         if all(name != TOKEN for name, _ in answered.asked.headers):
             change(answered)

@@ -4,8 +4,17 @@ from typing import Final
 
 from starlette.types import ASGIApp
 
-from tests.people.check.breaking import Answered, Breakage, Changed, Document, answering, hearing, rewriting
-from tests.people.check.changes import argument, put
+from tests.people.check.breaking import (
+    Answered,
+    Breakage,
+    Changed,
+    Document,
+    answering,
+    argument,
+    hearing,
+    put,
+    rewriting,
+)
 
 _RESOLVE: Final = "/tool/resolve_checkout_url"
 _MONETIZE: Final = "/tool/monetize_offer"
@@ -17,7 +26,6 @@ def _without_candidates(document: Document) -> None:
 
 
 def _merging(app: ASGIApp) -> ASGIApp:
-    """A server on which an audit renames the shop."""
     audited: set[str] = set()
 
     def after(answered: Answered) -> None:

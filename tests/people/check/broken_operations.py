@@ -5,8 +5,19 @@ from typing import Final
 
 from starlette.types import ASGIApp
 
-from tests.people.check.breaking import Answered, Asked, Breakage, Changed, answering, rewriting
-from tests.people.check.changes import body, drop, header, put, status
+from tests.people.check.breaking import (
+    Answered,
+    Asked,
+    Breakage,
+    Changed,
+    answering,
+    body,
+    drop,
+    header,
+    put,
+    rewriting,
+    status,
+)
 from tests.people.check.stage import COMMIT, OPS_KEY
 
 STATE: Final = "/api/ops/state"
@@ -16,8 +27,6 @@ UNAVAILABLE: Final = {"available": False, "reason": None, "live": None, "previou
 
 
 def _key_given(*paths: str, only_wrong: bool = False) -> Callable[[ASGIApp], ASGIApp]:
-    """A server that lets everybody pass, or everybody who has some key."""
-
     def before(asked: Asked) -> None:
         others = [(name, value) for name, value in asked.headers if name != KEY]
         if asked.path in paths and (not only_wrong or len(others) < len(asked.headers)):

@@ -6,8 +6,22 @@ from typing import Any, Final
 
 from starlette.types import ASGIApp
 
-from tests.people.check.breaking import Answered, Breakage, Changed, Document, answering, hearing, in_place, rewriting
-from tests.people.check.changes import argument, drop, header, more, put, turn
+from tests.people.check.breaking import (
+    Answered,
+    Breakage,
+    Changed,
+    Document,
+    answering,
+    argument,
+    drop,
+    header,
+    hearing,
+    in_place,
+    more,
+    put,
+    rewriting,
+    turn,
+)
 from tests.people.check.stage import UNDER_REVIEW
 
 _FIND: Final = "/tool/find_shop"
@@ -60,7 +74,6 @@ def _without_the_largest(document: Document) -> None:
 
 
 def _primary_only(answered: Answered) -> None:
-    """A category filter that looks at the primary category only."""
     document, slug = answered.document, answered.asked.arguments.get("category")
     document["results"] = [shop for shop in document["results"] if slug in {None, shop["category"]}]
     answered.document = document

@@ -3,8 +3,19 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from tests.people.check.breaking import Answered, Breakage, Document, answering, hearing, rewriting
-from tests.people.check.changes import argument, drop, more, put, turn
+from tests.people.check.breaking import (
+    Answered,
+    Breakage,
+    Document,
+    answering,
+    argument,
+    drop,
+    hearing,
+    more,
+    put,
+    rewriting,
+    turn,
+)
 from tests.people.check.stage import UNDER_REVIEW
 
 _SHIPPING: Final = "/tool/get_shipping_policy"
@@ -13,8 +24,6 @@ _OPENAPI: Final = "/openapi.json"
 
 
 def _with(name: str, value: Any, *, collected: bool) -> Callable[[Document], None]:  # noqa: ANN401
-    """Statements where something or nothing was gathered have this too."""
-
     def change(document: Document) -> None:
         if document["collected"] is collected:
             document[name] = value

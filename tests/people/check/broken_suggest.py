@@ -5,8 +5,7 @@ from typing import Final
 
 from starlette.types import ASGIApp
 
-from tests.people.check.breaking import Asked, Breakage, Changed, Document, rewriting
-from tests.people.check.changes import backwards, more, put, turn
+from tests.people.check.breaking import Asked, Breakage, Changed, Document, backwards, more, put, rewriting, turn
 
 SUGGEST: Final = "/suggest"
 

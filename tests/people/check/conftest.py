@@ -13,7 +13,6 @@ from tests.support.sample import SAMPLE
 
 @pytest.fixture(scope="session")
 def sample_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sample, built for the embedded engine."""
     index = tmp_path_factory.mktemp("sample") / "index"
     build_into(EmbeddedSink(index), SAMPLE)
     return index

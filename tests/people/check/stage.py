@@ -49,19 +49,15 @@ class Stage:
         wrap: Callable[[ASGIApp], ASGIApp] | None = None,
         options: RunOptions | None = None,
     ) -> Run:
-        """A run against the right service, or against what `wrap` makes of it."""
         app: ASGIApp = self.app if wrap is None else wrap(self.app)
         # An exception of an application that was broken on purpose is a dropped connection, as on the network.
         transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
         return self.wait(run(options or self.options, rules, transport))
 
     def failed(self, breakage: Breakage, rules: Sequence[Rule] = RULES) -> set[str]:
-        """The ids of the rules that fail on a broken server."""
         return {verdict.rule.id for verdict in self.check(rules, breakage.wrap).of(Outcome.FAILED)}
 
     def wait(self, work: Awaitable[T]) -> T:
-        """The outcome of some work on the loop of the application."""
-
         async def done() -> T:
             return await work
 

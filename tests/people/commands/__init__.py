@@ -1,1 +1,0 @@
-"""The command line as people and scripts meet it: its help, its examples, its JSON, its exit codes, its completion."""

@@ -9,7 +9,6 @@ from tests.people.commands.world import fill
 
 @pytest.fixture(scope="package")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which every example can be run, in any order and again."""
     found = tmp_path_factory.mktemp("commands")
     fill(found)
     return found

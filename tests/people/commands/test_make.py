@@ -38,7 +38,6 @@ def environment() -> dict[str, str]:
 
 
 def started(checkout: Path, *variables: str) -> str:
-    """What `make run` prints up to its first line as a service."""
     said: list[str] = []
     with subprocess.Popen(
         ["make", "run", "PORT=0", *variables], cwd=checkout, env=environment(), text=True, start_new_session=True,

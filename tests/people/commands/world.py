@@ -23,20 +23,16 @@ PROGRAMS: Final = Path(sys.executable).parent
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """How a run of the program ended: its exit code, and what it printed."""
-
     code: int
     out: str
     err: str
 
     @property
     def document(self) -> Any:  # noqa: ANN401 - JSON
-        """The one JSON document of standard output."""
         return json.loads(self.out)
 
     @property
     def error(self) -> Any:  # noqa: ANN401 - JSON
-        """The last line of standard error, which is the problem as JSON."""
         return json.loads(self.err.splitlines()[-1])
 
 
@@ -46,7 +42,6 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def run(folder: Path, *words: str, **variables: str) -> Done:
-    """Run `shop-directory` with these words in a folder, to its end."""
     done = subprocess.run(
         [str(PROGRAMS / "shop-directory"), *words],
         cwd=folder, env=environment(**variables), stdin=subprocess.DEVNULL,
@@ -76,7 +71,6 @@ async def _fill_stores(var: Path) -> None:
 
 
 async def queue_up(path: Path) -> None:
-    """Two reports, and their re-checks claimed."""
     reports = SqliteReports(path)
     for shop_id in ("s1", "s2"):
         await reports.append(report(shop_id))

@@ -1,1 +1,0 @@
-"""The image and the composition: what can be shown of them without a Docker engine."""

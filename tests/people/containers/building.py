@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.people.containers.image import stages
+from tests.people.containers.test_composition import stages
 from tests.support.real.sources import REPOSITORY
 
 BOUND_S: Final = 120.0
@@ -31,7 +31,6 @@ class Installed:
 
 
 def copy_sources(folder: Path) -> Path:
-    """What the Dockerfile copies for the build, and nothing else."""
     source = folder / "src"
     source.mkdir(parents=True)
     for copied in stages()[0].of("COPY"):
@@ -55,7 +54,6 @@ def run(words: list[str], folder: Path, **variables: str) -> None:
 
 
 def build_wheel(source: Path, wheels: Path, **variables: str) -> None:
-    """The Dockerfile's step that makes the wheel, without a network."""
     words = shlex.split(_steps()[0].replace(_PYTHON, sys.executable).replace(_WHEELS, str(wheels)))
     assert {"--no-index", "--no-deps", "--no-build-isolation"} <= set(words)
     run(words, source, **variables)

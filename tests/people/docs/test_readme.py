@@ -50,7 +50,6 @@ SENSIBLE: Final[dict[str, Callable[[Any], bool]]] = {
 
 
 def calls() -> dict[str, str]:
-    """The calls by curl of every tool, by what they ask."""
     given = [command for block in CALLING.blocks if block.language == SHELL for command in commands(block.text)]
     return {asked[1]: without_comment(command) for command in given if (asked := _ASKED.match(command))}
 

@@ -73,7 +73,6 @@ def install(clone: Path) -> None:
 
 
 def sample_catalogue(folder: Path) -> Path:
-    """The sample catalogue as the reader's own."""
     folder.mkdir(parents=True)
     for path in SAMPLE.glob("*.ndjson"):
         shutil.copy(path, folder / path.name)
@@ -124,7 +123,6 @@ class World:
                 install(Path(self.shell.variable("PAGE_FOLDER")))
 
     def here(self, command: str) -> str:
-        """A command with what its placeholders stand for in this world."""
         for there, here in self.stands_for.items():
             command = command.replace(there, here)
         return _IDS.sub(lambda asked: " ".join(self._named[: len(asked[0].split())]), command)

@@ -11,7 +11,6 @@ from tests.people.docs_in_service.recording import FILE, record, written
 
 
 def main() -> None:
-    """Write the file again."""
     # The indexer reports its progress, and a service that fails on purpose says so.
     logging.disable()
     with tempfile.TemporaryDirectory() as folder, redirect_stderr(StringIO()):

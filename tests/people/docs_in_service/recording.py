@@ -54,14 +54,12 @@ _METRICS: Final = re.compile(
 
 
 def record(folder: Path) -> list[dict[str, Any]]:
-    """Build and serve the sample in a folder, and ask it."""
     quotas = {"quota_anonymous": ANONYMOUS, "quota_classes": {DEFAULT_CLASS: WITH_TOKEN}}
     with sample_service(folder, commit=COMMIT, built_at=BUILT_AT, most_coupons_rest=10, **quotas) as sample:
         return [*_answers(sample), *_refusals(sample)]
 
 
 def written(examples: list[dict[str, Any]]) -> str:
-    """The file's text."""
     return json.dumps(examples, indent=1, ensure_ascii=False) + "\n"
 
 

@@ -1,18 +1,30 @@
-"""/docs, /tools.md and /llms.txt: constants, the same for all callers, at no cost, loading nothing from elsewhere."""
+"""What the service says of itself: /docs, /tools.md, /llms.txt, server.json, and examples that it really answers."""
 
+import json
 import re
+import subprocess
+import sys
+import tomllib
 from collections.abc import Iterator
-from typing import Final
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final, get_args
 
 import pytest
+from jsonschema import Draft7Validator, Draft202012Validator
+from openapi_spec_validator import OpenAPIV31SpecValidator, validate
 
 from service.app import create_app
 from service.limits.policy import DEFAULT_CLASS, QuotaClass
+from service.rest.openapi.document import VERSION, openapi_document
 from service.settings.service import Settings
 from service.tools.registry import REGISTRY
-from service.tools.tool import TokenRule
+from service.tools.tool import TokenRule, own_errors
 from service.web.pages import docs_files
+from shop_directory.settings.reading import PREFIX
+from tests.people.docs_in_service.recording import FILE, record, written
 from tests.support.real.sources import REPOSITORY
+from tests.support.sample import SAMPLE, records
 from tests.support.served import ask, get, post, served
 from tests.support.worlds import reference_world
 
@@ -34,14 +46,12 @@ _LINK: Final = re.compile(r"^- \[([^\]]+)\]\(([^)]+)\): (.+)$")
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A service with hardly any quota."""
     with served(create_app(SETTINGS, search=reference_world(tmp_path_factory.mktemp("docs")))) as url:
         yield url
 
 
 @pytest.fixture(scope="module")
 def text(base: str) -> str:
-    """llms.txt."""
     return get(base, "/llms.txt").body.decode()
 
 
@@ -159,3 +169,148 @@ def test_every_link_of_llms_txt_leads_to_something_here(base: str, text: str) ->
     assert unlike == {"/mcp": 405, "/version": 503}
     headings = set(re.findall(r"^## (\w+)$", TOOLS_PAGE, re.MULTILINE))
     assert {link.partition("#")[2] for link in links if "#" in link} <= headings
+
+
+ROOT: Final = Path(__file__).parents[3]
+ENTRY: Final[dict[str, Any]] = json.loads((ROOT / "server.json").read_text(encoding="utf-8"))
+PROJECT: Final[dict[str, Any]] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+# The schema as it was published, which the linter carries.
+SCHEMA: Final[dict[str, Any]] = json.loads(
+    files("skillsaw").joinpath("schemas", "mcp_registry", "v2025_12_11", "server.schema.json").read_bytes()
+)
+VALIDATOR: Final = Draft7Validator(SCHEMA, format_checker=Draft7Validator.FORMAT_CHECKER)
+
+
+def test_it_fits_the_schema_that_it_names() -> None:
+    assert ENTRY["$schema"] == SCHEMA["$id"]
+    VALIDATOR.validate(ENTRY)
+
+
+def test_the_linter_of_registry_entries_finds_nothing(tmp_path: Path) -> None:
+    (tmp_path / "server.json").write_text(json.dumps(ENTRY), encoding="utf-8")
+    program = Path(sys.executable).with_name("skillsaw")
+    options = ["--strict", "--no-plugins", "--no-custom-rules", "--no-progress", "--format", "json"]
+    done = subprocess.run([program, "lint", *options, tmp_path], capture_output=True, timeout=60, check=False)
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["violations"]) == (0, [])
+
+
+@pytest.mark.rule("O1")
+def test_name_and_version_are_the_projects() -> None:
+    (package,) = ENTRY["packages"]
+    assert (package["registryType"], package["identifier"]) == ("pypi", PROJECT["name"])
+    assert {ENTRY["version"], package["version"], PROJECT["version"]} == {VERSION}
+    assert f"<!-- mcp-name: {ENTRY['name']} -->" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.rule("I4")
+def test_the_package_is_started_over_stdio_with_variables_that_there_are() -> None:
+    (package,) = ENTRY["packages"]
+    (argument,) = package["packageArguments"]
+    assert package["transport"] == {"type": "stdio"}
+    assert argument == {"type": "positional", "value": "mcp"}
+    assert "mcp" in PROJECT["entry-points"]["shop_directory.commands"]
+    fields = {f"{PREFIX}{name.upper()}": field for name, field in Settings.model_fields.items()}
+    for variable in package["environmentVariables"]:
+        field = fields[variable["name"]]
+        assert variable["description"] == field.title
+        assert variable.get("isSecret", False) == ("SecretStr" in str(field.annotation))
+        if "choices" in variable:
+            assert (variable["choices"], variable["default"]) == ([*get_args(field.annotation)], field.default)
+
+
+@pytest.mark.rule("I3", "I78")
+def test_the_remote_is_the_endpoint_with_the_token_as_a_secret_that_no_one_must_have() -> None:
+    (remote,) = ENTRY["remotes"]
+    document = openapi_document(REGISTRY)
+    assert (remote["type"], remote["url"]) == ("streamable-http", "https://{host}/mcp")
+    assert "/mcp" in document["paths"]
+    assert list(remote["variables"]) == ["host"]
+    (header,) = remote["headers"]
+    assert header["name"] == document["components"]["securitySchemes"]["token"]["name"]
+    assert (header["isSecret"], header["isRequired"]) == (True, False)
+
+
+DOCUMENT: Final[dict[str, Any]] = openapi_document(REGISTRY)
+OPERATIONS: Final[dict[str, dict[str, Any]]] = {
+    on["operationId"]: on for methods in DOCUMENT["paths"].values() for on in methods.values()
+}
+STALE: Final = f"{FILE.name} is not what the service answers; renew it by `make examples`"
+
+
+@pytest.mark.rule("I84", "I42")
+def test_the_examples_are_what_the_service_answers(tmp_path: Path) -> None:
+    assert FILE.read_text(encoding="utf-8") == written(record(tmp_path)), STALE
+
+
+@pytest.mark.rule("I42", "E1")
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_each_answer_and_each_error_of_a_tools_own_has_an_example(operation: str) -> None:
+    described = OPERATIONS[operation]
+    own = [error.code for tool in REGISTRY if tool.name == operation for error in own_errors(tool)]
+    examples = {
+        status: [*content["examples"]]
+        for status, response in described["responses"].items()
+        for content in response.get("content", {}).values()
+        if "examples" in content
+    }
+    assert examples.pop("200") == ["example_1"]
+    assert sorted(code for codes in examples.values() for code in codes) == own
+    without = [part["name"] for part in described.get("parameters", ()) if "example" not in part]
+    assert without == []
+
+
+@pytest.mark.rule("I42", "I84")
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_every_example_fits_its_schema(operation: str) -> None:
+    examples = list(_examples(OPERATIONS[operation]))
+    assert examples
+    for schema, value in examples:
+        _validator(schema).validate(value)
+
+
+@pytest.mark.rule("E1")
+def test_an_example_with_another_code_does_not_fit() -> None:
+    content = OPERATIONS["get_shop"]["responses"]["404"]["content"]["application/problem+json"]
+    problem = content["examples"]["shop_not_found"]["value"]
+    validator = _validator(content["schema"])
+    assert validator.is_valid(problem)
+    assert not validator.is_valid({**problem, "code": "offer_not_found"})
+    assert not validator.is_valid({**problem, "status": 400})
+    assert not validator.is_valid({**problem, "note": "more"})
+
+
+@pytest.mark.rule("O1", "I84")
+def test_the_document_is_valid_openapi_3_1() -> None:
+    validate(DOCUMENT, cls=OpenAPIV31SpecValidator)
+    broken = {**DOCUMENT, "paths": {**DOCUMENT["paths"], "health": {}}}
+    assert [error.message for error in OpenAPIV31SpecValidator(broken).iter_errors()] != []
+
+
+@pytest.mark.rule("V1", "V2")
+def test_no_example_holds_anything_of_a_hidden_shop() -> None:
+    hidden = [shop for shop in records(SAMPLE / "shops.ndjson") if shop["visibility"] != "public"]
+    ids = {shop["id"] for shop in hidden}
+    words = {shop[field] for shop in hidden for field in ("id", "name", "domain")}
+    words |= {alias for shop in hidden for alias in shop.get("aliases", ())}
+    for name, field in (("coupons", "code"), ("offers", "id")):
+        found = records(SAMPLE / f"{name}.ndjson")
+        elsewhere = {record[field] for record in found if record["shop_id"] not in ids}
+        words |= {record[field] for record in found if record["shop_id"] in ids} - elsewhere
+    text = json.dumps(DOCUMENT, ensure_ascii=False)
+    assert len(words) > 60
+    assert [word for word in sorted(words) if word in text] == []
+
+
+def _validator(schema: dict[str, Any]) -> Draft202012Validator:
+    whole = {**schema, "components": DOCUMENT["components"]}
+    return Draft202012Validator(whole, format_checker=Draft202012Validator.FORMAT_CHECKER)
+
+
+def _examples(operation: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
+    for parameter in operation.get("parameters", ()):
+        yield parameter["schema"], parameter["example"]
+    bodies = [operation["requestBody"]] if "requestBody" in operation else []
+    for part in (*bodies, *operation["responses"].values()):
+        for content in part.get("content", {}).values():
+            yield from ((content["schema"], example["value"]) for example in content.get("examples", {}).values())

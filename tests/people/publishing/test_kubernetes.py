@@ -25,7 +25,6 @@ WORKFLOWS = tuple(sorted((REPOSITORY / ".github" / "workflows").iterdir()))
 
 
 def _pods() -> dict[str, dict[str, Any]]:
-    """The pod specifications by the names of what makes them."""
     found = {}
     for one in OBJECTS:
         spec = one.get("spec", {})

@@ -95,7 +95,6 @@ def _over_stdio(command: Path, folder: Path, variables: dict[str, str]) -> Any: 
 
 
 def main() -> None:
-    """Install the wheel of a folder, try it, and print what it found."""
     (wheel,) = Path(sys.argv[1]).resolve().glob("*.whl")
     with TemporaryDirectory() as scratch:
         environment = Path(scratch, "environment")

@@ -1,1 +1,0 @@
-"""Tests of settings: how they are read, checked, shown and documented, on both sides."""

@@ -9,7 +9,6 @@ from shop_directory.settings.reading import PREFIX
 
 @pytest.fixture(autouse=True)
 def bare(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """What sets variables in an environment that has none of ours."""
     for name in [name for name in os.environ if name.upper().startswith(PREFIX)]:
         monkeypatch.delenv(name)
     return monkeypatch

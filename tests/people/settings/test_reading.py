@@ -1,14 +1,20 @@
-"""Settings are read from the environment and secrets also from files; what is wrong is named and never repeated."""
+"""Settings are read from the environment and secret files, shown without secrets; where generations are."""
 
-from collections.abc import Iterator
+import json
+import re
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import pytest
 from pydantic import Field, SecretStr
+from typer.testing import CliRunner, Result
 
 from indexer.settings import IndexerSettings
 from service.settings.service import Settings
+from shop_directory.command_line import command_line
+from shop_directory.settings.locations import LocationSettings
 from shop_directory.settings.reading import (
     FILE,
     MAX_SECRET_BYTES,
@@ -16,16 +22,18 @@ from shop_directory.settings.reading import (
     SettingsError,
     installed_sides,
     is_secret,
+    known_variables,
+    settings_page,
     variable,
 )
+from tests.support.real.secured import Authority
+from tests.support.real.sources import REPOSITORY
 
 CANARY: Final = "zqcanaryzq"
 KEY: Final = "SHOP_DIRECTORY_KEY"
 
 
 class Small(EnvironmentSettings):
-    """A secret, and a number below it."""
-
     key: Annotated[SecretStr | None, Field(min_length=3, description="at least 3 characters")] = None
     most: Annotated[int, Field(description="a whole number")] = 9
     least: Annotated[int, Field(description="a whole number")] = 1
@@ -190,3 +198,314 @@ def test_a_wrong_setting_is_named_with_what_it_must_be(
     with pytest.raises(SettingsError) as raised:
         Settings.load()
     assert (str(raised.value), raised.value.__cause__) == (message, None)
+
+
+MISSPELT: Final = (
+    "SHOP_DIRECTORY_OPENSEARCH_URL is not a setting and is ignored. Is SHOP_DIRECTORY_OPENSEARCH_URLS meant?\n"
+)
+
+
+def _run(*arguments: str, **variables: str) -> Result:
+    return CliRunner().invoke(
+        command_line(), list(arguments), env={f"SHOP_DIRECTORY_{name}": value for name, value in variables.items()}
+    )
+
+
+def _secrets(folder: Path) -> Mapping[str, str]:
+    (folder / "url").write_text(f"sqlite:///{CANARY}?password={CANARY}\n")
+    return {
+        "REDIS_URL": f"redis://reader:{CANARY}@one.example/0",
+        "SQL_URL_FILE": str(folder / "url"),
+        "API_TOKEN": CANARY,
+        "OPENSEARCH_USER": "reader",
+        "OPENSEARCH_PASSWORD": CANARY,
+    }
+
+
+def test_config_prints_what_is_in_effect_on_both_sides_and_no_secret(tmp_path: Path) -> None:
+    done = _run("config", "--json", PORT="9001", COMMIT="", **_secrets(tmp_path))
+    printed = json.loads(done.stdout)
+    assert (done.exit_code, done.stderr, list(printed)) == (0, "", ["indexer", "service"])
+    assert CANARY not in done.output
+    assert {side: [len(printed[side]), len(kind.model_fields)] for side, kind in installed_sides().items()} == {
+        side: [len(kind.model_fields)] * 2 for side, kind in installed_sides().items()
+    }
+    of_service, of_indexer = printed["service"], printed["indexer"]
+    hidden = {"value": "(hidden)", "source": "environment"}
+    assert of_service["SHOP_DIRECTORY_PORT"] == {"value": 9001, "source": "environment"}
+    assert of_service["SHOP_DIRECTORY_COMMIT"] == {"value": None, "source": "default"}
+    assert of_service["SHOP_DIRECTORY_OPENSEARCH_USER"] == {"value": "reader", "source": "environment"}
+    assert [of_service[f"SHOP_DIRECTORY_{name}"] for name in ("REDIS_URL", "API_TOKEN")] == [hidden, hidden]
+    assert of_service["SHOP_DIRECTORY_OPENSEARCH_PASSWORD"] == of_indexer["SHOP_DIRECTORY_OPENSEARCH_PASSWORD"]
+    assert of_service["SHOP_DIRECTORY_OPENSEARCH_PASSWORD"] == hidden
+    assert of_indexer["SHOP_DIRECTORY_SQL_URL"] == {"value": "(hidden)", "source": "file"}
+    assert of_indexer["SHOP_DIRECTORY_OPENSEARCH_URLS"] == {"value": ["http://127.0.0.1:9200"], "source": "default"}
+
+
+def test_config_prints_lines_for_people(tmp_path: Path) -> None:
+    done = _run("config", **_secrets(tmp_path), MCP_ALLOWED_HOSTS="one.example,two.example:*")
+    lines = [line.split(maxsplit=2) for line in done.stdout.splitlines()]
+    assert (done.exit_code, CANARY in done.output, lines[0]) == (0, False, ["indexer:"])
+    assert ["SHOP_DIRECTORY_SQL_URL", "file", "(hidden)"] in lines
+    assert ["SHOP_DIRECTORY_MCP_ALLOWED_HOSTS", "environment", "one.example,two.example:*"] in lines
+    assert ["SHOP_DIRECTORY_API_TOKEN", "environment", "(hidden)"] in lines
+    assert ["SHOP_DIRECTORY_BUILT_AT", "default"] in lines
+    assert ["service:"] in lines
+
+
+def test_serve_prints_its_settings_with_its_options_and_ends(tmp_path: Path) -> None:
+    done = _run("serve", "--print-config", "--port", "9002", HOST="127.0.0.2", **_secrets(tmp_path))
+    lines = [line.split(maxsplit=2) for line in done.stdout.splitlines()]
+    assert (done.exit_code, done.stderr, CANARY in done.output) == (0, "", False)
+    assert ["SHOP_DIRECTORY_PORT", "option", "9002"] in lines
+    assert ["SHOP_DIRECTORY_HOST", "environment", "127.0.0.2"] in lines
+    assert ["SHOP_DIRECTORY_ENGINE", "default", "embedded"] in lines
+    assert [name for name, *_ in lines] == [
+        f"SHOP_DIRECTORY_{name.upper()}" for name in installed_sides()["service"].model_fields
+    ]
+
+
+@pytest.mark.parametrize("command", [("config",), ("serve",), ("mcp",), ("index", "status"), ("index", "build")])
+def test_a_wrong_setting_stops_every_command_by_name(command: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("")
+    done = _run(*command, ENGINE=CANARY, OPENSEARCH_PASSWORD_FILE=str(tmp_path / "password"))
+    assert (done.exit_code, done.stdout, done.stderr) == (
+        2,
+        "",
+        (
+            "SHOP_DIRECTORY_OPENSEARCH_PASSWORD_FILE is wrong: the file is empty. "
+            "SHOP_DIRECTORY_ENGINE is wrong: it must be embedded or opensearch.\n"
+        ),
+    )
+
+
+@pytest.mark.parametrize("command", [("token", "list"), ("rechecks", "list")])
+def test_a_secret_of_the_stores_comes_from_a_file_in_the_operators_commands_too(
+    command: tuple[str, ...], tmp_path: Path
+) -> None:
+    (tmp_path / "url").write_text(f"https://{CANARY}")
+    wrong = _run(*command, TOKEN_STORE="redis", REPORTS="redis", REDIS_URL_FILE=str(tmp_path / "url"))
+    assert (wrong.exit_code, wrong.stdout, CANARY in wrong.stderr) == (2, "", False)
+    assert wrong.stderr.startswith("SHOP_DIRECTORY_REDIS_URL")
+    both = _run(*command, REDIS_URL="redis://127.0.0.1", REDIS_URL_FILE=str(tmp_path / "url"))
+    assert (both.exit_code, both.stdout, both.stderr) == (
+        2,
+        "",
+        "SHOP_DIRECTORY_REDIS_URL and SHOP_DIRECTORY_REDIS_URL_FILE are both set: leave one of them out.\n",
+    )
+
+
+@pytest.mark.parametrize("command", [("config", "--json"), ("serve", "--print-config")])
+def test_a_misspelt_variable_is_reported_with_the_one_that_is_meant(command: tuple[str, ...]) -> None:
+    done = _run(*command, OPENSEARCH_URL=f"https://{CANARY}")
+    assert (done.exit_code, done.stderr, CANARY in done.output) == (0, MISSPELT, False)
+
+
+def test_the_indexer_reports_a_misspelt_variable_too(tmp_path: Path) -> None:
+    done = _run("index", "status", DATA_DIR=str(tmp_path / "index"), OPENSEARCH_URL=CANARY, OPENSEARCH_USERS=CANARY)
+    assert done.stderr == MISSPELT + (
+        "SHOP_DIRECTORY_OPENSEARCH_USERS is not a setting and is ignored. Is SHOP_DIRECTORY_OPENSEARCH_USER meant?\n"
+    )
+    assert CANARY not in done.output
+
+
+def test_an_unknown_variable_is_reported_alone_and_the_other_sides_settings_are_not() -> None:
+    done = _run("serve", "--print-config", QUUX="1", MOST_SHRINK="0.3", SQL_URL_FILE="/nowhere", PORT_FILE="/nowhere")
+    assert (done.exit_code, done.stderr) == (
+        0,
+        (
+            "SHOP_DIRECTORY_PORT_FILE is ignored: only secret settings can be in a file.\n"
+            "SHOP_DIRECTORY_QUUX is not a setting and is ignored.\n"
+        ),
+    )
+
+
+def test_where_the_development_data_are_is_no_misspelt_setting(tmp_path: Path) -> None:
+    shown = _run("config", DEV_DATA=str(tmp_path))
+    served = _run("serve", "--print-config", DEV_DATA=str(tmp_path), DEV_DATUM="1")
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    assert (served.exit_code, served.stderr) == (0, "SHOP_DIRECTORY_DEV_DATUM is not a setting and is ignored.\n")
+
+
+def test_the_other_sides_wrong_settings_stop_no_command(tmp_path: Path) -> None:
+    served = _run("serve", "--print-config", MOST_SHRINK=CANARY, OPENSEARCH_SHARDS="0")
+    assert (served.exit_code, served.stderr) == (0, "")
+    listed = _run("index", "status", DATA_DIR=str(tmp_path / "index"), PORT=CANARY)
+    assert "PORT" not in listed.stderr
+
+
+PAGE: Final = (REPOSITORY / "docs" / "settings.md").read_text(encoding="utf-8")
+
+
+def test_the_page_is_what_the_code_says() -> None:
+    assert settings_page(installed_sides()) == PAGE, "write it again by `make settings`"
+
+
+def test_every_variable_is_on_the_page_in_one_row() -> None:
+    rows = [line for line in PAGE.splitlines() if line.startswith("| `")]
+    named = [name for row in rows for name in re.findall(r"SHOP_DIRECTORY_\w+", row.split(" | ")[0])]
+    known = set(chain.from_iterable(known_variables(kind) for kind in installed_sides().values()))
+    assert sorted(named) == sorted(known)
+
+
+def test_every_setting_says_what_it_must_be_and_what_it_is_for() -> None:
+    silent = [
+        f"{side}.{name}"
+        for side, kind in installed_sides().items()
+        for name, field in kind.model_fields.items()
+        if not field.description or not field.title or not field.title.endswith(".") or field.description.endswith(".")
+    ]
+    assert silent == []
+
+
+def test_what_both_sides_read_is_the_same_setting() -> None:
+    service, indexer = (installed_sides()[side].model_fields for side in ("service", "indexer"))
+    shared = service.keys() & indexer.keys()
+    assert {"engine", "data_dir", "opensearch_urls", "opensearch_password", "index_prefix"} <= shared
+    assert [name for name in shared if repr(service[name]) != repr(indexer[name])] == []
+
+
+URLS: Final = (
+    "SHOP_DIRECTORY_OPENSEARCH_URLS is wrong: it must be the nodes' http:// or https:// URLs without user or password, "
+    "separated by commas."
+)
+CA: Final = "SHOP_DIRECTORY_OPENSEARCH_CA_FILE is wrong: it must be a file of certificates (PEM) that can be read."
+BOTH: Final = "SHOP_DIRECTORY_OPENSEARCH_USER and SHOP_DIRECTORY_OPENSEARCH_PASSWORD go together: set both or none."
+SIDES: Final = (Settings, IndexerSettings)
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize(
+    "urls",
+    [("http://127.0.0.1:9200",), ("https://one.example", "https://two.example:9201/search"), ("https://[::1]:9200",)],
+)
+def test_nodes_are_urls_separated_by_commas(
+    bare: pytest.MonkeyPatch, side: type[LocationSettings], urls: tuple[str, ...]
+) -> None:
+    bare.setenv("SHOP_DIRECTORY_OPENSEARCH_URLS", " , ".join(urls) + ",")
+    assert side.load().opensearch_urls == urls
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("URLS", ",", URLS),
+        ("URLS", f"{CANARY}:9200", URLS),
+        ("URLS", f"ftp://{CANARY}", URLS),
+        ("URLS", "https://", URLS),
+        ("URLS", f"https://reader:{CANARY}@one.example", URLS),
+        ("URLS", f"https://one.example,https://{CANARY}@two.example", URLS),
+        ("URLS", f"https://one.example/?password={CANARY}", URLS),
+        ("URLS", f"https://one.example/#{CANARY}", URLS),
+        ("URLS", f"https://one.example:{CANARY}", URLS),
+        ("URLS", "https://one.example:99999", URLS),
+        ("URLS", f"https://[{CANARY}", URLS),
+        ("USER", "reader", BOTH),
+        ("PASSWORD", CANARY, BOTH),
+        (
+            "USER",
+            f"{CANARY}:x",
+            (
+                "SHOP_DIRECTORY_OPENSEARCH_USER is wrong: "
+                "it must be a user's name of up to 256 characters, without a colon."
+            ),
+        ),
+        ("CA_FILE", f"/nowhere/{CANARY}", CA),
+        ("VERIFY", CANARY, "SHOP_DIRECTORY_OPENSEARCH_VERIFY is wrong: it must be true or false."),
+    ],
+)
+def test_wrong_nodes_and_wrong_access_are_refused_by_name_without_a_word_of_the_value(
+    bare: pytest.MonkeyPatch, side: type[LocationSettings], name: str, value: str, message: str
+) -> None:
+    bare.setenv(f"SHOP_DIRECTORY_OPENSEARCH_{name}", value)
+    with pytest.raises(SettingsError) as raised:
+        side.load()
+    assert str(raised.value) == message
+
+
+def test_authorities_are_read_at_the_start(bare: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "no.pem").write_text(CANARY)
+    bare.setenv("SHOP_DIRECTORY_OPENSEARCH_CA_FILE", str(tmp_path / "no.pem"))
+    with pytest.raises(SettingsError) as raised:
+        IndexerSettings.load()
+    assert str(raised.value) == CA
+    authority = Authority(tmp_path)
+    bare.setenv("SHOP_DIRECTORY_OPENSEARCH_CA_FILE", str(authority.file))
+    assert IndexerSettings.load().cluster_access.ca_file == authority.file
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"URLS": "http://one.example"}, ()),
+        ({"URLS": "https://one.example", "USER": "u", "PASSWORD": "p"}, ()),
+        ({"URLS": "http://one.example", "VERIFY": "false"}, ()),
+        ({"URLS": "https://one.example", "VERIFY": "false"}, ("SHOP_DIRECTORY_OPENSEARCH_VERIFY is false: ",)),
+        (
+            {"URLS": "https://one.example,http://two.example", "USER": "u", "PASSWORD": "p", "VERIFY": "0"},
+            ("SHOP_DIRECTORY_OPENSEARCH_VERIFY is false: ", "SHOP_DIRECTORY_OPENSEARCH_URLS has an http:// URL: "),
+        ),
+    ],
+)
+def test_what_lets_others_read_along_is_reported(
+    bare: pytest.MonkeyPatch, variables: dict[str, str], message: tuple[str, ...]
+) -> None:
+    bare.setenv("SHOP_DIRECTORY_ENGINE", "opensearch")
+    for name, value in variables.items():
+        bare.setenv(f"SHOP_DIRECTORY_OPENSEARCH_{name}", value)
+    cautions = tuple(Settings.load().cautions())
+    assert len(cautions) == len(message)
+    assert all(caution.startswith(begin) for caution, begin in zip(cautions, message, strict=True))
+    bare.setenv("SHOP_DIRECTORY_ENGINE", "embedded")
+    assert tuple(Settings.load().cautions()) == ()
+
+
+def test_replicas_are_auto_or_a_number(bare: pytest.MonkeyPatch) -> None:
+    found = {}
+    for value in ("", "auto", "0", "3"):
+        bare.setenv("SHOP_DIRECTORY_OPENSEARCH_REPLICAS", value)
+        found[value] = IndexerSettings.load().replicas
+    assert found == {"": None, "auto": None, "0": 0, "3": 3}
+    for value in ("-1", "21", "1.5", "some"):
+        bare.setenv("SHOP_DIRECTORY_OPENSEARCH_REPLICAS", value)
+        with pytest.raises(SettingsError) as raised:
+            IndexerSettings.load()
+        assert str(raised.value) == (
+            "SHOP_DIRECTORY_OPENSEARCH_REPLICAS is wrong: it must be auto or a whole number from 0 to 20."
+        )
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"LIMITER": "redis", "REPORTS": "redis"}, None),
+        ({"LIMITER": "redis"}, "SHOP_DIRECTORY_WORKERS is over 1, so SHOP_DIRECTORY_REPORTS must be redis: "),
+        ({"REPORTS": "redis"}, "SHOP_DIRECTORY_WORKERS is over 1, so SHOP_DIRECTORY_LIMITER must be redis: "),
+    ],
+)
+def test_several_workers_share_nothing_of_one_process(
+    bare: pytest.MonkeyPatch, variables: dict[str, str], message: str | None
+) -> None:
+    bare.setenv("SHOP_DIRECTORY_WORKERS", "2")
+    for name, value in variables.items():
+        bare.setenv(f"SHOP_DIRECTORY_{name}", value)
+    if message is None:
+        assert Settings.load().workers == 2
+        return
+    with pytest.raises(SettingsError) as raised:
+        Settings.load()
+    assert str(raised.value).startswith(message)
+
+
+def test_broken_json_is_a_wrong_setting_like_any_other(bare: pytest.MonkeyPatch) -> None:
+    bare.setenv("SHOP_DIRECTORY_QUOTA_CLASSES", f"{{{CANARY}")
+    bare.setenv("SHOP_DIRECTORY_QUOTA_ANONYMOUS", CANARY)
+    with pytest.raises(SettingsError) as raised:
+        Settings.load()
+    assert str(raised.value) == (
+        "SHOP_DIRECTORY_QUOTA_ANONYMOUS is wrong: "
+        'it must be JSON such as {"reads": 120, "suggest": 1200, "reports": 0}. '
+        "SHOP_DIRECTORY_QUOTA_CLASSES is wrong: "
+        "it must be JSON: the class default and others, each with reads, suggest and reports."
+    )

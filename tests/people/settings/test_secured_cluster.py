@@ -1,33 +1,86 @@
-"""A cluster behind TLS and passwords: both sides reach it, and each reports by name why it does not."""
+"""A cluster behind TLS and passwords, and docs/opensearch-security.md, whose roles grant what its tables name."""
 
+import fnmatch
 import json
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from index_mappings.documents import DOCUMENTS
+from index_mappings.generations import STAMP
+from index_mappings.typeahead.chunks import TYPEAHEAD
 from indexer.__main__ import index
 from service.app import create_app
 from service.settings.service import Settings
+from shop_directory.settings.locations import LocationSettings
 from tests.engines.conftest import OpenSearchLocation, opensearch_location
-from tests.people.settings.security_page import indices_in, kind_of, requests
 from tests.support.callers import issue
 from tests.support.catalogues import coupon, shop, write_catalogue_directory
-from tests.support.real.certificates import Authority
-from tests.support.real.secured import SecuredNode, secured
+from tests.support.real.secured import Asked, Authority, SecuredNode, secured
+from tests.support.real.sources import REPOSITORY
 from tests.support.served import Reply, get, post, served, until_ready
+
+SIDES: Final = ("service", "indexer")
+
+_PAGE: Final = (REPOSITORY / "docs" / "opensearch-security.md").read_text(encoding="utf-8")
+
+
+def requests(side: str) -> set[str]:
+    return {request for request, _ in _rows(side)}
+
+
+def actions(side: str) -> set[str]:
+    return {action for _, action in _rows(side)}
+
+
+def role(side: str) -> dict[str, Any]:
+    (found,) = re.findall(r"```json\n(.*?)```", _section(side), re.DOTALL)
+    read: dict[str, Any] = json.loads(found)
+    return read
+
+
+def kind_of(asked: Asked, prefix: str) -> str:
+    """What kind of request it is, as the page writes it; a name that is not of the prefix stays as it is."""
+    path = asked.path.partition("?")[0].replace("%2C", ",").replace("%2A", "*")
+    name = rf"{re.escape(prefix)}-[a-z0-9*-]+"
+    path = re.sub(rf"/{name}(,{name})*(?=/|$)", "/<index>", path)
+    path = re.sub(r"/_doc/[a-z0-9-]+$", "/_doc/<id>", path)
+    path = re.sub(r"/_tasks/[A-Za-z0-9_-]+:[0-9]+$", "/_tasks/<id>", path.replace("%3A", ":"))
+    return f"{asked.method} {re.sub(r'/_settings/[a-z.]+$', '/_settings/<name>', path)}"
+
+
+def indices_in(asked: Asked) -> list[str]:
+    """The indices that a body names, of requests that have none in their path."""
+    if asked.path.startswith("/_msearch"):
+        lines: list[Any] = [json.loads(line) for line in asked.body.splitlines()]
+        return [line["index"] for line in lines[::2]]
+    if asked.path.startswith("/_mget"):
+        return [one["_index"] for one in json.loads(asked.body)["docs"]]
+    if asked.path.startswith("/_aliases"):
+        moved = [change for action in json.loads(asked.body)["actions"] for change in action.values()]
+        return [change[name] for change in moved for name in ("index", "alias")]
+    return []
+
+
+def _rows(side: str) -> list[tuple[str, str]]:
+    return re.findall(r"^\| `([A-Z]+ /[^`]*)` \| `([^`]+)` \|$", _section(side), re.MULTILINE)
+
+
+def _section(side: str) -> str:
+    return _PAGE.partition(f"### The {side}\n")[2].partition("\n### ")[0]
+
 
 PASSWORD: Final = "zqcanary pässword"
 WRONG: Final = "zqwrongzq"
 BACK_SECONDS: Final = 10.0
 
 __all__ = ["opensearch_location"]
-
-pytestmark = pytest.mark.opensearch
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +93,6 @@ class World:
     folder: Path
 
     def settings(self, **changed: str) -> dict[str, str]:
-        """Variables by which a side reaches the cluster."""
         (self.folder / "password").write_text(f"{PASSWORD}\n", encoding="utf-8")
         stated = {
             "ENGINE": "opensearch",
@@ -57,11 +109,9 @@ class World:
         return {f"SHOP_DIRECTORY_{name}": value for name, value in stated.items()}
 
     def indexing(self, *arguments: str, **changed: str) -> Result:
-        """An indexer's command."""
         return CliRunner().invoke(index, list(arguments), env=self.settings(**changed))
 
     def build(self, **changed: str) -> Result:
-        """A build of the catalogue."""
         return self.indexing("build", "--catalogue", str(self.folder / "catalogue"), "--wait", "1", **changed)
 
 
@@ -87,7 +137,6 @@ def _service(world: World, bare: pytest.MonkeyPatch, **changed: str) -> Settings
 
 
 def _asked_with(base: str, token: str) -> list[Reply]:
-    """One of each kind of question that needs a token."""
     return [
         post(base, "/tool/get_trust", {"shop_domain": "lumen.internal"}, x_api_token=token),
         post(base, "/tool/resolve_conflict", {"from_shop_id": "lumen", "to_shop_id": "larch"}, x_api_token=token),
@@ -103,7 +152,6 @@ def _asked_with(base: str, token: str) -> list[Reply]:
 
 
 def _asked_of_all(base: str) -> list[Reply]:
-    """One of each kind of read."""
     return [
         get(base, "/ready"),
         get(base, "/suggest?q=lum"),
@@ -129,6 +177,7 @@ def _strangers(world: World, side: str) -> list[str]:
     ]
 
 
+@pytest.mark.opensearch
 def test_build_follow_and_serve_through_tls_with_passwords_and_the_service_only_reads(
     world: World, bare: pytest.MonkeyPatch
 ) -> None:
@@ -154,6 +203,7 @@ def test_build_follow_and_serve_through_tls_with_passwords_and_the_service_only_
     assert {kind_of(asked, world.location.prefix) for asked in world.transport.asked} == requests("service")
 
 
+@pytest.mark.opensearch
 @pytest.mark.parametrize(
     ("wrong", "cause"),
     [
@@ -195,6 +245,7 @@ def test_refused_access_and_wrong_certificates_are_reported_by_name_without_secr
     assert not any(secret in said for secret in ("zqcanary", WRONG, "pässword", "Basic "))
 
 
+@pytest.mark.opensearch
 def test_a_password_that_changes_is_a_failure_in_time_and_passes_when_it_is_right_again(
     world: World, bare: pytest.MonkeyPatch
 ) -> None:
@@ -214,6 +265,7 @@ def test_a_password_that_changes_is_a_failure_in_time_and_passes_when_it_is_righ
         assert answer.body == before.body
 
 
+@pytest.mark.opensearch
 @pytest.mark.filterwarnings("ignore::urllib3.exceptions.InsecureRequestWarning")
 def test_without_verification_every_server_is_trusted_and_a_warning_says_so(
     world: World, bare: pytest.MonkeyPatch
@@ -226,6 +278,7 @@ def test_without_verification_every_server_is_trusted_and_a_warning_says_so(
         assert get(base, "/ready").status == 200
 
 
+@pytest.mark.opensearch
 @pytest.mark.parametrize(("stated", "replicas"), [("auto", 0), ("1", 1)])
 def test_replicas_are_as_stated(world: World, stated: str, replicas: int) -> None:
     built = world.build(OPENSEARCH_REPLICAS=stated)
@@ -233,3 +286,24 @@ def test_replicas_are_as_stated(world: World, stated: str, replicas: int) -> Non
     replica_counts = {body["settings"].get("number_of_replicas") for body in created if "settings" in body}
     assert built.exit_code == 0
     assert replica_counts - {None} == {replicas}
+
+
+PREFIX: Final[str] = LocationSettings.model_fields["index_prefix"].default
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_a_role_grants_every_action_of_its_table_and_names_none_for_nothing(side: str) -> None:
+    granted = {*role(side)["cluster_permissions"], *role(side)["index_permissions"][0]["allowed_actions"]}
+    assert [action for action in actions(side) if not any(fnmatch.fnmatch(action, one) for one in granted)] == []
+
+
+def test_the_services_role_reads_and_does_nothing_else() -> None:
+    granted = role("service")
+    (of_indices,) = granted["index_permissions"]
+    assert all(one.startswith("indices:data/read/") for one in granted["cluster_permissions"])
+    assert all(one.startswith("indices:data/read/") for one in of_indices["allowed_actions"])
+    assert of_indices["index_patterns"] == [f"{PREFIX}-{kind}-*" for kind in (*DOCUMENTS, STAMP, TYPEAHEAD)]
+
+
+def test_the_indexers_role_is_bound_to_its_prefix() -> None:
+    assert role("indexer")["index_permissions"][0]["index_patterns"] == [f"{PREFIX}-*"]

@@ -76,7 +76,6 @@ class Watch:
         context.on("requestfailed", self._failed)
 
     def asked_for(self, path: str) -> list[str]:
-        """The addresses asked for whose path is this one."""
         return [address for address in (line.split(" ", 1)[1] for line in self.asked) if urlsplit(address).path == path]
 
     def _said(self, message: ConsoleMessage) -> None:

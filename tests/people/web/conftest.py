@@ -18,8 +18,6 @@ from tests.support.served import served
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A service with the page, and a token that counts."""
-
     base: str
     token: str
 
@@ -41,7 +39,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture(scope="package")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SampleService]:
-    """The sample catalogue, as a new operator sees it."""
     with sample_service(tmp_path_factory.mktemp("sample")) as service:
         yield service
 
@@ -55,7 +52,6 @@ async def browser() -> AsyncIterator[Browser]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def visitor(browser: Browser) -> AsyncIterator[Visitor]:
-    """A visitor who comes for the first time."""
     visitor = Visitor(browser)
     yield visitor
     assert await visitor.leave() == []

@@ -25,8 +25,6 @@ _SHOP: Final = "/?shop=kiefernhaus.internal&country=DE"
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A screen, and what a visitor does first, from the start on."""
-
     screen: Screen
     prepare: Callable[[Page, SampleService], Awaitable[None]]
 

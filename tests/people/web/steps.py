@@ -85,10 +85,8 @@ async def suggested(page: Page, *names: str) -> None:
 
 
 async def texts(locator: Locator) -> list[str]:
-    """The text of each element, white space reduced."""
     return [" ".join(text.split()) for text in await locator.all_inner_texts()]
 
 
 async def text_of(locator: Locator) -> str:
-    """The text of one element, white space reduced."""
     return " ".join((await locator.inner_text()).split())

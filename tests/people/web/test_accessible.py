@@ -47,7 +47,6 @@ SMALL_TARGETS: Final = """() => [...document.querySelectorAll("a, button, input,
 
 
 async def axe_violations(page: Page) -> list[str]:
-    """What axe finds wrong on a page: rule, element and why."""
     # By the debugger's way in, so that the page's own policy stays as it is.
     if not await page.evaluate("typeof axe === 'object'"):
         await page.evaluate(f"{AXE.read_text(encoding='utf-8')}; 1")

@@ -108,12 +108,10 @@ async def test_results_open_in_a_new_tab_as_links_do(site: Site, visitor: Visito
 
 
 async def innermost(scope: Locator, text: str) -> Locator:
-    """The innermost element that holds exactly a text."""
     return scope.get_by_text(text, exact=True).last
 
 
 async def is_nowhere_markup(page: Page) -> None:
-    """Nothing in the document was made of anybody's text."""
     assert await page.locator("img[src='x'], script:not([src]), [onerror], #view b").count() == 0
     assert await page.title() != "broken"
 

@@ -1,13 +1,23 @@
-"""How the page and the site are served: strictly, small, cached by browsers and revalidated each time."""
+"""The page, /docs and the site as they are served: strict, small, cached, light; and their pictures."""
 
 import re
-from typing import Final
+import struct
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
+from playwright.async_api import Browser, Locator, Page
 
 from service.mcp_server.server import ICON_PATH
+from service.rest.openapi.document import openapi_document
+from service.tools.registry import REGISTRY
 from service.web.pages import page_files, page_labels, site_files
+from tests.people.web.browser import CUT, DESKTOP, PHONE, Screen, Visitor
 from tests.people.web.conftest import Site
+from tests.people.web.picture import PICTURES, take
+from tests.people.web.steps import section, shown, sign_in, suggested, typed
+from tests.people.web.test_accessible import axe_violations
+from tests.support.sample import SampleService
 from tests.support.served import ask, get
 
 FILES: Final = {file.path: file.body for file in page_files()}
@@ -136,3 +146,224 @@ def test_a_link_to_the_page_has_a_title_and_a_description_to_show(site: Site) ->
         "og:type", "og:site_name", "og:title", "og:description", "twitter:card",
     }  # fmt: skip
     assert found["og:description"] == found["description"]
+
+
+MOST_BYTES = 60_000
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_all_files_of_the_page_are_small_together(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.arrive(site.base)
+    answers: list[Any] = []
+    page.on("response", lambda answer: answers.append(answer))  # noqa: PLW0108 - Playwright marks each listener
+    await page.goto(site.base)
+    await shown(page, "start")
+    await typed(page, "harb")
+    await suggested(page, "Harbour Lane Books")
+    await page.locator("#search").press("ArrowDown")
+    await page.locator("#search").press("Enter")
+    await shown(page, "shop")
+
+    files = {answer.url.removeprefix(site.base): answer for answer in answers if "/assets/" in answer.url}
+    files["/"] = answers[0]
+    sizes = {path: len(await answer.body()) for path, answer in files.items()}
+    named = re.findall(r'(?:href|src)="(assets/[^"]+)"', get(site.base, "/").body.decode())
+
+    assert {f"/{path}" for path in named} | {"/"} == set(sizes)
+    assert sum(sizes.values()) < MOST_BYTES
+    encoded = {path for path, answer in files.items() if answer.headers.get("content-encoding") == "gzip"}
+    assert encoded == set(files) - {"/assets/icon.svg"}  # which is shorter than a kilobyte
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_only_the_public_interface_is_asked(site: Site, visitor: Visitor) -> None:
+    page, watch = await visitor.visit(site.base, "/?shop=shop_books&country=DE")
+    await sign_in(page, site.token)
+    await section(page, "trust", "ok")
+    await page.goto(f"{site.base}/?q=harbour+zzqq")
+    await shown(page, "results")
+    await page.locator("#search").fill("")
+    await typed(page, "x")
+
+    paths = {
+        line.removeprefix(f"GET {site.base}").removeprefix(f"POST {site.base}").split("?")[0] for line in watch.asked
+    }
+
+    assert {path for path in paths if not path.startswith("/assets/")} == {
+        "/",
+        "/suggest",
+        *(
+            f"/tool/{tool}"
+            for tool in ("find_shop", "list_categories", "get_shop", "list_coupons", "get_shipping_policy", "get_trust")
+        ),
+    }
+
+
+@pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.hit = 1\">')",
+        "document.body.append(Object.assign(document.createElement('script'), { textContent: 'window.hit = 1' }))",
+        "new Function('window.hit = 1')()",
+        "document.body.setAttribute('onclick', 'window.hit = 1'); document.body.click()",
+    ],
+)
+async def test_a_text_that_became_markup_would_still_do_nothing(site: Site, visitor: Visitor, attack: str) -> None:
+    page, watch = await visitor.visit(site.base)
+    await shown(page, "start")
+
+    await page.evaluate(
+        # In the page's own world and from a timer, where its policy counts.
+        "attack => setTimeout(() => { try { " + attack + " } catch { /* refused */ } })",
+        attack,
+    )
+    await page.wait_for_timeout(100)
+
+    assert await page.evaluate("window.hit") is None
+    assert watch.wrong
+    assert all(
+        "Trusted" in fault or "Content Security Policy" in fault or "script-src" in fault for fault in watch.wrong
+    )
+    watch.wrong.clear()
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_nothing_can_be_sent_elsewhere(site: Site, visitor: Visitor) -> None:
+    page, watch = await visitor.visit(site.base, announced=(CUT,))
+    await shown(page, "start")
+
+    refused = await page.evaluate("fetch('http://127.0.0.1:9/steal').then(() => 'sent', (error) => error.name)")
+
+    assert refused == "TypeError"
+    assert any("connect-src" in fault for fault in watch.wrong)
+    watch.wrong.clear()
+
+
+def size_of(path: Path) -> tuple[int, int]:
+    width, height = struct.unpack(">II", path.read_bytes()[16:24])
+    return width, height
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_the_same_pictures_are_taken_again(browser: Browser, sample: SampleService, tmp_path: Path) -> None:
+    first = await take(browser, sample, tmp_path / "first")
+    second = await take(browser, sample, tmp_path / "second")
+
+    assert {path.name: path.read_bytes() for path in first} == {path.name: path.read_bytes() for path in second}
+    # What the letters look like is the machine's; the size is not.
+    committed = {path.name: size_of(path) for path in sorted(PICTURES.glob("*.png"))}
+    assert {path.name: size_of(path) for path in sorted(first)} == committed
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_the_first_shop_is_found_in_spite_of_a_slip(sample: SampleService, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(sample.base)
+    await shown(page, "start")
+
+    await typed(page, "lumn")
+    await suggested(page, "Lumen & Larch")
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("Enter")
+
+    main = await shown(page, "shop")
+    text = await main.inner_text()
+    assert "WELCOME10" in text
+    assert "An invented or private shop: its links lead nowhere." in text
+    assert "Arc floor lamp, oak and brass" in text
+
+
+BACKGROUND = "getComputedStyle(document.documentElement).backgroundColor"
+
+
+async def opened(page: Page, operation: str) -> Locator:
+    # It draws every example of the operation at the same time, and other tests may have the processor.
+    page.set_default_timeout(30_000)
+    block = page.locator(f"#operations-tools-{operation}")
+    await block.locator(".opblock-summary-control").click()
+    await block.locator(".try-out__btn").click()
+    return block
+
+
+async def tried(block: Locator) -> tuple[str, str]:
+    await block.locator(".execute").click()
+    answer = block.locator(".live-responses-table tbody tr").first
+    await answer.wait_for()
+    status = await answer.locator(".response-col_status").inner_text()
+    return status.strip(), await answer.locator(".response-col_description .highlight-code").first.inner_text()
+
+
+@pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.rule("I84")
+async def test_every_operation_is_shown(visitor: Visitor, sample: SampleService) -> None:
+    page, watch = await visitor.visit(sample.base, "/docs")
+    await page.locator(".opblock").first.wait_for()
+    methods = await page.locator(".opblock .opblock-summary-method").all_inner_texts()
+    shown = await page.locator(".opblock .opblock-summary-path").evaluate_all("all => all.map(e => e.dataset.path)")
+    paths = openapi_document(REGISTRY)["paths"]
+    assert [*zip(shown, methods, strict=True)] == [(path, method.upper()) for path in paths for method in paths[path]]
+    assert await page.title() == "Shop Directory: the interface"
+    assert await page.locator("link[rel=icon]").evaluate("icon => icon.href") == f"{sample.base}/assets/icon.svg"
+    # A Chromium without windows does not load the icon.
+    asked = {address.removeprefix(sample.base) for _, address in (line.split(" ", 1) for line in watch.asked)}
+    assert asked - {"/assets/icon.svg"} == {
+        "/docs",
+        "/docs/assets/docs.css",
+        "/docs/assets/docs.js",
+        "/docs/assets/swagger-ui-bundle.js",
+        "/docs/assets/swagger-ui.css",
+        "/openapi.json",
+    }
+
+
+@pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.rule("I84")
+async def test_a_tool_can_be_tried_with_each_of_its_examples(visitor: Visitor, sample: SampleService) -> None:
+    page, _ = await visitor.visit(sample.base, "/docs")
+    status, body = await tried(await opened(page, "find_shop"))
+    assert status == "200"
+    assert '"domain": "kiefernhaus.internal"' in body
+
+    block = await opened(page, "get_shipping_policy")
+    choice = block.locator(".opblock-section-request-body .examples-select select")
+    assert await choice.locator("option").all_inner_texts() == [
+        "Whether it ships to Austria",
+        "The statement alone",
+        "Nothing was gathered, which is no verdict",
+    ]
+    await choice.select_option(label="Nothing was gathered, which is no verdict")
+    status, body = await tried(block)
+    assert (status, '"collected": false' in body, '"ships_to": "unknown"' in body) == ("200", True, True)
+
+
+@pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.rule("I78", "I84")
+async def test_a_token_that_is_entered_goes_into_the_header(visitor: Visitor, sample: SampleService) -> None:
+    page, _ = await visitor.visit(sample.base, "/docs", announced=(401,))
+    block = await opened(page, "get_trust")
+    status, body = await tried(block)
+    assert (status, '"code": "token_required"' in body) == ("401", True)
+    await page.locator(".authorization__btn").first.wait_for()
+    await page.locator(".auth-wrapper > .authorize").click()
+    dialog = page.locator(".dialog-ux .auth-container").filter(has_text="x-api-token")
+    await dialog.locator("input").fill(sample.token)
+    await dialog.locator("button.authorize").click()
+    await page.locator(".dialog-ux .close-modal").click()
+    await block.locator(".btn-clear").click()
+    status, body = await tried(block)
+    assert (status, '"status": "signals_collected"' in body) == ("200", True)
+
+
+@pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.parametrize("screen", [DESKTOP, Screen(PHONE.width, PHONE.height, dark=True, touch=True)])
+async def test_axe_finds_only_what_the_markup_of_swagger_ui_brings_and_an_operation_fits(
+    visitor: Visitor, sample: SampleService, screen: Screen
+) -> None:
+    page, _ = await visitor.visit(sample.base, "/docs", screen)
+    await page.locator(".opblock").first.wait_for()
+    assert await page.evaluate(BACKGROUND) == ("rgb(28, 32, 34)" if screen.dark else "rgba(0, 0, 0, 0)")
+    rules = {violation.split(" at ")[0] for violation in await axe_violations(page)}
+    assert rules == {"heading-order", "nested-interactive"}
+
+    await (await opened(page, "find_shop")).locator(".responses-table").first.wait_for()
+    assert await page.evaluate("document.documentElement.scrollWidth") <= screen.width

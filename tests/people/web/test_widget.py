@@ -27,7 +27,6 @@ class Elsewhere:
 
 
 def documented(language: str) -> str:
-    """The block of a language in the chapter on the widget."""
     (text,) = (block.text for block in BY_PATH["docs/clients.md"].blocks if block.language == language)
     return text
 

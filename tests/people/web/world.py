@@ -114,6 +114,5 @@ _TRUST: Final = (
 
 
 def web_world(directory: Path, shops: Lines = SHOPS) -> Path:
-    """An index directory of the embedded engine."""
     related_records: dict[str, Any] = {"coupons": _COUPONS, "offers": _OFFERS, "shipping": _SHIPPING, "trust": _TRUST}
     return embedded_world(directory, shops, **related_records)

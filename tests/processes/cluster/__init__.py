@@ -1,1 +1,0 @@
-"""A cluster of three real processes, of which one is killed at a time."""

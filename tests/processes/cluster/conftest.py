@@ -22,7 +22,6 @@ def nodes(node_build: NodeBuild, tmp_path_factory: pytest.TempPathFactory) -> It
 
 @pytest.fixture
 def cluster(nodes: OpenSearchCluster) -> OpenSearchCluster:
-    """Three nodes that run and are green together."""
     make_whole(nodes)
     return nodes
 

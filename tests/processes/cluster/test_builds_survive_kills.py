@@ -77,8 +77,6 @@ def struck(point: KillPoint, strike: Callable[[], None]) -> Iterator[threading.E
 
 
 class Directory(FollowedIndex):
-    """A catalogue and what is built of it."""
-
     def __init__(self, cluster: OpenSearchCluster, folder: Path) -> None:
         super().__init__(folder, OpenSearchSink(cluster.urls, "struck"), some_shops())
         self.cluster = cluster
@@ -92,13 +90,11 @@ class Directory(FollowedIndex):
         self.append([upsert("shops", record, next(self._versions))])
 
     def follow(self) -> None:
-        """Take what has changed into the live generation."""
         lease = self.sink.lease()
         with holding(lease, "follow", 20.0), self.follower(check=lease.check) as follower:
             follower.drain()
 
     def replicas(self, node: OpenSearchNode) -> set[str]:
-        """How many copies the live generation's indices are to have."""
         names = ",".join(index_name("struck", kind, self.live.generation) for kind in DOCUMENTS)
         found = get(node.url, f"/{names}/_settings").json
         return {index["settings"]["index"]["number_of_replicas"] for index in found.values()}
@@ -106,7 +102,6 @@ class Directory(FollowedIndex):
 
 @pytest.fixture
 def directory(cluster: OpenSearchCluster, tmp_path: Path) -> Iterator[Directory]:
-    """A catalogue of which nothing is built yet."""
     made = Directory(cluster, tmp_path)
     yield made
     make_whole(cluster)

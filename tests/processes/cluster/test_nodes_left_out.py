@@ -38,14 +38,12 @@ def node(status: int = 200) -> Iterator[tuple[str, list[str]]]:
 
 @pytest.fixture
 def gone() -> str:
-    """An address where no server listens."""
     (port,) = free_ports(1)
     return f"http://127.0.0.1:{port}"
 
 
 @pytest.fixture
 def hanging() -> Iterator[str]:
-    """A node that takes connections, and answers none."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
 

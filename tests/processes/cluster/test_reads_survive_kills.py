@@ -15,8 +15,7 @@ import pytest
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from tests.processes.cluster.conftest import in_turn, make_whole, some_shops
-from tests.processes.load.loads import Answers, answered_alone, load
-from tests.processes.load.plan import LoadResult, Plan, Question, Row
+from tests.processes.load.plan import Answers, LoadResult, Plan, Question, Row, answered_alone, load
 from tests.processes.load.questions import suggestion, tool
 from tests.support.callers import issue
 from tests.support.catalogues import build_into, write_catalogue_directory
@@ -35,7 +34,6 @@ pytestmark = pytest.mark.slow
 
 
 def questions_of(token: str) -> tuple[Question, ...]:
-    """Every read tool, over `some_shops`."""
     return (
         suggestion("q=lumen+4"),
         suggestion("q=lmuen"),
@@ -58,15 +56,12 @@ def questions_of(token: str) -> tuple[Question, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """The service over the cluster, what it is asked, and the right answers."""
-
     port: int
     questions: tuple[Question, ...]
     known: Answers
 
     @property
     def plan(self) -> Plan:
-        """Readers that ask all the time."""
         return Plan((self.port,), self.questions, CLIENTS, pause=0.02)
 
 

@@ -1,1 +1,0 @@
-"""What has to hold however long, however often and however badly timed: kills, swaps under load, lost indices."""

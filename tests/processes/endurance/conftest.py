@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes.endurance.locations import Location, embedded_location, opensearch_location
+from tests.processes.endurance.worlds import Location, embedded_location, opensearch_location
 
 
 @pytest.fixture

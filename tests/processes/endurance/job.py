@@ -15,7 +15,7 @@ from typing import Final
 from indexer.jobs.build import BuildOptions, build
 from indexer.jobs.following import Following, FollowOptions
 from indexer.sources.ndjson import NdjsonCatalogue
-from tests.processes.endurance.locations import Location
+from tests.processes.endurance.worlds import Location
 from tests.support.real.sources import REPOSITORY
 
 _WAIT_S: Final = 60.0

@@ -19,10 +19,10 @@ import pytest
 from indexer.jobs.following import Following, FollowOptions
 from indexer.sources.ndjson import CHANGES, NdjsonCatalogue
 from tests.processes.endurance.job import start, wait_for
-from tests.processes.endurance.locations import Location
 from tests.processes.endurance.worlds import (
     COLOURS,
     Documents,
+    Location,
     Prefixes,
     change_lines,
     documents_of,
@@ -83,8 +83,6 @@ def colour_answered(location: Location) -> str:
 
 
 class Worlds:
-    """Both colours' catalogues, and what must come of them."""
-
     def __init__(self, folder: Path) -> None:
         self.catalogues = {colour: write_world(folder / colour, colour, SHOPS) for colour in COLOURS}
         self.documents = {colour: expected_documents(self.catalogues[colour]) for colour in COLOURS}
@@ -155,8 +153,6 @@ def test_a_killed_build_leaves_whole_answers_and_the_next_one_leaves_nothing_of_
 
 
 class Appending:
-    """Somebody who writes changes all the time."""
-
     def __init__(self, catalogue: Path, lines: Iterator[str]) -> None:
         self._path = catalogue / CHANGES
         self._lines = lines
@@ -178,7 +174,6 @@ class Appending:
 
 
 def follow_once(location: Location, catalogue: Path) -> None:
-    """Follow to the end of what is there."""
     with location.opened() as sink:
         changes = NdjsonCatalogue(catalogue).changes()
         Following(sink, location.states(), changes, FollowOptions(once=True)).run(Event())
@@ -210,7 +205,6 @@ def test_killed_following_loses_no_change_and_shows_no_half_of_one(location: Loc
 
 
 def rising(location: Location, before: int) -> int:
-    """The live sequence, which is above the one before."""
     with location.opened() as sink:
         live = sink.live()
     assert live is not None

@@ -17,9 +17,8 @@ from indexer.sinks.opensearch.bulk_loading import IndexWatch
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.protocol import GenerationWriter, MergingWriter
 from indexer.sources.ndjson import NdjsonCatalogue
-from tests.processes.endurance.locations import Location
 from tests.processes.endurance.test_kills import live_documents
-from tests.processes.endurance.worlds import expected_documents, write_world
+from tests.processes.endurance.worlds import Location, expected_documents, write_world
 
 SHOPS: Final = 50
 # A cluster is given ten seconds to promote a copy.
@@ -51,7 +50,6 @@ class LosingWriter:
         self.operations = writer.operations
 
     def add(self, kind: str, documents: Iterable[object]) -> int:
-        """Lose it while documents are read, or when there are no more."""
         return self._writer.add(kind, self._losing(documents) if kind == "offers" else documents)
 
     def write_operations(self, operations: Operations, *, wait_for_engine: bool = True) -> None:
@@ -116,7 +114,6 @@ def test_a_build_that_loses_an_index_restarts_once_and_publishes(opensearch: Loc
 
 
 def restarted(sink: LosingSink, location: Location, folder: Path) -> BuildSummary:
-    """A build that loses an index once, restarts and publishes."""
     catalogue = write_world(folder / "amber", "amber", SHOPS)
     summary = build(NdjsonCatalogue(catalogue), sink, location.states(), BuildOptions(wait=0))
     sink.close()

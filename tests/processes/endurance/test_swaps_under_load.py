@@ -10,15 +10,12 @@ from typing import Final
 
 import pytest
 
-from tests.processes.endurance.locations import Location
-from tests.processes.endurance.worlds import COLOURS, write_world
-from tests.processes.load.loads import answered_alone, load
-from tests.processes.load.plan import Plan, Question
+from tests.processes.endurance.worlds import COLOURS, Location, write_world
+from tests.processes.load.plan import Plan, Question, answered_alone, load
 from tests.processes.load.questions import mcp, reads, suggestion, tool
 from tests.support.callers import issue
-from tests.support.rpc import Era
 from tests.support.service_process import Service, serving
-from tests.support.wire import exchange
+from tests.support.wire import Era, exchange
 
 SWAPS: Final = int(os.environ.get("SHOP_DIRECTORY_SWAPS", "3"))
 ANSWERS: Final = 500 * SWAPS
@@ -29,7 +26,6 @@ _BOUND_S: Final = 30.0
 
 
 def questions_of(token: str) -> tuple[Question, ...]:
-    """Every read tool on each transport, in several forms."""
     return (
         *reads(token),
         tool("find_shop", {"query": "lamp qqxx", "limit": 5, "offset": 3}, token),

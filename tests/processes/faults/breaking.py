@@ -1,14 +1,16 @@
-"""The faults: each is in force inside its block, is seen to be so, and is undone at its end as an operator would.
+"""The faults and what they happen to: each is in force inside its block, is seen to be so, and is undone."""
 
-When a block ends the part itself is well again; that the service has noticed is for the test to find out.
-"""
-
+import asyncio
 import resource
 import socket
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import pytest
 from opensearchpy import OpenSearch
@@ -17,7 +19,160 @@ from redis import Redis
 from redis.exceptions import ResponseError
 
 from index_mappings.generations import STAMP, alias_name
-from tests.processes.faults.ground import PREFIX, Ground
+from indexer.sinks.opensearch.sink import OpenSearchSink
+from service.redis.access import RedisAccess
+from service.reports.opening import QueueSettings, open_queue
+from service.reports.protocol import Report
+from tests.processes.endurance.worlds import COLOURS, write_world
+from tests.rules.limits.relay import Relay
+from tests.support.callers import Issued, in_redis, issue_in_redis
+from tests.support.catalogues import build_into
+from tests.support.loopback import loop_in_thread
+from tests.support.real.node_build import NodeBuild
+from tests.support.real.opensearch import OpenSearchNode, allocate_nodes
+from tests.support.real.redis import RedisServer
+from tests.support.service_process import Service
+
+_BOUND_S: Final = 10.0
+
+
+class SlowRelay(Relay):
+    """A relay whose answers take longer; `seconds` is how much."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.seconds = 0.0
+
+    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while some := await reader.read(65_536):
+            await asyncio.sleep(self.seconds / 2)
+            writer.write(some)
+            await writer.drain()
+        writer.close()
+
+
+class Between:
+    def __init__(self, url: str, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._relay = SlowRelay(url)
+        self._run(self._relay.listen())
+        # The same URL at another port.
+        own, real = urlsplit(self._relay.url), urlsplit(url)
+        self.url = real._replace(netloc=own.netloc).geturl()
+
+    @contextmanager
+    def slow(self, seconds: float) -> Iterator[None]:
+        self._relay.seconds = seconds
+        try:
+            yield
+        finally:
+            self._relay.seconds = 0.0
+
+    def close(self) -> None:
+        self._run(self._relay.cut())
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(_BOUND_S)
+
+
+@contextmanager
+def relays_to(*urls: str) -> Iterator[tuple[Between, ...]]:
+    """A relay to each server, all in one thread; cut at the end."""
+    with loop_in_thread() as loop, ExitStack() as stack:
+        relays = tuple(Between(url, loop) for url in urls)
+        for relay in relays:
+            stack.callback(relay.close)
+        yield relays
+
+
+PREFIX: Final = "faults"
+SHOPS: Final = 50
+_EVERY_RECHECK: Final = 1_000_000
+
+# Of a report: source, kind, shop, code and reason.
+ReportKey = tuple[str, str, str, str | None, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """The OpenSearch with a published catalogue, the Redis, relays to both, and services straight and relayed.
+
+    Redis syncs its file before it answers; it holds tokens, quotas and reports.
+    """
+
+    node: OpenSearchNode
+    redis: RedisServer
+    straight: str
+    relayed: str
+    engine_relay: Between
+    redis_relay: Between
+
+    def issue(self) -> Issued:
+        return issue_in_redis(self.redis.url, PREFIX)
+
+    def stored_reports(self) -> tuple[Counter[ReportKey], Counter[ReportKey]]:
+        """How often each report was stored, and how often a re-check of it is queued."""
+
+        async def read() -> tuple[Counter[ReportKey], Counter[ReportKey]]:
+            access = RedisAccess(self.redis.url)
+            queue = open_queue(QueueSettings(kind="redis", redis=access, prefix=PREFIX, timeout=10.0))
+            reports = Counter([_key_of(report) async for report in queue.export()])
+            rechecks = Counter(_key_of(one.report) for one in (await queue.waiting(_EVERY_RECHECK)).rechecks)
+            await queue.close()
+            return reports, rechecks
+
+        return asyncio.run(read())
+
+
+def _key_of(report: Report) -> ReportKey:
+    return report.source, report.kind, report.shop_id, report.code, report.reason
+
+
+@contextmanager
+def ground_in(folder: Path, build: NodeBuild, redis_program: str) -> Iterator[Ground]:
+    """Start everything in a folder; yields it when both services are ready."""
+    with ExitStack() as stack:
+        node = _node(folder, build)
+        stack.callback(node.stop)
+        node.launch()
+        redis = stack.enter_context(_redis(folder / "redis", redis_program))
+        node.wait_until_green()
+        sink = OpenSearchSink([node.url], PREFIX, letters=folder / "letters")
+        build_into(sink, write_world(folder / "catalogue", COLOURS[0], SHOPS))
+        sink.close()
+        relays = stack.enter_context(relays_to(node.url, redis.url))
+        urls = {"straight": (node.url, redis.url), "relayed": [relay.url for relay in relays]}
+        services = [_service(folder / name, *reached) for name, reached in urls.items()]
+        for service in services:
+            stack.callback(service.stop)
+            service.launch()
+        for service in services:
+            service.wait_until_ready()
+        yield Ground(node, redis, services[0].base, services[1].base, *relays)
+
+
+def _node(folder: Path, build: NodeBuild) -> OpenSearchNode:
+    (allocation,) = allocate_nodes(folder / "opensearch", 1)
+    # The shortest time that OpenSearch allows between two looks at its disk.
+    return OpenSearchNode(build, allocation, settings={"cluster.info.update.interval": "10s"})
+
+
+def _redis(folder: Path, program: str) -> RedisServer:
+    """Redis, which a file that may not grow does not kill but fails a write of, as a full disk would."""
+    folder.mkdir()
+    wrapped = folder / "redis-server-on-a-bounded-disk"
+    wrapped.write_text(
+        f'#!/bin/sh\ntrap "" XFSZ\nexec "{program}" "$@" --appendfsync always\n',
+        encoding="utf-8",
+    )
+    wrapped.chmod(0o700)
+    return RedisServer(str(wrapped), folder, appendonly=True)
+
+
+def _service(folder: Path, engine_url: str, redis_url: str) -> Service:
+    settings = {"ENGINE": "opensearch", "OPENSEARCH_URLS": engine_url, "INDEX_PREFIX": PREFIX}
+    return Service(folder, {**settings, **in_redis(redis_url, PREFIX)})
+
 
 SLOW_S: Final = 2.0
 _WATERMARK_BOUND_S: Final = 60.0
@@ -31,7 +186,6 @@ def killed_engine(ground: Ground) -> AbstractContextManager[None]:
 
 
 def stopped_engine(ground: Ground) -> AbstractContextManager[None]:
-    """OpenSearch takes connections and answers nothing."""
     return _during(ground.node.pause, ground.node.resume, ground.node.wait_until_green)
 
 
@@ -42,7 +196,6 @@ def slow_engine(ground: Ground) -> AbstractContextManager[None]:
 
 @contextmanager
 def read_only_engine(ground: Ground) -> Iterator[None]:
-    """Indices and cluster are read-only."""
     with OpenSearch([ground.node.url]) as client:
         _set_read_only(client, blocked=True)
         try:
@@ -73,7 +226,6 @@ def killed_redis(ground: Ground) -> AbstractContextManager[None]:
 
 
 def stopped_redis(ground: Ground) -> AbstractContextManager[None]:
-    """Redis takes connections and answers nothing."""
     return _during(ground.redis.process.pause, ground.redis.process.resume)
 
 
@@ -101,7 +253,6 @@ def full_disk_redis(ground: Ground) -> Iterator[None]:
 
 @contextmanager
 def full_memory_redis(ground: Ground) -> Iterator[None]:
-    """Redis has no memory left for another key, and evicts none."""
     with Redis.from_url(ground.redis.url) as client:
         client.config_set("maxmemory", 1)
         try:

@@ -14,9 +14,8 @@ import pytest
 
 from service.tools.registry import REGISTRY
 from tests.processes.faults import breaking
-from tests.processes.faults.asking import QUESTIONS, Asker
-from tests.processes.faults.cell import Cell
-from tests.processes.faults.ground import Ground, ground_in
+from tests.processes.faults.breaking import Ground, ground_in
+from tests.processes.faults.cell import QUESTIONS, Asker, Cell
 from tests.support.callers import Issued
 from tests.support.real.node_build import NodeBuild
 
@@ -81,7 +80,6 @@ def columns(matrix: str) -> dict[str, dict[str, str]]:
 
 
 def cells(matrix: str, faults: Mapping[str, Breaks], part: str) -> Iterator[object]:
-    """A cell for each fault of a part, named by both."""
     for fault, declared in columns(matrix).items():
         for turn in range(1, TIMES + 1):
             name = f"{part}-{fault}-{turn}" if ALL else f"{part}-{fault}"
@@ -97,7 +95,6 @@ def ground(tmp_path_factory: pytest.TempPathFactory, node_build: NodeBuild, redi
 
 @pytest.fixture(scope="module")
 def known(ground: Ground) -> Issued:
-    """A token that the services confirm before each fault."""
     return ground.issue()
 
 

@@ -1,1 +1,0 @@
-"""The service as a process under more than it can do, slow parts, slow and leaving callers, signals, and time."""

@@ -6,8 +6,7 @@ from typing import Final
 
 import pytest
 
-from tests.processes.endurance.locations import Location, embedded_location, opensearch_location
-from tests.processes.endurance.worlds import COLOURS, write_world
+from tests.processes.endurance.worlds import COLOURS, Location, embedded_location, opensearch_location, write_world
 
 SHOPS: Final = 200
 
@@ -19,7 +18,6 @@ def catalogue(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="package")
 def embedded(tmp_path_factory: pytest.TempPathFactory, catalogue: Path) -> Iterator[Location]:
-    """The embedded engine's location, with the catalogue."""
     with embedded_location(tmp_path_factory.mktemp("embedded")) as location:
         location.build(catalogue)
         yield location
@@ -27,7 +25,6 @@ def embedded(tmp_path_factory: pytest.TempPathFactory, catalogue: Path) -> Itera
 
 @pytest.fixture(scope="package")
 def opensearch(opensearch_url: str, tmp_path_factory: pytest.TempPathFactory, catalogue: Path) -> Iterator[Location]:
-    """A location in the session's OpenSearch, with the catalogue."""
     with opensearch_location(opensearch_url, tmp_path_factory.mktemp("opensearch")) as location:
         location.build(catalogue)
         yield location

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.processes.load.plan import NUMBER, Question
 from tests.support.both_ways import ABOUT
-from tests.support.rpc import Era
+from tests.support.wire import Era
 
 
 def http(method: str, path: str, body: str | None = None, headers: Mapping[str, str] | None = None) -> str:
@@ -25,7 +25,6 @@ def _headers(token: str | None) -> dict[str, str]:
 
 
 def suggestion(query: str, *, weight: int = 1, name: str | None = None) -> Question:
-    """GET /suggest, its query as it is sent."""
     return Question(name or f"suggest {query}", http("GET", f"/suggest?{query}"), weight=weight)
 
 
@@ -65,7 +64,6 @@ def reads(token: str, *, weight: int = 1) -> tuple[Question, ...]:
 
 
 def report_code(token: str) -> Question:
-    """A report, each about another code."""
     return tool("report_code", {"shop_domain": "s3", "code": f"LOAD-{NUMBER}", "reason": "invalid"}, token)
 
 

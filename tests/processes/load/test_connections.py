@@ -16,7 +16,7 @@ from typing import Final
 
 import pytest
 
-from tests.processes.endurance.locations import Location
+from tests.processes.endurance.worlds import Location
 from tests.processes.load.plan import quantile
 from tests.processes.load.questions import http
 from tests.support.real.sources import REPOSITORY

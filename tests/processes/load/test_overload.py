@@ -12,9 +12,8 @@ from typing import Final
 import pytest
 
 from service.settings.service import Settings
-from tests.processes.endurance.locations import Location
-from tests.processes.load.loads import Watch, loaded
-from tests.processes.load.plan import LoadResult, Plan, Question, quantile
+from tests.processes.endurance.worlds import Location
+from tests.processes.load.plan import LoadResult, Plan, Question, Watch, loaded, quantile
 from tests.processes.load.questions import usual
 from tests.support.callers import issue
 from tests.support.service_process import Service, serving

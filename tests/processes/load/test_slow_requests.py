@@ -8,11 +8,10 @@ from urllib.parse import quote
 import pytest
 
 from indexer.sinks.embedded.sink import EmbeddedSink
-from tests.engines.integration.test_embedded_queries import UNKNOWN
+from tests.engines.integration.test_embedded_engine import UNKNOWN
 from tests.engines.typeahead.crowded import crowded
-from tests.engines.typeahead.test_bounded_work import WORST
-from tests.processes.load.loads import load
-from tests.processes.load.plan import Plan
+from tests.engines.typeahead.test_tiers import WORST
+from tests.processes.load.plan import Plan, load
 from tests.processes.load.questions import suggestion, tool
 from tests.support.callers import issue
 from tests.support.catalogues import build_into, write_catalogue

@@ -13,15 +13,13 @@ from typing import Final
 
 import pytest
 
-from tests.processes.endurance.locations import Location, embedded_location, opensearch_location
-from tests.processes.endurance.worlds import COLOURS, write_world
+from tests.processes.endurance.worlds import COLOURS, Location, embedded_location, opensearch_location, write_world
 from tests.processes.load.conftest import SHOPS
-from tests.processes.load.loads import Watch, load
-from tests.processes.load.plan import Plan, Question
+from tests.processes.load.plan import Plan, Question, Watch, load
 from tests.processes.load.questions import http, mcp, reads, report_code, suggestion, tool, usual
 from tests.support.callers import in_redis, issue, issue_in_redis
-from tests.support.rpc import Era
 from tests.support.service_process import serving
+from tests.support.wire import Era
 
 SECONDS: Final = float(os.environ.get("SHOP_DIRECTORY_SOAK_SECONDS", "20"))
 IS_LONG: Final = SECONDS >= 600
@@ -38,7 +36,6 @@ Expected = dict[Question, tuple[int, str]]
 
 
 def expected_of(token: str) -> Expected:
-    """What is asked, and what must come of it."""
     right = (
         *usual(token),
         *reads(token),
@@ -74,7 +71,6 @@ _OPERATIONS: Final = ("/api/ops/state", "/metrics/resources", "/metrics")
 
 
 def soak(location: Location, folder: Path, settings: dict[str, str], issued: Callable[[Path], str]) -> None:
-    """Ask all the time, publish now and then, and look at the process."""
     first, second = (write_world(folder / colour, colour, SHOPS) for colour in COLOURS)
     catalogues = (first, second)
     location.build(first)

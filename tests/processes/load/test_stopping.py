@@ -19,12 +19,10 @@ import pytest
 
 from service.redis.access import RedisAccess
 from service.reports.opening import QueueSettings
-from tests.processes.endurance.locations import Location
-from tests.processes.load.loads import load
-from tests.processes.load.plan import Plan
+from tests.processes.endurance.worlds import Location
+from tests.processes.load.plan import Plan, load
 from tests.processes.load.questions import http, report_code, usual
-from tests.support.callers import in_redis, issue, issue_in_redis
-from tests.support.reporting import stored_in
+from tests.support.callers import in_redis, issue, issue_in_redis, stored_in
 from tests.support.service_process import Service, serving
 
 STOPS: Final = int(os.environ.get("SHOP_DIRECTORY_STOPS", "2"))
@@ -40,7 +38,6 @@ def stored_codes(settings: QueueSettings) -> Counter[str]:
 
 
 def stop(service: Service) -> None:
-    """Stop one in good order, and look that it ended so."""
     service.signal(signal.SIGTERM)
     began = time.monotonic()
     assert service.ended() == 0

@@ -9,7 +9,7 @@ import pytest
 from service.auth.opening import TokenStoreKind, open_tokens
 from service.auth.protocol import TokenStore
 from service.redis.access import DEFAULT_REDIS, RedisAccess
-from tests.rules.auth.watched import StoreLocation, World
+from tests.rules.auth.test_verifier import StoreLocation, World
 
 
 @pytest.fixture(

@@ -1,1 +1,0 @@
-"""One body of tests for every search backend, fed by the real indexer."""

@@ -26,8 +26,6 @@ Opened = AbstractAsyncContextManager[SearchBackend]
 
 
 class Opener(Protocol):
-    """Opens a backend on a catalogue: shops, and the other types by name."""
-
     def __call__(self, shops: Lines, directory: Path, **others: Lines) -> Opened:
         """Build the catalogue in the directory and open what was built."""
 
@@ -37,7 +35,6 @@ CATEGORY_CAP = 3
 
 @asynccontextmanager
 async def reference(shops: Lines, directory: Path, **others: Lines) -> AsyncIterator[SearchBackend]:
-    """The plain reference over the documents that the indexer projected."""
     sink = MemorySink()
     build_into(sink, write_catalogue_directory(directory / "catalogue", shops=shops, **others))
     assert sink.stamp is not None
@@ -45,8 +42,6 @@ async def reference(shops: Lines, directory: Path, **others: Lines) -> AsyncIter
 
 
 class _BySegments(ReferenceBackend):
-    """The reference, with the typeahead of its shops in segments."""
-
     def __init__(self, stamp: Stamp, documents: Mapping[str, Sequence[Any]], directory: Path) -> None:
         super().__init__(stamp, documents, CATEGORY_CAP)
         segments = cut_at_random(directory, self._shops, Random(len(self._shops)))  # noqa: S311 - the same each time
@@ -92,8 +87,6 @@ async def embedded(shops: Lines, directory: Path, **others: Lines) -> AsyncItera
 
 
 def opensearch_at(url: str) -> Opener:
-    """A real OpenSearch, under an index prefix of its own."""
-
     @asynccontextmanager
     async def opensearch(shops: Lines, directory: Path, **others: Lines) -> AsyncIterator[SearchBackend]:
         prefix = f"test-{secrets.token_hex(6)}"

@@ -53,7 +53,6 @@ markets = st.one_of(st.just(["WORLDWIDE"]), st.lists(st.sampled_from(COUNTRIES),
 
 @st.composite
 def shop_lines(draw: st.DrawFn) -> dict[str, Any]:
-    """One line of `shops`, without its id."""
     slugs = draw(st.lists(st.sampled_from(SLUGS), min_size=1, max_size=3, unique=True))
     return {
         "name": draw(names),
@@ -137,7 +136,6 @@ def _misspelt(draw: st.DrawFn, text: str) -> str:
 
 @st.composite
 def queries(draw: st.DrawFn, catalogue: Sequence[dict[str, Any]]) -> FindQuery | SuggestQuery:
-    """A search or a typeahead query for a catalogue."""
     known = [str(part) for line in catalogue for part in (line["name"], line["domain"], *line["aliases"])]
     text = draw(_typed(known))
     country = draw(st.sampled_from((None, None, *COUNTRIES)))

@@ -40,7 +40,6 @@ def _codes(answer: dict[str, Any]) -> list[str]:
 
 
 def _numbers(answer: dict[str, Any]) -> tuple[int, ...]:
-    """Usable, expired, rejected, reserved, policy."""
     return (len(answer["results"]), *answer["withheld"].values())
 
 

@@ -1,26 +1,77 @@
-"""The engines against the oracle: random catalogues, random queries, equal answers in everything (M1 to M11)."""
+"""The engines against the oracle: random catalogues, queries, coupons and clocks."""
 
-from typing import Any
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from service.search.protocol import FindQuery, Found, Snapshot, SuggestQuery, SuggestResult
-from tests.rules.backends.agreement import MANY, OPENSEARCH, QUESTIONS, compare
-from tests.rules.backends.backends import Opener
+from index_mappings.values import microseconds
+from service.search.protocol import CouponQuery, FindQuery, Found, Snapshot, SuggestQuery, SuggestResult
+from tests.rules.backends.backends import Opener, reference
 from tests.rules.backends.strategies import catalogues, category_names, queries
+from tests.support.catalogues import Lines, shop
 
-pytestmark = pytest.mark.rule(
-    "M1", "M2", "M3", "M3.labels", "M4", "M5", "M6", "M6.ignored", "M6.nothing_left", "M6.did_you_mean",
-    "M6.word_counts", "M7", "M9", "M9.one_shop", "M9.dotted", "M9.typos", "M9.words", "M10", "M11", "I5",
-)  # fmt: skip
+CATALOGUES, QUESTIONS = map(int, os.environ.get("SHOP_DIRECTORY_AGREEMENT", "15x20").split("x"))
+OPENSEARCH: Final = pytest.param("opensearch", marks=pytest.mark.opensearch)
+# The fixture only says which engine is opened: it holds nothing from one example to the next.
+MANY: Final = settings(
+    max_examples=CATALOGUES,
+    derandomize=True,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
+)
+
+
+def compare(
+    opener: Opener, ask: Callable[[Snapshot, Snapshot], Awaitable[None]], shops: Lines, **others: Lines
+) -> None:
+    """Build a catalogue for the reference and for a tested backend, and ask both."""
+
+    async def ask_both(directory: Path) -> None:
+        async with (
+            reference(shops, directory / "oracle", **others) as oracle,
+            opener(shops, directory / "engine", **others) as tested,
+        ):
+            await ask(await oracle.snapshot(), await tested.snapshot())
+
+    with TemporaryDirectory() as directory:
+        asyncio.run(ask_both(Path(directory)))
 
 
 async def _answer(snapshot: Snapshot, query: FindQuery | SuggestQuery) -> Found | SuggestResult:
     return await snapshot.find(query) if isinstance(query, FindQuery) else snapshot.suggest(query)
 
 
+@pytest.mark.rule(
+    "M1",
+    "M2",
+    "M3",
+    "M3.labels",
+    "M4",
+    "M5",
+    "M6",
+    "M6.ignored",
+    "M6.nothing_left",
+    "M6.did_you_mean",
+    "M6.word_counts",
+    "M7",
+    "M9",
+    "M9.one_shop",
+    "M9.dotted",
+    "M9.typos",
+    "M9.words",
+    "M10",
+    "M11",
+    "I5",
+)
 @pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("opener", ["kernel", "embedded", OPENSEARCH], indirect=True)
 @MANY
@@ -37,3 +88,90 @@ def test_every_engine_answers_like_the_reference(
             assert await _answer(tested, query) == await _answer(oracle, query), query
 
     compare(opener, ask, catalogue, categories=categories)
+
+
+_TICK: Final = timedelta(microseconds=1)
+_TIMESTAMPS: Final = [datetime(2031, 5, 6, hour, tzinfo=UTC) for hour in range(4)]
+_SHOPS: Final = [
+    shop("Nord", "nord.internal", id="s1"),
+    shop("Sud", "sud.test", id="s2"),
+    shop("Ost", "example.com", id="s3"),
+    shop("Hidden", "hidden.internal", id="h", visibility="under_review"),
+]
+_REFERENCES: Final = (None, "s1", "nord.internal", "s2", "sud.test", "s3", "h", "hidden.internal", "nobody")
+
+_timestamps = st.one_of(st.none(), st.sampled_from(_TIMESTAMPS).map(datetime.isoformat))
+
+
+@st.composite
+def _lines(draw: st.DrawFn) -> dict[str, Any]:
+    status = draw(st.sampled_from(("verified_applied", "verified_rejected", "unverified", "unverified")))
+    verified = draw(_timestamps if status == "unverified" else st.sampled_from(_TIMESTAMPS).map(datetime.isoformat))
+    return {
+        "shop_id": draw(st.sampled_from(("s1", "s1", "s2", "s3", "h", "nobody"))),
+        "code": draw(st.sampled_from(("A", "a", "SAVE", "5%"))),
+        "valid_from": draw(_timestamps),
+        "valid_until": draw(st.one_of(_timestamps, st.just("2031-05-06"))),
+        "verification_status": status,
+        "last_verified_at": verified,
+        "blocked_channels": draw(st.lists(st.sampled_from(("rest", "mcp", "stdio")), max_size=2, unique=True)),
+        "blocked_countries": draw(st.lists(st.sampled_from(("AT", "DE")), max_size=2, unique=True)),
+    }
+
+
+_catalogues = st.lists(_lines(), max_size=40).map(
+    lambda lines: [{"id": f"c{number}", **line} for number, line in enumerate(lines)]
+)
+# On a bound, one microsecond before it and one after it.
+_clocks = st.builds(
+    lambda timestamp, ticks: microseconds(timestamp + ticks * _TICK),
+    st.sampled_from([*_TIMESTAMPS, datetime(2031, 5, 6, 23, 59, 59, tzinfo=UTC)]),
+    st.integers(-1, 1),
+)
+_queries = st.builds(
+    CouponQuery,
+    shop=st.sampled_from(_REFERENCES),
+    now_us=_clocks,
+    channel=st.sampled_from(("rest", "mcp", "stdio")),
+    country=st.sampled_from((None, "AT", "DE", "FR")),
+    list_limit=st.sampled_from((None, None, None, 0, 3)),
+)
+
+
+def _taking_part(catalogue: list[dict[str, Any]], query: CouponQuery) -> int:
+    """How many coupons of public shops have begun: the number that the balance must come to."""
+    public = {fields["id"]: fields["domain"] for fields in _SHOPS if fields["visibility"] == "public"}
+    return sum(
+        line["shop_id"] in public
+        and query.shop in (None, line["shop_id"], public[line["shop_id"]])
+        and (line["valid_from"] is None or microseconds(datetime.fromisoformat(line["valid_from"])) <= query.now_us)
+        for line in catalogue
+    )
+
+
+@pytest.mark.rule("A4", "A5", "A6", "I18", "I20", "I39", "I40", "I41", "M11.other_lists")
+@pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("opener", ["reference", "embedded", OPENSEARCH], indirect=True)
+@MANY
+@given(catalogue=_catalogues, data=st.data())
+def test_the_balance_comes_to_every_coupon_once_on_every_engine(
+    opener: Opener, catalogue: list[dict[str, Any]], data: st.DataObject
+) -> None:
+    asked = [data.draw(_queries) for _ in range(QUESTIONS)]
+
+    async def ask(oracle: Snapshot, tested: Snapshot) -> None:
+        for query in asked:
+            found = await tested.coupons(query)
+            assert found == await oracle.coupons(query), query
+            if found is None:
+                assert query.shop in ("h", "hidden.internal", "nobody")
+                continue
+            withheld = found.expired + found.rejected + found.reserved + found.policy
+            assert found.usable + withheld == _taking_part(catalogue, query), query
+            if found.views is None:
+                assert query.list_limit is not None
+                assert found.usable > query.list_limit
+            else:
+                assert len(found.views) == found.usable, query
+
+    compare(opener, ask, _SHOPS, coupons=catalogue)

@@ -47,7 +47,6 @@ def _shop(**fields: Any) -> bytes:  # noqa: ANN401 - JSON values
 
 
 def _popular(written: bytes) -> bytes:
-    """A shop with a popularity that is written so."""
     return _shop().replace(b'"popularity": null', b'"popularity": ' + written)
 
 

@@ -54,15 +54,12 @@ HOSTILE_TEXTS: Final = [
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What came of building the hostile catalogue."""
-
     done: Result
     directory: Path
 
 
 @pytest.fixture(scope="module")
 def catalogue(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Bad lines first, so that their numbers are known."""
     path = tmp_path_factory.mktemp("hostile") / "catalogue"
     path.mkdir()
     for kind, (bad, good) in FILES.items():
@@ -78,7 +75,6 @@ def built(catalogue: Path) -> Built:
 
 @pytest.fixture(scope="module")
 def service(built: Built) -> Iterator[tuple[str, str]]:
-    """The base URL, and a token."""
     settings = Settings(
         data_dir=built.directory / "index",
         token_file=built.directory / "tokens.sqlite",
@@ -95,7 +91,6 @@ def _build(catalogue: Path, *options: str) -> Result:
 
 
 def _reported() -> list[str]:
-    """All that has to be said of the bad records, in the order of reading."""
     return [
         f"{kind}.ndjson:{number}: {reported}"
         for kind, (bad, _) in FILES.items()

@@ -1,1 +1,0 @@
-"""No channel lets callers distinguish a hidden shop from an unknown one (V2)."""

@@ -17,8 +17,7 @@ from indexer.sinks.protocol import Sink
 from service.app import create_app
 from service.limits.policy import QuotaClass
 from service.settings.service import Settings
-from tests.rules.indistinguishable.subjects import Records
-from tests.rules.indistinguishable.transports import Service
+from tests.rules.indistinguishable.subjects import Records, Service
 from tests.support.callers import issue
 from tests.support.catalogues import build_into, write_catalogue_directory
 from tests.support.emptying import delete_indices
@@ -49,8 +48,6 @@ def published(sink: Sink, documents: dict[str, list[Any]]) -> Stamp:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A service over a catalogue, where its files are, and its own settings."""
-
     service: Service
     directory: Path
     settings: Settings

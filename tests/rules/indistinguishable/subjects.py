@@ -1,11 +1,12 @@
-"""Shops whose names, ids, codes and offers are equally long, so that an answer that depends on one would show it.
+"""Shops that differ in nothing but visibility, and whole answers about them by every transport."""
 
-Every one of them has all that a catalogue can hold; only the visibility differs, or whether it is there at all.
-"""
-
-from collections.abc import Iterable, Mapping
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from http.client import HTTPConnection
 from typing import Any, Final, Literal
+from urllib.parse import quote, urlsplit
 
 from tests.support.catalogues import coupon, offer, program, redirect, shipping, shop, trust
 
@@ -109,7 +110,6 @@ def _records(subject: Subject, visibility: Visibility) -> Mapping[str, Iterable[
 
 
 def calls(subject: Subject) -> list[tuple[str, dict[str, Any]]]:
-    """Calls by which somebody may try to find out whether the shop is there."""
     named: list[dict[str, Any]] = [{"shop_domain": subject.id}, {"shop_domain": subject.domain}]
     named += [{"shop_id_or_domain": f"https://www.{subject.domain.upper()}/sale?x=1"}]
     about = [
@@ -143,5 +143,80 @@ def calls(subject: Subject) -> list[tuple[str, dict[str, Any]]]:
 
 
 def typed(subject: Subject) -> list[str]:
-    """What somebody may type into /suggest."""
     return [subject.name, subject.domain, subject.word[:3], subject.word, subject.word[1:], subject.slug]
+
+
+_DIFFERENT_EACH_TIME: Final = {"date", "x-request-id"}
+_REQUEST_ID: Final = re.compile(rb'("x-request-id":")[0-9a-f]{32}"')
+_LEFT: Final = re.compile(r";[rt]=\d+")
+_MODERN: Final = "2026-07-28"
+_OLDER: Final = "2025-11-25"
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """An answer; header names as sent."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+    def header(self, name: str) -> str:
+        """The one header of a lower-case name."""
+        (value,) = (value for key, value in self.headers if key.lower() == name)
+        return value
+
+    def settled(self, blank: Callable[[bytes], bytes]) -> "Whole":
+        """Without what differs each time, and with the question's words blanked; every header's name stays."""
+        headers = tuple(
+            (name, "-" if name.lower() in _DIFFERENT_EACH_TIME else _LEFT.sub(";-", value))
+            for name, value in self.headers
+        )
+        return Whole(self.status, headers, settled_text(self.body, blank))
+
+    def without(self, name: str) -> "Whole":
+        headers = tuple((key, "-" if key.lower() == name else value) for key, value in self.headers)
+        return Whole(self.status, headers, self.body)
+
+
+def settled_text(text: bytes, blank: Callable[[bytes], bytes]) -> bytes:
+    return blank(_REQUEST_ID.sub(rb'\1-"', text))
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    base: str
+    token: str
+
+    def rest(self, tool: str, arguments: Mapping[str, Any]) -> Whole:
+        return self._ask("POST", f"/tool/{tool}", arguments, {})
+
+    def mcp_modern(self, tool: str, arguments: Mapping[str, Any]) -> Whole:
+        about = {
+            "io.modelcontextprotocol/protocolVersion": _MODERN,
+            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }
+        headers = {"mcp-protocol-version": _MODERN, "mcp-method": "tools/call", "mcp-name": tool}
+        return self._ask("POST", "/mcp", message(tool, {**arguments}, 7, _meta=about), headers)
+
+    def mcp_older(self, tool: str, arguments: Mapping[str, Any]) -> Whole:
+        return self._ask("POST", "/mcp", message(tool, {**arguments}, 7), {"mcp-protocol-version": _OLDER})
+
+    def suggest(self, text: str) -> Whole:
+        return self._ask("GET", f"/suggest?q={quote(text)}", None, {})
+
+    def _ask(self, method: str, path: str, body: Mapping[str, Any] | None, headers: Mapping[str, str]) -> Whole:
+        given = {"content-type": "application/json", "accept": "application/json", "x-api-token": self.token, **headers}
+        connection = HTTPConnection(urlsplit(self.base).netloc, timeout=20)
+        try:
+            connection.request(method, path, None if body is None else json.dumps(body).encode(), given)
+            response = connection.getresponse()
+            return Whole(response.status, tuple(response.getheaders()), response.read())
+        finally:
+            connection.close()
+
+
+def message(tool: str, arguments: dict[str, Any], message_id: int, **params: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
+    called = {"name": tool, "arguments": arguments, **params}
+    return {"jsonrpc": "2.0", "id": message_id, "method": "tools/call", "params": called}

@@ -22,14 +22,17 @@ from tests.rules.indistinguishable.subjects import (
     UNDER_REVIEW,
     UNKNOWN,
     Records,
+    Service,
     Subject,
+    Whole,
     calls,
     catalogue,
+    message,
+    settled_text,
     typed,
 )
-from tests.rules.indistinguishable.transports import Service, Whole, message, settled_text
 from tests.support.callers import issue
-from tests.support.stdio_lines import INITIALIZE, stdio_lines
+from tests.support.wire import INITIALIZE, stdio_lines
 
 NAMES_NO_SHOP: Final = {"list_categories"}
 _TIMES: Final = re.compile(r"request=[0-9a-f]{32}|\bms=[0-9.]+|\[status:200 request:[0-9.]+s\]")
@@ -49,13 +52,11 @@ def _without_hidden() -> Records:
 
 @pytest.fixture(scope="module")
 def world(open_world: Opener) -> World:
-    """The service over a catalogue with hidden shops."""
     return open_world(_with_hidden())
 
 
 @pytest.fixture(scope="module")
 def plain_world(open_world: Opener) -> World:
-    """The service over the same catalogue without them."""
     return open_world(_without_hidden())
 
 
@@ -217,7 +218,6 @@ def _typed_blanked(text: str, body: bytes) -> bytes:
 
 
 def _stdio(world: World, messages: list[dict[str, Any]]) -> list[bytes]:
-    """Each message's answer line, in one session."""
     settings = world.settings
     variables = {
         "SHOP_DIRECTORY_ENGINE": settings.engine,

@@ -84,7 +84,6 @@ def _install(folder: Path) -> None:
 
 
 def npm_ci(folder: Path) -> None:
-    """Install a folder's packages as its lock file has them."""
     done = npm(
         ["ci", "--no-audit", "--no-fund", "--ignore-scripts"],
         return_completed_process=True,

@@ -33,7 +33,6 @@ class Entry:
     message: str | None = None
 
     def explains(self, code: str, error: dict[str, str]) -> bool:
-        """Whether this is the reason of one error of a problem document."""
         return (
             self.code == code
             and self.field in (None, error.get("field"))
@@ -45,7 +44,6 @@ ENTRIES: Final = tuple(Entry(**entry) for entry in tomllib.loads(_LIST.read_text
 
 
 def is_inexpressible(status: int, body: bytes) -> bool:
-    """Whether a refusal has reasons of the list, and no others."""
     if status != 400:
         return False
     problem = json.loads(body)

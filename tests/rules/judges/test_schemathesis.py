@@ -1,8 +1,4 @@
-"""Schemathesis against the service's own OpenAPI document: every check, every phase, nothing found.
-
-`SHOP_DIRECTORY_SCHEMATHESIS=20000` asks for that many examples instead of what suits CI. They are shared out among the
-operations, so that a new tool makes the run no longer.
-"""
+"""The judges of others: Schemathesis, the protocol's conformance suite, the quality of tool definitions."""
 
 import json
 import os
@@ -16,6 +12,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from service.settings.service import Settings
+from service.tools.registry import REGISTRY
+from tests.rules.judges.conformance_suite import installed_suite, judge
 from tests.rules.judges.inexpressible import ENTRIES, Entry, is_inexpressible, is_too_large
 from tests.support.sample import SampleService, sample_service
 from tests.support.served import get, post
@@ -30,7 +28,6 @@ SILENCERS: Final = ("rate_limited", "missing_auth", "unsupported_regex", "unreso
 
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory, settings: Settings) -> Iterator[SampleService]:
-    """The sample catalogue, which the document's examples are calls of."""
     folder = tmp_path_factory.mktemp("sample")
     with sample_service(folder, commit=settings.commit, built_at=settings.built_at) as service:
         yield service
@@ -106,3 +103,45 @@ def _judged(base: str, token: str, directory: Path, examples: int) -> Any:  # no
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(report.read_text(encoding="utf-8"))
+
+
+# Of the scenarios that a revision requires of servers; the suite runs some more, which it does not score.
+REQUIRED: Final = {"2025-11-25": 30, "2026-07-28": 37}
+UNSCORED: Final = {
+    "2025-11-25": {"server-session-lifecycle", "json-schema-2020-12", "server-sse-polling"},
+    "2026-07-28": {"json-schema-2020-12", "http-header-validation", "http-custom-header-server-validation"},
+}
+
+
+@pytest.fixture(scope="session")
+def suite() -> Path:
+    return installed_suite()
+
+
+@pytest.mark.rule("I3", "E1.transport", "R5")
+@pytest.mark.parametrize(("revision", "passing"), [("2025-11-25", 7), ("2026-07-28", 11)])
+def test_the_service_fails_only_what_asks_for_fixtures_or_for_a_session(
+    suite: Path, base: str, revision: str, passing: int
+) -> None:
+    verdict = judge(suite, f"{base}/mcp", revision, f"baseline-service-{revision}.yml")
+    assert verdict.exit_code == 0, verdict.printed
+    assert _scored(verdict.passed | verdict.failed, revision) == REQUIRED[revision]
+    assert _scored(verdict.passed, revision) == passing
+
+
+def _scored(scenarios: frozenset[str], revision: str) -> int:
+    return sum(not name.startswith("tasks-") for name in scenarios - UNSCORED[revision])
+
+
+@pytest.mark.rule("R2.schema")
+def test_nothing_is_wrong_with_how_the_tools_are_described(base: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tdqs", "lint", "--url", f"{base}/mcp", "--fail-on", "warning", "--format", "json"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads(done.stdout)
+    assert {tool["name"] for tool in report["tools"]} == {tool.name for tool in REGISTRY}

@@ -1,1 +1,0 @@
-"""Quotas: both limiters under one suite, the fallback, and the headers for callers."""

@@ -25,7 +25,6 @@ class Relay:
         return f"redis://127.0.0.1:{self._port}{self._path}"
 
     async def listen(self) -> None:
-        """Take connections, after `cut` on the same port as before."""
         self._open.set()
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port)
         self._port = self._server.sockets[0].getsockname()[1]
@@ -35,11 +34,9 @@ class Relay:
         self._open.clear()
 
     def speak(self) -> None:
-        """Pass on again, first what has come meanwhile."""
         self._open.set()
 
     async def cut(self) -> None:
-        """Close every connection and refuse new ones."""
         if self._server is not None:
             self._server.close()
         for pump in tuple(self._pumps):
@@ -80,7 +77,6 @@ class Relay:
 
 @asynccontextmanager
 async def relay_to(url: str) -> AsyncIterator[Relay]:
-    """A relay that listens, and is cut at the end."""
     relay = Relay(url)
     await relay.listen()
     try:

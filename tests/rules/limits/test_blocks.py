@@ -1,19 +1,109 @@
-"""Blocks of units that a process takes: what they spare, whom they are for, and what becomes of them."""
+"""Blocks of units that a process takes: what they spare, and the bounds of what they may do to a quota."""
 
 import asyncio
+from collections import deque
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
-from service.limits.blocks import BlockLimiter
+from service.limits.blocks import SHARE, BlockLimiter
 from service.limits.fallback import FallbackLimiter
 from service.limits.memory import MemoryLimiter
-from service.limits.policy import Bucket, Decision, LimiterUnavailable, Quota, QuotaClass
-from tests.rules.limits.block_world import BLOCK, SUGGEST, World, suggest
+from service.limits.policy import (
+    Bucket,
+    Decision,
+    Limiter,
+    LimiterUnavailable,
+    Quota,
+    QuotaClass,
+    slot_milliseconds,
+    whole_seconds,
+)
 from tests.rules.limits.clocks import HandClock
-from tests.rules.limits.plain import PlainCount
-from tests.support.limited import limited
 from tests.support.served import get
+from tests.support.worlds import limited
+
+
+@dataclass
+class Taken:
+    slot: int
+    latest: int
+    units: int
+
+
+@dataclass
+class PlainCount:
+    """Counts in lists, looks at all of them each time; `asked` has the units of each question that it answered."""
+
+    clock: HandClock
+    away: bool = False
+    asked: list[int] = field(default_factory=list)
+    taken: dict[str, list[Taken]] = field(default_factory=dict)
+
+    async def close(self) -> None:
+        """What was counted stays, as in a server."""
+
+    def used(self, key: str, quota: Quota) -> int:
+        return sum(taken.units for taken in self._counting(key, quota))
+
+    def _counting(self, key: str, quota: Quota) -> list[Taken]:
+        horizon = self.clock.milliseconds - quota.window * 1000
+        return sorted(
+            (taken for taken in self.taken.get(key, []) if taken.latest > horizon), key=lambda taken: taken.latest
+        )
+
+    async def count(self, key: str, quota: Quota, units: int, least: int) -> tuple[Decision, int]:
+        if self.away:
+            raise LimiterUnavailable("away")
+        now, window = self.clock.milliseconds, quota.window * 1000
+        slot = now // slot_milliseconds(quota)
+        counting = self._counting(key, quota)
+        used = sum(taken.units for taken in counting)
+        units = min(units, max(least, (quota.limit - used) // 8))
+        if used + units <= quota.limit:
+            self.asked.append(units)
+            if counting and counting[-1].slot == slot:
+                counting[-1] = Taken(slot, now, counting[-1].units + units)
+            else:
+                counting.append(Taken(slot, now, units))
+            self.taken[key] = counting
+            reset = counting[0].latest + window - now
+            return Decision(True, quota.limit, quota.limit - used - units, whole_seconds(reset), None), units
+        reset = min((taken.latest for taken in counting), default=now) + window - now
+        retry, left = window, used
+        for taken in counting:
+            left -= taken.units
+            if left + least <= quota.limit:
+                retry = taken.latest + window - now
+                break
+        refused = Decision(False, quota.limit, max(0, quota.limit - used), whole_seconds(reset), whole_seconds(retry))
+        return refused, 0
+
+
+SUGGEST: Final = Quota(Bucket.SUGGEST, 1_200, 60)
+BLOCK: Final = 24
+
+
+async def suggest(limiter: Limiter, quota: Quota = SUGGEST, key: str = "k") -> Decision:
+    return limiter.take(key, quota) or await limiter.hit(key, quota)
+
+
+@dataclass
+class World:
+    processes: int = 1
+    clock: HandClock = field(default_factory=HandClock)
+
+    def __post_init__(self) -> None:
+        self.store = PlainCount(self.clock)
+        self.limiters = [BlockLimiter(self.store, clock=self.clock) for _ in range(self.processes)]
+
+    @property
+    def limiter(self) -> BlockLimiter:
+        return self.limiters[0]
 
 
 async def test_the_store_is_asked_once_for_a_block_however_slow_its_caller_is() -> None:
@@ -152,3 +242,79 @@ def test_suggest_requests_in_the_application_share_the_requests_to_the_store(
             statuses.add(get(base, "/suggest?q=harb", connection="close").status)
             world.clock.pass_seconds(0.05)
     assert (statuses, len(world.store.asked) < 10) == ({200}, True)
+
+
+REPEATED_MS = 1_000
+PROCESSES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Burst:
+    """Some requests at one time in one process, `gap` milliseconds since the ones before.
+
+    A `killed` process was killed and replaced before.
+    """
+
+    gap: int
+    process: int
+    requests: int
+    killed: bool = False
+
+
+BURSTS = st.lists(
+    st.builds(
+        Burst,
+        st.one_of(st.integers(0, 200), st.integers(0, 7_000), st.sampled_from([2_999, 3_000, 3_001])),
+        st.integers(0, PROCESSES - 1),
+        st.sampled_from([1, 1, 2, 3, 8, 20, 60]),
+        st.sampled_from([False, False, False, True]),
+    ),
+    min_size=1,
+    max_size=40,
+)
+QUOTAS = st.builds(Quota, st.just(Bucket.SUGGEST), st.sampled_from([100, 150, 400]), st.integers(3, 6))
+
+
+async def played(world: World, quota: Quota, bursts: list[Burst]) -> list[tuple[int, bool, Decision]]:
+    """Of each request the time in milliseconds, whether a process was killed before it, and the decision."""
+    decided = []
+    killed = False
+    for burst in bursts:
+        world.clock.pass_seconds(burst.gap / 1000)
+        if burst.killed:
+            world.limiters[burst.process] = BlockLimiter(world.store, clock=world.clock)
+            killed = True
+        for _ in range(burst.requests):
+            decision = await suggest(world.limiters[burst.process], quota)
+            decided.append((world.clock.milliseconds, killed, decision))
+    return decided
+
+
+@pytest.mark.rule("Q2")
+@settings(deadline=None, max_examples=200)
+@given(quota=QUOTAS, bursts=BURSTS)
+@example(
+    # All of the quota again a window later, and what was held before on top.
+    quota=Quota(Bucket.SUGGEST, 100, 3),
+    bursts=[Burst(0, 0, 1), Burst(0, 1, 1), Burst(2_990, 0, 1), Burst(0, 1, 1), Burst(10, 2, 60), Burst(0, 2, 60)],
+)
+def test_no_window_holds_more_than_the_bound_and_no_more_is_refused_than_it_says(
+    quota: Quota, bursts: list[Burst]
+) -> None:
+    world = World(PROCESSES)
+    decided = asyncio.run(played(world, quota, bursts))
+    window, held = quota.window * 1000, PROCESSES * (quota.limit // SHARE)
+    late = 2 * window + slot_milliseconds(quota) + REPEATED_MS
+    allowed: deque[int] = deque()
+    for now, killed, decision in decided:
+        if decision.allowed:
+            assert sum(at > now - window for at in allowed) + 1 <= quota.limit + held
+            assert 0 <= decision.remaining < quota.limit
+            assert 1 <= decision.reset_seconds <= quota.window
+            allowed.append(now)
+        else:
+            assert decision.remaining == 0
+            assert decision.retry_after is not None
+            assert 1 <= decision.reset_seconds <= decision.retry_after <= quota.window
+            if not killed:
+                assert sum(at > now - late for at in allowed) + held >= quota.limit

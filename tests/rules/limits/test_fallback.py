@@ -1,11 +1,13 @@
-"""Losing the shared limiter: reads go on, reports do not, and it is asked again at a bounded rate (Q4)."""
+"""The Redis limiter by the server's clock, and losing it: reads go on, reports do not, and it is asked again."""
 
 import asyncio
 import logging
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
+from redis.asyncio import Redis
 
 from service.limits.blocks import BlockLimiter
 from service.limits.fallback import FallbackLimiter
@@ -16,8 +18,81 @@ from service.redis.access import RedisAccess
 from service.runtime.telemetry import Metrics
 from tests.rules.limits.clocks import HandClock
 from tests.rules.limits.relay import relay_to
+from tests.support.real.redis import RedisServer
 
-READS = Quota(Bucket.READS, 3, 60)
+READS = Quota(Bucket.READS, 10, 60)
+
+
+@pytest.mark.redis
+async def test_a_key_goes_by_itself_when_its_quota_is_whole(redis_url: str) -> None:
+    limiter = BlockLimiter(RedisLimiter(RedisAccess(redis_url), "test-gone", timeout=5))
+    redis = Redis.from_url(redis_url)
+    await limiter.hit("k", Quota(Bucket.READS, 10, 1))
+    keys = [key async for key in redis.scan_iter("test-gone:*")]
+    left = await redis.pttl("test-gone:quota:k")
+    await asyncio.sleep(1.1)
+    after = [key async for key in redis.scan_iter("test-gone:*")]
+    await redis.aclose()
+    await limiter.close()
+    assert (keys, after) == ([b"test-gone:quota:k"], [])
+    assert 0 < left <= 1000
+
+
+@pytest.mark.redis
+async def test_a_clock_that_was_set_back_forgets_nothing_early(redis_url: str) -> None:
+    clock = HandClock()
+    limiter = BlockLimiter(RedisLimiter(RedisAccess(redis_url), "test-back", timeout=5, clock=clock))
+    quota = Quota(Bucket.READS, 3, 60)
+    decisions = []
+    for seconds in (0.5, -0.2, -30.0, 0.0, 59.9, 30.2):
+        clock.pass_seconds(seconds)
+        decision = await limiter.hit("k", quota)
+        decisions.append((decision.allowed, decision.remaining))
+    clock.pass_seconds(0.1)
+    back = await limiter.hit("k", quota, 2)
+    await limiter.close()
+    assert decisions == [(True, 2), (True, 1), (True, 0), (False, 0), (False, 0), (True, 0)]
+    assert (back.allowed, back.remaining) == (True, 0)
+
+
+@pytest.mark.redis
+@pytest.mark.parametrize("hours", [1, -1])
+async def test_a_clock_that_jumps_by_an_hour_refuses_nobody_for_longer_than_a_window(
+    redis_url: str, hours: int
+) -> None:
+    clock = HandClock()
+    limiter = BlockLimiter(RedisLimiter(RedisAccess(redis_url), f"test-jump-{hours}", timeout=5, clock=clock))
+    full = [(await limiter.hit("k", READS, 10)).allowed, (await limiter.hit("k", READS)).allowed]
+    clock.pass_seconds(hours * 3600)
+    jumped = await limiter.hit("k", READS, 10)
+    refused = await limiter.hit("k", READS)
+    await limiter.close()
+    assert (full, jumped.allowed) == ([True, False], True)
+    assert (refused.allowed, refused.retry_after) == (False, 60)
+
+
+@pytest.mark.redis
+@pytest.mark.rule("Q4")
+async def test_with_no_memory_left_a_key_with_something_to_forget_is_refused_like_any_other(
+    redis_program: str, tmp_path: Path
+) -> None:
+    clock = HandClock()
+    with RedisServer(redis_program, tmp_path, options=("--maxmemory-policy", "noeviction")) as server:
+        limiter, redis = (
+            BlockLimiter(RedisLimiter(RedisAccess(server.url), "t", timeout=5, clock=clock)),
+            Redis.from_url(server.url),
+        )
+        assert (await limiter.hit("k", READS)).allowed
+        clock.pass_seconds(70)
+        await redis.config_set("maxmemory", 1)
+        for key in ("k", "new"):
+            with pytest.raises(LimiterUnavailable):
+                await limiter.hit(key, READS)
+        await limiter.close()
+        await redis.aclose()
+
+
+READ_QUOTA = Quota(Bucket.READS, 3, 60)
 REPORTS = Quota(Bucket.REPORTS, 3, 3600)
 
 
@@ -43,8 +118,6 @@ class Counter(Metrics):
 
 @dataclass
 class SwitchedLimiter:
-    """A limiter that can be away, and counts how often it was asked."""
-
     limiter: MemoryLimiter
     away: bool = False
     asked: int = field(default=0)
@@ -80,10 +153,10 @@ class World:
 async def test_reads_go_on_under_a_local_quota_and_are_counted(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     world = World()
-    together = await world.limiter.hit("k", READS)
+    together = await world.limiter.hit("k", READ_QUOTA)
     degraded = [world.limiter.degraded]
     world.shared.away = True
-    alone = [(await world.limiter.hit("k", READS)).allowed for _ in range(4)]
+    alone = [(await world.limiter.hit("k", READ_QUOTA)).allowed for _ in range(4)]
     degraded.append(world.limiter.degraded)
     assert (together.remaining, alone, world.counted.local) == (2, [True, True, True, False], ["reads"] * 4)
     assert world.counted.asked == ["ok", "unavailable"]
@@ -110,7 +183,7 @@ async def test_a_report_is_not_counted_locally_and_asked_for_until_it_is_plain_t
 async def test_a_read_that_was_counted_locally_takes_no_report_along() -> None:
     world = World()
     world.shared.away = True
-    await world.limiter.hit("k", READS)
+    await world.limiter.hit("k", READ_QUOTA)
     world.shared.away = False
     assert (await world.limiter.hit("k", REPORTS)).allowed
     assert not world.limiter.degraded
@@ -121,16 +194,16 @@ async def test_a_lost_limiter_is_asked_once_a_second_and_used_again_when_it_is_b
     world = World()
     world.shared.away = True
     for _ in range(30):
-        await world.limiter.hit("k", READS)
+        await world.limiter.hit("k", READ_QUOTA)
         await asyncio.sleep(0)
         world.clock.pass_seconds(0.1)
     asked = world.shared.asked
     world.shared.away = False
     world.clock.pass_seconds(1)
     local = world.counted.count
-    first = await world.limiter.hit("k", READS)
+    first = await world.limiter.hit("k", READ_QUOTA)
     await asyncio.sleep(0)
-    back = await world.limiter.hit("k", READS)
+    back = await world.limiter.hit("k", READ_QUOTA)
     # The first one is decided locally, and asks for the others.
     assert (asked, local, first.allowed, back.remaining) == (3, 30, False, 1)
     assert (world.shared.asked, world.counted.count, world.limiter.degraded) == (5, 31, False)
@@ -139,17 +212,17 @@ async def test_a_lost_limiter_is_asked_once_a_second_and_used_again_when_it_is_b
 @pytest.mark.rule("Q4")
 async def test_what_is_taken_without_waiting_is_decided_locally_while_the_shared_limiter_is_away() -> None:
     world = World()
-    together = world.limiter.take("k", READS)
+    together = world.limiter.take("k", READ_QUOTA)
     world.shared.away = True
-    unknown = world.limiter.take("k", READS)
-    await world.limiter.hit("k", READS)
-    alone = [world.limiter.take("k", READS), world.limiter.take("k", REPORTS)]
+    unknown = world.limiter.take("k", READ_QUOTA)
+    await world.limiter.hit("k", READ_QUOTA)
+    alone = [world.limiter.take("k", READ_QUOTA), world.limiter.take("k", REPORTS)]
     world.clock.pass_seconds(1)
-    to_ask = world.limiter.take("k", READS)
+    to_ask = world.limiter.take("k", READ_QUOTA)
     world.shared.away = False
-    await world.limiter.hit("k", READS)
+    await world.limiter.hit("k", READ_QUOTA)
     await asyncio.sleep(0)
-    back = world.limiter.take("k", READS)
+    back = world.limiter.take("k", READ_QUOTA)
     assert (together, unknown) == (Decision(True, 3, 2, 60, None), None)
     assert alone == [Decision(True, 3, 1, 60, None), None]
     assert (to_ask, back) == (None, Decision(True, 3, 0, 59, None))

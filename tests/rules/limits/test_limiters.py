@@ -1,23 +1,37 @@
-"""The limiters: both decide alike, report the remaining units, and hold to the protocol."""
+"""The limiters decide alike and stay small; which quota a call falls under, and the headers that say so."""
 
 import asyncio
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from service.auth.protocol import Token
 from service.limits.blocks import BlockLimiter, SharedCount
 from service.limits.memory import MemoryLimiter
-from service.limits.policy import Bucket, Decision, Limiter, Quota, slot_milliseconds
+from service.limits.policy import (
+    WITH_TOKEN,
+    Bucket,
+    Decision,
+    Limiter,
+    Quota,
+    QuotaClass,
+    QuotaPolicy,
+    address_group,
+    quota_headers,
+    quota_key,
+    slot_milliseconds,
+)
 from service.limits.redis import RedisLimiter
 from service.redis.access import RedisAccess
 from tests.rules.limits.clocks import HandClock
 from tests.rules.limits.conftest import MakeLimiter
-from tests.rules.limits.plain import PlainCount
+from tests.rules.limits.test_blocks import PlainCount
 
 READS = Quota(Bucket.READS, 3, 60)
 
@@ -102,7 +116,6 @@ class Step:
 
 
 async def counted(source: SharedCount, clock: HandClock, quota: Quota, steps: list[Step]) -> list[tuple[Decision, int]]:
-    """Of each step the decision, and how many units were taken."""
     taken = []
     for step in steps:
         clock.pass_seconds(step.gap / 1000)
@@ -180,3 +193,127 @@ async def test_concurrent_hits_never_pass_the_quota(make_limiter: MakeLimiter) -
         decisions = await asyncio.gather(*(limiter.hit("k", Quota(Bucket.READS, 20, 60)) for _ in range(60)))
     remaining = sorted(decision.remaining for decision in decisions if decision.allowed)
     assert remaining == list(range(20))
+
+
+MEMORY_READS = Quota(Bucket.READS, 2, 60)
+REPORTS = Quota(Bucket.REPORTS, 2, 3600)
+
+
+def keys_in(limiter: MemoryLimiter) -> int:
+    return sum(len(window.counts) for window in limiter._windows.values())
+
+
+@pytest.mark.slow
+@pytest.mark.rule("Q4")
+async def test_a_million_random_keys_leave_no_more_than_the_bound() -> None:
+    limiter = MemoryLimiter(HandClock(), max_keys=1000)
+    most = 0
+    for _ in range(1_000_000):
+        await limiter.hit(secrets.token_hex(8), MEMORY_READS)
+        most = max(most, keys_in(limiter))
+    assert most == 1000
+
+
+async def test_a_key_is_forgotten_when_its_quota_is_whole_again() -> None:
+    clock = HandClock()
+    limiter = MemoryLimiter(clock)
+    for key in ("a", "b", "c"):
+        await limiter.hit(key, MEMORY_READS)
+        clock.pass_seconds(20)
+    await limiter.hit("r", REPORTS)
+    sizes = [keys_in(limiter)]
+    await limiter.hit("d", MEMORY_READS)
+    sizes.append(keys_in(limiter))
+    clock.pass_seconds(60)
+    await limiter.hit("d", MEMORY_READS)
+    sizes.append(keys_in(limiter))
+    assert sizes == [4, 4, 2]
+
+
+async def test_when_there_are_too_many_keys_the_longest_idle_one_starts_again() -> None:
+    limiter = MemoryLimiter(HandClock(), max_keys=2)
+    for key in ("busy", "idle", "busy", "new"):
+        await limiter.hit(key, MEMORY_READS)
+    left = {key: (await limiter.hit(key, MEMORY_READS, 0)).remaining for key in ("busy", "new")}
+    idle = await limiter.hit("idle", MEMORY_READS)
+    assert (left, idle.remaining, keys_in(limiter)) == ({"busy": 0, "new": 1}, 1, 2)
+
+
+async def test_a_busy_key_holds_a_bounded_number_of_entries() -> None:
+    clock = HandClock()
+    limiter = MemoryLimiter(clock)
+    for _ in range(10_000):
+        await limiter.hit("k", Quota(Bucket.SUGGEST, 12_000, 60))
+        clock.pass_seconds(0.007)
+    assert len(limiter._windows[60].counts["k"].slots) <= 61
+
+
+TOKEN = Token("a1", "widget", "default", None)
+GOLD = Token("b2", "partner", "gold", None)
+
+
+@pytest.mark.rule("Q2")
+def test_the_default_quotas_are_those_of_the_decisions() -> None:
+    policy = QuotaPolicy()
+    assert [policy.quota(bucket, None) for bucket in (Bucket.READS, Bucket.SUGGEST)] == [
+        Quota(Bucket.READS, 120, 60),
+        Quota(Bucket.SUGGEST, 1_200, 60),
+    ]
+    assert [policy.quota(bucket, TOKEN) for bucket in Bucket] == [
+        Quota(Bucket.READS, 1_200, 60),
+        Quota(Bucket.SUGGEST, 12_000, 60),
+        Quota(Bucket.REPORTS, 60, 3_600),
+    ]
+
+
+@pytest.mark.rule("Q2")
+def test_quotas_are_settings_and_a_class_that_is_gone_has_the_default_ones() -> None:
+    gold = QuotaClass(reads=9, suggest=8, reports=7)
+    policy = QuotaPolicy(
+        QuotaClass(reads=1, suggest=2, reports=0), MappingProxyType({"default": WITH_TOKEN, "gold": gold})
+    )
+    asked = [policy.quota(Bucket.READS, token).limit for token in (None, TOKEN, GOLD, Token("c", "c", "gone", None))]
+    assert asked == [1, 1_200, 9, 1_200]
+    assert policy.quota(Bucket.REPORTS, GOLD) == Quota(Bucket.REPORTS, 7, 3_600)
+
+
+def test_the_classes_must_hold_the_default_one() -> None:
+    with pytest.raises(ValueError, match="must be named default"):
+        QuotaPolicy(classes={})
+
+
+@pytest.mark.rule("Q2")
+def test_a_token_is_counted_by_its_id_and_anybody_else_by_the_address() -> None:
+    keys = [quota_key(Bucket.READS, TOKEN, "192.0.2.1"), quota_key(Bucket.SUGGEST, None, "192.0.2.1")]
+    assert keys == ["reads:token:a1", "suggest:address:192.0.2.1"]
+
+
+@pytest.mark.rule("Q2")
+@pytest.mark.parametrize(
+    ("address", "group"),
+    [
+        ("192.0.2.1", "192.0.2.1"),
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:DB8:1:2::", "2001:db8:1:2::/64"),
+        ("2001:db8:1:3::1", "2001:db8:1:3::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("::1", "::/64"),
+        ("unknown", "unknown"),
+    ],
+)
+def test_an_ipv6_customer_is_one_caller(address: str, group: str) -> None:
+    assert address_group(address) == group
+
+
+@pytest.mark.rule("Q2")
+def test_an_answer_and_a_refusal_have_the_policy_and_the_remaining_units() -> None:
+    answered, refused = Decision(True, 120, 119, 12, None), Decision(False, 60, 0, 30, 45)
+    assert quota_headers(Quota(Bucket.READS, 120, 60), answered) == (
+        (b"ratelimit-policy", b'"reads";q=120;w=60'),
+        (b"ratelimit", b'"reads";r=119;t=12'),
+    )
+    assert quota_headers(Quota(Bucket.REPORTS, 60, 3600), refused) == (
+        (b"ratelimit-policy", b'"reports";q=60;w=3600'),
+        (b"ratelimit", b'"reports";r=0;t=30'),
+    )

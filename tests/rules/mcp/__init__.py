@@ -1,1 +1,0 @@
-"""What MCP offers besides tools: resources, prompts, completion, and how long answers may be cached."""

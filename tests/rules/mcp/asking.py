@@ -5,8 +5,8 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tests.support.rpc import Era, request
 from tests.support.served import Reply
+from tests.support.wire import Era, request
 
 SHOP_TEMPLATE: Final = {"type": "ref/resource", "uri": "shop://{domain}"}
 
@@ -17,20 +17,17 @@ def members(**params: object) -> bytes:
 
 
 def read(base: str, era: Era, uri: str, **headers: str) -> Reply:
-    """resources/read."""
     # A header takes only plain text; the protocol has a way for the rest.
     name = uri if uri.isascii() and uri.isprintable() and uri.strip() == uri else _wrapped(uri)
     return request(base, era, "resources/read", members(uri=uri), name=name or "=?base64??=", **headers)
 
 
 def prompt(base: str, era: Era, name: str, arguments: Mapping[str, Any] | None = None) -> Reply:
-    """prompts/get."""
     given = {} if arguments is None else {"arguments": arguments}
     return request(base, era, "prompts/get", members(name=name, **given), name=name)
 
 
 def complete(base: str, era: Era, ref: Mapping[str, str], argument: str, value: str, **headers: str) -> Reply:
-    """completion/complete."""
     params = members(ref=ref, argument={"name": argument, "value": value})
     return request(base, era, "completion/complete", params, **headers)
 
@@ -45,7 +42,6 @@ def error(code: int, message: str, problem: Mapping[str, Any] | None = None) -> 
 
 
 def status_of(era: Era, code: int) -> int:
-    """The HTTP status of an answer that is an error."""
     return 400 if era is Era.STATELESS and code == -32602 else 200
 
 

@@ -18,7 +18,6 @@ REMOVED = shop("Long Gone Goods", "long-gone.example", id="shop_removed", visibi
 
 @pytest.fixture(scope="session")
 def index_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The four shops, one of them under review, and a removed one."""
     return embedded_world(tmp_path_factory.mktemp("world"), [*SHOPS, REMOVED])
 
 

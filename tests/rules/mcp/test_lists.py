@@ -1,9 +1,10 @@
-"""What the transport says of itself to any client: capabilities, its page and icon, lists that are whole (I3)."""
+"""What the transport says of itself to any client, and how much of it a model has to read."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import pytest
 from mcp import Client
@@ -11,7 +12,10 @@ from mcp import Client
 from service.app import create_app
 from service.docs.mcp_page import mcp_page
 from service.mcp_server.prompts import PROMPTS, fill
+from service.mcp_server.server import mcp_tool
 from service.settings.service import Settings
+from service.tools.find_shop import FIND_SHOP
+from service.tools.registry import REGISTRY
 from shop_directory.settings.reading import SettingsError
 from tests.rules.mcp.asking import error, read, status_of
 from tests.rules.transports.test_mcp_transport import (
@@ -22,8 +26,9 @@ from tests.rules.transports.test_mcp_transport import (
     client_program,
     printed_by,
 )
-from tests.support.rpc import Era, request
+from tests.support.sample import SampleService, sample_service
 from tests.support.served import get, post, served
+from tests.support.wire import Era, request
 
 ERAS: Final = list(Era)
 PAGE: Final = Path(__file__).parents[3] / "docs" / "mcp.md"
@@ -138,7 +143,6 @@ def test_the_page_names_the_methods_that_are_served(base: str) -> None:
 
 @pytest.fixture(scope="module")
 def public(index_directory: Path) -> Iterator[str]:
-    """The four shops' service, with a public URL."""
     with served(create_app(Settings(data_dir=index_directory, public_url=PUBLIC, request_timeout=10.0))) as url:
         yield url
 
@@ -188,3 +192,82 @@ def test_the_typescript_client_is_offered_the_same(base: str, client_program: Pa
         "completed": {"values": ["harbour-lane-books.example"], "hasMore": False},
         "missing": {"code": -32002 if era == "legacy" else -32602},
     }
+
+
+CALLING_PAGE: Final = Path(__file__).parents[3] / "docs" / "calling.md"
+# The fewest that usual tokenizers (o200k_base, cl100k_base) were measured to put into one token: 4.2 of schemas,
+# 3.1 of answers, whose ids and times are no words.
+CHARACTERS_OF_SCHEMAS: Final = 4
+CHARACTERS_OF_ANSWERS: Final = 3
+ROW: Final = re.compile(r"^\| `(\w+)` `(\{.*\})` \| ([\d,]+) \|$", re.MULTILINE)
+LIST_ROW: Final = re.compile(r"^\| `tools/list` \| ([\d,]+) \|$", re.MULTILINE)
+TOOLS: Final = [mcp_tool(tool) for tool in REGISTRY]
+
+
+class Bound(NamedTuple):
+    tool: str
+    arguments: dict[str, Any]
+    tokens: int
+
+
+BOUNDS: Final = [
+    Bound(tool, json.loads(arguments), int(tokens.replace(",", "")))
+    for tool, arguments, tokens in ROW.findall(CALLING_PAGE.read_text(encoding="utf-8"))
+]
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SampleService]:
+    with sample_service(tmp_path_factory.mktemp("sample")) as service:
+        yield service
+
+
+@pytest.mark.rule("R2.schema", "I5")
+@pytest.mark.parametrize("era", list(Era))
+def test_the_list_of_tools_takes_at_most_five_thousand_tokens(base: str, era: Era) -> None:
+    (bound,) = LIST_ROW.findall(CALLING_PAGE.read_text(encoding="utf-8"))
+    tools = request(base, era, "tools/list").json["result"]["tools"]
+    text = json.dumps(tools, ensure_ascii=False, separators=(",", ":"))
+    assert bound == "5,000"
+    assert len(text) / CHARACTERS_OF_SCHEMAS <= 5_000
+
+
+@pytest.mark.rule("R2.schema", "R2.ignored")
+def test_no_schema_of_a_tool_repeats_what_the_openapi_document_says() -> None:
+    listed = json.dumps([tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in TOOLS])
+    assert [word for word in ("examples", "anyOf", "oneOf", "allOf", "$ref") if f'"{word}"' in listed] == []
+    assert _described(tool.output_schema for tool in TOOLS) == {"A shop as in find_shop."}
+
+
+@pytest.mark.rule("A1.size")
+@pytest.mark.parametrize("bound", BOUNDS, ids=lambda bound: f"{bound.tool} {json.dumps(bound.arguments)}")
+def test_an_answer_takes_no_more_tokens_than_the_page_says(sample: SampleService, bound: Bound) -> None:
+    reply = post(sample.base, f"/tool/{bound.tool}", bound.arguments, x_api_token=sample.token)
+    tokens = len(reply.body.decode()) / CHARACTERS_OF_ANSWERS
+    assert (reply.status, tokens <= bound.tokens, tokens >= bound.tokens / 2) == (200, True, True)
+
+
+@pytest.mark.rule("A1.size")
+def test_the_table_has_every_tool_and_ten_shops_take_at_most_fifteen_hundred_tokens() -> None:
+    assert {bound.tool for bound in BOUNDS} == {tool.name for tool in REGISTRY}
+    (ten,) = [bound.tokens for bound in BOUNDS if bound.arguments == {"query": "", "limit": 10}]
+    assert ten <= 1_500
+
+
+@pytest.mark.rule("A1.size")
+def test_find_shop_is_described_with_the_numbers_of_the_table() -> None:
+    of_limit = {bound.arguments.get("limit"): f"{bound.tokens:,}" for bound in BOUNDS if bound.tool == FIND_SHOP.name}
+    stated = f"(up to {of_limit[5]} tokens; 10: {of_limit[10]}; the default 50: {of_limit[None]})"
+    assert stated in FIND_SHOP.description
+
+
+def _described(schemas: Iterator[Any]) -> set[str]:
+    return {found for schema in schemas for found in _descriptions(schema)}
+
+
+def _descriptions(value: Any) -> Iterator[str]:  # noqa: ANN401 - any part of a schema
+    if isinstance(value, dict):
+        if isinstance(value.get("description"), str):
+            yield value["description"]
+        for part in value.values():
+            yield from _descriptions(part)

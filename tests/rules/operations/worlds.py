@@ -34,7 +34,6 @@ def world(folder: Path, accounts: tuple[dict[str, Any], ...] = ACCOUNTS) -> Path
 
 
 def settings_of(index: Path, **given: Any) -> Settings:  # noqa: ANN401 - any setting
-    """Settings for a world, with reports next to its index."""
     return Settings(
         **{
             "data_dir": index,

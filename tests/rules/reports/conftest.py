@@ -12,14 +12,12 @@ from tests.support.real.redis import RedisServer
 
 @pytest.fixture
 async def sqlite_store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
-    """A file that is not there yet."""
     async with AsyncExitStack() as closing:
         yield SqliteStore(tmp_path, closing)
 
 
 @pytest.fixture
 async def redis_store(redis_url: str) -> AsyncIterator[RedisStore]:
-    """Keys of its own in the session's Redis."""
     async with AsyncExitStack() as closing:
         store = RedisStore(redis_url, closing)
         closing.push_async_callback(store.clear)
@@ -47,7 +45,6 @@ def store(request: pytest.FixtureRequest) -> Store:
 
 @pytest.fixture
 def own_redis(redis_program: str, tmp_path: Path) -> Iterator[RedisServer]:
-    """A Redis of the test's own that syncs before it answers, running."""
     folder = tmp_path / "own-redis"
     folder.mkdir()
     with RedisServer(redis_program, folder, appendonly=True, options=("--appendfsync", "always")) as server:

@@ -30,12 +30,10 @@ def report(
     reason: str = "invalid",
     reported_at: datetime = REPORTED_AT,
 ) -> Report:
-    """A report that differs from another one in what the test is about."""
     return Report(source, kind, shop_id, code if kind == "code" else None, reason, reported_at)
 
 
 async def exported(queue: ReportQueue) -> list[Report]:
-    """All reports that the queue's store holds."""
     return [one async for one in queue.export()]
 
 
@@ -45,8 +43,6 @@ async def executed(server: RedisServer, *command: str) -> object:
 
 
 class Store(Protocol):
-    """A store that only this test uses."""
-
     def open(self, **options: Any) -> ReportQueue:  # noqa: ANN401 - those of the queue's class
         """One more queue on it; each has connections of its own, as another process would."""
 
@@ -55,8 +51,6 @@ class Store(Protocol):
 
 
 class SqliteStore:
-    """A file in a directory of the test."""
-
     def __init__(self, folder: Path, closing: AsyncExitStack) -> None:
         self.path = folder / "reports" / "reports.sqlite"
         self._closing = closing
@@ -72,8 +66,6 @@ class SqliteStore:
 
 
 class RedisStore:
-    """A hash tag of its own in a Redis."""
-
     def __init__(self, url: str, closing: AsyncExitStack, cluster_nodes: tuple[str, ...] = ()) -> None:
         self.url = url
         self.access = RedisAccess(url, cluster_nodes=cluster_nodes)

@@ -20,10 +20,9 @@ import pytest
 
 from service.redis.access import RedisAccess
 from service.reports.opening import QueueSettings
-from tests.support.callers import issue
+from tests.support.callers import issue, stored_in
 from tests.support.real.process import ServerProcess, free_ports
 from tests.support.real.redis import RedisServer
-from tests.support.reporting import stored_in
 from tests.support.worlds import embedded_world
 
 LANES: Final = 4
@@ -52,7 +51,6 @@ class Reporting:
         self._thread.join()
 
     def stream_on(self, more: int) -> None:
-        """Wait until so many more are acknowledged."""
         wanted, end = len(self.acknowledged) + more, time.monotonic() + START_BOUND_S
         while len(self.acknowledged) < wanted:
             assert time.monotonic() < end, "nothing is acknowledged any more"

@@ -1,1 +1,0 @@
-"""What an attacker would try, and what the project's own watch over its packages and secrets does."""

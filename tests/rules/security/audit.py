@@ -34,8 +34,6 @@ class BrokenAuditError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Vulnerable:
-    """A locked package with a known vulnerability."""
-
     package: str
     version: str
     vulnerability: str
@@ -91,7 +89,6 @@ def judged(lock: str, locked: frozenset[str], answers: Sequence[Heard]) -> tuple
 
 
 def locked_packages(text: str) -> frozenset[str]:
-    """The names in a lock."""
     return frozenset(re.findall(r"^([A-Za-z0-9._-]+)==", text, re.MULTILINE))
 
 

@@ -67,19 +67,16 @@ class Fuse:
     """Says at which layer the exception is thrown just now: at none, or at one."""
 
     def __init__(self, file: Path) -> None:
-        """Look into a file, so that another process can be set too."""
         self._file = file
 
     def set(self, layer: Layer | None) -> None:
         self._file.write_text(layer or "")
 
     def burn(self, layer: Layer) -> None:
-        """Throw, if it is this layer's turn."""
         if self._file.read_text() == layer:
             _throw()
 
     def before(self, layer: Layer, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function behind the fuse."""
         if inspect.iscoroutinefunction(function):
 
             async def awaited(*given: Any, **named: Any) -> Any:  # noqa: ANN401 - as the function
@@ -101,8 +98,6 @@ def _throw() -> NoReturn:
 
 
 class _Throwing:
-    """A part that throws before it does anything, at its layer's turn."""
-
     def __init__(self, part: Any, fuse: Fuse, layers: dict[str, Layer], otherwise: Layer) -> None:  # noqa: ANN401 - any part
         self._part = part
         self._fuse = fuse
@@ -121,8 +116,6 @@ def _throwing(part: T, fuse: Fuse, otherwise: Layer, **layers: Layer) -> T:
 
 
 class _ThrowingSearch:
-    """A search engine that throws, or whose snapshots do."""
-
     def __init__(self, search: Any, fuse: Fuse) -> None:  # noqa: ANN401 - any backend
         self._search = search
         self._fuse = fuse
@@ -142,7 +135,6 @@ class _ThrowingSearch:
 
 @contextmanager
 def fused(fuse: Fuse) -> Iterator[None]:
-    """Within, applications are made of parts that throw."""
     with pytest.MonkeyPatch.context() as patched:
         for name, layer, layers in (
             ("open_tokens", Layer.TOKEN_STORE, {}),

@@ -47,15 +47,12 @@ _OWN_TOKEN: Final = re.compile(r"(?<![0-9A-Za-z])sd_[0-9A-Za-z]{49}(?![0-9A-Za-z
 
 @dataclass(frozen=True, slots=True, order=True)
 class Finding:
-    """Where something looks like a secret, and of what kind."""
-
     file: str
     line: int
     kind: str
 
 
 def findings(root: Path, files: Iterable[str]) -> list[Finding]:
-    """What looks like a secret in files below a root."""
     found: set[Finding] = set()
     with default_settings() as settings:
         settings.filters["detect_secrets.filters.regex.should_exclude_line"] = {"pattern": [_DIGEST]}

@@ -1,15 +1,23 @@
-"""The audit of packages says "clean" only when a service said so, package by package."""
+"""The audits of packages and of secrets, which are clean only when everything was looked at; and SECURITY.md."""
 
 import json
+import re
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from service.auth.secrets import new_token_text
+from service.settings.service import Settings
+from shop_directory.settings.reading import PREFIX
+from tests.rules.proof import marks_of_tree
+from tests.rules.security import secret_scan
 from tests.rules.security.audit import (
     BROKEN,
     CLEAN,
@@ -23,6 +31,7 @@ from tests.rules.security.audit import (
     locked_packages,
     main,
 )
+from tests.rules.security.secret_scan import NOT_SECRET, Finding, findings, tracked
 
 LOCK: Final = "".join(f"{name}==1.2 \\\n    --hash=sha256:{'0' * 64}\n" for name in ("lamp", "shade"))
 BOTH: Final = frozenset({"lamp", "shade"})
@@ -145,3 +154,134 @@ def test_of_a_package_in_two_versions_each_is_asked_about() -> None:
     lamp, shade = LOCK[: LOCK.index("shade")], LOCK[LOCK.index("shade") :]
     conditional = older.replace("1.1 ", "1.1 ; python_version < '3.12' ")
     assert for_every_machine(conditional + lamp + shade) == (older + shade, lamp)
+
+
+# Put together here, so that this file does not hold what it plants.
+AWS_KEY: Final = "AKIA" + "IOSFODNN7" + "EXAMPLE"
+PRIVATE_KEY: Final = (
+    "-----BEGIN " + "RSA PRIVATE KEY-----\n" + "MIIEowIBAAKCAQEA" * 4 + "\n-----END RSA PRIVATE KEY-----"
+)
+WEBHOOK: Final = "https://hooks.slack.com/services/" + "T01234567/B01234567/abcdefghijklmnopqrstuvwx"
+REPOSITORY: Final = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    (tmp_path / "harmless.py").write_text('NAME = "lamp"\n')
+    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+    return tmp_path
+
+
+def _plant(root: Path, name: str, text: str) -> None:
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"# The first line.\n{text}\n")
+
+
+def test_a_repository_without_secrets_passes(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert (secret_scan.main([str(repository)]), capsys.readouterr()) == (0, ("secrets: none in 1 files\n", ""))
+
+
+@pytest.mark.parametrize("name", ["service/settings/service.py", "tests/test_it.py", "docs/a.md", ".ci/run", "a.json"])
+@pytest.mark.parametrize(
+    ("secret", "kind"),
+    [
+        (AWS_KEY, "AWS Access Key"),
+        (PRIVATE_KEY, "Private Key"),
+        (WEBHOOK, "Slack Token"),
+        (new_token_text(), "API token of this service"),
+    ],
+    ids=["an AWS key", "a private key", "a webhook", "a token"],
+)
+def test_a_planted_secret_fails_the_scan_and_is_not_printed(
+    repository: Path, capsys: pytest.CaptureFixture[str], name: str, secret: str, kind: str
+) -> None:
+    _plant(repository, name, f'value = "{secret}"')
+    printed = capsys.readouterr().err if secret_scan.main([str(repository)]) == 1 else "the scan passed"
+    # The key's own text is a line below its beginning.
+    line = 3 if "\n" in secret else 2
+    assert f"SECRET? {name}:{line}: {kind}\n" in printed
+    assert secret not in printed
+
+
+@pytest.mark.parametrize(
+    ("name", "found"), [("service/settings/service.py", ["Secret Keyword"]), ("tests/test_it.py", [])]
+)
+def test_a_password_is_a_secret_in_code_and_a_made_up_one_in_tests(
+    repository: Path, name: str, found: list[str]
+) -> None:
+    _plant(repository, name, 'password = "correct horse battery"')
+    assert [finding.kind for finding in findings(repository, [name])] == found
+
+
+def test_a_file_that_git_ignores_is_not_scanned(repository: Path) -> None:
+    (repository / ".gitignore").write_text("var/\n")
+    _plant(repository, "var/token", AWS_KEY)
+    assert tracked(repository) == [".gitignore", "harmless.py"]
+
+
+def test_an_images_digest_is_no_secret(repository: Path) -> None:
+    _plant(repository, "Dockerfile", f"FROM python@sha256:{'0f' * 32}")
+    assert findings(repository, ["Dockerfile"]) == []
+
+
+def test_what_only_looks_like_a_secret_is_excused_in_its_own_file_alone(repository: Path) -> None:
+    ((_, value), *_) = [key for key in NOT_SECRET if key[0] == "indexer/sample/offers.ndjson"]
+    for name in ("indexer/sample/offers.ndjson", "indexer/other.ndjson"):
+        _plant(repository, name, f'url = "https://buyer:{value}@lamp.example/"')
+    assert findings(repository, ["indexer/sample/offers.ndjson", "indexer/other.ndjson"]) == [
+        Finding("indexer/other.ndjson", 2, "Basic Auth Credentials")
+    ]
+
+
+def test_each_excuse_is_still_needed() -> None:
+    unneeded = [key for key in NOT_SECRET if key[1] not in (REPOSITORY / key[0]).read_text(encoding="utf-8")]
+    assert unneeded == []
+
+
+PAGE: Final = (REPOSITORY / "SECURITY.md").read_text(encoding="utf-8")
+TESTS: Final = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)
+RISKS: Final = re.split(r"^### (API\d+) ", PAGE.split("\n## Bounds")[0], flags=re.MULTILINE)[1:]
+BOUNDS: Final = re.findall(r"^\| [^|]+ \| ([\d,.]+)(?: bytes)? \| `([\w.]+)` \|$", PAGE, flags=re.MULTILINE)
+
+
+def test_each_test_that_is_named_exists_and_can_fail() -> None:
+    tests = [test for test in marks_of_tree(REPOSITORY / "tests").tests if test.asserts]
+    able = {(test.location.split(":")[0], test.location.split(" ")[-1]) for test in tests}
+    assert [named for named in TESTS if named not in able] == []
+
+
+def test_each_risk_of_the_list_is_answered_with_a_test() -> None:
+    risks = dict(zip(RISKS[::2], RISKS[1::2], strict=True))
+    assert list(risks) == [f"API{number}" for number in range(1, 11)]
+    assert [risk for risk, text in risks.items() if "::test_" not in text] == []
+
+
+def test_each_setting_that_is_named_is_one() -> None:
+    named = {name.lower() for name in re.findall(rf"{PREFIX}([A-Z_]+)", PAGE)}
+    assert named - set(Settings.model_fields) == set()
+
+
+@pytest.mark.parametrize(("value", "name"), BOUNDS)
+def test_each_bound_is_what_the_page_says(value: str, name: str) -> None:
+    assert float(value.replace(",", "")) == _bound(name)
+
+
+def test_every_row_of_the_bounds_is_checked() -> None:
+    table = PAGE.split("\n## Bounds")[1].split("\n## ")[0]
+    assert len(re.findall(r"^\| ", table, flags=re.MULTILINE)) == len(BOUNDS) + 1
+
+
+def _bound(name: str) -> Any:  # noqa: ANN401 - a number
+    if name.startswith(PREFIX):
+        return Settings.model_fields[name.removeprefix(PREFIX).lower()].default
+    parts = name.split(".")
+    for count in range(len(parts) - 1, 0, -1):
+        try:
+            found: Any = import_module(".".join(parts[:count]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[count:]:
+            found = getattr(found, part)
+        return found
+    raise AssertionError(name)

@@ -12,11 +12,9 @@ from service.errors import InternalError
 from service.settings.service import Settings
 from tests.rules.mcp.asking import read
 from tests.rules.security.canary import CANARY, FUSE_VARIABLE, GIVEAWAYS, Fuse, Layer, fused, fused_app
-from tests.support.callers import issue
-from tests.support.reporting import COUPONS
-from tests.support.rpc import Era, call, request
+from tests.support.callers import COUPONS, issue
 from tests.support.served import Reply, get, post, served
-from tests.support.stdio_lines import stdio_lines
+from tests.support.wire import Era, call, request, stdio_lines
 from tests.support.worlds import embedded_world
 
 PROBLEM: Final = InternalError().problem()
@@ -66,15 +64,12 @@ INITIALIZE: Final = b'"protocolVersion":"2025-11-25","capabilities":{},"clientIn
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """The service, its fuse, and what a caller needs."""
-
     base: str
     fuse: Fuse
     token: str
     variables: dict[str, str]
 
     def answers(self) -> dict[str, Reply]:
-        """One answer of each kind, all with a token that counts."""
         token = {"x_api_token": self.token}
         shop, report = json.dumps(SHOP).encode(), json.dumps(REPORT).encode()
         found = {
@@ -102,7 +97,6 @@ class Service:
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """The four-shop world behind fuses."""
     folder = tmp_path_factory.mktemp("canary")
     fuse = Fuse(folder / "layer")
     fuse.set(None)
@@ -124,7 +118,6 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 @pytest.fixture(scope="module")
 def healthy(service: Service) -> dict[str, Reply]:
-    """What is answered as long as nothing is thrown."""
     return service.answers()
 
 
@@ -229,7 +222,6 @@ def _kind(reply: Reply) -> int | str:
 
 
 def _rpc_error(document: dict[str, Any]) -> dict[str, Any]:
-    """The internal error as a refusal before the tool."""
     error = {"code": -32001, "message": PROBLEM["detail"], "data": PROBLEM}
     return {"jsonrpc": "2.0", "id": document.get("id"), "error": error}
 

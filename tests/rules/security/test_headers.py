@@ -12,9 +12,8 @@ from service.app import create_app
 from service.http.messages import security_headers, with_defaults
 from service.settings.service import Settings
 from shop_directory.settings.reading import SettingsError
-from tests.support.problems import problem
 from tests.support.served import Reply, ask, get, served
-from tests.support.wire import exchange
+from tests.support.wire import exchange, problem
 from tests.support.worlds import reference_world
 
 POLICY: Final = {
@@ -80,14 +79,12 @@ NOT_HTTP: Final = (
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A service that one origin's pages may read."""
     with _serving(tmp_path_factory.mktemp("plain"), Settings(cors_origins=(FRIEND,))) as url:
         yield url
 
 
 @pytest.fixture(scope="module")
 def behind_tls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A service whose callers all come by TLS."""
     with _serving(tmp_path_factory.mktemp("tls"), Settings(hsts_seconds=31_536_000)) as url:
         yield url
 

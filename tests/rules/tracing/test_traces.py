@@ -20,8 +20,8 @@ from service.mcp_server.stdio import call_over_stdio
 from service.parts import open_parts
 from service.runtime.tracing import open_traces
 from service.settings.service import Settings
-from tests.support.rpc import Era, call, request
 from tests.support.served import get, post, served
+from tests.support.wire import Era, call, request
 from tests.support.worlds import embedded_world
 
 CANARY: Final = "quixotic canary"
@@ -52,7 +52,6 @@ class Traced:
 
 @pytest.fixture
 def traced(tmp_path: Path) -> Iterator[Traced]:
-    """A traced service on the embedded engine."""
     settings = Settings(data_dir=embedded_world(tmp_path), token_file=tmp_path / "t", reports_file=tmp_path / "r")
     exporter = InMemorySpanExporter()
     with served(create_app(settings, spans=SimpleSpanProcessor(exporter))) as base:

@@ -37,7 +37,6 @@ def base(index_directory: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SampleService]:
-    """The sample catalogue without blocked channels, served."""
     with sample_service(tmp_path_factory.mktemp("sample"), commit=COMMIT, built_at=BUILT_AT) as service:
         yield service
 

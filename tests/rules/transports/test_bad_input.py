@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.problems import invalid_input, problem
-from tests.support.rpc import Era, call
 from tests.support.served import Reply, post
+from tests.support.wire import Era, call, invalid_input, problem
 
 LONG_QUERY = json.dumps({"query": "x" * 201}).encode()
 MANY_WORDS = json.dumps({"query": " ".join("abcdefghijklm")}).encode()

@@ -12,12 +12,11 @@ import pytest
 from service.redis.access import RedisAccess
 from service.reports.opening import QueueSettings
 from service.reports.protocol import Reason
-from tests.support.problems import invalid_input
+from tests.support.callers import Reporting, reporting_to
 from tests.support.real.disks import small_disk
-from tests.support.reporting import Reporting, reporting_to
-from tests.support.rpc import Era, call
 from tests.support.served import Reply, get, post
 from tests.support.transports import mcp_transports, over_mcp, over_rest
+from tests.support.wire import Era, call, invalid_input
 
 TAKEN: Final = b'{"status":"wird gemeldet, Pruefung laeuft"}'
 CODE: Final[dict[str, Any]] = {"shop_domain": "shop_books", "code": "SPRING10", "reason": "invalid"}
@@ -32,7 +31,6 @@ CANT: Final = "Reports can't be taken just now; try again in 1 second. Sending t
 
 @pytest.fixture(params=["embedded", pytest.param("redis", marks=pytest.mark.redis)])
 def reporting(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Reporting]:
-    """The service with each queue in its turn."""
     queue = QueueSettings("embedded", tmp_path / "reports.sqlite")
     if request.param == "redis":
         prefix = request.getfixturevalue("redis_prefix")
@@ -160,7 +158,6 @@ def _assert_not_taken(service: Reporting, reason: Reason) -> None:
 
 
 def _assert_taken_again(service: Reporting) -> None:
-    """Nothing of before is there, and the same report counts."""
     assert service.report("report_code", CODE).body == TAKEN
     assert service.stored() == ([service.row("code", "invalid", "SPRING10")], 1)
     _until_ready_says(service, _readiness())

@@ -1,19 +1,29 @@
-"""MCP over stdin and stdout by hand: bad lines are answered, the session goes on, and stdout holds nothing else."""
+"""MCP over stdin and stdout: bad lines are answered, calls wait for an index, and stdout holds nothing else."""
 
+import asyncio
 import json
 import os
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from index_mappings.generations import Stamp
+from service.app import run_stdio
 from service.mcp_server.messages import TEXTS
+from service.mcp_server.stdio import OPENING_S
+from service.search.embedded.typeahead import LocalTypeaheads
+from service.search.failures import BackendUnavailable
+from service.settings.service import Settings
 from service.tools.registry import REGISTRY
 from tests.support.real.sources import REPOSITORY
-from tests.support.stdio_lines import INITIALIZE, stdio_lines
+from tests.support.wire import INITIALIZE, StdioLines, stdio_lines
+
+if TYPE_CHECKING:
+    from service.search.typeahead.typeahead import Typeahead
 
 
 def _session(index_directory: Path, lines: list[bytes]) -> tuple[list[Any], str]:
@@ -120,3 +130,83 @@ def test_an_error_of_the_library_is_in_our_words_before_a_session_too(index_dire
     listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}}
     (answer,) = _written_together(index_directory, [json.dumps(listing).encode()])
     assert answer == {"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": TEXTS[-32602]}}
+
+
+GATE: Final = "TEST_GATE"
+BOUND: Final = "TEST_BOUND"
+TIMEOUT_S: Final = 1.5
+DAMAGED: Final = "damaged"
+LISTING: Final = b'{"jsonrpc":"2.0","id":8,"method":"tools/list"}'
+
+
+def _call_early(tool: str, **arguments: str) -> bytes:
+    params = {"name": tool, "arguments": arguments}
+    return json.dumps({"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": params}).encode()
+
+
+def _asked(process: StdioLines, *lines: bytes) -> dict[str, Any]:
+    message: dict[str, Any] = json.loads(process.ask(*lines))
+    return message
+
+
+@pytest.mark.rule("E3", "I4")
+@pytest.mark.parametrize(("written", "code"), [("", None), (DAMAGED, "backend_unavailable")])
+def test_a_call_waits_until_the_index_is_open_or_has_failed_and_other_messages_do_not(
+    index_directory: Path, tmp_path: Path, written: str, code: str | None
+) -> None:
+    gate = tmp_path / "gate"
+    variables = {
+        "SHOP_DIRECTORY_DATA_DIR": str(index_directory),
+        "SHOP_DIRECTORY_REQUEST_TIMEOUT": str(TIMEOUT_S),
+        GATE: str(gate),
+        BOUND: "600",
+    }
+    with stdio_lines(variables, __name__) as process:
+        assert _asked(process, json.dumps(INITIALIZE).encode())["result"]["serverInfo"]["name"] == "shop-directory"
+        assert _asked(process, _call_early("find_shop", query="harbour"), LISTING)["id"] == 8
+        time.sleep(TIMEOUT_S + 0.2)  # longer than the call's own deadline
+        gate.write_text(written, encoding="utf-8")
+        answer = _asked(process)
+    assert answer["id"] == 9
+    document = json.loads(answer["result"]["content"][0]["text"])
+    assert (document.get("code"), document.get("total_count")) == (code, None if code else 1)
+
+
+@pytest.mark.rule("E3", "I4")
+def test_a_call_waits_ten_seconds_at_most_and_is_then_answered_as_well_as_it_can_be(
+    index_directory: Path, tmp_path: Path
+) -> None:
+    variables = {
+        "SHOP_DIRECTORY_DATA_DIR": str(index_directory),
+        "SHOP_DIRECTORY_REQUEST_TIMEOUT": "10",
+        GATE: str(tmp_path / "gate"),
+        BOUND: "0.1",
+    }
+    with stdio_lines(variables, __name__) as process:
+        _asked(process, json.dumps(INITIALIZE).encode())
+        searched = _asked(process, _call_early("find_shop", query="harbour"))["result"]
+        looked_up = _asked(process, _call_early("get_shop", shop_domain="shop_books"))["result"]
+    assert OPENING_S == 10.0
+    assert (searched["isError"], json.loads(searched["content"][0]["text"])["code"]) == (True, "backend_unavailable")
+    assert (looked_up["isError"], looked_up["structuredContent"]["id"]) == (False, "shop_books")
+
+
+async def _open_late(self: LocalTypeaheads, stamp: Stamp) -> "Typeahead":
+    gate = Path(os.environ[GATE])
+    while not gate.is_file():
+        await asyncio.sleep(0.01)
+    if gate.read_text(encoding="utf-8") == DAMAGED:
+        raise BackendUnavailable("the index is damaged")
+    return await asyncio.to_thread(self._open, stamp)
+
+
+def main() -> None:
+    """Serve on stdio until stdin ends; the typeahead opens once the file of the variable exists."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("service.mcp_server.stdio.OPENING_S", float(os.environ[BOUND]))
+        patched.setattr(LocalTypeaheads, "open", _open_late)
+        asyncio.run(run_stdio(Settings.load()))
+
+
+if __name__ == "__main__":
+    main()

@@ -17,7 +17,6 @@ class SmallDisk:
 
     @contextmanager
     def full(self) -> Iterator[None]:
-        """Nothing is left of it within."""
         filler = self.folder / "filler"
         try:
             with filler.open("wb", buffering=0) as file:

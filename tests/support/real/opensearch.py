@@ -98,7 +98,6 @@ class OpenSearchNode(Server):
         )
 
     def launch(self) -> None:
-        """Starts the process and returns without waiting."""
         (self.allocation.folder / "config").mkdir(parents=True, exist_ok=True)
         self.process.launch()
 
@@ -114,15 +113,12 @@ class OpenSearchNode(Server):
         self.process.wait_for(lambda: self._is_green(nodes), f"green with {nodes} node(s)", bound_s)
 
     def pause(self) -> None:
-        """Freezes it (SIGSTOP): connections are taken, nothing is answered."""
         self.process.pause()
 
     def resume(self) -> None:
-        """Lets a paused node go on."""
         self.process.resume()
 
     def restart(self) -> None:
-        """Stops it, and starts it on the same ports with the same data."""
         self.stop()
         self.start()
 
@@ -151,7 +147,6 @@ def archive_classes(build: NodeBuild) -> None:
 
 
 def _load_classes(client: OpenSearch) -> None:
-    """Use what nearly all tests use: only what was loaded is archived."""
     properties = {"word": {"type": "keyword"}, "text": {"type": "text"}}
     body = {"settings": {"number_of_replicas": 0}, "mappings": {"properties": properties}}
     client.indices.create(index="loads", body=body)

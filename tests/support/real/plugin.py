@@ -138,7 +138,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def _prepare(parts: Iterable[Part]) -> None:
-    """Do beforehand what these parts need and what may take minutes."""
     try:
         for part in parts:
             found = part.find()
@@ -166,7 +165,6 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def redis_program() -> str:
-    """The `redis-server` of this machine."""
     return str(_had(find_redis_program()))
 
 
@@ -186,13 +184,11 @@ def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def node_build() -> NodeBuild:
-    """What starts OpenSearch nodes on this machine."""
     return _had(find_local_nodes()).build()
 
 
 @pytest.fixture(scope="session")
 def spare_node_of_session(node_build: NodeBuild, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenSearchNode]:
-    """Not for tests: they ask for `spare_node`."""
     (allocation,) = allocate_nodes(tmp_path_factory.mktemp("spare"), 1)
     # Its clock for time limits ticks every 200 ms otherwise.
     settings = {"thread_pool.estimated_time_interval": "0"}
@@ -228,7 +224,6 @@ def opensearch_node(node_build: NodeBuild, tmp_path: Path) -> Iterator[NodeFacto
 
 @pytest.fixture(scope="session")
 def dev_data() -> Path:
-    """The folder of the development data."""
     return _had(find_dev_data())
 
 

@@ -68,13 +68,11 @@ class PostgresServer(Startable):
         self.process.wait_for(self.answers, "answering", START_BOUND_S)
 
     def stop(self) -> None:
-        """Ends it without waiting for its clients, and removes its folder."""
         self.process.signal(signal.SIGINT)
         self.process.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def answers(self) -> bool:
-        """Returns whether it takes a connection."""
         return answers(f"host={_LOOPBACK} port={self.port} user=postgres dbname=postgres")
 
     def _make_cluster(self) -> None:
@@ -94,7 +92,6 @@ def make_cluster(programs: Path, data: Path, *options: str) -> None:
 
 
 def answers(address: str) -> bool:
-    """Returns whether a server takes a connection."""
     try:
         psycopg.connect(address, connect_timeout=_ANSWER_BOUND_S).close()
     except psycopg.OperationalError:
@@ -103,7 +100,6 @@ def answers(address: str) -> bool:
 
 
 def unprivileged() -> pwd.struct_passwd:
-    """Returns the user whom root lends to the server."""
     try:
         return pwd.getpwnam("postgres")
     except KeyError:

@@ -67,8 +67,6 @@ class Startable(ABC):
 
 
 class Server(Startable):
-    """What is one process."""
-
     process: "ServerProcess"
 
     def stop(self) -> None:
@@ -76,7 +74,6 @@ class Server(Startable):
         self.process.stop()
 
     def kill(self) -> None:
-        """Kills it (SIGKILL)."""
         self.process.kill()
 
 
@@ -100,13 +97,11 @@ class ServerProcess:
 
     @property
     def pid(self) -> int:
-        """The process id."""
         if self._child is None or not self.running:
             raise ProcessError(self.describe("does not run"))
         return self._child.pid
 
     def launch(self) -> None:
-        """Starts the process without waiting for anything."""
         if self.running:
             raise ProcessError(self.describe("runs already"))
         self.log.parent.mkdir(parents=True, exist_ok=True)
@@ -145,7 +140,6 @@ class ServerProcess:
         self._reap()
 
     def kill(self) -> None:
-        """Kills it, as a power cut would (SIGKILL)."""
         self.signal(signal.SIGKILL)
         self._reap()
 
@@ -155,7 +149,6 @@ class ServerProcess:
         os.waitpid(self.pid, os.WUNTRACED)  # until its last thread has stopped, or it may still answer
 
     def resume(self) -> None:
-        """Lets a paused process go on (SIGCONT)."""
         os.kill(self.pid, signal.SIGCONT)
 
     def close_stdin(self) -> None:

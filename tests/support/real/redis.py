@@ -58,7 +58,6 @@ class RedisServer(Server):
         self.process.wait_for(self.answers, "answering", START_BOUND_S)
 
     def answers(self) -> bool:
-        """Returns whether it answers a PING, and not another server at its port."""
         try:
             with (
                 socket.create_connection((_LOOPBACK, self.port), timeout=_ANSWER_BOUND_S) as connection,
@@ -83,7 +82,6 @@ def redis_cli(port: int, *command: str) -> str:
 
 
 def wait_until(server: RedisServer, command: Sequence[str], sign: str) -> None:
-    """Waits until an answer has a sign in it."""
     what = f"answering {sign} when asked {' '.join(command)}"
     server.process.wait_for(lambda: sign in redis_cli(server.port, *command), what, _AGREED_BOUND_S)
 
@@ -103,8 +101,6 @@ def wait_until_replicated(master: RedisServer) -> None:
 
 
 class SentinelServer(RedisServer):
-    """One sentinel, that watches a master which runs already."""
-
     def __init__(self, program: str, folder: Path, master: RedisServer, quorum: int) -> None:
         """Writes its configuration, which it rewrites; nothing runs yet."""
         super().__init__(program, folder)
@@ -177,7 +173,6 @@ class ClusterOfRedis(_Group):
         self.addresses = tuple(f"{_LOOPBACK}:{node.port}" for node in self.servers)
 
     def master_of(self, key: str) -> RedisServer:
-        """The node that owns a key's slot."""
         slot = int(redis_cli(self.servers[0].port, "CLUSTER", "KEYSLOT", key))
         for line in redis_cli(self.servers[0].port, "CLUSTER", "NODES").splitlines():
             address, flags, ranges = line.split()[1], line.split()[2], line.split()[8:]

@@ -1,29 +1,91 @@
-"""Says where each real part comes from on this machine, or why it cannot be had.
+"""Says where each real part comes from on this machine, or why it cannot be had; containers among them."""
 
-Finding is cheap and starts nothing; only opening a source does.
-"""
-
+import gc
 import os
 import shutil
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.support.real.jdk import Jdk, JdkMissingError, find_jdk
-from tests.support.real.node_build import NodeBuild, build_node, cached_build
+from testcontainers.core.container import DockerContainer
+from testcontainers.core.docker_client import DockerClient
+from testcontainers.core.wait_strategies import LogMessageWaitStrategy
+
+from tests.support.real.node_build import Jdk, JdkMissingError, NodeBuild, build_node, cached_build, find_jdk
 from tests.support.real.opensearch import OpenSearchNode, allocate_nodes, archive_classes
 from tests.support.real.postgres import PostgresServer, find_postgres_programs
 from tests.support.real.redis import RedisServer
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)  # the module itself uses what testcontainers has deprecated
+    from testcontainers.community.opensearch import OpenSearchContainer
+
+OPENSEARCH_IMAGE: Final = "opensearchproject/opensearch:3.8.0"
+REDIS_IMAGE: Final = "redis:8"
+_REDIS_PORT: Final = 6379
+_ENGINE_BOUND_S: Final = 3
+
+
+def why_no_engine() -> str | None:
+    """Returns why no Docker engine can be used, in one line, or None where one answers."""
+    with _leaks_unsaid():
+        try:
+            client = DockerClient(timeout=_ENGINE_BOUND_S).client
+            client.ping()
+            client.close()
+        except Exception as failure:  # noqa: BLE001 - whatever prevents the connection is the reason
+            return f"no Docker engine answers ({type(failure).__name__})"
+    return None
+
+
+@contextmanager
+def opensearch_container() -> Iterator[str]:
+    """Yields the URL of a node in a container, green and without the security plugin; removes it at the end."""
+    container = OpenSearchContainer(OPENSEARCH_IMAGE, security_enabled=False)
+    container.with_env("OPENSEARCH_JAVA_OPTS", "-Xms512m -Xmx512m")
+    container.with_env("action.auto_create_index", "false")
+    container.with_env("cluster.routing.allocation.disk.threshold_enabled", "false")
+    with _running(container, container.port) as address:
+        yield f"http://{address}"
+
+
+@contextmanager
+def redis_container() -> Iterator[str]:
+    """Yields the URL of a Redis in a container that stores nothing on disk; removes it at the end."""
+    container = DockerContainer(REDIS_IMAGE).with_exposed_ports(_REDIS_PORT)
+    container.with_command(["redis-server", "--save", "", "--appendonly", "no"])
+    container.waiting_for(LogMessageWaitStrategy("Ready to accept connections"))
+    with _running(container, _REDIS_PORT) as address:
+        yield f"redis://{address}/0"
+
+
+@contextmanager
+def _running(container: DockerContainer, port: int) -> Iterator[str]:
+    with _leaks_unsaid():
+        with container:
+            yield f"{container.get_container_host_ip()}:{container.get_exposed_port(port)}"
+        container.get_docker_client().client.close()
+
+
+@contextmanager
+def _leaks_unsaid() -> Iterator[None]:
+    """Collects the sockets that the Docker client leaves open before a test is blamed for them."""
+    try:
+        yield
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            gc.collect()
+
 
 REPOSITORY: Final = Path(__file__).parents[3]
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A part that cannot be had, with the reason in one line."""
-
     reason: str
 
 
@@ -44,12 +106,9 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class LocalNodes:
-    """The means to start nodes as processes of this machine."""
-
     jdk: Jdk
 
     def build(self) -> NodeBuild:
-        """Returns the build, making it on a machine's first run."""
         build = build_node(self.jdk)
         archive_classes(build)
         return build
@@ -76,7 +135,7 @@ def find_opensearch(environment: Mapping[str, str] = os.environ) -> Source | Mis
     if url := environment.get("OPENSEARCH_URL"):
         return Source("OPENSEARCH_URL", lambda _: nullcontext(url))
     # Imported here for the sake of the runs that need no container.
-    from tests.support.real.containers import opensearch_container, why_no_engine  # noqa: PLC0415
+    from tests.support.real.sources import opensearch_container, why_no_engine  # noqa: PLC0415
 
     no_engine = why_no_engine()
     if no_engine is None:
@@ -91,7 +150,7 @@ def find_redis(environment: Mapping[str, str] = os.environ) -> Source | Missing:
     """Returns the first of: `$REDIS_URL` (never stopped), a container, a local `redis-server`."""
     if url := environment.get("REDIS_URL"):
         return Source("REDIS_URL", lambda _: nullcontext(url))
-    from tests.support.real.containers import redis_container, why_no_engine  # noqa: PLC0415 - as above
+    from tests.support.real.sources import redis_container, why_no_engine  # noqa: PLC0415 - as above
 
     no_engine = why_no_engine()
     if no_engine is None:
@@ -103,7 +162,6 @@ def find_redis(environment: Mapping[str, str] = os.environ) -> Source | Missing:
 
 
 def find_redis_program(environment: Mapping[str, str] = os.environ) -> Path | Missing:
-    """Returns the `redis-server` for tests that start several of their own."""
     program = shutil.which("redis-server", path=environment.get("PATH"))
     return Missing("no redis-server on the PATH") if program is None else Path(program)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.real.jdk import Jdk, JdkMissingError, find_jdk
+from tests.support.real.node_build import Jdk, JdkMissingError, find_jdk
 from tests.support.real.sources import REPOSITORY, Missing, Source, find_dev_data, find_opensearch, find_redis
 
 SEVEN_TESTS = """

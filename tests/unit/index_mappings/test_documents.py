@@ -1,14 +1,19 @@
-"""The documents: the stored part of one comes back as it went in, and each engine is given finished terms."""
+"""What is stored: documents and their sortable keys, generation names, the stamp, typeahead files as documents."""
 
 import json
 from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime, timedelta, timezone
+from types import MappingProxyType
 from typing import Annotated, Any, Final
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from index_mappings.documents import (
     ANY_MARKET,
     DOCUMENTS,
+    SCHEMA_VERSION,
     Category,
     CategoryDocument,
     CategoryEntry,
@@ -22,7 +27,21 @@ from index_mappings.documents import (
     stored_part,
 )
 from index_mappings.embedded import column_values, columns
+from index_mappings.generations import (
+    FollowerStatus,
+    Operations,
+    ResourceAccount,
+    Stamp,
+    alias_name,
+    first_stamp,
+    index_name,
+    is_generation,
+    new_generation,
+)
 from index_mappings.opensearch import mapping, wire_document
+from index_mappings.tiers import coupon_rank_key, newest_first_key, rank_key, suggestion_score
+from index_mappings.typeahead.chunks import CHUNK_BYTES, chunk_count, chunk_document, chunk_id, chunk_of, file_size
+from index_mappings.typeahead.manifest import Announcement
 
 SHOP = ShopDocument(
     id="s1",
@@ -147,3 +166,264 @@ def test_a_field_without_a_role_is_refused() -> None:
 
     with pytest.raises(TypeError, match="field secret of a document declares no role"):
         declared_fields(Careless)
+
+
+popularities = st.one_of(
+    st.none(),
+    st.floats(min_value=0.0, allow_nan=False, allow_infinity=False),
+    st.sampled_from((0.0, -0.0, 5e-324, 1e-300, 0.1, 1.0, 1.0000000000000002, 1.7976931348623157e308)),
+    st.integers(0, 10**15).map(float),
+)
+ids = st.text("ABCXYZabcxyz0129_-", min_size=1, max_size=64)
+ranked = st.tuples(popularities, ids)
+
+
+@pytest.mark.rule("M1")
+@given(st.lists(ranked, max_size=12))
+def test_the_order_of_the_keys_is_popularity_descending_then_id(shops: list[tuple[float | None, str]]) -> None:
+    by_key = sorted(shops, key=lambda shop: rank_key(*shop))
+    by_rule = sorted(shops, key=lambda shop: (-(shop[0] or 0.0), shop[1]))
+    assert [(shop[0] or 0.0, shop[1]) for shop in by_key] == [(shop[0] or 0.0, shop[1]) for shop in by_rule]
+
+
+@pytest.mark.rule("M1")
+@given(ids)
+def test_no_popularity_is_popularity_zero_of_either_sign(shop_id: str) -> None:
+    assert rank_key(None, shop_id) == rank_key(0.0, shop_id) == rank_key(-0.0, shop_id)
+
+
+@pytest.mark.rule("M1")
+def test_a_key_is_sixteen_hexadecimal_digits_and_the_id() -> None:
+    assert rank_key(1.0, "shop_1") == "c00fffffffffffffshop_1"
+    assert rank_key(None, "Z-9") == "ffffffffffffffffZ-9"
+
+
+@pytest.mark.rule("M9.score")
+def test_a_score_is_the_tier_and_a_part_below_one() -> None:
+    assert [suggestion_score(*shop) for shop in ((8, None), (8, 0.0), (6, 1.0), (3, 3.0))] == [8.0, 8.0, 6.5, 3.75]
+
+
+instants = st.one_of(st.none(), st.integers(-(2**62), 2**62), st.integers(-2, 2))
+
+
+@pytest.mark.rule("M11.other_lists")
+@given(st.lists(st.tuples(instants, ids), max_size=12))
+def test_the_newest_come_first_those_without_a_time_last_and_then_the_smaller_id(
+    records: list[tuple[int | None, str]],
+) -> None:
+    by_rule = sorted(records, key=lambda record: (record[0] is None, -(record[0] or 0), record[1]))
+    assert sorted(records, key=lambda record: newest_first_key(*record)) == by_rule
+
+
+@pytest.mark.rule("M11.other_lists")
+@given(st.lists(st.tuples(st.booleans(), instants, ids), max_size=12))
+def test_coupons_that_were_applied_come_before_all_others(coupons: list[tuple[bool, int | None, str]]) -> None:
+    by_rule = sorted(coupons, key=lambda one: (not one[0], one[1] is None, -(one[1] or 0), one[2]))
+    by_key = sorted(coupons, key=lambda one: coupon_rank_key(applied=one[0], last_verified_us=one[1], coupon_id=one[2]))
+    assert by_key == by_rule
+
+
+ACCOUNT = ResourceAccount("P", "a", "calls", 1.5, 10.0, "2031-05-06T00:00:00Z", "ok", "2031-05-05T12:00:00Z")
+BARE = ResourceAccount("P", "b", None, None, None, None, None, None)
+FOLLOWER = FollowerStatus("file", "line 3, byte 99", 0, "2031-05-06T07:08:09Z", "2031-05-06T07:08:09Z")
+NOW = datetime(2031, 5, 6, 7, 8, 9, 10, tzinfo=UTC)
+NAME = "20310506t070809000010-0a1b2c"
+STAMP = Stamp(SCHEMA_VERSION, NAME, 7, "2031-05-06T07:08:09Z", "pos-9", MappingProxyType({"shops": 2, "categories": 1}))
+# A stamp of an older schema version has no typeahead, and must be read to be distinguished from this one.
+REQUIRED = sorted({*STAMP.as_wire()} - {"typeahead"})
+timestamps = st.datetimes(datetime(2000, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
+
+
+@pytest.mark.parametrize(
+    "operations",
+    [
+        Operations((), None),
+        Operations((ACCOUNT, BARE), FOLLOWER),
+        Operations((), FollowerStatus("sql", None, None, None, "2031-05-06T07:08:09Z")),
+    ],
+)
+def test_an_operations_document_comes_back_from_json_as_it_was(operations: Operations) -> None:
+    assert Operations.from_wire(json.loads(json.dumps(operations.as_wire()))) == operations
+
+
+def test_fields_of_a_later_version_of_the_operations_document_are_ignored() -> None:
+    stored = Operations((ACCOUNT,), FOLLOWER).as_wire()
+    later = {
+        **stored,
+        "accounts": [{**stored["accounts"][0], "colour": "green"}],
+        "follower": {**stored["follower"], "host": "h"},
+        "more": 1,
+    }
+    assert Operations.from_wire(later) == Operations((ACCOUNT,), FOLLOWER)
+
+
+def test_a_whole_number_in_an_account_is_a_number() -> None:
+    stored = Operations((ACCOUNT,), None).as_wire()
+    stored["accounts"][0]["limit"] = 10
+    assert Operations.from_wire(stored) == Operations((ACCOUNT,), None)
+
+
+def _with(part: str, **changed: object) -> dict[str, Any]:
+    stored = Operations((ACCOUNT,), FOLLOWER).as_wire()
+    if part == "follower":
+        return {**stored, "follower": {**stored["follower"], **changed}}
+    return {**stored, "accounts": [{**stored["accounts"][0], **changed}]}
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        {},
+        [],
+        "operations",
+        {"accounts": [], "follower": "unknown"},
+        {"accounts": None, "follower": None},
+        {"accounts": [{"provider": "P"}], "follower": None},
+        _with("account", used="many"),
+        _with("account", limit=True),
+        _with("account", provider=None),
+        _with("follower", waiting=True),
+        _with("follower", waiting=1.5),
+        _with("follower", told_at=None),
+    ],
+)
+def test_what_is_no_operations_document_is_refused(stored: Any) -> None:  # noqa: ANN401 - whatever lies there
+    with pytest.raises(ValueError, match="not an operations document"):
+        Operations.from_wire(stored)
+
+
+@pytest.mark.rule("G1")
+@given(timestamps, timestamps)
+def test_generation_names_sort_by_their_time_of_birth(one: datetime, other: datetime) -> None:
+    first, second = new_generation(one), new_generation(other)
+    assert is_generation(first)
+    if one != other:
+        assert (first < second) == (one < other)
+
+
+@pytest.mark.rule("G1")
+def test_a_generation_name_is_the_timestamp_in_utc_and_random_digits() -> None:
+    name = new_generation(NOW.astimezone(timezone(timedelta(hours=9))))
+    assert name.startswith("20310506t070809000010-")
+    assert name != new_generation(NOW)
+
+
+@pytest.mark.rule("G1")
+@pytest.mark.parametrize(
+    "text",
+    ["", "live", NAME.upper(), f"{NAME}\n", f" {NAME}", f"{NAME}/../x", NAME[:-1], f"{NAME}0", NAME.replace("t", "-")],
+)
+def test_other_texts_are_no_generation_names(text: str) -> None:
+    assert is_generation(NAME)
+    assert not is_generation(text)
+
+
+@pytest.mark.rule("G1")
+def test_the_indices_of_a_generation_are_named_after_it_and_the_aliases_are_not() -> None:
+    assert index_name("shops-eu", "categories", NAME) == f"shops-eu-categories-{NAME}"
+    assert alias_name("shops-eu", "categories") == "shops-eu-categories"
+
+
+@pytest.mark.rule("G1")
+def test_a_first_stamp_says_when_by_what_code_and_counts_nothing_yet() -> None:
+    assert first_stamp(NAME, NOW, "pos-9") == Stamp(SCHEMA_VERSION, NAME, 1, "2031-05-06T07:08:09Z", "pos-9", {})
+    assert first_stamp(NAME, NOW).counted({"shops": 3}).counts == {"shops": 3}
+
+
+@pytest.mark.rule("G1")
+@pytest.mark.parametrize("stamp", [STAMP, replace(STAMP, source_position=None), replace(STAMP, counts={})])
+def test_a_stamp_survives_the_wire(stamp: Stamp) -> None:
+    assert Stamp.from_wire(json.loads(json.dumps(stamp.as_wire()))) == stamp
+
+
+@pytest.mark.rule("G1")
+@pytest.mark.parametrize(
+    "document",
+    [
+        {},
+        [],
+        None,
+        "stamp",
+        {**STAMP.as_wire(), "generation": "live"},
+        {**STAMP.as_wire(), "generation": None},
+        {**STAMP.as_wire(), "sequence": "soon"},
+        {**STAMP.as_wire(), "sequence": None},
+        {**STAMP.as_wire(), "counts": None},
+        {**STAMP.as_wire(), "counts": [1, 2]},
+        {**STAMP.as_wire(), "counts": {"shops": "many"}},
+        *({field: value for field, value in STAMP.as_wire().items() if field != gone} for gone in REQUIRED),
+    ],
+)
+def test_a_damaged_stamp_is_refused_whole(document: Any) -> None:  # noqa: ANN401 - whatever JSON holds
+    with pytest.raises(ValueError, match=r"stamp|invalid literal"):
+        Stamp.from_wire(document)
+
+
+@pytest.mark.rule("G4.schema")
+def test_a_stamp_of_another_schema_version_is_not_readable() -> None:
+    assert STAMP.readable
+    assert not replace(STAMP, schema_version=SCHEMA_VERSION + 1).readable
+    assert not replace(STAMP, schema_version=SCHEMA_VERSION - 1).readable
+
+
+@pytest.mark.rule("C1")
+def test_caches_are_keyed_by_generation_and_sequence() -> None:
+    assert STAMP.key == (NAME, 7)
+    assert replace(STAMP, sequence=8).key != STAMP.key
+
+
+_NAME = "ab" * 32
+
+
+@pytest.mark.parametrize(
+    ("size", "chunks"), [(0, 1), (1, 1), (CHUNK_BYTES, 1), (CHUNK_BYTES + 1, 2), (2 * CHUNK_BYTES, 2)]
+)
+def test_a_file_comes_back_from_its_chunks(size: int, chunks: int) -> None:
+    data = bytes(number % 251 for number in range(size))
+    assert chunk_count(size) == chunks
+    documents = [
+        chunk_document(_NAME, size, data[position * CHUNK_BYTES :][:CHUNK_BYTES]) for position in range(chunks)
+    ]
+    assert [file_size(document) for document in documents] == [size] * chunks
+    assert b"".join(chunk_of(document, _NAME, position, size) for position, document in enumerate(documents)) == data
+    assert len({chunk_id(_NAME, position) for position in range(chunks)}) == chunks
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"file": "cd" * 32},
+        {"bytes": 7},
+        {"bytes": "8"},
+        {"bytes": -1},
+        {"data": "not base64"},
+        {"data": chunk_document(_NAME, 8, b"longer than 8")["data"]},
+        {"data": chunk_document(_NAME, 8, bytes(CHUNK_BYTES + 1))["data"]},
+        {"data": chunk_document(_NAME, 8, b"8 bytes.")["data"][:-8]},
+    ],
+)
+def test_a_chunk_that_is_damaged_or_of_another_file_is_refused(change: dict[str, Any]) -> None:
+    document = chunk_document(_NAME, 8, b"8 bytes.")
+    assert chunk_of(document, _NAME, 0, 8) == b"8 bytes."
+    with pytest.raises(ValueError, match="a chunk of the typeahead"):
+        chunk_of({**document, **change}, _NAME, 0, 8)
+
+
+def test_an_announcement_is_read_as_it_was_written() -> None:
+    announced = Announcement("20250101t000000000000-abcdef", _NAME)
+    assert Announcement.from_wire(announced.to_wire()) == announced
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {},
+        {"stamp": None},
+        {"stamp": {"announced": {}}},
+        {"stamp": {"announced": {"generation": "../elsewhere", "typeahead": _NAME}}},
+        {"stamp": {"announced": {"generation": "20250101t000000000000-abcdef", "typeahead": "../elsewhere"}}},
+        {"stamp": {"announced": {"generation": 1, "typeahead": 2}}},
+    ],
+)
+def test_what_is_no_announcement_announces_nothing(document: dict[str, Any]) -> None:
+    assert Announcement.from_wire(document) is None

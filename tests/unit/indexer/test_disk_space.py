@@ -107,8 +107,6 @@ def test_a_build_without_space_is_exit_code_3_in_one_sentence_and_leaves_the_liv
 
 
 class _Filling(States):
-    """States that are opened without space for more."""
-
     opened: State | None = None
 
     def open(self, generation: str) -> State:

@@ -10,8 +10,6 @@ from indexer.progress import stage
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
-
     def isatty(self) -> bool:
         return True
 

@@ -1,8 +1,12 @@
-"""The tree of errors: one class a code, and one shape of what callers receive."""
+"""The tree of errors, and JSON-RPC errors in our words."""
+
+import json
+from typing import Any, Final
 
 import pytest
 
 from service.errors import FieldError, InvalidInputError, QuotaExceededError, ServiceError, ShopNotFoundError
+from service.mcp_server.messages import TEXTS, own_answer
 
 STATUSES = {
     "invalid_input": 400,
@@ -55,3 +59,34 @@ def test_input_errors_name_their_fields_and_the_text_of_the_exception_is_only_it
     error = InvalidInputError("a is wrong.", [FieldError("a", "is wrong")])
     assert error.problem()["errors"] == [{"field": "a", "message": "is wrong"}]
     assert str(error) == "invalid_input"
+
+
+DATA: Final = {"supported": ["2026-07-28"], "requested": "x"}
+
+
+@pytest.mark.rule("E1.transport", "E5")
+@pytest.mark.parametrize(
+    ("sent", "answered"),
+    [
+        ({"code": -32602, "message": "1 validation error for X", "data": "input_value=hunter2"}, {"code": -32602}),
+        ({"code": -32022, "message": "library text", "data": DATA}, {"code": -32022, "data": DATA}),
+        ({"code": 0, "message": "secret"}, {"code": -32603}),
+    ],
+    ids=["its words", "data that the protocol prescribes", "an unknown code"],
+)
+def test_of_an_error_of_the_sdk_only_what_the_protocol_prescribes_remains(
+    sent: dict[str, object], answered: dict[str, Any]
+) -> None:
+    for message_id in (1, "x", None):
+        body = json.dumps({"jsonrpc": "2.0", "id": message_id, "error": sent}).encode()
+        error = {**answered, "message": TEXTS[answered["code"]]}
+        assert json.loads(own_answer(body)) == {"jsonrpc": "2.0", "id": message_id, "error": error}
+
+
+@pytest.mark.rule("E1.transport", "E5")
+@pytest.mark.parametrize(
+    "body", [b"", b"Invalid Host header", b"[]", b"{}", b'{"error":{}}', b'{"error":"x"}', b"\xff"]
+)
+def test_an_answer_that_is_no_json_rpc_becomes_one(body: bytes) -> None:
+    answer = json.loads(own_answer(body))
+    assert answer == {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": TEXTS[-32600]}}

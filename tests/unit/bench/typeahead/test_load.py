@@ -1,20 +1,33 @@
-"""The load of the typeahead comparison: what is read of it, when it is due, and that failures are no figures."""
+"""The typeahead comparison: its load, its peers, and the report that is computed from rounds and drawn."""
 
+import http.client
+import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from opensearchpy import OpenSearch
 
+from bench.typeahead.findings import findings
 from bench.typeahead.inputs import Inputs
-from bench.typeahead.load import Load, LoadError, NoAnswerYetError, Targets, WrkCounts, checked, read_wrk
+from bench.typeahead.load import Load, LoadError, NoAnswerYetError, Paced, Targets, WrkCounts, checked, read_wrk
 from bench.typeahead.paced import Pacer, whole
-from bench.typeahead.results import Unmeasured
+from bench.typeahead.peers import PEERS
+from bench.typeahead.peers.opensearch_raw import OpenSearchAsYouType, OpenSearchCompletion, RawOpenSearch
+from bench.typeahead.peers.shops import public_shops
+from bench.typeahead.quality import QualityScores
+from bench.typeahead.report import page
+from bench.typeahead.results import Claim, Report, Result, Round, Size, Unmeasured, read, write
 from bench.typeahead.run import Comparison, Procedure
-from bench.typeahead.system import BuildStats, RunningServer, System
+from bench.typeahead.system import BuildStats, Memory, Role, RunningServer, System, descendants
 from bench.typeahead.workload import TypedQuery
+from tests.engines.relevance.metrics import Quality
+from tests.support.catalogues import shop, write_catalogue
 from tests.support.loopback import listening
 
 COUNTED = (
@@ -141,3 +154,200 @@ def test_a_system_with_nonsense_answers_fails_loudly_and_the_others_continue(tmp
     assert "was answered 404" in failed[0].why
     assert any(line.startswith("FAILED wrong: LoadError") for line in said)
     assert "right: 33 bytes an answer; warming up" in said
+
+
+COMPILED = "sonic"
+OVER_OPENSEARCH = (OpenSearchAsYouType, OpenSearchCompletion)
+SHOPS = [
+    *(shop(f"Filler {number:02}", f"filler-{number:02}.internal", popularity=0.1) for number in range(42)),
+    shop("Northwind Lamps", "lamps.internal", popularity=0.5),
+    shop("Grüne Säge", "saege.internal"),
+    shop("Blue Kettle", "blue.internal", aliases=["Teatime"], popularity=0.2),
+    shop("Kettle of Fish", "fish.internal", popularity=0.9),
+    shop("Marble & Oak", "marble-oak.internal", countries=["DE"], popularity=0.3),
+    shop("Marble Arch", "marble-arch.internal", countries=["FR"], popularity=0.4),
+    shop("Marble Hall", "marble-hall.internal", countries=["WORLDWIDE"], popularity=0.2),
+    shop("Hidden Lighthouse", "lighthouse.internal", popularity=1.0, visibility="under_review"),
+]
+FIRST = {
+    "north": "shop_lamps_internal",
+    "northwind lam": "shop_lamps_internal",
+    "nortwind": "shop_lamps_internal",
+    "grune sa": "shop_saege_internal",
+    "teat": "shop_blue_internal",
+    "kettle": "shop_fish_internal",
+    "https://www.marble-hall.internal/basket?x=1": "shop_marble-hall_internal",
+    "m": "shop_marble-arch_internal",
+    "": "shop_fish_internal",
+}
+# Completion has nothing for a blank text: it completes what was begun.
+UNANSWERED = {OpenSearchCompletion.name: [""]}
+Ask = Callable[..., list[str]]
+
+
+@pytest.mark.parametrize("kind", [peer for peer in PEERS if peer not in OVER_OPENSEARCH], ids=lambda kind: kind.name)
+def test_a_peer_answers_with_the_right_shop_first(
+    kind: type[System], tmp_path: Path, pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]
+) -> None:
+    peer = kind()
+    if (absent := peer.missing()) is not None:
+        with capsys.disabled():
+            print(f"\nABSENT: {peer.name}: {absent}")  # noqa: T201 - said loudly
+        assert "install" in absent
+        assert peer.name == COMPILED or not pytestconfig.getoption("--require-real")
+        return
+    # Not in pytest's folder: each start of pytest closes that to the user that PostgreSQL runs as.
+    with TemporaryDirectory(prefix="shop-directory-peer-") as folder:
+        built = peer.build(_corpus(tmp_path), Path(folder))
+        assert built.seconds > 0
+        with peer.serving(Path(folder)) as served, _asking(peer, served.port) as ask:
+            _check(peer, ask)
+            pids = descendants(served.pids)
+    assert built.index_mb > 0 or peer.name in {"minisearch", "orama"}
+    assert any(character.isdigit() for character in peer.version())
+    assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+
+
+@pytest.mark.opensearch
+@pytest.mark.parametrize("kind", OVER_OPENSEARCH, ids=lambda kind: kind.name)
+def test_a_raw_opensearch_answers_with_the_right_shop_first(
+    kind: type[RawOpenSearch], tmp_path: Path, opensearch_url: str
+) -> None:
+    peer = kind()
+    with closing(OpenSearch([opensearch_url])) as client:
+        try:
+            peer.fill(client, public_shops(_corpus(tmp_path)))
+            with _asking(peer, int(opensearch_url.rpartition(":")[2])) as ask:
+                _check(peer, ask)
+        finally:
+            client.indices.delete(index=peer.index_name, ignore_unavailable=True)
+
+
+def _corpus(folder: Path) -> Path:
+    return write_catalogue(folder / "shops.ndjson", SHOPS)
+
+
+def _check(peer: System, ask: Ask) -> None:
+    unanswered = UNANSWERED.get(peer.name, [])
+    expected = {typed: [] if typed in unanswered else [shop_id] for typed, shop_id in FIRST.items()}
+    assert {typed: ask(typed)[:1] for typed in FIRST} == expected
+    assert set(ask("marble", "DE")) == {"shop_marble-oak_internal", "shop_marble-hall_internal"}
+    assert len(ask("fill")) == 8
+    assert "shop_lighthouse_internal" not in ask("hidden lighthouse")
+
+
+@contextmanager
+def _asking(peer: System, port: int) -> Iterator[Ask]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+
+    def ask(typed: str, country: str | None = None) -> list[str]:
+        connection.request("GET", peer.path(typed, country))
+        answer = connection.getresponse()
+        body = answer.read()
+        assert answer.status == http.HTTPStatus.OK, json.loads(body)
+        return peer.ids(body)
+
+    yield ask
+    connection.close()
+
+
+GOOD = QualityScores({"exact_name": Quality(10, 0.9, 1.0, 0.95), "prefix": Quality(10, 0.5, 0.6, 0.5)}, 3.5)
+
+TIMES = "by processor time it would be"
+RATIO = "p99 is 3.0 times its p50, under 5 wanted (the bare server at its half load: 3.0, p99 0.09 ms)."
+
+
+def measured(per_second: float, p50_us: float, p99_us: float, *, paced: Paced | None = None) -> Round:
+    half = paced or Paced(per_second / 2, per_second / 2, p50_us, p50_us * 3)
+    return Round(per_second, 1e6 / per_second, 5e5 / per_second, p50_us, p99_us, half, half)
+
+
+def result(name: str, role: Role, *rounds: Round, quality: QualityScores | None = None) -> Result:
+    return Result(name, role, "About.", "1.2", BuildStats(2.5, 40.0), 970.0, rounds, Memory(120.0, 100.0), quality)
+
+
+OURS = result("embedded-cold", Role.OURS, measured(9000, 100, 180), measured(10_000, 110, 170), quality=GOOD)
+WARM = result("embedded-warm", Role.OURS, measured(35_000, 40, 70), quality=GOOD)
+BARE = result("bare", Role.BARE, measured(40_000, 30, 60))
+PEER = result("tantivy", Role.PEER, measured(2_000, 400, 900), quality=replace(GOOD, keystrokes=4.0))
+
+
+def size(*results: Result, shops: int = 100_000) -> Size:
+    return Size(shops, shops + 3_295, mixed=True, results=results)
+
+
+def report(*sizes: Size) -> Report:
+    return Report("2026-11-21T12:00:00+00:00", "c" * 40, {"cores": "2"}, {"rounds": "2"}, {"corpus": 1}, sizes)
+
+
+def test_a_paced_round_counts_if_its_rate_was_held_and_about_half() -> None:
+    late = measured(10_000, 1, 1, paced=Paced(5_000, 4_000, 10, 20))
+    slow = measured(5_000, 1, 1, paced=Paced(2_500, 2_500, 10, 30))
+    right = measured(9_900, 1, 1, paced=Paced(4_950, 4_950, 10, 40))
+    assert result("x", Role.OURS, late, slow, right).calmest(lambda one: one.even).p99_us == 40
+    assert result("x", Role.OURS, late).calmest(lambda one: one.even).p99_us == 20
+
+
+def test_a_report_is_written_and_read_again(tmp_path: Path) -> None:
+    whole = report(replace(size(OURS, PEER), absent=(Unmeasured("sonic", "no crate"),)))
+    write(whole, tmp_path / "report.json")
+    assert read(tmp_path / "report.json") == whole
+
+
+def test_what_was_to_be_shown_is_computed() -> None:
+    assert list(findings(report(size(OURS, WARM, PEER, BARE)))) == [
+        f"HELD: embedded-cold answers 0.25 of the bare server, at least 0.2 wanted; {TIMES} 0.25.",
+        f"HELD: embedded-warm answers 0.88 of the bare server, at least 0.7 wanted; {TIMES} 0.88.",
+        f"HELD: embedded-cold at 0.45 of saturation, requests even: {RATIO}",
+        f"HELD: embedded-cold at 0.45 of saturation, requests by chance: {RATIO}",
+        f"HELD: embedded-warm at 0.50 of saturation, requests even: {RATIO}",
+        f"HELD: embedded-warm at 0.50 of saturation, requests by chance: {RATIO}",
+        "HELD: embedded-cold is ahead of every peer (1 took part) on requests a second and p99 at 100,000 shops.",
+        "HELD: embedded-warm is ahead of every peer (1 took part) on requests a second and p99 at 100,000 shops.",
+        "HELD: success@8 of embedded-cold, embedded-warm: exact_name 1.000; at least 0.97 each wanted.",
+        "HELD: embedded-cold, embedded-warm: in no class below the best peer, no more keystrokes.",
+    ]
+
+
+def test_what_does_not_hold_is_said_with_its_figures() -> None:
+    slow = result("embedded-cold", Role.OURS, measured(1_000, 500, 1_000), quality=GOOD)
+    better = QualityScores({"exact_name": Quality(10, 1.0, 1.0, 1.0), "prefix": Quality(10, 0.4, 0.7, 0.5)}, 3.0)
+    found = list(findings(report(size(slow, replace(PEER, quality=better), BARE))))
+    assert (
+        found[0] == f"**NOT HELD**: embedded-cold answers 0.03 of the bare server, at least 0.2 wanted; {TIMES} 0.03."
+    )
+    assert found[-3] == (
+        "**NOT HELD**: embedded-cold ahead of every peer (1 took part) at 100,000 shops; tantivy answers 2,000 a "
+        "second, it 1,000; tantivy's p99 is 0.90 ms, its 1.00 ms."
+    )
+    assert found[-2] == "HELD: success@8 of embedded-cold: exact_name 1.000; at least 0.97 each wanted."
+    assert found[-1] == (
+        "**NOT HELD**: embedded-cold: in no class below the best peer, no more keystrokes; success@8 of prefix: "
+        "tantivy 0.700, it 0.600; success@1 of exact_name: tantivy 1.000, it 0.900; keystrokes: tantivy 3.00, it 3.50."
+    )
+
+
+def test_the_tables_name_every_system_and_the_absent_ones() -> None:
+    whole = replace(
+        size(OURS, WARM, PEER, BARE),
+        absent=(Unmeasured("sonic", "no crate"),),
+        failed=(Unmeasured("orama", "answered 500\nat x"),),
+    )
+    text = page(report(whole)).splitlines()
+    assert (
+        "| **embedded-cold** | 10,000 | 0.25 | 100 | 50 | 0.10 / 0.17 | 0.10 / 0.30 | 0.10 / 0.30 | 100 | 2.5 | 40.0 |"
+    ) in text
+    assert "| class | embedded-cold, embedded-warm | tantivy |" in text
+    assert "| prefix | 0.600 (0.500) | 0.600 (0.500) |" in text
+    assert "| keystrokes | 3.50 | 4.00 |" in text
+    assert "**sonic** not on this machine: no crate" in text
+    assert "**orama** FAILED: answered 500" in text
+
+
+def test_what_other_benchmarks_say_is_held_against_what_was_wanted() -> None:
+    claims = (Claim("a page of 100 over one of 10, times", 1.5, 2.0), Claim("round trips", 1.0, None))
+    text = page(replace(report(size(OURS)), extra={"find_shop": claims}))
+    assert "### find_shop\n\n| figure | value | at most | held |\n| --- | --- | --- | --- |\n" in text
+    assert "| a page of 100 over one of 10, times | 1.50 | 2 | yes |\n| round trips | 1.00 | - | - |" in text
+    worse = replace(report(size(OURS)), extra={"find_shop": (Claim("a page", 2.5, 2.0),)})
+    assert "| a page | 2.50 | 2 | **no** |" in page(worse)

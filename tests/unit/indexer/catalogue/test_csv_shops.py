@@ -14,8 +14,6 @@ from indexer.records.problems import CatalogueError
 
 
 class Import:
-    """A CSV and what is made of it."""
-
     def __init__(self, folder: Path) -> None:
         self.file = folder / "list.csv"
         self.made = folder / "made"
@@ -25,7 +23,6 @@ class Import:
         return CliRunner().invoke(catalogue, ["from-csv", str(self.file), str(self.made), *options])
 
     def shops(self, text: str | bytes, *options: str) -> list[dict[str, Any]]:
-        """The shops, which are a valid catalogue."""
         done = self.run(text, *options)
         assert done.exit_code == 0, done.stderr
         valid = CliRunner().invoke(catalogue, ["validate", str(self.made)])

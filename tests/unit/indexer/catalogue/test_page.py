@@ -1,20 +1,26 @@
-"""docs/catalogue.md: its tables have every field and value of the models, and every record that it shows is built."""
+"""What describes the catalogue is true: docs/catalogue.md, the JSON Schemas, and the starter of `catalogue init`."""
 
 import json
 import re
 from pathlib import Path
-from typing import Final, Literal, get_args, get_origin
+from typing import Any, Final, Literal, get_args, get_origin
 
 import pytest
+from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 from typer.testing import CliRunner, Result
 
 from index_mappings.countries import GROUPS
 from indexer.__main__ import index
-from indexer.catalogue.new_catalogue import STARTER
+from indexer.catalogue.new_catalogue import STARTER, new_shops_file
+from indexer.catalogue.schema import CHANGE, KINDS, catalogue_schema, record_schema
+from indexer.commands.catalogue import catalogue
+from indexer.commands.parts import SAMPLE
+from indexer.records.problems import CatalogueError, RefusedRecordError
 from indexer.records.related import RECORDS
 from indexer.records.shop import Record
-from indexer.sources.changes import StatedChange
+from indexer.sources.changes import StatedChange, read_change
+from indexer.sources.lines import Line
 from tests.support.real.sources import REPOSITORY
 
 PAGE: Final = (REPOSITORY / "docs" / "catalogue.md").read_text(encoding="utf-8")
@@ -29,12 +35,10 @@ def sections() -> dict[str, str]:
 
 
 def examples(section: str) -> str:
-    """The lines of the NDJSON blocks of a section."""
     return "".join(re.findall(r"^```ndjson\n(.*?)^```$", sections()[section], re.MULTILINE | re.DOTALL))
 
 
 def literals(annotation: object) -> set[str]:
-    """The values that a field of fixed values may have, in lists too."""
     if get_origin(annotation) is Literal:
         return set(get_args(annotation))
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
@@ -43,7 +47,6 @@ def literals(annotation: object) -> set[str]:
 
 
 def write_records(folder: Path) -> None:
-    """The records of the page as a catalogue."""
     for kind in RECORDS:
         (folder / f"{kind}.ndjson").write_text(examples(kind), encoding="utf-8")
 
@@ -104,3 +107,108 @@ def test_every_record_of_the_page_is_built_and_every_change_of_it_is_applied(tmp
     assert (followed.exit_code, summary["applied"], summary["older"], summary["refused"]) == (0, len(changes), 0, 0)
     assert {change["op"] for change in changes} == {"upsert", "delete"}
     assert {change["type"] for change in changes if change["op"] == "delete"} == set(RECORDS)
+
+
+PUBLISHED: Final = REPOSITORY / "docs" / "catalogue.schema.json"
+SHOP: Final = {
+    "id": "s1", "name": "S", "domain": "s.example", "categories": [{"slug": "a", "name": "A"}], "visibility": "public",
+}  # fmt: skip
+CHANGES: Final[dict[str, tuple[dict[str, Any], bool]]] = {
+    "an upsert": ({"op": "upsert", "type": "shops", "record": SHOP, "version": 1}, True),
+    "a version in the record": ({"op": "upsert", "type": "shops", "record": {**SHOP, "version": 1}}, True),
+    "a delete": ({"op": "delete", "type": "trust", "key": "s1/registrar", "version": 1}, True),
+    "a delete by time": ({"op": "delete", "type": "shops", "key": "s1", "updated_at": "2031-05-06T07:08:09Z"}, True),
+    "no version": ({"op": "delete", "type": "shops", "key": "s1"}, False),
+    "an upsert without a record": ({"op": "upsert", "type": "shops", "version": 1}, False),
+    "an upsert with a key": ({"op": "upsert", "type": "shops", "record": SHOP, "key": "s1", "version": 1}, False),
+    "a delete with a record": ({"op": "delete", "type": "shops", "key": "s1", "record": SHOP, "version": 1}, False),
+    "a delete without a key": ({"op": "delete", "type": "shops", "version": 1}, False),
+    "an unknown kind": ({"op": "delete", "type": "shop", "key": "s1", "version": 1}, False),
+    "a record of another kind": ({"op": "upsert", "type": "offers", "record": SHOP, "version": 1}, False),
+    "an upsert with a time of its own": (
+        {"op": "upsert", "type": "shops", "record": SHOP, "version": 1, "updated_at": "2031-05-06T07:08:09Z"}, False,
+    ),
+}  # fmt: skip
+
+
+def lines(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def test_the_published_file_is_what_the_command_prints() -> None:
+    printed = CliRunner().invoke(catalogue, ["schema"]).stdout
+    assert printed == PUBLISHED.read_text(encoding="utf-8"), "write it again by `make schema`"
+
+
+def test_the_whole_has_each_kind_and_is_a_valid_schema() -> None:
+    schema = catalogue_schema()
+    Draft202012Validator.check_schema(schema)
+    assert tuple(schema["$defs"])[: len(KINDS)] == KINDS
+
+
+@pytest.mark.parametrize("kind", RECORDS)
+def test_the_schema_of_a_kind_stands_alone_and_takes_every_record_of_the_sample_and_the_starter(kind: str) -> None:
+    judge = Draft202012Validator(record_schema(kind))
+    records = [record for folder in (SAMPLE, STARTER) for record in lines(folder / f"{kind}.ndjson")]
+    assert [record for record in records if not judge.is_valid(record)] == []
+    assert not judge.is_valid({**records[0], "colour": "red"})
+
+
+@pytest.mark.parametrize("kind", RECORDS)
+def test_the_fields_of_a_schema_are_those_of_the_model_with_its_required_ones(kind: str) -> None:
+    schema, fields = record_schema(kind), RECORDS[kind].model_fields
+    assert set(schema["properties"]) == set(fields)
+    assert set(schema["required"]) == {name for name, info in fields.items() if info.is_required()}
+
+
+@pytest.mark.parametrize(("change", "good"), CHANGES.values(), ids=CHANGES)
+def test_a_change_is_valid_exactly_when_the_indexer_takes_it(change: dict[str, Any], *, good: bool) -> None:
+    assert Draft202012Validator(record_schema(CHANGE)).is_valid(change) is good
+    try:
+        taken = bool(read_change(Line(1, json.dumps(change).encode(), too_long=False), "in"))
+    except RefusedRecordError:
+        taken = False
+    assert taken is good
+
+
+def test_one_kind_is_printed_by_its_name_and_an_unknown_one_is_wrong_usage() -> None:
+    runner = CliRunner()
+    one = runner.invoke(catalogue, ["schema", "coupons", "--json"])
+    assert (one.exit_code, json.loads(one.stdout), one.stdout.count("\n")) == (0, record_schema("coupons"), 1)
+    unknown = runner.invoke(catalogue, ["schema", "coupon"])
+    assert (unknown.exit_code, unknown.stdout, unknown.stderr) == (
+        2, "", f"There is no such kind: name one of {', '.join(KINDS)}.\n",
+    )  # fmt: skip
+
+
+def test_init_writes_one_file_of_each_kind_and_a_readme_that_names_them(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "b"
+    done = CliRunner().invoke(catalogue, ["init", str(folder), "--json"])
+    files = json.loads(done.stdout)["files"]
+    assert (done.exit_code, files) == (0, sorted([*(f"{kind}.ndjson" for kind in RECORDS), "README.md"]))
+    assert sorted(path.name for path in folder.iterdir()) == files
+    readme = (folder / "README.md").read_text(encoding="utf-8")
+    assert [kind for kind in RECORDS if f"| `{kind}.ndjson` |" not in readme] == []
+
+
+def test_init_refuses_a_directory_that_is_not_empty_and_a_file(tmp_path: Path) -> None:
+    (tmp_path / "shops.ndjson").write_text("mine")
+    for target, reason in (
+        (tmp_path, "is not empty: name another directory"),
+        (tmp_path / "shops.ndjson", "cannot be"),
+    ):
+        done = CliRunner().invoke(catalogue, ["init", str(target)])
+        assert (done.exit_code, f"Nothing was written: {target} {reason}" in done.stderr) == (1, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["shops.ndjson"]
+    assert (tmp_path / "shops.ndjson").read_text() == "mine"
+
+
+def test_nothing_is_left_of_shops_that_could_not_all_be_written(tmp_path: Path) -> None:
+    def fail() -> None:
+        with new_shops_file(tmp_path / "new") as output:
+            output.write("{}")
+            raise CatalogueError("bad row")
+
+    with pytest.raises(CatalogueError, match="bad row"):
+        fail()
+    assert list(tmp_path.iterdir()) == []

@@ -1,22 +1,29 @@
-"""A full build: what it publishes, what it reports, and that nothing else happens."""
+"""A full build: what it publishes and reports, its options, and what a fault or an interruption leaves (G1, G2, G3)."""
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import repeat
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from index_mappings.documents import SCHEMA_VERSION
-from index_mappings.generations import is_generation
-from indexer.jobs.build import BuildOptions, BuildSummary, build
+from index_mappings.documents import SCHEMA_VERSION, CouponDocument, ShopDocument
+from index_mappings.generations import Stamp, is_generation
+from indexer.jobs.build import BuildOptions, BuildSummary, ShrinkError, build
 from indexer.jobs.reading import ReadCounts
 from indexer.jobs.update import ChangeCounts
+from indexer.progress import Advance
+from indexer.records.problems import CatalogueError, ProblemLog
+from indexer.sinks.embedded.generation import EmbeddedWriter
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
-from indexer.sinks.protocol import Sink
+from indexer.sinks.protocol import Sink, scan
 from indexer.sources.ndjson import NdjsonCatalogue
+from indexer.sources.protocol import NumberedRecord
+from indexer.state.state import States
 from tests.support.catalogues import (
     build_into,
     coupon,
@@ -29,7 +36,7 @@ from tests.support.catalogues import (
     write_catalogue,
     write_catalogue_directory,
 )
-from tests.support.memory_sink import MemorySink
+from tests.support.memory_sink import MemorySink, MemoryWriter
 
 NOON: Final = datetime(2031, 5, 6, 12, tzinfo=UTC)
 Shops = Iterable[Mapping[str, Any]]
@@ -171,3 +178,322 @@ def test_a_damaged_stamp_or_pointer_stops_the_build_before_anything_is_written(
         _build(EmbeddedSink(root), tmp_path, [shop("B")], after=timedelta(minutes=1))
     assert [path.name for path in (root / "generations").iterdir()] == [live.generation]
     assert file.read_text() == written
+
+
+TEN: Final = [shop(f"Shop {number}", id=f"s{number}", version=1) for number in range(10)]
+
+
+class Operator:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.sink = EmbeddedSink(folder / "index")
+        self.states = States(folder / "state", self.sink.location)
+
+    def build(self, shops: Iterable[dict[str, Any]], options: BuildOptions | None = None) -> BuildSummary:
+        path = write_catalogue_directory(self.folder / "catalogue", shops=shops, coupons=[coupon("A", "s0")])
+        return build(NdjsonCatalogue(path), self.sink, self.states, options, clock=lambda: NOON)
+
+    def change(self, *changes: dict[str, Any]) -> None:
+        with (self.folder / "catalogue" / "changes.ndjson").open("a", encoding="utf-8") as file:
+            file.writelines(f"{json.dumps(change)}\n" for change in changes)
+
+    def there(self) -> tuple[list[str], list[str]]:
+        states = sorted(path.stem for path in self.states.directory.glob("*.sqlite*"))
+        return [found.name for found in self.sink.generations()], states
+
+
+@pytest.fixture
+def operator(tmp_path: Path) -> Operator:
+    return Operator(tmp_path)
+
+
+def _hidden(number: int) -> dict[str, Any]:
+    record = {name: value for name, value in TEN[number].items() if name != "version"}
+    return {"op": "upsert", "type": "shops", "version": 2, "record": {**record, "visibility": "under_review"}}
+
+
+@pytest.mark.rule("V1", "G3")
+def test_shops_that_changes_brought_do_not_hide_how_many_are_not_public(operator: Operator) -> None:
+    operator.build(TEN)
+    added = {name: value for name, value in shop("New", id="s10").items() if name != "version"}
+    operator.change(_hidden(3), {"op": "upsert", "type": "shops", "version": 2, "record": added})
+    summaries = [operator.build(TEN) for _ in range(2)]
+    assert [
+        (found.catalogue.read["shops"], found.catalogue.not_public, found.stamp.counts["shops"]) for found in summaries
+    ] == [(10, 1, 10)] * 2
+
+
+@pytest.mark.rule("G2")
+@pytest.mark.parametrize(
+    ("left", "options"),
+    [(8, BuildOptions()), (5, BuildOptions(most_shrink=0.5)), (3, BuildOptions(most_shrink=0.7))],
+)
+def test_a_build_may_lose_a_share_of_the_public_shops(operator: Operator, left: int, options: BuildOptions) -> None:
+    operator.build(TEN)
+    summary = operator.build(TEN[:left], options)
+    assert (summary.published, summary.stamp.counts["shops"], operator.sink.live()) == (True, left, summary.stamp)
+
+
+@pytest.mark.rule("G2", "G1")
+@pytest.mark.parametrize(
+    ("left", "options", "message"),
+    [
+        (7, BuildOptions(), "7 of 10 public shops remain, and at most 20% may be lost"),
+        (4, BuildOptions(most_shrink=0.5), "4 of 10 public shops remain, and at most 50% may be lost"),
+        (8, BuildOptions(most_shrink=0.125), "8 of 10 public shops remain, and at most 12.5% may be lost"),
+        (9, BuildOptions(most_shrink=0), "9 of 10 public shops remain, and at most 0% may be lost"),
+        (0, BuildOptions(), "0 of 10 public shops remain, and at most 20% may be lost"),
+    ],
+)
+def test_a_build_that_loses_more_is_refused_and_leaves_the_live_generation_alone(
+    operator: Operator, left: int, options: BuildOptions, message: str
+) -> None:
+    live = operator.build(TEN).stamp
+    hidden = [{**line, "visibility": "removed"} for line in TEN[left:]]
+    with pytest.raises(ShrinkError, match=f"^{message}: .* --allow-shrink$"):
+        operator.build([*TEN[:left], *hidden], options)
+    assert operator.sink.live() == live
+    assert operator.there() == ([live.generation], [live.generation])
+
+
+@pytest.mark.rule("G2")
+def test_a_first_build_and_one_after_an_empty_one_lose_nothing(operator: Operator) -> None:
+    empty = BuildOptions(allow_empty=True)
+    assert operator.build([], empty).stamp.counts["shops"] == 0
+    assert operator.build([], empty).stamp.counts["shops"] == 0
+    assert operator.build(TEN[:1]).stamp.counts["shops"] == 1
+
+
+@pytest.mark.rule("G2")
+def test_to_lose_all_shops_has_to_be_allowed_in_both_ways(operator: Operator) -> None:
+    live = operator.build(TEN).stamp
+    for options, refusal in (
+        (BuildOptions(), ShrinkError),
+        (BuildOptions(allow_empty=True), ShrinkError),
+        (BuildOptions(allow_shrink=True), CatalogueError),
+    ):
+        with pytest.raises(refusal):
+            operator.build([], options)
+        assert operator.sink.live() == live
+    assert operator.build([], BuildOptions(allow_empty=True, allow_shrink=True)).published is True
+
+
+@pytest.mark.rule("G2", "G3")
+def test_shops_that_changes_hide_count_as_lost(operator: Operator) -> None:
+    live = operator.build(TEN).stamp
+    operator.change(*(_hidden(number) for number in range(3)))
+    with pytest.raises(ShrinkError, match="7 of 10 public shops remain"):
+        operator.build(TEN)
+    assert operator.there() == ([live.generation], [live.generation])
+
+
+@pytest.mark.rule("G2", "G3", "G1")
+@pytest.mark.parametrize(("hidden", "refused"), [(2, False), (3, True)])
+def test_shops_that_changes_hide_after_the_catalogue_was_read_count_as_lost_too(
+    operator: Operator, hidden: int, *, refused: bool
+) -> None:
+    live, sink = operator.build(TEN).stamp, operator.sink
+    late = BuildOptions(acceptance=lambda _: operator.change(*map(_hidden, range(hidden))))
+    if refused:
+        with pytest.raises(ShrinkError, match="7 of 10 public shops remain"):
+            operator.build(TEN, late)
+        assert operator.there() == ([live.generation], [live.generation])
+        return
+    summary = operator.build(TEN, late)
+    assert (summary.stamp.counts["shops"], summary.stamp.sequence, sink.live()) == (8, 2, summary.stamp)
+    assert summary.changes == ChangeCounts(2, 0, 0, written=1, removed=5, updates=1)
+    assert [key for key, _ in scan(sink.edit(summary.stamp.generation), "shops")] == [f"s{n}" for n in range(2, 10)]
+
+
+@pytest.mark.rule("G2", "G1")
+def test_acceptance_queries_are_asked_of_the_sealed_generation_and_stop_it_when_they_fail(operator: Operator) -> None:
+    live = operator.build(TEN).stamp
+    asked: list[tuple[Stamp, Stamp | None]] = []
+
+    def fail(stamp: Stamp) -> None:
+        asked.append((stamp, operator.sink.live()))
+        assert operator.sink.edit(stamp.generation).count("shops") == 9
+        raise SinkError("an answer was wrong")
+
+    with pytest.raises(SinkError, match="an answer was wrong"):
+        operator.build(TEN[:9], BuildOptions(acceptance=fail))
+    assert [(stamp.counts["shops"], shown) for stamp, shown in asked] == [(9, live)]
+    assert operator.there() == ([live.generation], [live.generation])
+    heard: list[Stamp] = []
+    assert operator.build(TEN[:9], BuildOptions(acceptance=heard.append)).stamp == heard[0]
+
+
+# Before or after which method of the embedded sink or its writer.
+STEPS: Final[Mapping[str, tuple[type, str]]] = {
+    "after add": (EmbeddedWriter, "add"),
+    "after seal": (EmbeddedWriter, "seal"),
+    "before count": (EmbeddedWriter, "count"),
+    "before read": (EmbeddedWriter, "read"),
+    "before edit": (EmbeddedSink, "edit"),
+    "before publish": (EmbeddedSink, "publish"),
+    "after publish": (EmbeddedSink, "publish"),
+    "before retire": (EmbeddedSink, "retire"),
+}
+PUBLISHED: Final = ("after publish", "before retire")
+
+
+def interrupt_at(step: str, job: Callable[[], object]) -> None:
+    owner, name = STEPS[step]
+    whole = getattr(owner, name)
+
+    def interrupt(*arguments: Any, **named: Any) -> None:  # noqa: ANN401 - as the method takes
+        if step.startswith("after"):
+            whole(*arguments, **named)
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, name, interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            job()
+
+
+class InterruptedSource(NdjsonCatalogue):
+    def records(self, kind: str, problems: ProblemLog, advance: Advance) -> Iterator[NumberedRecord]:
+        yield next(super().records(kind, problems, advance))
+        raise KeyboardInterrupt
+
+
+class UntidySink(EmbeddedSink):
+    def drop(self, generation: str) -> None:
+        raise SinkError(f"generation {generation} could not be removed: TheReason")
+
+
+@pytest.fixture
+def catalogue(tmp_path: Path) -> Path:
+    return write_catalogue(tmp_path / "shops.ndjson", [shop("A"), shop("B")])
+
+
+@pytest.mark.rule("G1")
+def test_a_build_that_is_interrupted_while_reading_writes_nothing(tmp_path: Path, catalogue: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        build(InterruptedSource(catalogue), EmbeddedSink(tmp_path / "index"))
+    assert [path.name for path in (tmp_path / "index").iterdir()] == ["indexer.lock"]
+
+
+@pytest.mark.rule("G1")
+@pytest.mark.parametrize("step", [step for step in STEPS if step not in PUBLISHED])
+def test_a_build_that_is_interrupted_while_writing_leaves_the_live_generation_its_state_and_nothing_else(
+    tmp_path: Path, catalogue: Path, step: str
+) -> None:
+    root = tmp_path / "index"
+    sink = EmbeddedSink(root)
+    states = States(tmp_path / "state", sink.location)
+    live = build(NdjsonCatalogue(catalogue), sink, states).stamp
+    interrupt_at(step, lambda: build(NdjsonCatalogue(catalogue), sink, states))
+    assert EmbeddedSink(root).live() == live
+    assert [left.name for left in (root / "generations").iterdir()] == [live.generation]
+    assert sorted(path.name for path in states.directory.iterdir()) == sorted([f"{live.generation}.sqlite", "place"])
+    again = build(NdjsonCatalogue(catalogue), sink, states).stamp
+    assert (sink.live(), states.has(again.generation)) == (again, True)
+
+
+@pytest.mark.rule("G1")
+@pytest.mark.parametrize("step", PUBLISHED)
+def test_a_generation_that_is_live_is_retained_though_its_publisher_was_interrupted(
+    tmp_path: Path, catalogue: Path, step: str
+) -> None:
+    root = tmp_path / "index"
+    before = build_into(EmbeddedSink(root), catalogue).stamp
+    interrupt_at(step, lambda: build_into(EmbeddedSink(root), catalogue))
+    live = EmbeddedSink(root).live()
+    assert live is not None
+    assert live.generation > before.generation
+    assert {left.name for left in (root / "generations").iterdir()} == {before.generation, live.generation}
+
+
+@pytest.mark.rule("G1", "G2")
+def test_older_generations_that_can_not_be_removed_are_a_note_and_no_failure(tmp_path: Path, catalogue: Path) -> None:
+    sink = UntidySink(tmp_path / "index")
+    hours = (datetime(2031, 5, 6, hour, tzinfo=UTC) for hour in range(3))
+    summaries = [build(NdjsonCatalogue(catalogue), sink, clock=repeat(hour).__next__) for hour in hours]
+    oldest, _, last = summaries
+    assert (sink.live(), last.published, last.removed) == (last.stamp, True, ())
+    reason = f"generation {oldest.stamp.generation} could not be removed: TheReason"
+    note = f"published, but older generations could not be removed ({reason}); the next job tries again"
+    assert [summary.notes for summary in summaries] == [(), (), (note,)]
+
+
+Defect = Callable[[str, list[object]], list[object]]
+PUBLIC: Final = 400
+HIDDEN: Final = "s_hidden"
+
+
+def _loses_one(of: str) -> Defect:
+    return lambda kind, given: given[1:] if kind == of else given
+
+
+def _adds_one(kind: str, given: list[object]) -> list[object]:
+    return [*given, given[0]] if kind == "shops" else given
+
+
+def _alters_a_name(kind: str, given: list[object]) -> list[object]:
+    match given:
+        case [ShopDocument() as first, *others] if kind == "shops":
+            return [replace(first, name="Other"), *others]
+    return given
+
+
+def _holds_a_hidden_one(of: str) -> Defect:
+    def defect(kind: str, given: list[object]) -> list[object]:
+        # In the position of a document that the sample passes over, so that counts and sample are right.
+        match given:
+            case [first, (ShopDocument() | CouponDocument()) as second, *others] if kind == of:
+                return [first, replace(second, id=HIDDEN), *others]
+        return given
+
+    return defect
+
+
+def _alters_the_coupons(kind: str, given: list[object]) -> list[object]:
+    del kind
+    return [replace(found, view={}) if isinstance(found, CouponDocument) else found for found in given]
+
+
+def _catalogue(folder: Path) -> Path:
+    shops: list[Mapping[str, Any]] = [shop(f"Shop {n}", f"s{n}.internal", id=f"s{n:03}") for n in range(PUBLIC)]
+    return write_catalogue_directory(
+        folder / "catalogue",
+        shops=[*shops, shop("Hidden", id=HIDDEN, visibility="under_review")],
+        coupons=[coupon("A", HIDDEN), *(coupon("A", f"s{n:03}") for n in range(PUBLIC))],
+        offers=[offer("o1", "s001"), offer("o2", HIDDEN)],
+    )
+
+
+@pytest.mark.rule("G1.verified", "G1", "V1.silent")
+@pytest.mark.parametrize(
+    ("defect", "message"),
+    [
+        (_loses_one("shops"), "holds 399 shops, 400 were written"),
+        (_loses_one("categories"), "holds 0 categories, 1 were written"),
+        (_adds_one, "holds 401 shops, 400 were written"),
+        (_alters_a_name, "shops read back from the new generation differ from what was written"),
+        (_holds_a_hidden_one("shops"), "the new generation holds shops that may not be public"),
+        (_loses_one("coupons"), "holds 399 coupons, 400 were written"),
+        (_loses_one("offers"), "holds 0 offers, 1 were written"),
+        (_loses_one("facts"), "holds 399 facts, 400 were written"),
+        (_alters_the_coupons, "coupons read back from the new generation differ from what was written"),
+        (_holds_a_hidden_one("coupons"), "the new generation holds coupons that may not be public"),
+    ],
+)
+def test_a_generation_that_is_not_what_was_written_is_never_published(
+    tmp_path: Path, defect: Defect, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink, path = MemorySink(), _catalogue(tmp_path)
+    live, documents = build_into(sink, path).stamp, sink.documents
+
+    def add(writer: MemoryWriter, kind: str, documents: Iterable[object]) -> int:
+        """Store other documents than were given, and return that all were stored."""
+        given = list(documents)
+        writer.documents[kind] = defect(kind, given)
+        return len(given)
+
+    monkeypatch.setattr(MemoryWriter, "add", add)
+    with pytest.raises(SinkError, match=message) as error:
+        build_into(sink, path)
+    assert HIDDEN not in str(error.value)
+    assert (sink.live(), sink.documents, sink._unpublished) == (live, documents, {})

@@ -59,7 +59,6 @@ def _put(state: State, lines: Lines) -> None:
 
 
 def _former(folder: Path, lines: Lines, *changes: Change) -> Path:
-    """The sealed state of a catalogue that some changes came after."""
     path = folder / "former.sqlite"
     with State.create(path) as state:
         _put(state, lines)
@@ -72,7 +71,6 @@ def _former(folder: Path, lines: Lines, *changes: Change) -> Path:
 
 
 def _fresh(folder: Path, former: Path, lines: Lines) -> State:
-    """A later catalogue's state that has taken over from the former one."""
     state = State.create(folder / "fresh.sqlite")
     _put(state, lines)
     take_over(state.connection, former)
@@ -82,7 +80,6 @@ def _fresh(folder: Path, former: Path, lines: Lines) -> State:
 
 
 def _known(state: State, shop_id: str = "s1") -> tuple[Presence, str | None] | None:
-    """What is known of a shop: whether it is there, and its name."""
     row = state.rows.row("shops", shop_id)
     return None if row is None else (row.presence, None if row.shop is None else row.shop.name)
 

@@ -51,7 +51,6 @@ class Publishing:
         return self._typeahead
 
     def publish(self) -> Stamp:
-        """Another generation is live, whose files are not there yet."""
         self.stamp = _stamp()
         self.there.clear()
         return self.stamp
@@ -61,8 +60,6 @@ class Publishing:
 
 
 class World:
-    """A backend over it, and the time."""
-
     def __init__(self, typeahead: Typeahead) -> None:
         self.now = 0.0
         self.engine = Publishing(typeahead)
@@ -70,12 +67,10 @@ class World:
         self.backend = PlannedBackend(engine, clock=lambda: self.now)
 
     async def started(self) -> PlannedSnapshot:
-        """The first snapshot, with its files there."""
         self.engine.there.set()
         return await self.backend.snapshot()
 
     async def files_come(self) -> None:
-        """The files are there, and what waited for them has gone on."""
         self.engine.there.set()
         for _ in range(5):
             await asyncio.sleep(0)

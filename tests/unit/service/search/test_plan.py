@@ -1,25 +1,29 @@
-"""The plan of find_shop says what the decision's sentences say, and no tier of it is superfluous (M3, M4)."""
+"""The plan of find_shop says what the decision's sentences say; which categories a word means (M3, M4, M5, M10)."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from index_mappings.category_forms import category_forms
+from index_mappings.documents import CategoryEntry
 from index_mappings.forms import query_forms, shop_forms
 from index_mappings.tiers import FindTier
+from service.search.categories import CategoryTable
 from service.search.plan import AllOf, AnyOf, Clause, Exact, Filters, Infix, NoneOf, Prefix, Word, find_plan
 from service.search.planned_backend import CATEGORY_CAP
+from service.search.query_words import find_forms
 from service.tools.request import query_text
 from tests.engines.typeahead.crowded import HAN, HANGUL
 from tests.rules.backends.strategies import COUNTRIES, SLUGS, domains, names
+from tests.support.reference.backend import ReferenceCategories
 
 Fields = dict[str, tuple[str, ...]]
 
 
 def meets(texts: Fields, clause: Clause) -> bool:
-    """Whether a shop with these texts by field meets a clause."""
     match clause:
         case AllOf(parts):
             return all(meets(texts, part) for part in parts)
@@ -47,7 +51,6 @@ def _shops(draw: st.DrawFn) -> Fields:
 
 @st.composite
 def _words(draw: st.DrawFn, texts: Sequence[str]) -> list[Word]:
-    """The distinct words of a query with any evidence that a word can have."""
     few = st.lists(st.sampled_from(SLUGS), max_size=2).map(tuple)
     return [
         Word(
@@ -171,3 +174,52 @@ def test_a_plan_grows_with_the_words_of_a_query_and_not_with_their_letters(
     assert sum(_leaves(clause) for _, clause in plan.tiers) <= most
     assert _leaves(plan.matching) <= most
     assert len(plan.filters) == 2
+
+
+_TEXTS = st.sampled_from(("book", "books", "bo", "24h", "garden tools", "garden", "gardena", "Gärten", "緑 茶", "x"))
+# Words that are near to each other, of few characters, so that errors and swaps meet often.
+_NEAR = st.text("abcd", min_size=1, max_size=7)
+
+
+def _entry(slug: str, name: str, count: int, other_names: list[str]) -> CategoryEntry:
+    forms = category_forms(slug, name, [("de", other) for other in other_names])
+    return CategoryEntry(slug, name, count, forms.words, forms.alone, forms.whole)
+
+
+categories = st.lists(
+    st.builds(
+        _entry,
+        slug=_TEXTS.map(lambda text: text.replace(" ", "-")),
+        name=_TEXTS,
+        count=st.integers(1, 3),
+        other_names=st.lists(_TEXTS, max_size=2),
+    ),
+    max_size=8,
+    unique_by=lambda entry: entry.slug,
+)
+near_categories = st.lists(
+    st.builds(_entry, slug=_NEAR, name=_NEAR, count=st.integers(1, 3), other_names=st.lists(_NEAR, max_size=3)),
+    max_size=8,
+    unique_by=lambda entry: entry.slug,
+)
+
+
+@pytest.mark.rule("M5", "I24")
+@given(categories, st.lists(_TEXTS, max_size=4).map(" ".join), st.integers(1, 3), st.none() | st.just("book"))
+def test_words_resolve_by_whole_names_by_their_stems_and_else_by_beginnings(
+    known: list[CategoryEntry], typed: str, cap: int, category: str | None
+) -> None:
+    words = find_forms(typed).words
+    assert CategoryTable(known).resolve(words, cap, category) == ReferenceCategories(known).resolve(
+        words, cap, category
+    )
+
+
+@pytest.mark.rule("M10")
+@given(near_categories, st.text("abcd", min_size=4, max_size=8))
+@example([_entry("a", "dcba", 1, [])], "dcbab")
+@example([_entry("a", "abcd", 1, [])], "babcd")
+@example([_entry("abcde", "abcde", 1, [])], "bacde")
+def test_one_typing_error_is_forgiven_wherever_it_is(known: list[CategoryEntry], typed: str) -> None:
+    query = query_forms(typed)
+    assert CategoryTable(known).suggested(query, 20) == ReferenceCategories(known).suggested(query, 20)

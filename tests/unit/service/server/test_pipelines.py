@@ -1,10 +1,12 @@
-"""Pipelined requests wait as bytes: one is worked on, nothing more is read, and each is answered in its order."""
+"""Pipelined requests wait as bytes, and a server that stops answers what has connected to it."""
 
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -19,11 +21,26 @@ from service.app import create_app
 from service.limits.policy import QuotaClass
 from service.server.connections import _PIPELINED_IN_TICK
 from service.server.http_server import HttpProtocol, ServerConfig
-from service.server.run import _READ_BYTES
+from service.server.run import _READ_BYTES, _Server
 from service.settings.service import Settings
 from tests.support.wire import replies
 from tests.support.worlds import SHOPS, embedded_world
-from tests.unit.service.server.listening import listening
+
+
+@contextmanager
+def listening(app: ASGIApp) -> Iterator[_Server]:
+    server = _Server(ServerConfig(app, "127.0.0.1", 0), hints=False, as_json=True)
+    with ThreadPoolExecutor(1) as pool:
+        ended = pool.submit(server.run)
+        try:
+            while not server.started:
+                assert not ended.done()
+                time.sleep(0.01)
+            yield server
+        finally:
+            server.should_exit = True
+            ended.result(30)
+
 
 _MANY: Final = QuotaClass(reads=1_000_000, suggest=1_000_000, reports=0)
 _HOST: Final = b" HTTP/1.1\r\nhost: a\r\n"
@@ -91,8 +108,6 @@ class Wire(asyncio.Transport):
 
 
 class Connections:
-    """Connections to an application, without sockets."""
-
     def __init__(self, app: ASGIApp) -> None:
         self._config = ServerConfig(app, "127.0.0.1", 0)
         self._config.load()
@@ -325,3 +340,54 @@ def test_a_read_is_at_most_64_kib(reads: list[int]) -> None:
         with pytest.raises(TimeoutError):
             caller.sendall(get("/") * 1_000_000)
     assert 1_000 < max(reads) <= _READ_BYTES
+
+
+_GET: Final = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n"
+
+
+class Stopping:
+    """An application that, in its first request, lets others connect and stops the server, all in one tick.
+
+    Attributes:
+        callers: the connections that the server has not accepted when it stops.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self.server: _Server | None = None
+        self.callers: list[socket.socket] = []
+
+    async def __call__(self, scope: Scope, _: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        assert self.server is not None
+        if not self.callers:
+            address = self.server.servers[0].sockets[0].getsockname()
+            self.callers = [socket.create_connection(address, timeout=5) for _ in range(self._count)]
+            for caller in self.callers[1:]:
+                caller.sendall(_GET)
+            self.server.should_exit = True
+            # The timer by which the server looks for this is due before the loop polls the listener again.
+            time.sleep(0.3)
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body", "body": b""})
+
+
+@pytest.mark.rule("O1")
+def test_connections_that_wait_to_be_accepted_are_answered_before_the_server_ends() -> None:
+    app = Stopping(3)
+    with listening(app) as server:
+        app.server = server
+        with socket.create_connection(server.servers[0].sockets[0].getsockname(), timeout=5) as first:
+            first.sendall(_GET)
+            assert first.recv(65_536).startswith(b"HTTP/1.1 200 ")
+        late, *others = app.callers
+        assert [_statuses(caller) for caller in others] == [[200]] * 2
+        # The listener is closed by now.
+        late.sendall(_GET)
+        assert _statuses(late) == [200]
+
+
+def _statuses(caller: socket.socket) -> list[int]:
+    with caller:
+        return [reply.status for reply in replies(b"".join(iter(lambda: caller.recv(65_536), b"")))]

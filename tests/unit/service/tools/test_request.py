@@ -1,12 +1,18 @@
-"""Requests: absent values, unknown fields, shop references, and how mistakes are reported."""
+"""Requests and the schemas of answers: kinds of value, absent ones, shop references, and how mistakes are reported."""
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
+import jsonschema
 import pytest
+from pydantic import Field
+from pydantic_core import PydanticCustomError
 
+from index_mappings.countries import COUNTRY_CODES
 from service.errors import FieldError, InvalidInputError
 from service.tools.list_categories import ListCategoriesRequest
-from service.tools.request import reduce_reference, validated
+from service.tools.registry import REGISTRY
+from service.tools.request import country_code, page_limit, page_offset, query_text, reduce_reference, validated
+from service.tools.tool import ToolResponse, response_schema
 
 
 def _errors(model: Any, arguments: object) -> tuple[FieldError, ...]:  # noqa: ANN401 - a request class
@@ -64,3 +70,60 @@ def test_arguments_are_an_object(arguments: object) -> None:
 )
 def test_a_reference_is_reduced_to_an_id_or_a_host(text: str, lookup: str | None) -> None:
     assert reduce_reference(text) == lookup
+
+
+@pytest.mark.rule("M8")
+def test_the_bounds_of_a_page_belong_to_it() -> None:
+    assert (page_limit(1), page_limit(100), page_offset(0), page_offset(10**9)) == (1, 100, 0, 10**9)
+
+
+@pytest.mark.rule("R4")
+def test_countries_are_the_assigned_codes_and_kosovo() -> None:
+    assert {"DE", "GB", "XK", "SS", "CW"} <= COUNTRY_CODES
+    assert not {"UK", "XX", "EU", "AN", "SU", "ZZ"} & COUNTRY_CODES
+    assert (len(COUNTRY_CODES), country_code("xk"), country_code("De")) == (250, "XK", "DE")
+
+
+@pytest.mark.rule("M8", "E6")
+def test_a_query_has_200_characters_and_12_folded_words() -> None:
+    assert query_text("x" * 200) == "x" * 200
+    assert query_text("a b c d e f g h i j k l") == "a b c d e f g h i j k l"
+    assert query_text("a\tb\r\nc") == "a b  c"
+    assert query_text("? " * 50) == "? " * 50
+    for value in ("x" * 201, "a b c d e f g h i j k l m", "a.b.c.d.e.f.g.h.i.j.k.l.m"):
+        with pytest.raises(PydanticCustomError, match="may have at most"):
+            query_text(value)
+
+
+UNIONS = {"anyOf", "oneOf", "allOf", "$ref", "$defs"}
+
+
+class Thing(ToolResponse):
+    word: Annotated[Literal["a", "b"] | None, Field(description="One of two words.")]
+    either: Annotated[str | tuple[str, ...], Field(description="A text or several.")]
+
+
+def _keys(schema: Any) -> set[str]:  # noqa: ANN401 - any part of a schema
+    if isinstance(schema, dict):
+        return {*schema}.union(*map(_keys, schema.values()))
+    return set[str]().union(*map(_keys, schema)) if isinstance(schema, list) else set()
+
+
+@pytest.mark.rule("A13")
+def test_a_word_that_may_be_missing_is_null_in_its_schema_too() -> None:
+    schema = response_schema(Thing)
+    assert schema["properties"] == {
+        "word": {"description": "One of two words.", "enum": ["a", "b", None], "type": ["string", "null"]},
+        "either": {
+            "description": "A text or several.", "type": ["string", "array"], "items": {"type": "string"},
+        },
+    }  # fmt: skip
+    for word in ("a", "b", None):
+        jsonschema.validate({"word": word, "either": ["x"]}, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"word": "c", "either": "x"}, schema)
+
+
+@pytest.mark.parametrize("tool", REGISTRY, ids=lambda tool: tool.name)
+def test_no_schema_of_an_answer_has_a_union_or_a_reference(tool: Any) -> None:  # noqa: ANN401 - any tool
+    assert _keys(response_schema(tool.response)) & UNIONS == set()

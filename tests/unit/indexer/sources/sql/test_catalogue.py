@@ -1,21 +1,171 @@
-"""A catalogue in a SQLite file: what fits, what is refused as a whole, and what is reported of single rows."""
+"""A catalogue in a SQLite file: its mapping, the values of columns, what fits, and what is refused or reported."""
 
 import json
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from indexer.records.problems import CatalogueError, ProblemLog
+from indexer.records.problems import CatalogueError, ProblemLog, RefusedRecordError
 from indexer.records.related import RECORDS
 from indexer.records.shop import Record
 from indexer.sources.sql.catalogue import SqlCatalogue, open_engine, transaction
-from indexer.sources.sql.tables import TableMapping
+from indexer.sources.sql.tables import Column, Form, TableMapping, load_mapping
 from tests.support.catalogues import shop
+
+
+def _fault(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "mapping.toml"
+    path.write_text(text)
+    with pytest.raises(CatalogueError) as refused:
+        load_mapping(path)
+    return str(refused.value).removeprefix(f"{path}")
+
+
+def test_a_whole_mapping_is_read_in_the_order_of_the_types(tmp_path: Path) -> None:
+    path = tmp_path / "mapping.toml"
+    path.write_text("""
+        [coupons]
+        [shops]
+        table = "crm.merchants"
+        version = "row_version"
+        deleted = "deleted_at"
+        overlap = 500
+        [shops.columns]
+        name = "Display Name"
+    """)
+    mapping = load_mapping(path)
+    assert list(mapping) == ["shops", "coupons"]
+    assert dict(mapping) == {
+        "shops": TableMapping(
+            table="crm.merchants",
+            columns={"name": "Display Name"},
+            version="row_version",
+            deleted="deleted_at",
+            overlap=500,
+        ),
+        "coupons": TableMapping(),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (
+            "[shops]\nwhere = 'x = 1'",
+            ": shops.where is not known: a type has table, columns, version, deleted, overlap",
+        ),
+        ("[shops]\ntable = 'a.b.c'", ": shops.table is no name"),
+        ("[shops]\ntable = ''", ": shops.table must not be empty"),
+        ("[shops]\nversion = 7", ": shops.version must be a name in quotation marks"),
+        ("[shops]\nversion = 'v'\noverlap = -1", ": shops.overlap must not be negative"),
+        ("[shops]\nversion = 'v'\noverlap = '5'", ": shops.overlap must be a whole number"),
+        ("[shops]\noverlap = 5", ": shops has an overlap but no version column to follow"),
+        ("[shops.columns]\nname = 3", ": shops.columns.name must be a name in quotation marks"),
+        ("shops = 3", ": shops must be a table of TOML, such as [shops]"),
+        ("[coupons]", ": [shops] is missing: every catalogue has shops"),
+    ],
+)
+def test_a_mistake_is_reported_with_its_location(tmp_path: Path, text: str, fault: str) -> None:
+    assert _fault(tmp_path, text) == fault
+
+
+def test_an_unknown_type_or_field_is_reported_with_the_known_ones(tmp_path: Path) -> None:
+    assert _fault(tmp_path, "[shops]\n[cupons]").startswith(": 'cupons' is no known type (shops, coupons, offers, ")
+    assert _fault(tmp_path, "[shops.columns]\ntitle = 'x'") == (
+        ": shops.columns.'title' is no field of shops (version, updated_at, id, name, domain, categories, countries, "
+        "popularity, aliases, checkout_hosts, visibility, source)"
+    )
+
+
+def test_a_file_that_is_no_mapping_at_all_is_reported(tmp_path: Path) -> None:
+    assert "is no valid TOML: " in _fault(tmp_path, "[shops\n")
+    assert _fault(tmp_path, "#" * 65_537) == " is longer than 65536 bytes: that is no mapping file"
+    (tmp_path / "latin").write_bytes(b"# \xe9\n[shops]\n")
+    with pytest.raises(CatalogueError, match="latin is not UTF-8"):
+        load_mapping(tmp_path / "latin")
+    with pytest.raises(CatalogueError, match="gone cannot be read: No such file"):
+        load_mapping(tmp_path / "gone")
+
+
+def test_the_example_of_the_documentation_is_a_valid_mapping(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[5] / "docs" / "sql-source.md").read_text()
+    path = tmp_path / "mapping.toml"
+    path.write_text(page.split("```toml\n")[1].split("```")[0])
+    assert {kind: table.overlap for kind, table in load_mapping(path).items()} == {"shops": 5000, "coupons": None}
+
+
+@pytest.mark.parametrize(
+    ("form", "value", "read"),
+    [
+        (Form.TEXT, "[a]", "[a]"),
+        (Form.TEXT, 17, "17"),
+        (Form.TEXT, True, True),
+        (Form.NUMBER, Decimal("5.000"), 5),
+        (Form.NUMBER, Decimal(9_007_199_254_740_993), 9_007_199_254_740_993),
+        (Form.NUMBER, Decimal("inf"), inf),
+        (Form.BOOLEAN, 1, True),
+        (Form.BOOLEAN, Decimal(1), True),
+        (Form.BOOLEAN, 2, 2),
+        (
+            Form.TIMESTAMP,
+            datetime(2031, 5, 6, 7, 8, 9, tzinfo=timezone(timedelta(hours=2))),
+            "2031-05-06T07:08:09+02:00",
+        ),
+        (Form.TIMESTAMP, datetime(2031, 5, 6, 7, 8, 9, 10), "2031-05-06T07:08:09.000010+00:00"),  # noqa: DTZ001 - of a column without zone
+        (Form.TIMESTAMP, date(2031, 5, 6), "2031-05-06"),
+        (Form.STRUCTURE, "null", None),
+        (Form.TEXT_OR_LIST, ' ["card"]', ["card"]),
+        (Form.TEXT_OR_LIST, "2015", "2015"),
+    ],
+)
+def test_a_value_is_read_as_its_field_takes_it(form: Form, value: object, read: object) -> None:
+    found = Column("c", "f", form, holds_json=False, holds_time=False).read(value)
+    assert (found, type(found)) == (read, type(read))
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("2031-05-06 07:08:09", "2031-05-06T07:08:09Z"),
+        ("2031-05-06 07:08:09.123456+00", "2031-05-06T07:08:09.123456Z"),
+        ("2031-05-06T07:08:09+02:00", "2031-05-06T07:08:09+02:00"),
+        ("infinity", "infinity"),
+    ],
+)
+def test_a_column_of_times_without_a_zone_is_in_utc(text: str, read: str) -> None:
+    assert Column("c", "f", Form.TIMESTAMP, holds_json=False, holds_time=True).read(text) == read
+    assert Column("c", "f", Form.TIMESTAMP, holds_json=False, holds_time=False).read(text) == text
+
+
+@pytest.mark.rule("V1.silent")
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("zqcanaryzq", "is not valid JSON"),
+        ('{"a": "zqcanaryzq", "a": 1}', "has the same key twice in one object"),
+        ('["zqcanaryzq\udcff"]', "is not UTF-8"),
+        ('["zqcanaryzq", NaN]', "holds NaN or Infinity, which JSON does not have"),
+    ],
+)
+def test_a_text_that_should_be_json_and_is_not_is_reported_by_field_alone(text: str, reason: str) -> None:
+    with pytest.raises(RefusedRecordError) as refused:
+        Column("c", "discount", Form.STRUCTURE, holds_json=False, holds_time=False).read(text)
+    assert refused.value.faults == (("discount", reason),)
+    assert "zqcanaryzq" not in repr(refused.value)
+
+
+def test_every_type_has_a_key_of_fields_that_it_must_state() -> None:
+    for model in RECORDS.values():
+        assert all(model.model_fields[field].is_required() for field in model.key_fields)
+
 
 SHOPS = "CREATE TABLE shops (id TEXT, name TEXT, domain TEXT, categories TEXT, visibility TEXT"
 TABLE = (

@@ -1,4 +1,4 @@
-"""The connections to a node, over real sockets: what is sent again, and what is never taken for an answer."""
+"""The connections to a node, over real sockets, and the bounds with which each search is sent (E3)."""
 
 import asyncio
 import logging
@@ -11,6 +11,7 @@ import pytest
 from opensearchpy.exceptions import ConnectionError as NoConnection
 from opensearchpy.exceptions import NotFoundError
 
+from service.search.opensearch.engine import search_target, searches_body
 from service.search.opensearch.nodes import NodeConnection
 
 TIMEOUT_S = 2
@@ -22,8 +23,6 @@ Talk = Callable[["Node", asyncio.StreamReader, asyncio.StreamWriter], Awaitable[
 
 @dataclass(slots=True)
 class Node:
-    """How many connections and requests a node has seen."""
-
     connections: int = 0
     requests: int = 0
 
@@ -130,3 +129,15 @@ async def test_no_query_is_logged(caplog: pytest.LogCaptureFixture) -> None:
                 await ask(connection, "GET", "/x/_search", body=b'{"query": "lamp"}')
     assert [record.getMessage() for record in caplog.records if "lamp" in record.getMessage()] == []
     assert caplog.text.count("status:404") == 1
+
+
+@pytest.mark.rule("E3")
+def test_one_search_and_each_of_several_name_an_index_and_their_bounds() -> None:
+    bounds = "allow_partial_search_results=false&cancel_after_time_interval=20ms"
+    assert search_target("shops-1", 20) == f"/shops-1/_search?{bounds}"
+    # At a point in time it names no index.
+    assert search_target("", 20) == f"/_search?{bounds}"
+    bounds = '"allow_partial_search_results":false,"cancel_after_time_interval":"20ms"'
+    assert searches_body([("shops-1", {"size": 1}), ("facts-1", {"size": 2})], 20).decode() == (
+        f'{{"index":"shops-1",{bounds}}}\n{{"size":1}}\n{{"index":"facts-1",{bounds}}}\n{{"size":2}}\n'
+    )

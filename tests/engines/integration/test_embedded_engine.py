@@ -1,0 +1,402 @@
+"""What only the embedded engine does: order by bands (M1), parts of texts (M3 d), bounded searches in threads (E1)."""
+
+import asyncio
+import random
+import sys
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event
+from typing import Any, Final
+
+import pytest
+import tantivy
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from index_mappings.documents import ShopDocument
+from index_mappings.embedded import index_directory
+from index_mappings.ngrams import covering_runs, is_part_evidence, short_parts
+from index_mappings.tiers import rank_key
+from indexer.projection import project_shop
+from indexer.records.shop import ShopRecord
+from indexer.sinks.embedded.generation import finished, schema
+from indexer.sinks.embedded.sink import EmbeddedSink
+from service.app import create_app
+from service.errors import OverloadedError
+from service.runtime.request_context import bind_request, new_request_context
+from service.search.embedded import engine, queries
+from service.search.embedded.engine import EmbeddedBackend, TantivyEngine
+from service.search.embedded.order import DocumentCache
+from service.search.embedded.queries import OpenIndex, query_of
+from service.search.embedded.threads import SearchThreads
+from service.search.engine import SearchRequest
+from service.search.plan import MATCH_ALL, Clause, Exact, Infix, Plan, Prefix
+from service.search.protocol import FindQuery, Snapshot
+from service.settings.service import Settings
+from tests.engines.integration.generations import Documents, publish
+from tests.engines.typeahead.crowded import HAN
+from tests.support.catalogues import shop
+from tests.support.served import post, served, until_ready
+from tests.support.wire import Era, call, problem
+from tests.support.worlds import embedded_world
+
+POPULARITIES: Final = (None, 0.0, 0.25, 0.5, 7.0)
+# Every shop begins with the first word's letter; each second has the second word.
+EVEN: Final = Exact("words", ("even",))
+BEGINS: Final = Prefix("keys", "s")
+
+
+def _document(number: int, popularity: float | None) -> ShopDocument:
+    name = f"Shop {'even' if number % 2 == 0 else 'odd'}"
+    line = shop(name, f"d{number}.internal", id=f"s{number:04d}", popularity=popularity)
+    return project_shop(ShopRecord.model_validate(line))
+
+
+def _in_order(documents: Iterable[ShopDocument]) -> list[ShopDocument]:
+    return sorted(documents, key=lambda document: rank_key(document.popularity, document.id))
+
+
+@pytest.mark.rule("M1", "M2")
+def test_searches_in_several_threads_read_documents_while_each_clears_the_cache_of_the_others(tmp_path: Path) -> None:
+    built = [_document(number, None) for number in range(40)]
+    world = _World(tmp_path, built)
+    directory = index_directory(tmp_path, world.stamp.generation, "shops")
+    opened = tantivy.Index.open(str(directory))
+    searcher = opened.searcher()
+    cached = DocumentCache(OpenIndex("shops", "rank", opened.schema, searcher), size=20)
+    addresses = [address for _, address in searcher.search(tantivy.Query.all_query(), limit=40).hits]
+    right = {rank_key(None, document.id): document.id for document in built}
+
+    def read(_: int) -> set[tuple[str, str]]:
+        found = (cached.read(at, address) for _ in range(5_000) for at, address in enumerate(addresses))
+        return {(rank, stored["id"]) for rank, stored in found}
+
+    before = sys.getswitchinterval()
+    # Threads take turns as often as they can.
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            assert list(threads.map(read, range(4))) == [set(right.items())] * 4
+    finally:
+        sys.setswitchinterval(before)
+
+
+class _World:
+    def __init__(self, root: Path, built: Sequence[ShopDocument]) -> None:
+        self._root = root
+        self._sink = EmbeddedSink(root, band_width=2)
+        self.stamp = publish(self._sink, Documents({"shops": tuple(built), **_NO_OTHERS}))
+        self.shops = {document.id: document for document in built}
+
+    def change(self, documents: Sequence[ShopDocument], removed: Sequence[str]) -> None:
+        editor = self._sink.edit(self.stamp.generation)
+        editor.write("shops", documents, removed)
+        editor.show()
+        editor.commit(replace(self.stamp, sequence=self.stamp.sequence + 1))
+        self.stamp = editor.stamp
+        editor.close()
+        self.shops = {key: document for key, document in self.shops.items() if key not in removed}
+        self.shops.update({document.id: document for document in documents})
+
+    def found(self, tiers: Sequence[Clause], offset: int, limit: int) -> list[str]:
+        plan = Plan("shops", tuple((len(tiers) - place, clause) for place, clause in enumerate(tiers)))
+
+        async def ask() -> list[str]:
+            engine = TantivyEngine(self._root)
+            (page,) = await engine.search(self.stamp, (SearchRequest(plan, limit, offset),))
+            await engine.close()
+            return [hit.stored["id"] for hit in page.hits]
+
+        return asyncio.run(ask())
+
+    def expected(self, *, even_first: bool) -> list[str]:
+        ordered = _in_order(self.shops.values())
+        if even_first:
+            ordered.sort(key=lambda document: "even" not in document.words)
+        return [document.id for document in ordered]
+
+
+_NO_OTHERS: Final = dict.fromkeys(("categories", "coupons", "offers", "facts"), ())
+_documents = st.builds(_document, st.integers(0, 60), st.sampled_from(POPULARITIES))
+_several = st.lists(_documents, max_size=25, unique_by=lambda document: document.id)
+_changes = st.tuples(_several, st.lists(st.integers(0, 60).map(lambda number: f"s{number:04d}"), max_size=5))
+
+
+@pytest.mark.rule("M1", "M2")
+@settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    built=_several,
+    changes=st.lists(_changes, max_size=3),
+    in_order=st.booleans(),
+    offset=st.integers(0, 30),
+    limit=st.integers(1, 30),
+)
+def test_after_any_builds_and_changes_the_order_is_that_of_the_ranks(
+    built: list[ShopDocument],
+    changes: list[tuple[list[ShopDocument], list[str]]],
+    in_order: bool,  # noqa: FBT001 - drawn
+    offset: int,
+    limit: int,
+) -> None:
+    with TemporaryDirectory() as directory:
+        world = _World(Path(directory), _in_order(built) if in_order else built)
+        for documents, removed in changes:
+            taken = {document.id for document in documents}
+            world.change(documents, [shop_id for shop_id in removed if shop_id not in taken])
+        for tiers in ((MATCH_ALL,), (BEGINS,), (EVEN, BEGINS), (EVEN, BEGINS, MATCH_ALL)):
+            expected = world.expected(even_first=len(tiers) > 1)
+            assert world.found(tiers, offset, limit) == expected[offset : offset + limit]
+            assert world.found(tiers, 0, limit) == expected[:limit]
+
+
+@pytest.mark.rule("M1", "M2")
+@pytest.mark.parametrize("many", [100, 700])
+def test_very_many_shops_that_come_into_one_band_are_in_order(tmp_path: Path, many: int) -> None:
+    first = [_document(number, 0.5) for number in (0, 9_000, 9_001, 9_002, 9_003)]
+    world = _World(tmp_path, first)
+    world.change([_document(number, 0.5) for number in reversed(range(1, many))], [])
+    for tiers in ((BEGINS,), (EVEN, BEGINS)):
+        expected = world.expected(even_first=len(tiers) > 1)
+        for offset, limit in ((0, 8), (0, many + 5), (many // 2, 20), (many - 2, 20)):
+            assert world.found(tiers, offset, limit) == expected[offset : offset + limit]
+
+
+# Few characters, and longer texts that repeat themselves, so that parts occur often, and nearly.
+_TEXTS: Final = st.one_of(
+    st.text("ab緑", min_size=1, max_size=9),
+    st.builds(
+        lambda text, times, end: text * times + end,
+        st.text("ab緑", min_size=1, max_size=4),
+        st.integers(3, 50),
+        st.text("ab", max_size=2),
+    ),
+)
+
+
+@pytest.mark.rule("M3")
+def test_a_short_part_is_evidence_only_in_han_kana_or_hangul() -> None:
+    assert short_parts(["ab", "a緑の"]) == ["a緑", "の", "緑", "緑の"]
+
+
+@pytest.mark.rule("M3")
+@settings(max_examples=30, deadline=None)
+@example(shops=[["zabcd", "bcdex"]], part="abcde", cut=0)
+@example(shops=[["abcdefgh", "ghijklmn"]], part="abcdefghijklmn", cut=0)
+@example(shops=[["a" * 70, "a" * 68]], part="a" * 100, cut=0)
+@given(
+    shops=st.lists(st.lists(_TEXTS, min_size=1, max_size=3), min_size=1, max_size=12),
+    part=_TEXTS,
+    cut=st.integers(0, 9),
+)
+def test_the_engine_finds_exactly_the_shops_with_the_part(shops: list[list[str]], part: str, cut: int) -> None:
+    # A text of a shop, cut at both ends, is a part more often than any other one.
+    part = shops[0][0][cut:-cut] if cut else part
+    if not is_part_evidence(part):
+        return
+    index = tantivy.Index(schema("shops"))
+    writer = index.writer(heap_size=15_000_000, num_threads=1)
+    documents = [_named(number, texts) for number, texts in enumerate(shops)]
+    for document in documents:
+        writer.add_document(finished("shops", document, lambda _: 0))
+    writer.commit()
+    index.reload()
+    opened = OpenIndex("shops", "rank", index.schema, index.searcher())
+    query = query_of(opened, Infix("infixes", part))
+    found = () if query is None else opened.searcher.search(query, limit=50).hits
+    expected = {number for number, texts in enumerate(shops) if any(part in text for text in texts)}
+    assert {address.doc for _, address in found} == expected
+
+
+def _named(number: int, infixes: list[str]) -> ShopDocument:
+    line = shop("Any", f"d{number}.internal", id=f"s{number}")
+    return replace(project_shop(ShopRecord.model_validate(line)), infixes=tuple(infixes))
+
+
+# Characters that are next to one another in Unicode share most of their bytes, which makes the automaton small.
+SPREAD: Final = "".join(random.Random(1).sample(HAN, 560))  # noqa: S311 - the same each time
+NAMED: Final = SPREAD[:200]
+UNKNOWN: Final = SPREAD[200:400]
+TWO_WORDS: Final = (SPREAD[400:480], SPREAD[480:])
+_LONGEST: Final = 64
+
+
+@dataclass
+class RecordedQueries:
+    """The engine's queries: the methods that made one, in order, and the texts searched for by distance."""
+
+    made: list[str] = field(default_factory=list)
+    by_distance: list[str] = field(default_factory=list)
+
+    def __getattr__(self, name: str) -> Callable[..., tantivy.Query]:
+        make = getattr(tantivy.Query, name)
+
+        def recorded(*arguments: Any, **named: Any) -> tantivy.Query:  # noqa: ANN401 - as the method takes
+            self.made.append(name)
+            if name == "fuzzy_term_query":
+                self.by_distance.append(arguments[2])
+            query: tantivy.Query = make(*arguments, **named)
+            return query
+
+        return recorded
+
+
+@pytest.fixture
+async def snapshot(tmp_path: Path) -> AsyncIterator[Snapshot]:
+    """A shop whose name has 200 Han characters, and one with a name that begins like it."""
+    shops = [
+        shop(NAMED, "named.internal"),
+        shop(f"{NAMED[:40]}\u5e97", "short.internal"),
+        shop(" ".join(TWO_WORDS), "words.internal"),
+        shop("Lumen"),
+    ]
+    backend = EmbeddedBackend(embedded_world(tmp_path, shops))
+    yield await backend.snapshot()
+    await backend.close()
+
+
+def _in_words(text: str) -> str:
+    return " ".join(text[start : start + 15] for start in range(0, 180, 15))
+
+
+@pytest.mark.rule("M8", "E3")
+@pytest.mark.parametrize(
+    ("text", "found", "most"),
+    [
+        pytest.param(UNKNOWN, 0, 12, id="no shop's name"),
+        pytest.param(NAMED, 1, 12, id="a shop's name"),
+        pytest.param(NAMED[:199], 1, 12, id="the beginning of a shop's name"),
+        pytest.param(NAMED[:40] + UNKNOWN[40:], 0, 12, id="begins like a shop's name"),
+        pytest.param(_in_words(UNKNOWN), 0, 60, id="12 words of no shop"),
+        pytest.param(_in_words(NAMED), 1, 60, id="12 words of a shop"),
+        pytest.param(" ".join(reversed(TWO_WORDS)), 1, 30, id="two words of a shop, the last one first"),
+    ],
+)
+async def test_no_long_text_is_searched_for_by_distance(
+    snapshot: Snapshot, text: str, found: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded = RecordedQueries()
+    monkeypatch.setattr(queries, "Query", recorded)
+    result = await snapshot.find(FindQuery(text, None, None, 0, 50))
+    assert result.total == found
+    assert [len(text) for text in recorded.by_distance if len(text) > _LONGEST] == []
+    # Looking up one term takes microseconds, and a text has fewer runs than characters.
+    assert 0 < len([kind for kind in recorded.made if kind != "term_query"]) <= most
+    assert recorded.made.count("term_query") <= len(text)
+    # One for each of two fields or words, however many searches of the plan have it.
+    assert recorded.made.count("regex_query") <= 2
+
+
+@pytest.mark.rule("M8")
+@pytest.mark.parametrize(("length", "runs"), [(3, 1), (4, 1), (7, 2), (8, 1), (15, 2), (16, 1), (47, 3), (200, 5)])
+def test_a_part_of_any_length_is_a_phrase_of_five_runs_at_most(length: int, runs: int) -> None:
+    covering = covering_runs(UNKNOWN[:length])
+    assert len(covering) == runs
+    assert {UNKNOWN[start : start + len(run)] for start, run in covering} == {run for _, run in covering}
+    assert {place for start, run in covering for place in range(start, start + len(run))} == {*range(length)}
+
+
+_FLOODER: Final = "203.0.113.7"
+_OTHER: Final = "198.51.100.9"
+
+
+def _search(threads: SearchThreads, caller: str, ends: Event) -> asyncio.Task[bool]:
+    with bind_request(new_request_context("r")) as request:
+        request.caller = caller
+        return asyncio.create_task(threads.run(ends.wait))
+
+
+@contextmanager
+def _opened(threads: SearchThreads) -> Iterator[Event]:
+    ends = Event()
+    try:
+        yield ends
+    finally:
+        ends.set()
+        threads.close()
+
+
+@pytest.mark.rule("E1.retry_after")
+async def test_a_caller_has_half_of_the_threads_and_half_of_the_places() -> None:
+    threads = SearchThreads(threads=4, places=8)
+    at_once = Event()
+    at_once.set()
+    with _opened(threads) as ends:
+        flood = [_search(threads, _FLOODER, ends) for _ in range(5)]
+        # Two of its searches run and two wait, and this one is answered.
+        assert await asyncio.wait_for(_search(threads, _OTHER, at_once), 5)
+        with pytest.raises(OverloadedError):
+            await flood.pop()
+        ends.set()
+        assert await asyncio.gather(*flood) == [True] * 4
+        # What ended has left its places.
+        assert await asyncio.gather(*(_search(threads, _FLOODER, at_once) for _ in range(4))) == [True] * 4
+
+
+@pytest.mark.rule("E1.retry_after")
+async def test_all_places_together_are_bounded_and_a_search_without_a_caller_has_no_share() -> None:
+    threads = SearchThreads(threads=2, places=6)
+    with _opened(threads) as ends:
+        running = [_search(threads, caller, ends) for caller in ("", "", "", "", _FLOODER, _FLOODER)]
+        with pytest.raises(OverloadedError):
+            await _search(threads, _OTHER, ends)
+        ends.set()
+        assert await asyncio.gather(*running) == [True] * 6
+
+
+@pytest.mark.rule("E1.retry_after")
+async def test_a_cancelled_search_keeps_its_place_until_it_ends_and_one_that_waits_leaves_at_once() -> None:
+    threads = SearchThreads(threads=2, places=4)
+    with _opened(threads) as ends:
+        runs, waits = _search(threads, _FLOODER, ends), _search(threads, _FLOODER, ends)
+        await asyncio.sleep(0)
+        for cancelled in (runs, waits):
+            cancelled.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await cancelled
+        second = _search(threads, _FLOODER, ends)
+        with pytest.raises(OverloadedError):
+            await _search(threads, _FLOODER, ends)
+        ends.set()
+        assert await asyncio.wait_for(second, 5)
+
+
+@pytest.mark.rule("E1.retry_after")
+def test_a_search_without_a_place_is_refused_as_overloaded_on_each_transport_and_another_caller_is_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, ends = Event(), Event()
+
+    def first_waits(index: OpenIndex, clause: Clause) -> tantivy.Query | None:
+        if not begun.is_set():
+            begun.set()
+            ends.wait(10)
+        return query_of(index, clause)
+
+    monkeypatch.setattr(engine, "query_of", first_waits)
+    monkeypatch.setattr(engine, "SearchThreads", partial(SearchThreads, threads=2, places=2))
+    settings = Settings(data_dir=embedded_world(tmp_path), trusted_proxies=("127.0.0.1",), request_timeout=15.0)
+    raw = b'{"query": "books"}'
+    with served(create_app(settings)) as base, ThreadPoolExecutor(1) as callers:
+        until_ready(base)
+        # Two addresses of one network are one caller, as for quotas.
+        slow = callers.submit(post, base, "/tool/find_shop", raw, x_forwarded_for="2001:db8::1")
+        assert begun.wait(5)
+        refused = post(base, "/tool/find_shop", raw, x_forwarded_for="2001:db8::2")
+        results = [call(base, era, "find_shop", raw, x_forwarded_for="2001:db8::3").json["result"] for era in Era]
+        answered = post(base, "/tool/find_shop", raw, x_forwarded_for=_OTHER)
+        ends.set()
+        assert (slow.result().status, answered.status) == (200, 200)
+        assert slow.result().body == answered.body
+    assert refused.summary == (
+        503,
+        "application/problem+json",
+        problem(503, "overloaded", OverloadedError.default_detail),
+    )
+    assert refused.headers["retry-after"] == "1"
+    for result in results:
+        assert (result["isError"], [block["text"] for block in result["content"]]) == (True, [refused.body.decode()])

@@ -1,0 +1,253 @@
+"""The shipped sample is ordered, hides what it must, and holds every scenario that a tool has a rule for."""
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import idna
+import pytest
+
+from tests.support.sample import SAMPLE, records
+
+
+@pytest.fixture(scope="package")
+def sample() -> Mapping[str, Sequence[dict[str, Any]]]:
+    return {path.stem: records(path) for path in SAMPLE.glob("*.ndjson")}
+
+
+@pytest.fixture(scope="package")
+def by_id(sample: Mapping[str, Sequence[dict[str, Any]]]) -> Mapping[str, dict[str, Any]]:
+    return {shop["id"]: shop for shop in sample["shops"]}
+
+
+Line = dict[str, Any]
+World = Mapping[str, Sequence[Line]]
+
+HIDDEN_ONLY: Final = "night-market"
+KEYS: Final = {
+    "shops": ("id",),
+    "coupons": ("id",),
+    "offers": ("id",),
+    "shipping": ("shop_id",),
+    "trust": ("shop_id", "kind"),
+    "affiliate_programs": ("shop_id", "network"),
+    "redirects": ("from_domain", "to_domain"),
+    "resource_accounts": ("provider", "account"),
+    "categories": ("slug",),
+}
+RESERVED: Final = re.compile(r"(^|\.)(test|example|invalid|localhost|example\.(com|net|org))$")
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_the_records_of_a_file_are_ordered_by_their_key(sample: World, name: str) -> None:
+    keys = [tuple(record[field] for field in KEYS[name]) for record in sample[name]]
+    assert keys == sorted(keys)
+
+
+def test_domains_are_unique_hosts_in_a_label_that_cannot_be_registered(sample: World) -> None:
+    domains = [shop["domain"] for shop in sample["shops"]]
+    assert len(set(domains)) == len(domains)
+    assert domains == [idna.encode(domain, uts46=True).decode() for domain in domains]
+    assert [domain for domain in domains if not domain.endswith(".internal") and not RESERVED.search(domain)] == []
+
+
+def test_every_category_has_a_name_in_five_languages_and_synonyms(sample: World) -> None:
+    carried = {category["slug"]: category["name"] for shop in sample["shops"] for category in shop["categories"]}
+    assert {record["slug"]: record["name"] for record in sample["categories"]} == carried
+    assert {tuple(record["names"]) for record in sample["categories"]} == {("de", "fr", "es", "ja", "ar")}
+    assert [record["slug"] for record in sample["categories"] if not all(record["synonyms"])] == []
+
+
+def test_hidden_shops_have_records_of_every_kind_and_share_no_word_with_public_ones(
+    sample: World, by_id: Mapping[str, Line]
+) -> None:
+    hidden = {shop_id: shop for shop_id, shop in by_id.items() if shop["visibility"] != "public"}
+    names = ("coupons", "offers", "shipping", "trust", "affiliate_programs")
+    public = json.dumps(
+        [
+            [record for record in sample[name] if record.get("shop_id", record.get("id")) not in hidden]
+            for name in ("shops", *names)
+        ]
+        + [[record for record in sample["categories"] if record["slug"] != HIDDEN_ONLY]],
+        ensure_ascii=False,
+    )
+    marks = [text for shop in hidden.values() for text in (shop["id"], shop["name"], shop["domain"], *shop["aliases"])]
+    marks += [r[field] for r in sample["coupons"] if r["shop_id"] in hidden for field in ("id", "code", "title")]
+    marks += [r[field] for r in sample["offers"] if r["shop_id"] in hidden for field in ("id", "title", "url")]
+    marks += [host for shop in hidden.values() for host in shop["checkout_hosts"]]
+    (unseen,) = [record for record in sample["categories"] if record["slug"] == HIDDEN_ONLY]
+    marks += [unseen["name"], *unseen["names"].values(), *unseen["synonyms"]]
+
+    assert Counter(shop["visibility"] for shop in hidden.values()) == {"under_review": 15, "removed": 5}
+    assert {name: {r["shop_id"] for r in sample[name]} & hidden.keys() for name in names} == dict.fromkeys(
+        names, hidden.keys()
+    )
+    assert [mark for mark in marks if mark in public] == []
+    assert HIDDEN_ONLY not in public
+    assert any(category["slug"] == HIDDEN_ONLY for shop in hidden.values() for category in shop["categories"])
+
+
+# The shops that README, hints and docs link to.
+FEATURED: Final = (
+    "lumen-larch.internal",
+    "kiefernhaus.internal",
+    "encre-ondine.internal",
+    "northpine.internal",
+    "midori-shoten.internal",
+)
+LOOKALIKES: Final = (
+    ("store.kiefernhaus.internal", "kiefernhaus.internal"),  # one registrable domain
+    ("northpine.test", "northpine.internal"),  # one main label
+    ("arrow-outfitters.internal", "aukandarrow.internal"),  # a shared alias
+    ("oldvellumry.internal", "vellumry.internal"),  # a redirect
+    ("fr.kompass.internal", "de.kompass.internal"),  # one name
+)
+SHARED_CODE: Final = "TWINS10"
+EDGE_CASES: Final = "zebra-comma.internal"
+INVALID_URLS: Final = {
+    f"off_invalid-{way}"
+    for way in (
+        "http",
+        "foreign-host",
+        "lookalike-host",
+        "host-as-prefix",
+        "credentials",
+        "user-as-host",
+        "ipv4",
+        "ipv6",
+        "port-8443",
+        "network-host",
+        "ftp",
+    )
+}
+
+COUPONS: Final[Mapping[str, Callable[[Line], bool]]] = {
+    **{
+        kind: lambda coupon, kind=kind: (coupon["discount"] or {}).get("kind") == kind  # type: ignore[misc]
+        for kind in ("percent", "amount", "free_shipping", "other")
+    },
+    "unstated discount": lambda coupon: coupon["discount"] is None,
+    "minimum order": lambda coupon: coupon["min_order"] is not None,
+    "stated countries": lambda coupon: bool(coupon["countries"]),
+    "open-ended": lambda coupon: coupon["valid_until"] is None,
+    "bare date": lambda coupon: coupon["valid_until"] == "2035-12-31",
+    "expired": lambda coupon: (coupon["valid_until"] or "").startswith("2024"),
+    "not yet valid": lambda coupon: (coupon["valid_from"] or "").startswith("2035"),
+    **{
+        f"blocked on {channel}": lambda coupon, channel=channel: channel in coupon["blocked_channels"]  # type: ignore[misc]
+        for channel in ("rest", "mcp", "stdio")
+    },
+    "blocked in a country": lambda coupon: bool(coupon["blocked_countries"]),
+}
+
+FACTS: Final[Mapping[str, tuple[str, Callable[[Line], bool]]]] = {
+    "offer without price": ("offers", lambda offer: offer["price"] is None),
+    "offer without availability": ("offers", lambda offer: offer["availability"] is None),
+    "offer in yen": ("offers", lambda offer: (offer["price"] or {}).get("currency") == "JPY"),
+    "complete list of destinations": ("shipping", lambda said: said["destinations_exhaustive"]),
+    "no stated destination": ("shipping", lambda said: said["destinations"] is None),
+    "exclusion": ("shipping", lambda said: bool(said["excluded"])),
+    "no delivery time": ("shipping", lambda said: said["delivery_time"] is None),
+    "free shipping from": ("shipping", lambda said: said["free_shipping_threshold"] is not None),
+    "structured data": ("shipping", lambda said: said["source"] == "structured_data"),
+    "undated statement": ("shipping", lambda said: said["checked_at"] is None),
+    "pipeline gap": ("trust", lambda row: row["value"] is None and bool(row["source"] and row["checked_at"])),
+    "signal without source": ("trust", lambda row: row["value"] is not None and row["source"] is None),
+    "signal without time": ("trust", lambda row: row["value"] is not None and row["checked_at"] is None),
+    "list of payment methods": ("trust", lambda row: isinstance(row["value"], list)),
+    "programme without commission": ("affiliate_programs", lambda program: program["commission_stated"] is None),
+    "account without limit": ("resource_accounts", lambda account: account["limit"] is None),
+}
+
+SCENARIOS: Final[Mapping[str, tuple[str, Callable[[Line], bool]]]] = {
+    **{f"coupon: {trait}": ("coupons", is_so) for trait, is_so in COUPONS.items()},
+    **FACTS,
+}
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_each_scenario_exists_at_a_public_shop(sample: World, by_id: Mapping[str, Line], scenario: str) -> None:
+    kind, is_so = SCENARIOS[scenario]
+    hidden = {shop_id for shop_id, shop in by_id.items() if shop["visibility"] != "public"}
+    assert any(is_so(record) for record in sample[kind] if record.get("shop_id", record.get("id")) not in hidden)
+
+
+def test_one_shop_has_an_offer_for_every_invalid_url_and_all_other_urls_are_valid(
+    sample: World, by_id: Mapping[str, Line]
+) -> None:
+    def is_valid(offer: Line) -> bool:
+        shop, url = by_id[offer["shop_id"]], urlsplit(offer["url"])
+        own = url.hostname == shop["domain"] or str(url.hostname).endswith("." + shop["domain"])
+        plain = url.scheme == "https" and url.username is None and url.port in {None, 443}
+        return plain and (own or url.hostname in shop["checkout_hosts"])
+
+    invalid = {offer["id"] for offer in sample["offers"] if not is_valid(offer)}
+    assert invalid == INVALID_URLS
+    owners = {by_id[offer["shop_id"]]["domain"] for offer in sample["offers"] if offer["id"] in invalid}
+    assert owners == {EDGE_CASES}
+
+
+def test_each_pair_of_lookalikes_is_public_and_shares_a_code(sample: World) -> None:
+    codes = defaultdict(set)
+    for coupon in sample["coupons"]:
+        codes[coupon["shop_id"]].add(coupon["code"])
+    shops = {shop["domain"]: shop for shop in sample["shops"] if shop["visibility"] == "public"}
+    for one, other in LOOKALIKES:
+        assert SHARED_CODE in codes[shops[one]["id"]] & codes[shops[other]["id"]]
+
+
+def test_every_public_shop_on_a_reserved_domain_has_a_code(sample: World) -> None:
+    reserved = {s["id"] for s in sample["shops"] if s["visibility"] == "public" and RESERVED.search(s["domain"])}
+    assert len(reserved) == 10
+    assert reserved <= {coupon["shop_id"] for coupon in sample["coupons"]}
+
+
+def test_one_shop_is_with_every_network(sample: World, by_id: Mapping[str, Line]) -> None:
+    networks = defaultdict(set)
+    for program in sample["affiliate_programs"]:
+        networks[by_id[program["shop_id"]]["domain"]].add(program["network"])
+        assert program["url_template"].count("{url}") == 1
+        assert urlsplit(program["url_template"]).hostname in program["network_hosts"]
+    assert networks[EDGE_CASES] == {"linkmeadow", "pfennigpfad", "tollbrook"}
+
+
+def test_the_featured_shops_are_in_several_countries_and_have_all_that_a_shop_may_have(sample: World) -> None:
+    shops = {shop["domain"]: shop for shop in sample["shops"]}
+    assert [shops[domain]["countries"][0] for domain in FEATURED] == ["GB", "DE", "FR", "US", "JP"]
+    for domain in FEATURED:
+        shop = shops[domain]
+        of_shop = {name: [record for record in sample[name] if record.get("shop_id") == shop["id"]] for name in sample}
+        assert (shop["visibility"], shop["popularity"] > 0.5) == ("public", True)
+        assert len(of_shop["trust"]) == 7
+        assert all(row["value"] and row["source"] and row["checked_at"] for row in of_shop["trust"])
+        assert of_shop["shipping"][0]["delivery_time"] is not None
+        assert [program["network"] for program in of_shop["affiliate_programs"]][:1] == ["linkmeadow"]
+
+
+def test_the_offers_of_a_featured_shop_differ_and_lead_to_its_own_domain(sample: World) -> None:
+    shops = {shop["id"]: shop["domain"] for shop in sample["shops"]}
+    for domain in FEATURED:
+        offers = [offer for offer in sample["offers"] if shops[offer["shop_id"]] == domain]
+        assert len(offers) >= 4
+        for field in ("title", "url"):
+            assert len({offer[field] for offer in offers}) == len(offers)
+        assert len({offer["price"]["amount"] for offer in offers}) > 2
+        for offer in offers:
+            url = urlsplit(offer["url"])
+            assert (url.scheme, url.hostname, url.port, url.query) == ("https", domain, None, "")
+
+
+def test_the_codes_of_a_featured_shop_look_like_codes_and_most_of_them_may_work(sample: World) -> None:
+    shops = {shop["id"]: shop["domain"] for shop in sample["shops"]}
+    for domain in FEATURED:
+        coupons = [coupon for coupon in sample["coupons"] if shops[coupon["shop_id"]] == domain]
+        assert [coupon["code"] for coupon in coupons if not re.fullmatch("[A-Z]{4,12}[0-9]{0,3}", coupon["code"])] == []
+        assert not any(coupon["blocked_channels"] or coupon["blocked_countries"] for coupon in coupons)
+        expired = [coupon for coupon in coupons if (coupon["valid_until"] or "").startswith("2024")]
+        verified = [coupon for coupon in coupons if coupon["verification_status"] == "verified_applied"]
+        assert len(expired) == 1
+        assert verified
+        assert len(coupons) >= 3
