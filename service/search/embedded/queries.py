@@ -17,8 +17,8 @@ from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneO
 _BASIC: Final = "basic"
 # Up to this number of terms are looked up one by one; more of them by one pass over the dictionary.
 _MAX_SINGLE_TERMS: Final = 512
-# Longer prefixes than this are searched for by a regular expression: its automaton grows with the number of characters, the other
-# one with the square.
+# Longer prefixes than this are searched for by a regular expression: its automaton grows with the number of characters,
+# the other one with the square.
 _MAX_FUZZY_PREFIX: Final = 64
 # More than the plans of one search have.
 _MAX_CACHED: Final = 512
