@@ -211,7 +211,7 @@ class OfferDocument:
 
 @dataclass(frozen=True, slots=True)
 class FactsDocument:
-    """The facts about a public shop: shipping and trust. Every public shop has one.
+    """The facts about a public shop: shipping, policies and trust. Every public shop has one.
 
     Attributes:
         id: shop id.
@@ -220,6 +220,7 @@ class FactsDocument:
         trusted_refs: the same if at least one trust signal is present; trust is looked up by this field only (A8).
         shop: id and domain.
         shipping: the statement with wire names (A7) and `excluded`; None when none was collected.
+        policies: what the shop states, by kind; each has the statements of countries, with wire names (F9).
         signals: present trust signals with wire names, in A8's order.
         pipeline_gaps: kinds of signal whose check gave no usable value.
     """
@@ -230,6 +231,7 @@ class FactsDocument:
     trusted_refs: Annotated[tuple[str, ...], Role.EXACT]
     shop: Annotated[Mapping[str, Any], Role.STORED]
     shipping: Annotated[Mapping[str, Any] | None, Role.STORED]
+    policies: Annotated[Mapping[str, Any], Role.STORED]
     signals: Annotated[tuple[Mapping[str, Any], ...], Role.STORED]
     pipeline_gaps: Annotated[tuple[str, ...], Role.STORED]
 

@@ -1,7 +1,7 @@
 """Projection: the documents of a generation from the public records of a state, kind by kind or one by one.
 
 The functions are pure, read no clock, and get public records only. A coupon has the fields that callers see, and those
-that queries compare (A2, A4); facts state what is known of shipping and trust, and what is not (A7, A8).
+that queries compare (A2, A4); facts state what is known of shipping, policies and trust, and what is not (A7, A8, F8).
 """
 
 from collections.abc import Callable, Iterator
@@ -25,16 +25,18 @@ from index_mappings.tiers import coupon_rank_key, rank_key
 from index_mappings.values import FAR_AHEAD, LONG_AGO, folded_code, microseconds, optional_timestamp
 from indexer.records.checkout_urls import affiliate_url, checkout_url
 from indexer.records.related import (
+    POLICY_FIELDS,
     AffiliateProgramRecord,
     CouponRecord,
     MoneyPart,
     OfferRecord,
+    PolicyRecord,
     RedirectRecord,
     ShippingRecord,
     TrustRecord,
 )
 from indexer.records.shop import ShopRecord
-from indexer.state.public_records import CarriedCategory
+from indexer.state.public_records import CarriedCategory, ShopFacts
 from indexer.state.state import State
 
 Document = ShopDocument | CategoryDocument | CouponDocument | OfferDocument | FactsDocument
@@ -46,21 +48,23 @@ _RESERVED_TOP: Final = frozenset({"test", "example", "invalid", "localhost"})
 _RESERVED_DOMAINS: Final = ("example.com", "example.net", "example.org")
 
 
-def project_facts(
-    shop_id: str, domain: str, shipping: ShippingRecord | None, trust: tuple[TrustRecord, ...]
-) -> FactsDocument:
-    """The facts of a public shop, with its id and its reduced domain."""
-    rows = {row.kind: row for row in trust}
+def project_facts(facts: ShopFacts) -> FactsDocument:
+    """The document of what is known of a public shop."""
+    rows = {row.kind: row for row in facts.trust}
     signals = tuple(_signal(rows[kind]) for kind in TRUST_KINDS if kind in rows and rows[kind].is_present)
-    refs = (shop_id, domain)
+    refs = (facts.shop_id, facts.domain)
     return FactsDocument(
-        id=shop_id,
-        rank=shop_id,
+        id=facts.shop_id,
+        rank=facts.shop_id,
         refs=refs,
         # Without a present signal the shop has no reference here, and the answer is that for an unknown shop (A8).
         trusted_refs=refs if signals else (),
-        shop={"id": shop_id, "domain": domain},
-        shipping=None if shipping is None else _shipping(shipping),
+        shop={"id": facts.shop_id, "domain": facts.domain},
+        shipping=None if facts.shipping is None else _shipping(facts.shipping),
+        policies={
+            kind: [_policy(row) for row in facts.policies if row.kind == kind]
+            for kind in dict.fromkeys(row.kind for row in facts.policies)
+        },
         signals=signals,
         pipeline_gaps=tuple(
             kind for kind in TRUST_KINDS if kind in rows and rows[kind].is_measured and not rows[kind].is_present
@@ -84,6 +88,16 @@ def _shipping(shipping: ShippingRecord) -> dict[str, Any]:
         "checked_at": optional_timestamp(shipping.checked_at),
         "source": shipping.source,
     }
+
+
+def _policy(row: PolicyRecord) -> dict[str, Any]:
+    stated: dict[str, Any] = {"country": row.country}
+    for field in POLICY_FIELDS[row.kind]:
+        value = getattr(row, field)
+        stated[field] = (list(value) or None) if isinstance(value, tuple) else value
+    if row.kind == "returns":
+        stated["fees"] = row.fees or "unknown"
+    return {**stated, "source": row.source, "checked_at": optional_timestamp(row.checked_at)}
 
 
 def project_coupon(coupon: CouponRecord, shop: ShopRecord) -> CouponDocument:
@@ -264,7 +278,7 @@ class Projector:
                 "coupons", coupons, lambda: starmap(project_coupon, public.coupons()), lambda: public.keys("coupons")
             ),
             Projected("offers", offers, lambda: starmap(project_offer, public.offers()), lambda: public.keys("offers")),
-            Projected("facts", shops, lambda: starmap(project_facts, public.facts()), public.shop_ids),
+            Projected("facts", shops, lambda: map(project_facts, public.all_facts()), public.shop_ids),
         )
 
     def document(self, kind: str, document_id: str) -> Document | None:
@@ -274,12 +288,13 @@ class Projector:
             return None if category is None else project_category(category)
         if kind in {"coupons", "offers"}:
             return self._owned(kind, document_id)
-        if kind not in {"shops", "facts"}:
+        if kind == "facts":
+            facts = self._public.facts(document_id)
+            return None if facts is None else project_facts(facts)
+        if kind != "shops":
             raise ValueError(f"there are no documents of the kind {kind}")
         if (shop := self._public.shop(document_id)) is None:
             return None
-        if kind == "facts":
-            return project_facts(shop.id, shop.domain, self._public.shipping(shop.id), self._public.trust(shop.id))
         offers, total = self._public.newest_offers(shop.id, HEAD_OFFERS)
         return project_shop(shop, offers, total, self._public.redirects(shop.domain))
 

@@ -23,6 +23,7 @@ from indexer.records.related import (
     CategoryNamesRecord,
     CouponRecord,
     DeliveryTimePart,
+    PolicyRecord,
     ShippingRecord,
     TrustRecord,
 )
@@ -124,6 +125,8 @@ def _doubts(record: Record) -> Iterator[str]:
             yield "valid_from is after valid_until, so the code is never valid"
         case ShippingRecord(delivery_time=DeliveryTimePart(min_days=int(least), max_days=int(most))) if least > most:
             yield "delivery_time.min_days is greater than max_days"
+        case PolicyRecord(country=str(country), countries=countries) if countries and country not in countries:
+            yield "countries lacks the country that the record is for"
         case TrustRecord(kind=kind, value=str()) if kind in _LISTS:
             yield f"value of {kind} is one text, and a list is meant"
         case TrustRecord(kind=kind, value=tuple()) if kind not in _LISTS:

@@ -1,4 +1,4 @@
-"""The catalogue's other records: coupons, offers, shipping, trust, programmes, redirects, accounts, categories.
+"""The catalogue's other records: coupons, offers, what shops state, trust, programmes, redirects, accounts, categories.
 
 Most of them belong to a shop, a redirect to its two domains. Amounts are decimal strings from the source to the wire
 (A2), so that none is ever rounded.
@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from index_mappings.category_forms import ENGLISH, Named
-from index_mappings.countries import DESTINATIONS, GROUPS, WORLDWIDE
+from index_mappings.countries import COUNTRY_CODES, DESTINATIONS, GROUPS, WORLDWIDE
 from index_mappings.tiers import newest_first_key
 from index_mappings.values import ALLOWED_CODE, CODE_PATTERN, microseconds, normal_code
 from indexer.records.checkout_urls import template_fault
@@ -88,6 +88,12 @@ def _currency(code: str) -> str:
     return code
 
 
+def _country(code: str) -> str:
+    if code not in COUNTRY_CODES:
+        raise ValueError("must be an assigned ISO 3166-1 alpha-2 code (or XK) in capitals")
+    return code
+
+
 def _destinations(names: tuple[str, ...]) -> tuple[str, ...]:
     if not DESTINATIONS.issuperset(names):
         raise ValueError("must hold assigned country codes and known groups, such as EU or WORLDWIDE")
@@ -148,6 +154,11 @@ Currency = Annotated[
     str,
     Field(description="An ISO 4217 currency code in capitals.", json_schema_extra={"pattern": "^[A-Z]{3}$"}),
     AfterValidator(_currency),
+]
+Country = Annotated[
+    str,
+    Field(description="An assigned ISO 3166-1 alpha-2 code, or XK.", json_schema_extra={"pattern": "^[A-Z]{2}$"}),
+    AfterValidator(_country),
 ]
 # Without WORLDWIDE: only a known country blocks (A5), so a code blocked everywhere would be blocked nowhere.
 BlockedCountries = Annotated[
@@ -284,6 +295,59 @@ class ShippingRecord(Record):
     source: Literal["policy_page", "structured_data"] | None = None
 
 
+class PolicyRecord(Record):
+    """What a shop states about returns, payment methods or buyer protection: for one country, or without one."""
+
+    key_fields = ("shop_id", "kind", "country")
+
+    shop_id: RecordId
+    kind: Literal["returns", "payment_methods", "buyer_protection"]
+    country: Country | None = None
+    category: Literal["finite", "unlimited", "not_permitted"] | None = None
+    days: Annotated[int, Field(ge=0, le=1_000)] | None = None
+    counted_from: Literal["delivered", "ordered"] | None = None
+    fees: Literal["free", "paid", "unknown"] | None = None
+    methods: Annotated[tuple[Name, ...], Field(strict=False, max_length=50)] = ()
+    countries: CountryCodes = ()
+    as_stated: Name | None = None
+    source: Annotated[str, Field(min_length=1, max_length=2_048), AfterValidator(clean)]
+    checked_at: Annotated[
+        datetime, Field(description="A date and time as in RFC 3339, with its offset."), BeforeValidator(rfc3339)
+    ]
+
+    @model_validator(mode="after")
+    def _has_fields_of_its_kind(self) -> Self:
+        own = POLICY_FIELDS[self.kind]
+        if not getattr(self, own[0]):
+            raise ValueError(f"needs {own[0]} where kind is {self.kind}")
+        for field in POLICY_FIELDS["returns"]:
+            if field not in own and getattr(self, field) not in (None, ()):
+                raise ValueError(f"may not have {field} where kind is {self.kind}")
+        return self
+
+    @model_validator(mode="after")
+    def _has_fields_of_its_category(self) -> Self:
+        if self.kind != "returns":
+            return self
+        if not RETURN_METHODS.issuperset(self.methods):
+            raise ValueError(f"needs methods of {', '.join(sorted(RETURN_METHODS))} where kind is returns")
+        if self.category != "finite" and (self.days, self.counted_from) != (None, None):
+            raise ValueError("may have days and counted_from only where category is finite")
+        if self.category == "not_permitted" and (self.fees is not None or self.methods):
+            raise ValueError("may not have fees or methods where category is not_permitted")
+        return self
+
+
+# The fields that callers see of each kind; the first one is required.
+POLICY_FIELDS: Final = {
+    "returns": ("category", "days", "counted_from", "fees", "methods", "countries", "as_stated"),
+    "payment_methods": ("methods", "as_stated"),
+    "buyer_protection": ("as_stated",),
+}
+# After schema.org's ReturnMethodEnumeration.
+RETURN_METHODS: Final = frozenset({"by_mail", "in_store", "at_kiosk", "keep_product"})
+
+
 class TrustRecord(Record):
     """One measured fact about a shop's site."""
 
@@ -374,11 +438,12 @@ class CategoryNamesRecord(Record):
         return (*(self.names or {}).items(), *synonyms)
 
 
-RelatedRecord = CouponRecord | OfferRecord | ShippingRecord | TrustRecord | AffiliateProgramRecord
+RelatedRecord = CouponRecord | OfferRecord | ShippingRecord | PolicyRecord | TrustRecord | AffiliateProgramRecord
 RELATED_RECORDS: Final[dict[str, type[RelatedRecord]]] = {
     "coupons": CouponRecord,
     "offers": OfferRecord,
     "shipping": ShippingRecord,
+    "policies": PolicyRecord,
     "trust": TrustRecord,
     "affiliate_programs": AffiliateProgramRecord,
 }

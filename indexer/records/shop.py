@@ -59,6 +59,7 @@ _REASONS: Final = {
     "bool_type": "must be true, false or null",
     "int_type": "must be a whole number",
     "int_from_float": "must be a whole number",
+    "datetime_type": "must be a date and time as in RFC 3339",
     "finite_number": "must be a finite number",
     "greater_than_equal": "must be at least {ge:g}",
     "less_than_equal": "must be at most {le}",
@@ -184,8 +185,8 @@ class Record(StrictModel):
 
     @property
     def key(self) -> str:
-        """What identifies the record among those of its type: its key fields, separated by slashes."""
-        return "/".join(getattr(self, field) for field in self.key_fields)
+        """What identifies the record among those of its type: its stated key fields, separated by slashes."""
+        return "/".join(part for field in self.key_fields if (part := getattr(self, field)) is not None)
 
     @property
     def order(self) -> Order:

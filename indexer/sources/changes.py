@@ -127,14 +127,17 @@ def _key(kind: str, key: str) -> str:
     model = KEYS[kind]
     for parts in _splits(kind, key, len(model.key_fields)):
         with suppress(ValidationError):
-            return model.model_validate(dict(zip(model.key_fields, parts, strict=True))).key
+            return model.model_validate(dict(zip(model.key_fields, parts, strict=False))).key
     raise RefusedRecordError(("key", f"must be {'/'.join(model.key_fields)} as in a record"))
 
 
 def _splits(kind: str, key: str, parts: int) -> list[tuple[str, ...]]:
-    """The ways to split a key into parts: a name may hold a slash, so each slash may be the separator."""
-    if parts == 1:
-        return [(key,)]
+    """The ways to split a key into parts: a name may hold a slash, so each slash may be the separator.
+
+    Keys of three parts have no names, and may lack the last part.
+    """
+    if parts != 2:  # noqa: PLR2004 - a pair
+        return [tuple(key.split("/", parts - 1))]
     if kind == "redirects" and key.count("/") > 1:
         return []  # a record may state a host as a URL, a key may not
     return [(key[:at], key[at + 1 :]) for at, character in enumerate(key) if character == "/"]

@@ -13,7 +13,7 @@ from indexer.state.state import REMOVED_SHOPS, State
 
 _OWNED_KINDS: Final = ("coupons", "offers")
 # The documents of shops that show related records: that of the shop itself has its newest offers (A1).
-_SHOWN_IN: Final = {"offers": "shops", "shipping": "facts", "trust": "facts"}
+_SHOWN_IN: Final = {"offers": "shops", "shipping": "facts", "policies": "facts", "trust": "facts"}
 
 
 def apply_changes(state: State, changes: Iterable[Change]) -> int:

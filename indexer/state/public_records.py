@@ -19,6 +19,7 @@ from indexer.records.related import (
     CategoryNamesRecord,
     CouponRecord,
     OfferRecord,
+    PolicyRecord,
     RedirectRecord,
     ResourceAccountRecord,
     ShippingRecord,
@@ -74,9 +75,9 @@ SELECT COUNT(*) FROM belongings WHERE type = 'categories' AND presence = 0 AND k
 # The public shops in the order of their rank, one row for each statement and at least one row for each shop.
 _FACTS: Final = """
 SELECT winners.id, winners.domain, type, record FROM winners
-LEFT JOIN belongings ON owner = winners.id AND type IN ('shipping', 'trust')
-ORDER BY winners.rank, type, belongings.rank, key
+LEFT JOIN belongings ON owner = winners.id AND type IN ('shipping', 'policies', 'trust')
 """
+_BY_SHOP: Final = "ORDER BY winners.rank, type, key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,17 @@ class CarriedCategory:
     count: int
     names: int
     other_names: tuple[Named, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ShopFacts:
+    """What a public shop states, and what was measured of it."""
+
+    shop_id: str
+    domain: str
+    shipping: ShippingRecord | None = None
+    policies: tuple[PolicyRecord, ...] = ()
+    trust: tuple[TrustRecord, ...] = ()
 
 
 class PublicRecords:
@@ -200,17 +212,13 @@ class PublicRecords:
             offer = OfferRecord.model_validate_json(record)
             yield offer, _shop(shop), self.program(offer.shop_id)
 
-    def facts(self) -> Iterator[tuple[str, str, ShippingRecord | None, tuple[TrustRecord, ...]]]:
-        """Id, domain, shipping statement and trust rows of all public shops, in the order of their rank."""
-        for (shop_id, domain), rows in groupby(self._db.execute(_FACTS), key=itemgetter(0, 1)):
-            shipping: ShippingRecord | None = None
-            trust: list[TrustRecord] = []
-            for _, _, kind, record in rows:
-                if kind == "shipping":
-                    shipping = ShippingRecord.model_validate_json(record)
-                elif kind == "trust":
-                    trust.append(TrustRecord.model_validate_json(record))
-            yield shop_id, domain, shipping, tuple(trust)
+    def all_facts(self) -> Iterator[ShopFacts]:
+        """What is known of each public shop, in the order of their rank."""
+        return _facts(self._db.execute(f"{_FACTS} {_BY_SHOP}"))
+
+    def facts(self, shop_id: str) -> ShopFacts | None:
+        """What is known of a public shop."""
+        return next(_facts(self._db.execute(f"{_FACTS} WHERE winners.id = ? {_BY_SHOP}", (shop_id,))), None)
 
     def newest_offers(self, shop_id: str, limit: int) -> tuple[tuple[OfferRecord, ...], int]:
         """A shop's newest offers, and the number of all its offers."""
@@ -218,16 +226,6 @@ class PublicRecords:
         query = "SELECT COUNT(*) FROM belongings WHERE type = 'offers' AND owner = ?"
         (count,) = self._db.execute(query, (shop_id,)).fetchone() if len(rows) == limit else (len(rows),)
         return tuple(OfferRecord.model_validate_json(record) for (record,) in rows), count
-
-    def shipping(self, shop_id: str) -> ShippingRecord | None:
-        """A shop's shipping statement."""
-        row = self._db.execute(_OWNED, ("shipping", shop_id)).fetchone()
-        return ShippingRecord.model_validate_json(row[0]) if row else None
-
-    def trust(self, shop_id: str) -> tuple[TrustRecord, ...]:
-        """A shop's trust rows."""
-        rows = self._db.execute(_OWNED, ("trust", shop_id))
-        return tuple(TrustRecord.model_validate_json(record) for (record,) in rows)
 
     def redirects(self, domain: str) -> tuple[RedirectRecord, ...]:
         """The redirects that lead from or to a public shop's domain, from or to another public shop (A12)."""
@@ -253,6 +251,21 @@ class PublicRecords:
         """A shop's programme; if it has several, that of the first network by name."""
         row = self._db.execute(_OWNED, ("affiliate_programs", shop_id)).fetchone()
         return AffiliateProgramRecord.model_validate_json(row[0]) if row else None
+
+
+def _facts(rows: Iterable[tuple[str, str, str | None, str | None]]) -> Iterator[ShopFacts]:
+    """The facts of each shop; its rows follow one another, and have no type if nothing is known of it."""
+    for (shop_id, domain), records in groupby(rows, key=itemgetter(0, 1)):
+        of: dict[str | None, list[str]] = {}
+        for _, _, kind, record in records:
+            of.setdefault(kind, []).append(record or "")
+        yield ShopFacts(
+            shop_id,
+            domain,
+            next(map(ShippingRecord.model_validate_json, of.get("shipping", ())), None),
+            tuple(map(PolicyRecord.model_validate_json, of.get("policies", ()))),
+            tuple(map(TrustRecord.model_validate_json, of.get("trust", ()))),
+        )
 
 
 def _carried(slug: str, named: list[tuple[str, str, int, str | None]]) -> CarriedCategory:

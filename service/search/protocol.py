@@ -55,11 +55,13 @@ class Coupons:
 class Facts:
     """The collected facts of a public shop: the shipping statement, None when there is none, and present trust signals.
 
-    Both are as callers see them. `pipeline_gaps` are kinds of signal whose check ran without a usable value.
+    Both are as callers see them, and so are `policies`: by kind, the statements of countries, and that without one.
+    `pipeline_gaps` are kinds of signal whose check ran without a usable value.
     """
 
     shop: Mapping[str, str]
     shipping: Mapping[str, Any] | None
+    policies: Mapping[str, Sequence[Mapping[str, Any]]]
     signals: tuple[Mapping[str, Any], ...]
     pipeline_gaps: tuple[str, ...]
 
@@ -250,7 +252,7 @@ class Snapshot(Protocol):
         """The balance of the coupons of a shop or of all shops; None when there is no such public shop."""
 
     async def facts(self, reference: str) -> Facts | None:
-        """The shipping facts of a shop; None when there is no such public shop."""
+        """The facts of a shop; None when there is no such public shop."""
 
     async def trust(self, reference: str) -> Facts | None:
         """The trust facts of a shop with at least one present signal; None for every other reference (A8)."""

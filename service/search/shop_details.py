@@ -80,7 +80,7 @@ class ShopDetails:
         raise BackendUnavailable("the coupons changed faster than they could be read")
 
     async def facts(self, reference: str) -> Facts | None:
-        """The shipping facts of a public shop."""
+        """The facts of a public shop."""
         return await self._facts(Exact("refs", (reference,)))
 
     async def trust(self, reference: str) -> Facts | None:
@@ -128,7 +128,8 @@ class ShopDetails:
         if not page.hits:
             return None
         stored = page.hits[0].stored
-        return Facts(stored["shop"], stored["shipping"], tuple(stored["signals"]), tuple(stored["pipeline_gaps"]))
+        lists = (tuple(stored[field]) for field in ("signals", "pipeline_gaps"))
+        return Facts(stored["shop"], stored["shipping"], stored["policies"], *lists)
 
     async def _all(self, plan: Plan) -> Sequence[Hit]:
         return [hit async for hits in self._engine.scan(self.stamp, plan) for hit in hits]

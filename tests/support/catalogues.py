@@ -62,6 +62,14 @@ def shipping(shop_id: str, /, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 
     return {"shop_id": shop_id, **fields}
 
 
+def policy(shop_id: str, kind: str, country: str | None = None, /, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    """A line of `policies`, with the field that its kind needs."""
+    needed = {"returns": ("category", "finite"), "payment_methods": ("methods", ["card"])}
+    name, value = needed.get(kind, ("as_stated", "as agreed"))
+    read = {"source": "test", "checked_at": "2031-05-06T07:08:09Z"}
+    return {"shop_id": shop_id, "kind": kind, "country": country, name: value, **read, **fields}
+
+
 def trust(shop_id: str, kind: str, value: object = None, /, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
     """A line of `trust`: a check that ran; without a value it found nothing."""
     measured = {"source": "test", "checked_at": "2031-05-06T07:08:09Z"}

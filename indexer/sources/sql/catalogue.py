@@ -252,7 +252,8 @@ class TablePasses:
         return known != delivered
 
     def _key(self, row: AnyRow) -> tuple[Any, ...]:
-        return tuple(row[index] for index in self.table.key_indexes)
+        """The row's key as `SqlTable.keys` compares it."""
+        return tuple("" if row[index] is None else row[index] for index in self.table.key_indexes)
 
     def _end(self) -> None:
         low = self.position.next

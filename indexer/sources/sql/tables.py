@@ -327,8 +327,12 @@ class SqlTable:
 
     @property
     def keys(self) -> tuple[ColumnElement[Any], ...]:
-        """The columns of the key."""
-        return tuple(column(self.columns[index].name) for index in self.key_indexes)
+        """The columns of the key; NULL in one of an optional field counts as an empty text, as NULL has no order."""
+        fields = RECORDS[self.kind].model_fields
+        return tuple(
+            column(part.name) if fields[part.field].is_required() else func.coalesce(cast(column(part.name), Text), "")
+            for part in (self.columns[index] for index in self.key_indexes)
+        )
 
     def change(self, row: Sequence[Any], location: str) -> Change:
         """The change that a row states; RefusedRecordError if it is not valid.
@@ -499,7 +503,7 @@ def _table(
         deleted=None if stated.deleted is None else len(columns),
         version=version_column(kind, stated, found, dialect),
         selected=tuple(selected),
-        key_indexes=tuple(indexes[field] for field in RECORDS[kind].key_fields),
+        key_indexes=tuple(indexes[field] for field in RECORDS[kind].key_fields if field in indexes),
         version_indexes=tuple(indexes[field] for field in ("version", "updated_at") if field in indexes),
         source=source,
         lenient=lenient,

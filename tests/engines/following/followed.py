@@ -26,6 +26,7 @@ from tests.support.catalogues import (
     build_into,
     coupon,
     offer,
+    policy,
     program,
     redirect,
     shipping,
@@ -43,6 +44,7 @@ _TYPES: Final = (
     *(("coupons",) * 3),
     *(("offers",) * 3),
     "shipping",
+    "policies",
     "trust",
     "affiliate_programs",
     *(("redirects",) * 3),
@@ -162,6 +164,12 @@ class Story:
                 return kind, (key := f"o{chance.randrange(self._shops * 2)}"), self._offer(key, owner)
             case "shipping":
                 return kind, owner, shipping(owner, destinations=[chance.choice(("DE", "FR", "EU"))])
+            case "policies":
+                about, country = chance.choice(("returns", "buyer_protection")), chance.choice(("AT", "DE"))
+                stated = {"as_stated": chance.choice(_WORDS)}
+                if chance.random() < 0.5:
+                    return kind, f"{owner}/{about}", policy(owner, about, **stated)
+                return kind, f"{owner}/{about}/{country}", policy(owner, about, country, **stated)
             case "trust":
                 signal = chance.choice(("registrar", "hosting_isp"))
                 value = chance.choice((None, *_WORDS))
@@ -404,6 +412,7 @@ _RELATED: Final[Mapping[str, list[dict[str, Any]]]] = {
         offer("o-moss", "moss", url="https://moss.internal/p"),
     ],
     "shipping": [shipping("lamp", destinations=["DE"], source="policy_page", checked_at="2031-05-06T07:08:09Z")],
+    "policies": [policy("lamp", "returns", days=30), policy("lamp", "returns", "AT", days=14)],
     "trust": [trust("lamp", "registrar", "A registrar")],
     "affiliate_programs": [program("lamp", "alpha", disclosure="We may earn")],
     "redirects": [redirect("lumen.internal", "moss.internal", source="seen")],

@@ -21,7 +21,17 @@ from index_mappings.opensearch import cluster_fields
 from indexer.__main__ import index
 from indexer.sinks.embedded.sink import EmbeddedSink
 from tests.engines.conftest import OpenSearchLocation
-from tests.support.catalogues import coupon, offer, program, redirect, shipping, shop, trust, write_catalogue_directory
+from tests.support.catalogues import (
+    coupon,
+    offer,
+    policy,
+    program,
+    redirect,
+    shipping,
+    shop,
+    trust,
+    write_catalogue_directory,
+)
 
 CANARY: Final = "zqcanary"
 EVERYTHING: Final = 10_000
@@ -64,6 +74,10 @@ def _related_records(mark: str, owner: str, domain: str) -> dict[str, list[dict[
         ],
         "offers": [offer(f"{mark}offer", owner, title=f"{mark}offertitle", url=url)],
         "shipping": [shipping(owner, destinations=["EU"], delivery_time={"as_stated": f"{mark}delivery"})],
+        "policies": [
+            policy(owner, "returns", "AT", as_stated=f"{mark}returns", source=f"{mark}policysource"),
+            policy(owner, "payment_methods", methods=[f"{mark}method"]),
+        ],
         "trust": [
             trust(owner, "registrar", f"{mark}registrar", source=f"{mark}trustsource"),
             trust(owner, "payment_methods", [f"{mark}payment"]),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import BigInteger, Boolean, DateTime, Table, insert, text, update
+from sqlalchemy import BigInteger, Boolean, DateTime, Table, Text, insert, text, update
 
 from indexer.records.problems import ProblemLog
 from indexer.records.shop import UPDATED_AT, VERSION, Order, Record
@@ -111,6 +111,34 @@ def test_a_change_has_type_key_order_and_record_and_a_deleted_row_has_none(
         Change("shops", "s00002", followed.order(7), None, "shops, changed row 2 of this run"),
     )
     assert (batch.refused, batch.more, changes.ended) == ((), False, False)
+
+
+@pytest.mark.rule("G3", "F12")
+def test_rows_without_the_optional_part_of_their_key_are_read_and_followed_once_across_pages(
+    database: Database,
+) -> None:
+    fields = ("shop_id", "kind", "country", "as_stated", "source", "checked_at")
+    table = database.table("policies", {**{field: Text() for field in fields}, "version": BigInteger()})
+    database.table("shops", FIELDS)
+    stated = ("buyer_protection", "as agreed", "test", "2031-05-06T07:08:09Z")
+    rows = [
+        dict(zip((*fields, "version"), (shop, stated[0], country, *stated[1:], 5), strict=True))
+        for shop in ("a", "b")
+        for country in ("DE", None, "AT")
+    ]
+    database.run(insert(table).values(rows))
+    keys = [f"{shop}/buyer_protection{country}" for shop in ("a", "b") for country in ("", "/AT", "/DE")]
+    catalogue = SqlCatalogue(database.url, {"shops": TableMapping(), "policies": TableMapping(version="version")})
+    read = [record.key for _, record in catalogue.records("policies", ProblemLog(), lambda _: None)]
+    changes = catalogue.changes()
+    assert changes is not None
+    batch = changes.read(None, 1)
+    followed = [change.key for change in batch.changes]
+    while batch.more:
+        batch = changes.read(batch.position, 1)
+        followed += [change.key for change in batch.changes]
+    changes.close()
+    assert (read, followed) == (keys, keys)
 
 
 @pytest.mark.rule("G3")

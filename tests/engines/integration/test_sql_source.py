@@ -46,16 +46,17 @@ from tests.support.sql_databases import CUT_OFF, FIELDS, Database, shop_row
 
 SAMPLE = Path(__file__).parents[3] / "indexer" / "sample"
 LISTS = {"countries", "aliases", "checkout_hosts", "blocked_channels", "blocked_countries", "destinations", "excluded",
-         "network_hosts", "synonyms"}  # fmt: skip
+         "methods", "network_hosts", "synonyms"}  # fmt: skip
 OBJECTS = {"categories", "discount", "min_order", "price", "delivery_time", "free_shipping_threshold", "value", "names"}
 TIMES = {"updated_at", "checked_at", "last_verified_at", "observed_at", "resets_at"}
-NUMBERS = {"popularity", "used", "limit"}
+NUMBERS = {"popularity", "days", "used", "limit"}
 MAPPING = """
 [shops]
 version = "version"
 [coupons]
 [offers]
 [shipping]
+[policies]
 [trust]
 [affiliate_programs]
 [redirects]

@@ -15,7 +15,7 @@ from indexer.sinks.protocol import GenerationEditor, Sink
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.state import State
 from tests.engines.following.followed import FollowedIndex
-from tests.support.catalogues import Lines, coupon, offer, redirect, shipping, shop, trust
+from tests.support.catalogues import Lines, coupon, offer, policy, redirect, shipping, shop, trust
 
 # Ten public shops, one that is under review, one that loses its domain to a better rank.
 PUBLIC: Final = tuple(
@@ -34,6 +34,7 @@ OTHERS: Final[Mapping[str, Lines]] = {
     "coupons": COUPONS,
     "offers": OFFERS,
     "shipping": [shipping("s1"), shipping("hidden")],
+    "policies": [policy("s3", "returns", "AT"), policy("s3", "returns"), policy("hidden", "returns")],
     "trust": [trust("s2", "tls_grade", "A")],
     "redirects": [redirect("shop-1.internal", "shop-2.internal")],
 }

@@ -153,7 +153,7 @@ def _bucket(coupon: CouponDocument, query: CouponQuery) -> str:
 
 
 def _facts(facts: FactsDocument) -> Facts:
-    return Facts(facts.shop, facts.shipping, facts.signals, facts.pipeline_gaps)
+    return Facts(facts.shop, facts.shipping, facts.policies, facts.signals, facts.pipeline_gaps)
 
 
 def _may_be_same(shop: Shop, other: ShopDocument) -> bool:

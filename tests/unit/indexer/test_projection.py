@@ -16,7 +16,7 @@ from indexer.records.related import ShippingRecord
 from indexer.records.shop import ShopRecord
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.ndjson import NdjsonCatalogue
-from indexer.state.public_records import CarriedCategory
+from indexer.state.public_records import CarriedCategory, ShopFacts
 from indexer.state.state import States
 from tests.support.catalogues import shipping, shop
 from tests.support.sample import SAMPLE
@@ -26,7 +26,7 @@ TIME: Final = "2031-05-06T07:08:09Z"
 
 def _shipping(stated: list[str]) -> dict[str, Any]:
     record = ShippingRecord.model_validate(shipping("s1", checked_at="2031-05-06T09:08:09+02:00", destinations=stated))
-    return dict(project_facts("s1", "nord.internal", record, ()).shipping or {})
+    return dict(project_facts(ShopFacts("s1", "nord.internal", record)).shipping or {})
 
 
 @pytest.mark.rule("A7", "A13")
@@ -55,9 +55,10 @@ def test_all_documents_of_a_build_are_those_made_one_by_one(tmp_path: Path) -> N
         offers=sum(bool(shop.offers) for shop in shops),  # type: ignore[union-attr]  # these are shops
         redirects=sum(bool(shop.redirects) for shop in shops),  # type: ignore[union-attr]
         shipping=sum(one.shipping is not None for one in facts),  # type: ignore[union-attr]  # these are facts
+        policies=sum(bool(one.policies) for one in facts),  # type: ignore[union-attr]
         signals=sum(bool(one.signals) for one in facts),  # type: ignore[union-attr]
     )
-    assert all(counted[what] > 0 for what in ("offers", "redirects", "shipping", "signals"))
+    assert all(counted[what] > 0 for what in ("offers", "redirects", "shipping", "policies", "signals"))
     state.close()
 
 

@@ -18,10 +18,11 @@ from indexer.catalogue.validation import validate
 from indexer.commands.catalogue import catalogue
 from indexer.commands.parts import SAMPLE
 from indexer.records.problems import Problem
-from indexer.records.related import RECORDS
+from indexer.records.related import POLICY_FIELDS, RECORDS
 from tests.support.catalogues import (
     coupon,
     offer,
+    policy,
     redirect,
     shipping,
     shop,
@@ -47,8 +48,8 @@ def test_a_good_catalogue_is_counted_by_kind(tmp_path: Path) -> None:
     write_starter(tmp_path / "starter")
     done = run(tmp_path / "starter")
     said = (
-        "Nothing is wrong. Valid records: 4 shops, 2 coupons, 2 offers, 2 shipping, 3 trust, 1 affiliate_programs,"
-        " 1 redirects, 1 resource_accounts, 2 categories; 3 public shops.\n"
+        "Nothing is wrong. Valid records: 4 shops, 2 coupons, 2 offers, 2 shipping, 4 policies, 3 trust,"
+        " 1 affiliate_programs, 1 redirects, 1 resource_accounts, 2 categories; 3 public shops.\n"
     )
     assert (done.exit_code, done.stdout) == (0, said)
 
@@ -138,6 +139,11 @@ def test_notes_name_what_is_valid_and_hardly_meant(tmp_path: Path) -> None:
             coupon("B", "lamp", valid_from="2031-05-06", valid_until="2031-05-06"),
         ],
         shipping=[shipping("lamp", delivery_time={"min_days": 5, "max_days": 4})],
+        policies=[
+            policy("lamp", "returns", "AT", countries=["DE"]),
+            policy("lamp", "returns", "DE", countries=["DE"]),
+            policy("lamp", "returns", countries=["DE"]),
+        ],
         trust=[
             trust("lamp", "payment_methods", "card"),
             trust("lamp", "tls_grade", ["A"]),
@@ -154,6 +160,7 @@ def test_notes_name_what_is_valid_and_hardly_meant(tmp_path: Path) -> None:
     assert as_json(tmp_path)["notes"] == [
         "coupons.ndjson:1: valid_from is after valid_until, so the code is never valid",
         "shipping.ndjson:1: delivery_time.min_days is greater than max_days",
+        "policies.ndjson:1: countries lacks the country that the record is for",
         "trust.ndjson:1: value of payment_methods is one text, and a list is meant",
         "trust.ndjson:2: value of tls_grade is a list, and one text is meant",
         "categories.ndjson:1: no words find the name or synonym '!!'",
@@ -222,6 +229,7 @@ _OBJECT: Final = "must be an object"
 _ID: Final = "must match ^[A-Za-z0-9_-]{1,64}$"
 _HOST: Final = "must be a host name with at least two labels"
 _COUNTRIES: Final = "must hold assigned ISO 3166-1 alpha-2 codes (or XK) in capitals"
+_COUNTRY: Final = "must be an assigned ISO 3166-1 alpha-2 code (or XK) in capitals"
 _DESTINATIONS: Final = "must hold assigned country codes and known groups, such as EU or WORLDWIDE"
 _TIME: Final = "must be a date and time as in RFC 3339"
 _DATE: Final = "must be a date, or a date and time as in RFC 3339"
@@ -283,6 +291,7 @@ WRONG: Final[dict[str, list[Wrong]]] = {
     "source": [
         (5, "", _TEXT), _longer(2_048), ("zqcanaryzq\x00", "", _CONTROL), ("zqcanaryzq\u2028", "", _SEPARATOR),
     ],
+    "needed source": [("", "", "must not be empty"), (5, "", _TEXT), _longer(2_048), ("zqcanaryzq\x00", "", _CONTROL)],
     "host": [
         *_each(
             ("localhost", "zqcanaryzq", "192.0.2.1", "192.0.2.0x4d", "[2001:db8::77]", "https://[2001:db8::77]:443/",
@@ -324,6 +333,12 @@ WRONG: Final[dict[str, list[Wrong]]] = {
     ],
     "blocked": [("DE", "", _LIST), *_each((["WORLDWIDE"], ["de"]), _COUNTRIES), ([None], "0", _TEXT)],
     "destinations": [("EU", "", _LIST), (["EUROPE"], "", _DESTINATIONS), (["eu"], "", _DESTINATIONS)],
+    "country": _each(("", "de", "UK", "DEU", "EU", "WORLDWIDE", "zqcanaryzq"), _COUNTRY),
+    "policy": _one_of(*POLICY_FIELDS),
+    "category of returns": _one_of("finite", "unlimited", "not_permitted"),
+    "days": [(-1, "", "must be at least 0"), (1_001, "", "must be at most 1000"), *_each((1.5, "30", True), _WHOLE)],
+    "start": _one_of("delivered", "ordered"),
+    "fees": _one_of("free", "paid", "unknown"),
     "number": [*_each(("1", True), _NUMBER), *_each((-1, -77.123), "must be at least 0")],
     "aliases": [
         ("zqcanaryzq", "", _LIST), (["a"] * 51, "", "has more than 50 entries"), ([""], "0", "must not be blank"),
@@ -439,7 +454,7 @@ def test_the_table_has_every_field_of_every_record_and_at_least_500_wrong_values
     assert len(CASES) >= 500
 
 
-@pytest.mark.rule("V1.silent")
+@pytest.mark.rule("V1.silent", "F12")
 @pytest.mark.parametrize(("kind", "field", "value", "field_path", "reason"), CASES)
 def test_a_wrong_value_is_reported_by_file_line_and_field_with_what_is_allowed(
     tmp_path: Path, kind: str, field: str, value: object, field_path: str, reason: str

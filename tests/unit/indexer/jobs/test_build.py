@@ -28,6 +28,7 @@ from tests.support.catalogues import (
     build_into,
     coupon,
     offer,
+    policy,
     program,
     redirect,
     shipping,
@@ -108,6 +109,7 @@ def test_related_records_of_no_public_shop_are_left_out_and_counted_by_type(sink
         coupons=[coupon("A", "s1"), coupon("B", "s3"), coupon("C", "s5"), coupon("D", "unknown")],
         offers=[offer("o1", "s2"), offer("o2", "s4")],
         shipping=[shipping("s1"), shipping("s3")],
+        policies=[policy("s1", "returns"), policy("s1", "returns", "AT"), policy("s3", "returns")],
         trust=[trust("s4", "registrar", "R")],
         affiliate_programs=[program("s5", "Net")],
         redirects=[
@@ -120,12 +122,12 @@ def test_related_records_of_no_public_shop_are_left_out_and_counted_by_type(sink
     )
     summary = build_into(sink, path)
     assert summary.catalogue.read == {
-        "shops": 6, "coupons": 4, "offers": 2, "shipping": 2, "trust": 1, "affiliate_programs": 1, "redirects": 3,
-        "resource_accounts": 1, "categories": 2,
+        "shops": 6, "coupons": 4, "offers": 2, "shipping": 2, "policies": 3, "trust": 1, "affiliate_programs": 1,
+        "redirects": 3, "resource_accounts": 1, "categories": 2,
     }  # fmt: skip
     assert summary.catalogue.left_out == {
-        "coupons": 3, "offers": 1, "shipping": 1, "trust": 1, "affiliate_programs": 1, "redirects": 2,
-        "resource_accounts": 0, "categories": 1,
+        "coupons": 3, "offers": 1, "shipping": 1, "policies": 1, "trust": 1, "affiliate_programs": 1,
+        "redirects": 2, "resource_accounts": 0, "categories": 1,
     }  # fmt: skip
     assert summary.stamp.counts == {"shops": 2, "categories": 2, "coupons": 1, "offers": 1, "facts": 2}
 

@@ -16,7 +16,7 @@ from index_mappings.countries import COUNTRY_CODES
 from indexer.records.checkout_urls import affiliate_url, checkout_url, template_fault
 from indexer.records.related import RECORDS, CouponRecord
 from indexer.records.shop import NO_ORDER, UPDATED_AT, VERSION, CategoryRecord, Order, Record, ShopRecord, reasons
-from tests.support.catalogues import coupon, offer, program, redirect, shipping, shop, trust
+from tests.support.catalogues import coupon, offer, policy, program, redirect, shipping, shop, trust
 
 CANARY: Final = "zqcanaryzq"
 HOST_REASON: Final = "must be a host name with at least two labels"
@@ -138,11 +138,14 @@ GOOD_TAGS: Final = (
     "de", "DE", "jpn", "pt-BR", "zh-Hant", "zh-Hant-TW", "zh-yue-HK", "es-419", "de-CH-1996", "sl-rozaj-biske",
     "en-a-myext-b-another", "fr-x-shop", "x-klingon",
 )  # fmt: skip
+PAYMENT: Final[dict[str, Any]] = {"kind": "payment_methods", "category": None, "methods": ["card"]}
+METHODS_REASON: Final = "needs methods of at_kiosk, by_mail, in_store, keep_product where kind is returns"
 ACCOUNT: Final[dict[str, Any]] = {"provider": "P", "account": "a"}
 LINES: Final[dict[str, dict[str, Any]]] = {
     "coupons": coupon("SAVE", "s1"),
     "offers": offer("o1", "s1"),
     "shipping": shipping("s1"),
+    "policies": policy("s1", "returns"),
     "trust": trust("s1", "registrar", "R"),
     "affiliate_programs": program("s1", "Net"),
     "redirects": redirect("a.internal", "b.internal"),
@@ -184,6 +187,11 @@ RELATED_AT_THE_LIMIT: Final[list[tuple[str, dict[str, Any]]]] = [
     ("shipping", {"destinations": ["WORLDWIDE", "EU", "XK"], "excluded": ["DACH"], "destinations_exhaustive": False}),
     ("shipping", {"destinations": [], "delivery_time": {"min_days": 0, "max_days": 1_000}}),
     ("shipping", {"delivery_time": {"as_stated": "soon"}, "source": "structured_data"}),
+    ("policies", {"days": 0, "counted_from": "ordered", "fees": "free", "countries": ["WORLDWIDE"], "country": "XK"}),
+    ("policies", {"category": "unlimited", "fees": "unknown", "methods": ["keep_product"] * 50}),
+    ("policies", {"category": "not_permitted", "as_stated": "a" * 300, "source": "s" * 2_048}),
+    ("policies", {"kind": "payment_methods", "category": None, "methods": ["m" * 300], "as_stated": "as you like"}),
+    ("policies", {"kind": "buyer_protection", "category": None, "as_stated": "a", "methods": [], "countries": []}),
     ("trust", {"value": ["card", "invoice"], "kind": "payment_methods"}),
     ("trust", {"value": None, "source": None, "checked_at": None}),
     ("affiliate_programs", {"url_template": "https://go.network.internal/{url}"}),
@@ -214,6 +222,35 @@ RELATED_BEYOND: Final[list[tuple[str, dict[str, Any], str, str]]] = [
         "url_template must hold {url} exactly once",
     ),
     ("resource_accounts", {"limit": float("inf")}, "limit", "must be a finite number"),
+    *(
+        ("policies", fields, "record", reason)
+        for fields, reason in (
+            ({"category": None}, "needs category where kind is returns"),
+            ({**PAYMENT, "methods": []}, "needs methods where kind is payment_methods"),
+            ({"kind": "buyer_protection", "category": None}, "needs as_stated where kind is buyer_protection"),
+            ({**PAYMENT, "category": "finite"}, "may not have category where kind is payment_methods"),
+            ({**PAYMENT, "days": 0}, "may not have days where kind is payment_methods"),
+            ({**PAYMENT, "countries": ["DE"]}, "may not have countries where kind is payment_methods"),
+            (
+                {**PAYMENT, "kind": "buyer_protection", "as_stated": "a"},
+                "may not have methods where kind is buyer_protection",
+            ),
+            ({"methods": ["by_mail", "pigeon"]}, METHODS_REASON),
+            ({"category": "unlimited", "days": 0}, "may have days and counted_from only where category is finite"),
+            (
+                {"category": "unlimited", "counted_from": "ordered"},
+                "may have days and counted_from only where category is finite",
+            ),
+            (
+                {"category": "not_permitted", "fees": "free"},
+                "may not have fees or methods where category is not_permitted",
+            ),
+            (
+                {"category": "not_permitted", "methods": ["in_store"]},
+                "may not have fees or methods where category is not_permitted",
+            ),
+        )
+    ),
 ]
 
 

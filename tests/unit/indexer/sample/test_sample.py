@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import idna
 import pytest
 
+from indexer.records.related import POLICY_FIELDS
 from tests.support.sample import SAMPLE, records
 
 
@@ -32,6 +33,7 @@ KEYS: Final = {
     "coupons": ("id",),
     "offers": ("id",),
     "shipping": ("shop_id",),
+    "policies": ("shop_id", "kind", "country"),
     "trust": ("shop_id", "kind"),
     "affiliate_programs": ("shop_id", "network"),
     "redirects": ("from_domain", "to_domain"),
@@ -43,8 +45,8 @@ RESERVED: Final = re.compile(r"(^|\.)(test|example|invalid|localhost|example\.(c
 
 @pytest.mark.parametrize("name", KEYS)
 def test_the_records_of_a_file_are_ordered_by_their_key(sample: World, name: str) -> None:
-    keys = [tuple(record[field] for field in KEYS[name]) for record in sample[name]]
-    assert keys == sorted(keys)
+    keys = [tuple(record[field] or "" for field in KEYS[name]) for record in sample[name]]
+    assert keys == sorted(set(keys))
 
 
 def test_domains_are_unique_hosts_in_a_label_that_cannot_be_registered(sample: World) -> None:
@@ -65,7 +67,7 @@ def test_hidden_shops_have_records_of_every_kind_and_share_no_word_with_public_o
     sample: World, by_id: Mapping[str, Line]
 ) -> None:
     hidden = {shop_id: shop for shop_id, shop in by_id.items() if shop["visibility"] != "public"}
-    names = ("coupons", "offers", "shipping", "trust", "affiliate_programs")
+    names = ("coupons", "offers", "shipping", "policies", "trust", "affiliate_programs")
     public = json.dumps(
         [
             [record for record in sample[name] if record.get("shop_id", record.get("id")) not in hidden]
@@ -77,6 +79,7 @@ def test_hidden_shops_have_records_of_every_kind_and_share_no_word_with_public_o
     marks = [text for shop in hidden.values() for text in (shop["id"], shop["name"], shop["domain"], *shop["aliases"])]
     marks += [r[field] for r in sample["coupons"] if r["shop_id"] in hidden for field in ("id", "code", "title")]
     marks += [r[field] for r in sample["offers"] if r["shop_id"] in hidden for field in ("id", "title", "url")]
+    marks += [r["as_stated"] for r in sample["policies"] if r["shop_id"] in hidden and r["as_stated"]]
     marks += [host for shop in hidden.values() for host in shop["checkout_hosts"]]
     (unseen,) = [record for record in sample["categories"] if record["slug"] == HIDDEN_ONLY]
     marks += [unseen["name"], *unseen["names"].values(), *unseen["synonyms"]]
@@ -154,6 +157,13 @@ FACTS: Final[Mapping[str, tuple[str, Callable[[Line], bool]]]] = {
     "free shipping from": ("shipping", lambda said: said["free_shipping_threshold"] is not None),
     "structured data": ("shipping", lambda said: said["source"] == "structured_data"),
     "undated statement": ("shipping", lambda said: said["checked_at"] is None),
+    **{
+        f"returns {category}": ("policies", lambda row, category=category: row.get("category") == category)  # type: ignore[misc]
+        for category in ("finite", "unlimited", "not_permitted")
+    },
+    "days without a start": ("policies", lambda row: row.get("days") is not None and row["counted_from"] is None),
+    "stated payment methods": ("policies", lambda row: row["kind"] == "payment_methods"),
+    "buyer protection": ("policies", lambda row: row["kind"] == "buyer_protection"),
     "pipeline gap": ("trust", lambda row: row["value"] is None and bool(row["source"] and row["checked_at"])),
     "signal without source": ("trust", lambda row: row["value"] is not None and row["source"] is None),
     "signal without time": ("trust", lambda row: row["value"] is not None and row["checked_at"] is None),
@@ -224,6 +234,8 @@ def test_the_featured_shops_are_in_several_countries_and_have_all_that_a_shop_ma
         assert len(of_shop["trust"]) == 7
         assert all(row["value"] and row["source"] and row["checked_at"] for row in of_shop["trust"])
         assert of_shop["shipping"][0]["delivery_time"] is not None
+        assert {row["kind"] for row in of_shop["policies"] if row["country"] is None} == set(POLICY_FIELDS)
+        assert {row["kind"] for row in of_shop["policies"] if row["country"]} == {"returns", "payment_methods"}
         assert [program["network"] for program in of_shop["affiliate_programs"]][:1] == ["linkmeadow"]
 
 

@@ -15,7 +15,7 @@ from indexer.records.shop import UPDATED_AT, VERSION, Order
 from indexer.sources.changes import gather, read_change
 from indexer.sources.lines import Line, LineCutter
 from indexer.sources.protocol import Change, RefusedChange
-from tests.support.catalogues import coupon, offer, program, redirect, shipping, shop, trust
+from tests.support.catalogues import coupon, offer, policy, program, redirect, shipping, shop, trust
 
 TIMESTAMP = "2031-05-06T07:08:09.000001Z"
 MICROSECONDS = 1_935_817_689_000_001
@@ -25,6 +25,7 @@ RECORDS_AND_KEYS = [
     ("coupons", {**coupon("TEN", "s1"), "id": "c1"}, "c1"),
     ("offers", offer("o1", "s1"), "o1"),
     ("shipping", shipping("s1"), "s1"),
+    ("policies", policy("s1", "returns", "AT"), "s1/returns/AT"),
     ("trust", trust("s1", "registrar", "A Registrar"), "s1/registrar"),
     ("affiliate_programs", program("s1", "The/Network"), "s1/The/Network"),
     ("redirects", redirect("https://WWW.old.internal/x", "müller.internal"), "old.internal/xn--mller-kva.internal"),
@@ -59,8 +60,10 @@ def test_every_type_of_the_catalogue_has_a_case_here() -> None:
     assert [kind for kind, _, _ in RECORDS_AND_KEYS] == list(RECORDS)
 
 
-@pytest.mark.rule("G3")
-@pytest.mark.parametrize(("kind", "record", "key"), RECORDS_AND_KEYS)
+@pytest.mark.rule("G3", "F12")
+@pytest.mark.parametrize(
+    ("kind", "record", "key"), [*RECORDS_AND_KEYS, ("policies", policy("s1", "returns"), "s1/returns")]
+)
 def test_an_upsert_holds_the_record_under_its_key_and_a_delete_names_that_key(
     kind: str, record: dict[str, Any], key: str
 ) -> None:
@@ -85,6 +88,11 @@ def test_the_hosts_of_a_deleted_redirect_are_reduced_as_those_of_the_record() ->
         ("coupons", "c" * 65, "id"),
         ("offers", "s1/o1", "id"),
         ("shipping", "s1/", "shop_id"),
+        ("policies", "s1", "shop_id/kind/country"),
+        ("policies", "s1/returns/", "shop_id/kind/country"),
+        ("policies", "s1/returns/UK", "shop_id/kind/country"),
+        ("policies", "s1/returns/AT/x", "shop_id/kind/country"),
+        ("policies", "s1/refunds/AT", "shop_id/kind/country"),
         ("trust", "s1", "shop_id/kind"),
         ("trust", "s1/", "shop_id/kind"),
         ("trust", "s1/colour", "shop_id/kind"),

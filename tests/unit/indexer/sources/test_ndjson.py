@@ -112,8 +112,8 @@ def test_a_directory_needs_shops_only_and_may_hold_every_type_and_other_files(tm
     assert _read(tmp_path)[:2] == ([(1, "A")], [])
     assert NdjsonCatalogue(tmp_path).name("shops") == name
     assert NdjsonCatalogue(tmp_path).kinds() == (
-        "shops", "coupons", "offers", "shipping", "trust", "affiliate_programs", "redirects", "resource_accounts",
-        "categories",
+        "shops", "coupons", "offers", "shipping", "policies", "trust", "affiliate_programs", "redirects",
+        "resource_accounts", "categories",
     )  # fmt: skip
 
 
