@@ -157,6 +157,7 @@ TOOLS: Final[dict[str, _Arguments]] = {
     "get_shops": lambda number: {"shop_domains": [_domain(number)]},
     "list_coupons": lambda number: {"shop_domain": _domain(number)},
     "get_shipping_policy": lambda number: {"shop_domain": _domain(number), "country": "AT"},
+    "get_shop_policies": lambda number: {"shop_domain": _domain(number), "country": "AT"},
     "get_trust": lambda number: {"shop_domain": _domain(number)},
     "report_code": lambda number: {"shop_domain": _domain(number), "code": "SPRING10", "reason": "invalid"},
     "resolve_conflict": lambda number: {"from_shop_id": _shop_id(number)},

@@ -77,9 +77,9 @@ I am about to buy from an online shop. Look it up in the shop directory first an
 
 1. Call get_shop with this shop_domain. The error shop_not_found means that the directory does not know the shop, which
    is no verdict on it: tell me so and stop. Do not take a shop of a similar domain for it.
-2. Call get_shipping_policy with it and, if there is one, with the country. Tell me where the terms were read and when
-   they were checked. collected false, or ships_to unknown, means that nothing settles it, and not that the shop does
-   not ship.
+2. Call get_shop_policies with it and, if there is one, with the country. Tell me where its terms were read and when
+   they were checked. null means that they were not collected. collected false, or ships_to unknown, means that nothing
+   settles it, and not that the shop does not ship.
 3. Call get_trust with it. Repeat each signal with its source and checked_at. The status no_signals_collected means that
    nothing has been measured.
 4. Call list_coupons with it. Only verified_applied codes have worked in a checkout; unverified is neither good nor bad.

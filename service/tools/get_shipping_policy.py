@@ -7,6 +7,7 @@ from pydantic import Field
 
 from index_mappings.countries import TERRITORIES, groups_of
 from service.errors import ShopNotFoundError
+from service.search.protocol import Facts
 from service.tools.request import CountryCode, ShopRequest
 from service.tools.shop_view import Money, ShopKey
 from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse, is_none
@@ -58,10 +59,20 @@ class ShippingStatement(ToolResponse):
 
 async def run(request: GetShippingPolicyRequest, context: ToolContext) -> ShippingStatement:
     """Look the statement up."""
+    return shipping_statement(await facts_of(request, context), request.country)
+
+
+async def facts_of(request: ShopRequest, context: ToolContext) -> Facts:
+    """What is known of the shop of a request; raises ShopNotFoundError."""
     lookup = request.lookup
     facts = None if lookup is None else await context.search.facts(lookup)
     if facts is None:
         raise ShopNotFoundError(request.reference)
+    return facts
+
+
+def shipping_statement(facts: Facts, country: str | None) -> ShippingStatement:
+    """What a shop states of its shipping, with a verdict on the country, if there is one."""
     stated = facts.shipping or {}
     return ShippingStatement.model_validate(
         {
@@ -74,7 +85,7 @@ async def run(request: GetShippingPolicyRequest, context: ToolContext) -> Shippi
             "free_shipping_threshold": stated.get("free_shipping_threshold"),
             "checked_at": stated.get("checked_at"),
             "source": stated.get("source"),
-            "ships_to": None if request.country is None else ships_to(facts.shipping, request.country),
+            "ships_to": None if country is None else ships_to(facts.shipping, country),
         }
     )
 

@@ -5,6 +5,7 @@ from typing import Any, Final
 from service.tools.find_shop import FIND_SHOP
 from service.tools.get_shipping_policy import GET_SHIPPING_POLICY
 from service.tools.get_shop import GET_SHOP
+from service.tools.get_shop_policies import GET_SHOP_POLICIES
 from service.tools.get_shops import GET_SHOPS
 from service.tools.get_trust import GET_TRUST
 from service.tools.list_categories import LIST_CATEGORIES
@@ -23,6 +24,7 @@ REGISTRY: Final[tuple[Tool[Any], ...]] = (
     GET_SHOPS,
     LIST_COUPONS,
     GET_SHIPPING_POLICY,
+    GET_SHOP_POLICIES,
     GET_TRUST,
     REPORT_CODE,
     REPORT_ISSUE,

@@ -1,4 +1,4 @@
-"""Calls of all twelve tools by seeded chance: most of them right, the others wrong in every way that callers are."""
+"""Calls of all thirteen tools by seeded chance: most of them right, the others wrong in every way that callers are."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -49,6 +49,7 @@ class GeneratedCalls:
             "get_shops": self._shops,
             "list_coupons": self._list_coupons,
             "get_shipping_policy": lambda: self._shop() | self._maybe(0.6, "country", _COUNTRIES),
+            "get_shop_policies": lambda: self._shop() | self._maybe(0.6, "country", _COUNTRIES),
             "get_trust": self._shop,
             "report_code": lambda: self._shop() | {"code": self._of(self._codes), "reason": self._of(CODE_REASONS)},
             "report_issue": lambda: (

@@ -22,7 +22,7 @@ TOOLS: Final = (
     "resolve_conflict",
 )
 # Not part of the interface: a service may have it.
-BEYOND: Final = ("get_shops",)
+BEYOND: Final = ("get_shops", "get_shop_policies")
 _PREFIX: Final = "/tool/"
 _NOT_THERE: Final = frozenset({404, 405, 501})
 _PROBLEM: Final = "application/problem+json"

@@ -21,7 +21,7 @@ from shop_directory.conformance.service_under_test import (
 _SAMPLE: Final = 3
 _TREE: Final = frozenset({"parent", "parent_slug", "parents", "children", "ancestors", "path", "level", "depth"})
 # Statuses of a tool that does not exist.
-_NO_TOOL: Final = frozenset({404, 405, 501})
+NO_TOOL: Final = frozenset({404, 405, 501})
 _BY_SHOP: Final = ("get_shop", "list_coupons", "get_shipping_policy", "get_trust")
 _MOST_OFFERS: Final = 3
 _MOST_OFFERS_ALONE: Final = 100
@@ -37,6 +37,7 @@ _READS: Final[tuple[About, ...]] = (
     ("get_shop", lambda shop: {"shop_id_or_domain": shop}),
     ("list_coupons", lambda shop: {"shop_domain": shop}),
     ("get_shipping_policy", lambda shop: {"shop_domain": shop, "country": "DE"}),
+    ("get_shop_policies", lambda shop: {"shop_domain": shop, "country": "DE"}),
     ("get_trust", lambda shop: {"shop_domain": shop}),
     ("resolve_conflict", lambda shop: {"from_shop_id": shop}),
 )
@@ -166,7 +167,7 @@ async def _get_shops(service: ServiceUnderTest) -> None:
     ]
     pairs = [*unknown, *known, (first.id, first.id), *known[:1]]
     response = await service.tool("get_shops", {"shop_domains": [reference for reference, _ in pairs]})
-    require(response.status not in _NO_TOOL, "the tool get_shops, which the interface does not require")
+    require(response.status not in NO_TOOL, "the tool get_shops, which the interface does not require")
     answer = response.json()
     results = answer["results"]
     results.must(len(results.values()) == len(pairs), f"{len(pairs)} entries, one for each reference")

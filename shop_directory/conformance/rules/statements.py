@@ -6,6 +6,7 @@ from typing import Final
 from shop_directory.conformance.calls import SHOP_DOMAIN, Call, each, expect_shape, has, null_or
 from shop_directory.conformance.exchange import Part, fields_of, require
 from shop_directory.conformance.rule import Need, rule
+from shop_directory.conformance.rules.shops import NO_TOOL, expect_absent
 from shop_directory.conformance.service_under_test import PROBED, ServiceUnderTest, expect_equal
 
 _COUNTRIES: Final = 3
@@ -49,6 +50,16 @@ def _text_or_texts(value: Part) -> None:
 
 
 _SHIPPING: Final = "get_shipping_policy"
+_FACTS: Final = ("payment_methods", "buyer_protection")
+_POLICIES: Final = "get_shop_policies"
+_POLICY: Final = {"country": null_or(Part.text), "source": Part.text, "checked_at": Part.time}
+_RETURNS: Final = {
+    **_POLICY,
+    "category": lambda category: category.one_of("finite", "unlimited", "not_permitted"),
+    "days": null_or(Part.whole),
+    "counted_from": null_or(lambda start: start.one_of("delivered", "ordered")),
+    "fees": lambda fees: fees.one_of("free", "paid", "unknown"),
+}
 _SIGNAL: Final = {"source": Part.text, "checked_at": Part.time, "value": _text_or_texts}
 
 ROWS: Final = (
@@ -130,6 +141,22 @@ async def _territories(service: ServiceUnderTest) -> None:
             if names & states and not (names | excepted) & (_WITH_ALL | {territory}):
                 (await _verdict(service, statement, territory)).expect("unknown")
     require(found, "a statement about shipping that names a country")
+
+
+@rule(
+    "F8",
+    "get_shop_policies, where it exists, has null or facts with source and time, and get_shipping_policy's shipping; "
+    "unknown shops and those under review are shop_not_found.",
+)
+async def _policies(service: ServiceUnderTest) -> None:
+    there = await service.about_shop(_POLICIES, service.subjects.shop().domain)
+    require(there.status not in NO_TOOL, f"the tool {_POLICIES}, which the interface does not require")
+    for policies, shipping in zip(
+        await service.of_first_shops(_POLICIES), await service.of_first_shops(_SHIPPING), strict=True
+    ):
+        expect_shape(policies, {"returns": null_or(_RETURNS)} | dict.fromkeys(_FACTS, null_or(_POLICY)))
+        policies["shipping"].expect(shipping.value)
+    await expect_absent(service, _POLICIES)
 
 
 @rule("I29", "get_trust returns at most the seven named kinds of signal, each once.", Need.TOKEN)

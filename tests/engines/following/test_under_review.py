@@ -33,6 +33,7 @@ CALLS: Final[Mapping[str, tuple[str, dict[str, Any]]]] = {
     "coupons": ("list_coupons", {"shop_domain": "lumen.internal"}),
     "categories": ("list_categories", {}),
     "shipping": ("get_shipping_policy", {"shop_domain": "lamp", "country": "DE"}),
+    "policies": ("get_shop_policies", {"shop_domain": "lamp", "country": "AT"}),
     "trust": ("get_trust", {"shop_domain": "lamp"}),
     "checkout": ("resolve_checkout_url", {"offer_id": "o-lamp", "affiliate": True}),
     "monetized": ("monetize_offer", {"offer_id": "o-lamp"}),

@@ -35,11 +35,12 @@ from indexer.sources.changes import ChangeFile
 from indexer.state.state import StateError
 from service.search.failures import BackendUnavailable, NothingPublished, OtherSchema
 from service.search.protocol import Generations
+from service.tools.get_shop_policies import GET_SHOP_POLICIES
 from tests.engines.conftest import Engine, OpenSearchLocation
 from tests.engines.following.followed import BreakingEditor, CrashedError, CrashPoint, FollowedIndex, crashing_check
 from tests.engines.integration.generations import Documents, projected, publish, sealed
-from tests.rules.backends.asking import find, names
-from tests.support.catalogues import coupon, delete, offer, shop, upsert
+from tests.rules.backends.asking import call, find, names
+from tests.support.catalogues import coupon, delete, offer, policy, shop, upsert
 
 NOON: Final = datetime(2031, 5, 6, 12, tzinfo=UTC)
 
@@ -210,6 +211,28 @@ async def test_a_rollback_brings_back_what_a_bad_build_lost_and_keeps_the_bad_on
     }
     assert roll_back(engine.sink, catalogue.states, None).stamp.generation == bad.generation
     assert names((await find(await engine.backend.refresh(), "")).shops) == ["Broken"]
+
+
+@pytest.mark.rule("F12", "F10", "G2", "G3")
+async def test_a_policy_of_one_country_comes_back_with_a_rollback_and_follows_its_own_changes(
+    engine: Engine, catalogue: Catalogue
+) -> None:
+    async def days(country: str) -> int | None:
+        answer = await call(await engine.backend.refresh(), GET_SHOP_POLICIES, shop_domain="lamp", country=country)
+        returns: dict[str, int] | None = answer["returns"]
+        return None if returns is None else returns["days"]
+
+    anywhere, in_austria = policy("lamp", "returns", days=30), policy("lamp", "returns", "AT", days=14)
+    catalogue.publish(LAMP, policies=[anywhere, in_austria])
+    catalogue.publish(LAMP, policies=[anywhere])
+    assert (await days("AT"), await days("DE")) == (30, 30)
+    roll_back(engine.sink, catalogue.states, None)
+    assert (await days("AT"), await days("DE")) == (14, 30)
+    catalogue.append([upsert("policies", {**in_austria, "days": 21}, 7), delete("policies", "lamp/returns", 7)])
+    assert catalogue.drain().applied == 2
+    assert (await days("AT"), await days("DE")) == (21, None)
+    catalogue.append([upsert("policies", {**anywhere, "days": 60}, 6), delete("policies", "lamp/returns/AT", 8)])
+    assert (catalogue.drain().applied, await days("AT")) == (1, None)
 
 
 @pytest.mark.rule("G2", "V1")

@@ -1,4 +1,4 @@
-"""Servers whose get_shipping_policy or get_trust is wrong in one way."""
+"""Servers whose get_shipping_policy, get_shop_policies or get_trust is wrong in one way."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -16,9 +16,11 @@ from tests.people.check.breaking import (
     rewriting,
     turn,
 )
+from tests.people.check.broken_shops import reports_review
 from tests.people.check.stage import UNDER_REVIEW
 
 _SHIPPING: Final = "/tool/get_shipping_policy"
+_POLICIES: Final = "/tool/get_shop_policies"
 _TRUST: Final = "/tool/get_trust"
 _OPENAPI: Final = "/openapi.json"
 
@@ -44,6 +46,11 @@ def _verdict(ships_to: str, *, collected: bool) -> Callable[[Document], None]:
 def _no_to_unsettled(document: Document) -> None:
     if document["destinations_exhaustive"] and document.get("ships_to") == "unknown":
         document["ships_to"] = "no"
+
+
+def _of_returns(change: Callable[[Document], None]) -> Callable[[Document], None]:
+    """A change of the statement about returns, where there is one."""
+    return lambda document: None if document["returns"] is None else change(document["returns"])
 
 
 def _another_kind(document: Document) -> None:
@@ -99,6 +106,10 @@ BREAKAGES: Final = (
     Breakage(
         "I59", "needs no shop", answering(_SHIPPING, lambda answered: answered.be(200, {"collected": False}), 400)
     ),
+    Breakage("F8", "does not say where it was read", rewriting(_POLICIES, _of_returns(drop("source")))),
+    Breakage("F8", "fills in fees", rewriting(_POLICIES, _of_returns(put("fees", "free by law")))),
+    Breakage("F8", "has a shipping of its own", rewriting(_POLICIES, put("shipping.collected", "maybe"))),
+    Breakage("F8", "says that a shop is under review", answering(_POLICIES, reports_review, 404)),
     Breakage("I29", "has a kind of its own", rewriting(_TRUST, _another_kind)),
     Breakage(
         "I29", "delivers a signal twice", rewriting(_TRUST, turn("signals", lambda signals: signals + signals[:1]))

@@ -14,6 +14,7 @@ import pytest
 from starlette.types import ASGIApp
 
 from indexer.sinks.opensearch.sink import OpenSearchSink
+from shop_directory.conformance.rules.calls import BEYOND
 from service.app import create_app
 from service.calls.dispatch import to_wire
 from service.search.opensearch.engine import OpenSearchBackend
@@ -39,7 +40,7 @@ ALL: Final = {rule.id for rule in RULES}
 # The build of these tests knows its commit, so that one sentence has no subject.
 KNOWN_BUILD: Final = {"I75"}
 # Those about shops under review judge the half that they can; this build does not know itself.
-ASKED_BY_ANYBODY: Final = {"I55", "I57", "I74"}
+ASKED_BY_ANYBODY: Final = {"I55", "I57", "I74", "F8"}
 # What one shop without coupons, offers, shipping and trust in one category can't show.
 ONE_SHOP: Final = """
     A7 I14 I16 I17 I21 I22 I26 I28 I30 I38 I39 I40 I41 I46 I47 I48 I49 I50 I56 I64 I65 I66 I70 I71 I75 I77
@@ -86,7 +87,7 @@ def run_of_world(request: pytest.FixtureRequest, stage: Stage, sample_index: Pat
     "I81", "I82", "I83", "I84", "I85", "V2", "R1", "R1.bounds", "R2", "R3", "R3.query_string", "R4", "R5",
     "R5.credentials", "M3.hosts", "M3.wishes", "M6.nothing_left", "M6.word_counts", "M8", "M10", "M11",
     "M11.other_lists", "A1.offers", "A7", "A9", "A14", "E1", "E1.credentials", "E1.transport", "E2", "E2.credentials",
-    "E2.protocol", "E4", "E5.request_id", "E6", "Q1", "Q2", "C1.http", "C2", "C3", "O1",
+    "E2.protocol", "E4", "E5.request_id", "E6", "Q1", "Q2", "C1.http", "C2", "C3", "O1", "F8",
 )  # fmt: skip
 @pytest.mark.parametrize(
     ("run_of_world", "not_seen", "not_asked"),
@@ -196,17 +197,17 @@ def test_streams_sessions_and_the_marks_of_a_proxy_break_no_rule(
     assert len(found.of(Outcome.PASSED)) > len(RULES) - 10
 
 
-@pytest.mark.rule("A14", "I1")
+@pytest.mark.rule("A14", "F8", "I1")
 def test_a_service_without_what_is_beyond_the_interface_is_whole(
     sample_index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in ("service.app", "service.parts"):
-        monkeypatch.setattr(f"{module}.REGISTRY", tuple(tool for tool in REGISTRY if tool.name != "get_shops"))
+        monkeypatch.setattr(f"{module}.REGISTRY", tuple(tool for tool in REGISTRY if tool.name not in BEYOND))
     monkeypatch.setattr("service.calls.dispatch.to_wire", _without_fields_beyond)
     with staged(sample_index, tmp_path) as plain:
         found = plain.check()
     assert [(verdict.rule.id, verdict.finding) for verdict in found.of(Outcome.FAILED)] == []
-    assert {verdict.rule.id for verdict in found.of(Outcome.NOT_SEEN)} == {"A14", "A7", "I75", "M6.word_counts"}
+    assert {verdict.rule.id for verdict in found.of(Outcome.NOT_SEEN)} == {"A14", "A7", "F8", "I75", "M6.word_counts"}
 
 
 def test_without_the_key_the_closed_endpoints_are_not_seen_and_still_guarded(stage: Stage) -> None:

@@ -38,6 +38,7 @@ SENSIBLE: Final[dict[str, Callable[[Any], bool]]] = {
     ),
     "list_coupons": lambda answer: answer["results"][0]["code"] == "WELCOME10" and answer["withheld"]["expired"] > 0,
     "get_shipping_policy": lambda answer: (answer["collected"], answer["ships_to"]) == (True, "yes"),
+    "get_shop_policies": lambda answer: (answer["returns"]["country"], answer["shipping"]["ships_to"]) == ("JP", "yes"),
     "get_trust": lambda answer: answer["status"] == "signals_collected" and len(answer["signals"]) > 2,
     "report_code": lambda answer: answer == TAKEN,
     "report_issue": lambda answer: answer == TAKEN,

@@ -80,6 +80,7 @@ QUESTIONS: Final = (
     _rest("list_coupons", "list_coupons", shop_domain="lamp-s3.internal"),
     _rest("list_coupons/all", "list_coupons"),
     _rest("get_shipping_policy", "get_shipping_policy", shop_domain="s5", country="DE"),
+    _rest("get_shop_policies", "get_shop_policies", shop_domain="s5", country="DE"),
     _rest("get_trust", "get_trust", shop_domain="s6"),
     _rest("get_trust/unknown", "get_trust", shop_domain="unknown.internal"),
     _rest("get_trust/new", "get_trust", shop_domain="s6"),

@@ -1,4 +1,4 @@
-"""What is said of one shop: its look-up, categories (M11), shipping and trust (A7, A8), an audit (A12)."""
+"""What is said of one shop: its look-up, categories (M11), shipping (A7), policies (F8), trust (A8), an audit (A12)."""
 
 import json
 from typing import Any, Final
@@ -12,12 +12,14 @@ from service.search.protocol import Snapshot
 from service.tools.find_shop import FIND_SHOP
 from service.tools.get_shipping_policy import GET_SHIPPING_POLICY
 from service.tools.get_shop import GET_SHOP
+from service.tools.get_shop_policies import GET_SHOP_POLICIES
 from service.tools.get_shops import GET_SHOPS
 from service.tools.get_trust import GET_TRUST
 from service.tools.resolve_conflict import RESOLVE_CONFLICT
+from service.tools.tool import Tool
 from tests.rules.backends.asking import call, find, names, suggest
 from tests.rules.backends.conftest import Directory
-from tests.support.catalogues import coupon, offer, redirect, shipping, shop, trust
+from tests.support.catalogues import coupon, offer, policy, redirect, shipping, shop, trust
 from tests.support.reference.backend import ReferenceBackend
 
 TIME: Final = "2031-05-06T07:08:09Z"
@@ -235,12 +237,73 @@ async def test_a_shop_without_a_statement_is_a_gap_and_unknown_for_every_country
     assert (collected["collected"], collected["ships_to"], collected["source"]) == (True, "unknown", None)
 
 
-@pytest.mark.rule("A7", "V2", "I6", "V1.dependents")
-async def test_the_shipping_of_an_unknown_or_hidden_shop_is_not_found(directory: Directory) -> None:
-    world = await directory(_shops(), shipping=[shipping(owner) for owner in ("hidden", "removed", "loser")])
+@pytest.mark.rule("F8", "F9", "F10", "F11", "A13")
+async def test_the_statement_of_exactly_the_country_counts_else_that_without_one_and_two_are_never_merged(
+    directory: Directory,
+) -> None:
+    finite = {"category": "finite", "days": 30, "fees": "free", "methods": ["by_mail", "in_store"]}
+    world = await directory(
+        _shops(),
+        shipping=[shipping("s1", destinations=["AT"])],
+        policies=[
+            policy("s1", "returns", counted_from="delivered", countries=["DE", "AT"], as_stated="30 days", **finite),
+            policy("s1", "returns", "AT", days=14, source="https://nord.internal/at"),
+            policy("s1", "returns", "CH", category="not_permitted"),
+            policy("s1", "payment_methods", "AT", methods=["invoice", "card"], as_stated="as you like"),
+            policy("s1", "buyer_protection", checked_at="2031-05-06T09:08:10+02:00"),
+        ],
+        # Methods that were measured are never shown here.
+        trust=[trust(owner, "payment_methods", ["cash"]) for owner in ("s1", "s2")],
+    )
+    read = {"source": "test", "checked_at": TIME}
+    protection = {"country": None, "source": "test", "checked_at": "2031-05-06T07:08:10Z", "as_stated": "as agreed"}
+    unstated = {"days": None, "counted_from": None, "fees": "unknown", "methods": None, "countries": None}
+    anywhere = {
+        **read,
+        "country": None,
+        "category": "finite",
+        "days": 30,
+        "counted_from": "delivered",
+        "fees": "free",
+        "methods": ("by_mail", "in_store"),
+        "countries": ("DE", "AT"),
+        "as_stated": "30 days",
+    }
+    in_austria = {
+        **unstated, "country": "AT", "category": "finite", "days": 14, "as_stated": None,
+        "source": "https://nord.internal/at", "checked_at": TIME,
+    }  # fmt: skip
+    nowhere = {**read, **unstated, "country": "CH", "category": "not_permitted", "as_stated": None}
+    paid = {**read, "country": "AT", "methods": ("invoice", "card"), "as_stated": "as you like"}
+    for country, returns, payment in (
+        (None, anywhere, None), ("DE", anywhere, None), ("AT", in_austria, paid), ("CH", nowhere, None),
+    ):  # fmt: skip
+        assert await call(world, GET_SHOP_POLICIES, shop_domain="nord.internal", country=country) == {
+            "shop": {"id": "s1", "domain": "nord.internal"},
+            "returns": returns,
+            "payment_methods": payment,
+            "buyer_protection": protection,
+            "shipping": await call(world, GET_SHIPPING_POLICY, shop_domain="s1", country=country),
+        }
+    assert await call(world, GET_SHOP_POLICIES, shop_domain="s2", country="AT") == {
+        "shop": {"id": "s2", "domain": "sud.internal"},
+        "returns": None,
+        "payment_methods": None,
+        "buyer_protection": None,
+        "shipping": await call(world, GET_SHIPPING_POLICY, shop_domain="s2", country="AT"),
+    }
+
+
+@pytest.mark.rule("A7", "F11", "V2", "I6", "V1.dependents")
+@pytest.mark.parametrize("tool", [GET_SHIPPING_POLICY, GET_SHOP_POLICIES], ids=lambda tool: tool.name)
+async def test_the_statements_of_an_unknown_or_hidden_shop_are_not_found(directory: Directory, tool: Tool[Any]) -> None:
+    hidden = ("hidden", "removed", "loser")
+    world = await directory(
+        _shops(), shipping=map(shipping, hidden), policies=[policy(owner, "returns") for owner in hidden]
+    )
     for reference in ABSENT:
         with pytest.raises(ShopNotFoundError):
-            await call(world, GET_SHIPPING_POLICY, shop_domain=reference, country="AT")
+            await call(world, tool, shop_domain=reference, country="AT")
 
 
 @pytest.mark.rule("A8", "I29", "I30", "I31", "I33", "I34", "M11.other_lists")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tests.support.catalogues import coupon, offer, program, shipping, shop, trust
+from tests.support.catalogues import coupon, offer, policy, program, shipping, shop, trust
 
 REFUSED: Final = "zqrefused"
 TAKEN: Final = "zqtaken"
@@ -160,6 +160,24 @@ GOOD_OFFERS: Final = (
     offer("off_valid", SHOP, url=VALID_URL, title=MARKUP, price={"amount": "999999999999.999999", "currency": "EUR"}),
 )
 GOOD_SHIPPING: Final = (shipping(SHOP, destinations=["WORLDWIDE"], delivery_time={"as_stated": ORDER}),)
+BAD_POLICIES: Final = tuple(
+    Bad(_line(policy(SHOP, "returns", **fields)), (reported,))
+    for fields, reported in (
+        ({"country": REFUSED}, "country must be an assigned ISO 3166-1 alpha-2 code (or XK) in capitals"),
+        (
+            {"methods": [REFUSED]},
+            "record needs methods of at_kiosk, by_mail, in_store, keep_product where kind is returns",
+        ),
+        ({"as_stated": f"{REFUSED}\u202e"}, "as_stated holds a bidirectional override or isolate"),
+        ({"source": f"{REFUSED}\x1b[31m"}, "source holds a control character"),
+        ({"checked_at": REFUSED}, "checked_at must be a date and time as in RFC 3339"),
+    )
+)
+GOOD_POLICIES: Final = (
+    policy(SHOP, "returns", as_stated=ORDER, source=MARKUP),
+    policy(SHOP, "payment_methods", methods=[MARKUP, FAMILY, JOINERS]),
+    policy(SHOP, "buyer_protection", "DE", as_stated=MARKUP, source=ORDER),
+)
 GOOD_TRUST: Final = (
     trust(SHOP, "tls_issuer", ORDER, source=MARKUP),
     trust(SHOP, "payment_methods", [MARKUP, FAMILY], source=JOINERS),

@@ -30,6 +30,7 @@ FILES: Final[dict[str, tuple[tuple[Bad, ...], Lines]]] = {
     "coupons": (records.BAD_COUPONS, records.GOOD_COUPONS),
     "offers": ((), records.GOOD_OFFERS),
     "shipping": ((), records.GOOD_SHIPPING),
+    "policies": (records.BAD_POLICIES, records.GOOD_POLICIES),
     "trust": ((), records.GOOD_TRUST),
     "affiliate_programs": (records.BAD_PROGRAMS, records.GOOD_PROGRAMS),
 }
@@ -235,6 +236,7 @@ def _calls() -> list[tuple[str, Mapping[str, Any]]]:
             ("find_shop", {"query": text}),
             ("find_shop", {"query": "", "category": text}),
             ("get_shipping_policy", {**named, "country": "DE"}),
+            ("get_shop_policies", {**named, "country": "DE"}),
             ("report_code", {**named, "code": "TAKEN10", "reason": "invalid"}),
             ("report_code", {"shop_domain": SHOP, "code": text, "reason": "invalid"}),
             ("report_issue", {**named, "subject_type": "shop", "reason": "unreachable"}),

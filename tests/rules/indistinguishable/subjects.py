@@ -8,7 +8,7 @@ from http.client import HTTPConnection
 from typing import Any, Final, Literal
 from urllib.parse import quote, urlsplit
 
-from tests.support.catalogues import coupon, offer, program, redirect, shipping, shop, trust
+from tests.support.catalogues import coupon, offer, policy, program, redirect, shipping, shop, trust
 
 Visibility = Literal["public", "under_review", "removed"]
 Records = dict[str, list[Mapping[str, Any]]]
@@ -72,6 +72,7 @@ def catalogue(*subjects: tuple[Subject, Visibility]) -> Records:
         "coupons": [],
         "offers": [],
         "shipping": [],
+        "policies": [],
         "trust": [],
         "affiliate_programs": [],
         "redirects": [],
@@ -103,6 +104,7 @@ def _records(subject: Subject, visibility: Visibility) -> Mapping[str, Iterable[
             offer(subject.offer_id, own, url=f"https://{subject.domain}/lamp", updated_at="2030-01-01T00:00:00Z")
         ],
         "shipping": [shipping(own, destinations=["DE", "AT"], destinations_exhaustive=True)],
+        "policies": [policy(own, "returns", days=30), policy(own, "returns", "AT", days=14)],
         "trust": [trust(own, "tls_grade", "A")],
         "affiliate_programs": [program(own, "network")],
         "redirects": [redirect(subject.domain, EMPTY.domain), redirect(EMPTY.domain, subject.domain)],
@@ -118,6 +120,7 @@ def calls(subject: Subject) -> list[tuple[str, dict[str, Any]]]:
             ("get_shop", {}),
             ("list_coupons", {}),
             ("get_shipping_policy", {"country": "AT"}),
+            ("get_shop_policies", {"country": "AT"}),
             ("get_trust", {}),
             ("report_code", {"code": subject.code, "reason": "invalid"}),
             ("report_issue", {"subject_type": "shop", "reason": "unreachable"}),

@@ -150,7 +150,7 @@ GIVEN: Final[dict[str, dict[str, str]]] = {
 }
 # The tools that each prompt calls, in their order.
 CALLED: Final = {
-    "check_shop": ["get_shop", "get_shipping_policy", "get_trust", "list_coupons"],
+    "check_shop": ["get_shop", "get_shop_policies", "get_trust", "list_coupons"],
     "find_a_code": ["list_coupons", "report_code"],
     "compare_shops": ["list_categories", "find_shop", "get_shipping_policy", "list_coupons", "get_trust"],
 }

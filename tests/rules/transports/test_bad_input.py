@@ -101,6 +101,7 @@ def _case(rules: str, tool: str, arguments: bytes, *errors: tuple[str, str]) -> 
         ),
         _case("R2.ignored", "get_shops", b'{"shop_domains":["a"],"shop_domain":5}', ("shop_domain", STRING)),
         _case("R3", "get_shops", b'{"shop_domains":["a"],"limit":5}', ("limit", GET_SHOPS)),
+        _case("F8", "get_shop_policies", b'{"country":"UK"}', ("shop_domain", REQUIRED), ("country", COUNTRY)),
         _case("E6", "list_categories", b'{"shop_domain":"\\u007f"}', ("shop_domain", CONTROL)),
         _case("E6", "list_categories", b'{"a\\u0001":1}', ("(a field)", CONTROL)),
         _case("E6", "list_categories", b'{"shop_domain":[{"\\u0002":1}]}', ("shop_domain", CONTROL)),
@@ -212,8 +213,8 @@ def test_a_query_string_on_the_path_of_a_tool_is_named_and_refused(
     assert reply.summary == (400, "application/problem+json", invalid_input(*((name, message) for name in names)))
 
 
-@pytest.mark.rule("V2", "I6", "I55", "I57", "I83", "R1", "R1.bounds", "C2", "E2")
-@pytest.mark.parametrize("tool", ["get_shop", "list_coupons", "get_shipping_policy"])
+@pytest.mark.rule("V2", "I6", "I55", "I57", "I83", "R1", "R1.bounds", "C2", "E2", "F11")
+@pytest.mark.parametrize("tool", ["get_shop", "list_coupons", "get_shipping_policy", "get_shop_policies"])
 @pytest.mark.parametrize(
     ("reference", "unknown", "detail"),
     [

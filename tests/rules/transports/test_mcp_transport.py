@@ -218,7 +218,7 @@ def client_program() -> Path:
 
 @pytest.mark.rule("I1", "I3", "I5", "E2", "E2.protocol", "I78")
 @pytest.mark.parametrize(("era", "version"), ERAS)
-def test_all_twelve_tools_answer_it_as_their_schemas_say(
+def test_all_thirteen_tools_answer_it_as_their_schemas_say(
     sample: SampleService, client_program: Path, era: str, version: str
 ) -> None:
     calls = GeneratedCalls(sample.catalogue, 11).take(GENERATED)
@@ -317,6 +317,7 @@ def test_every_tool_answers_on_the_fast_path_as_by_the_sdk(tmp_path: Path) -> No
         ("list_categories", {}),
         ("list_coupons", {"shop_domain": "shop_books"}),
         ("get_shipping_policy", {"shop_domain": "shop_books", "country": "DE"}),
+        ("get_shop_policies", {"shop_domain": "shop_books", "country": "DE"}),
         ("get_trust", {"shop_domain": "shop_kitchen"}),
         ("resolve_checkout_url", {"offer_id": "no_such"}),
     ]

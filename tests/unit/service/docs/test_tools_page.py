@@ -24,6 +24,7 @@ OWN: Final = {
     "get_shops": [],
     "list_coupons": ["shop_not_found", "too_many_coupons"],
     "get_shipping_policy": ["shop_not_found"],
+    "get_shop_policies": ["shop_not_found"],
     "get_trust": [],
     "report_code": ["shop_not_found"],
     "report_issue": ["shop_not_found"],
