@@ -103,7 +103,10 @@ async def _eleven_tools(service: ServiceUnderTest) -> None:
 @rule("I13", "Slugs come from the catalogue: the OpenAPI document enumerates none.")
 async def _slugs_are_not_enumerated(service: ServiceUnderTest) -> None:
     described = await service.get("/openapi.json")
-    for key, properties in fields_of(described.json().value):
+    document = described.json()
+    # The categories of returns in get_shop_policies are no slugs.
+    paths = {path: of for path, of in document["paths"].value.items() if path.removeprefix(_PREFIX) not in BEYOND}
+    for key, properties in fields_of({**document.value, "paths": paths}):
         for name, schema in properties.items() if key == "properties" and isinstance(properties, dict) else ():
             if name in {"category", "slug"} and isinstance(schema, dict) and schema.keys() & {"enum", "const"}:
                 raise described.broken(f"a schema of {name} without an enumeration", str(schema))
