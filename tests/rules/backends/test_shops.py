@@ -278,12 +278,14 @@ async def test_the_statement_of_exactly_the_country_counts_else_that_without_one
     for country, returns, payment in (
         (None, anywhere, None), ("DE", anywhere, None), ("AT", in_austria, paid), ("CH", nowhere, None),
     ):  # fmt: skip
-        assert await call(world, GET_SHOP_POLICIES, shop_domain="nord.internal", country=country) == {
+        answer = await call(world, GET_SHOP_POLICIES, shop_domain="nord.internal", country=country)
+        shipping_policy = await call(world, GET_SHIPPING_POLICY, shop_domain="s1", country=country)
+        assert json.dumps(answer.pop("shipping")) == json.dumps(shipping_policy)
+        assert answer == {
             "shop": {"id": "s1", "domain": "nord.internal"},
             "returns": returns,
             "payment_methods": payment,
             "buyer_protection": protection,
-            "shipping": await call(world, GET_SHIPPING_POLICY, shop_domain="s1", country=country),
         }
     assert await call(world, GET_SHOP_POLICIES, shop_domain="s2", country="AT") == {
         "shop": {"id": "s2", "domain": "sud.internal"},
