@@ -14,7 +14,6 @@ import pytest
 from starlette.types import ASGIApp
 
 from indexer.sinks.opensearch.sink import OpenSearchSink
-from shop_directory.conformance.rules.calls import BEYOND
 from service.app import create_app
 from service.calls.dispatch import to_wire
 from service.search.opensearch.engine import OpenSearchBackend
@@ -23,6 +22,7 @@ from service.tools.registry import REGISTRY
 from service.tools.tool import ToolAnswer
 from shop_directory.conformance.rule import Need, Outcome
 from shop_directory.conformance.rules import RULES, UNSEEN
+from shop_directory.conformance.rules.calls import BEYOND
 from shop_directory.conformance.run import Run, RunOptions, run
 from tests.people.check.breaking import ANY, Answered, Asked, Breakage, Changed, Document, answering
 from tests.people.check.broken import BREAKAGES
