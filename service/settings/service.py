@@ -129,6 +129,11 @@ class Settings(StoreSettings, LocationSettings):
         title="Origins whose pages may call /mcp.",
         description="origins that /mcp serves, as http://name:port, separated by commas; http://name:* is any port",
     )
+    mcp_anonymous_tools: Literal["all", "usable"] = Field(
+        "all",
+        title="Which tools MCP lists for callers without a token: all, or those that need none.",
+        description="all or usable",
+    )
     trusted_proxies: CommaSeparated = Field(
         (),
         title="Trusted proxies; forwarding headers of other addresses are ignored.",
