@@ -124,6 +124,7 @@ async def run_stdio(settings: Settings, *, search: SearchBackend | None = None) 
             call_over_stdio(token or None),
             traces=traces,
             public_url=settings.public_url,
+            usable_tools_only=settings.mcp_anonymous_tools == "usable",
         )
         async with _in_background(parts.live.log_missing_index()), _in_background(_open_index(parts)) as opening:
             server.middleware.insert(0, wait_for_index(opening))
@@ -146,7 +147,14 @@ def _service_state(settings: Settings) -> ServiceState:
 
 
 def _mcp_sessions(settings: Settings, parts: Parts) -> StreamableHTTPSessionManager:
-    server = build_server(parts.dispatcher, parts.responder, VERSION, call_over_http, public_url=settings.public_url)
+    server = build_server(
+        parts.dispatcher,
+        parts.responder,
+        VERSION,
+        call_over_http,
+        public_url=settings.public_url,
+        usable_tools_only=settings.mcp_anonymous_tools == "usable",
+    )
     return StreamableHTTPSessionManager(
         app=server, json_response=True, stateless=True, max_request_body_size=MAX_BODY_BYTES
     )

@@ -15,7 +15,7 @@ from service.calls.admission import Admission
 from service.calls.dispatch import Dispatcher
 from service.calls.live_data import LiveData
 from service.limits.memory import MemoryLimiter
-from service.limits.policy import READINESS_KEY, READINESS_QUOTA, Limiter, QuotaPolicy
+from service.limits.policy import READINESS_KEY, READINESS_QUOTA, Limiter, NamedNetworks, QuotaPolicy
 from service.reports.opening import GuardedStore, open_queue
 from service.reports.protocol import ReportStore
 from service.runtime.caller import Channel
@@ -68,7 +68,9 @@ def open_parts(settings: Settings, search: SearchBackend | None = None, metrics:
     verifier = TokenVerifier(tokens, metrics=metrics)
     limiter = open_limiter(settings, metrics)
     reports = GuardedStore(open_queue(settings.queue_settings), metrics)
-    admission = Admission(verifier, limiter, QuotaPolicy(settings.quota_anonymous, settings.quota_classes), metrics)
+    networks = NamedNetworks(settings.quota_networks)
+    policy = QuotaPolicy(settings.quota_anonymous, settings.quota_classes, networks)
+    admission = Admission(verifier, limiter, policy, metrics)
     rest, mcp = settings.most_coupons_rest, settings.most_coupons_mcp
     most_coupons = {Channel.REST: rest, Channel.MCP: mcp, Channel.STDIO: mcp}
     dispatcher = Dispatcher(

@@ -3,6 +3,7 @@
 Both are decided before the tool's code runs and before a backend is called (R5).
 """
 
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -16,15 +17,14 @@ from service.errors import (
     TokenRequiredError,
 )
 from service.limits.policy import (
+    Account,
     Bucket,
     Decision,
     Headers,
     Limiter,
     LimiterUnavailable,
-    Quota,
     QuotaPolicy,
     quota_headers,
-    quota_key,
     quota_pattern,
 )
 from service.runtime.caller import Caller
@@ -44,34 +44,40 @@ class Admitted:
 class AddressQuota:
     """The quotas of addresses in one bucket, decided without waiting where possible."""
 
-    def __init__(self, limiter: Limiter, quota: Quota, metrics: Metrics) -> None:
+    def __init__(self, limiter: Limiter, bucket: Bucket, policy: QuotaPolicy, metrics: Metrics) -> None:
         self._limiter = limiter
-        self._quota = quota
+        self._bucket = bucket
+        self._policy = policy
         self._metrics = metrics
-        self._key = lru_cache(_CACHED_ADDRESSES)(lambda address: quota_key(quota.bucket, None, address))
-        self._policy_header, self._pattern = quota_pattern(quota)
-        self._allowed = 0
+        self._account = lru_cache(_CACHED_ADDRESSES)(self._find_account)
+        # By the name of the network, None for calls that are counted by address.
+        self._allowed: defaultdict[str | None, int] = defaultdict(int)
 
     def admit(self, address: str) -> Headers | None:
         """Count an anonymous call; returns the headers of the quota, or raises QuotaExceededError.
 
         None means that only `Admission.admit` can decide, and that nothing has been counted.
         """
-        decision = self._limiter.take(self._key(address), self._quota)
+        account, policy_header, pattern = self._account(address)
+        decision = self._limiter.take(account.key, account.quota)
         if decision is None:
             return None
-        headers = self._policy_header, (b"ratelimit", self._pattern % (decision.remaining, decision.reset_seconds))
+        headers = policy_header, (b"ratelimit", pattern % (decision.remaining, decision.reset_seconds))
         if not decision.allowed:
-            self._metrics.quota(self._quota.bucket, "refused")
+            self._metrics.quota(self._bucket, "refused", network=account.network)
             raise QuotaExceededError(decision.retry_after or 1, headers)
-        self._allowed += 1
+        self._allowed[account.network] += 1
         return headers
 
     def flush_metrics(self) -> None:
         """Report the allowed calls since the last time; one report costs as much for many calls as for one."""
-        if self._allowed:
-            self._metrics.quota(self._quota.bucket, "allowed", self._allowed)
-            self._allowed = 0
+        for network, times in self._allowed.items():
+            self._metrics.quota(self._bucket, "allowed", times, network)
+        self._allowed.clear()
+
+    def _find_account(self, address: str) -> tuple[Account, tuple[bytes, bytes], bytes]:
+        account = self._policy.account(self._bucket, None, address)
+        return account, *quota_pattern(account.quota)
 
 
 class Admission:
@@ -101,9 +107,9 @@ class Admission:
         Raises BackendUnavailableError if a report can't be counted, and QuotaExceededError if fewer units remain, which
         its headers state.
         """
-        quota = self._policy.quota(bucket, token)
-        decision = await self._hit(quota_key(bucket, token, caller.address), quota, units)
-        headers = quota_headers(quota, decision)
+        account = self._policy.account(bucket, token, caller.address)
+        decision = await self._hit(account, units)
+        headers = quota_headers(account.quota, decision)
         if not decision.allowed:
             raise QuotaExceededError(decision.retry_after or 1, headers)
         return headers
@@ -117,11 +123,11 @@ class Admission:
 
     def address_quota(self, bucket: Bucket) -> AddressQuota:
         """The quotas of addresses in one bucket, with metrics that the caller must flush."""
-        return AddressQuota(self._limiter, self._policy.quota(bucket, None), self._metrics)
+        return AddressQuota(self._limiter, bucket, self._policy, self._metrics)
 
     async def count_refused(self, caller: Caller) -> None:
-        """Count a call with a refused token or key as a read of its address (Q2)."""
-        await self._hit(quota_key(Bucket.READS, None, caller.address), self._policy.quota(Bucket.READS, None))
+        """Count a call with a refused token or key as a read of its address, or of its network (Q2)."""
+        await self._hit(self._policy.account(Bucket.READS, None, caller.address))
 
     async def _token(self, caller: Caller, *, required: bool) -> Token | None:
         if caller.token is None:
@@ -140,10 +146,11 @@ class Admission:
             raise TokenInvalidError
         return token
 
-    async def _hit(self, key: str, quota: Quota, units: int = 1) -> Decision:
+    async def _hit(self, account: Account, units: int = 1) -> Decision:
         try:
-            decision = await self._limiter.hit(key, quota, units)
+            decision = await self._limiter.hit(account.key, account.quota, units)
         except LimiterUnavailable as error:
             raise BackendUnavailableError("Reports can't be taken just now; try again in 1 second.") from error
-        self._metrics.quota(quota.bucket, "allowed" if decision.allowed else "refused")
+        outcome = "allowed" if decision.allowed else "refused"
+        self._metrics.quota(account.quota.bucket, outcome, network=account.network)
         return decision

@@ -46,7 +46,9 @@ At most {MAX_Q} characters can be completed. A completion counts in the quota of
 be asked the answer is error -32603, never an empty completion."""
 _CACHING: Final = f"""\
 {", ".join(f"`{method}`" for method in CACHED_LISTS)}: `ttlMs` {CACHED_SECONDS * 1_000}, `public`; they change with the
-program only. `resources/read`: `ttlMs` 0, `private`, as everything that the data say is `no-store`."""
+program only. `resources/read`: `ttlMs` 0, `private`, as everything that the data say is `no-store`. With
+`SHOP_DIRECTORY_MCP_ANONYMOUS_TOOLS=usable`, `tools/list` leaves out what needs a token for callers without a valid one;
+it is `ttlMs` 0, `private` then."""
 
 
 def mcp_page() -> str:

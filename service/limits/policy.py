@@ -1,7 +1,8 @@
 """Quotas: which one applies to a call, the key that it is counted under, and the interface of a limiter (Q2).
 
 A call with a token is counted by the token, whatever its address, and any other by its address; an IPv6 /64 counts as
-one address.
+one address. The operator can name networks, such as that of a host which sends all of its users from few addresses:
+calls without a token from a named network are counted together, by its name (F13).
 
 Every limiter guarantees that no period of `window` seconds, whenever it starts, has more than `limit` allowed units of
 a key, and that the whole quota is available after `window` seconds without calls. To need only a few bytes a key, units
@@ -15,7 +16,7 @@ Why not a leaky bucket (GCRA): one that admits a burst of the whole quota allows
 window, so "120 a minute" would not be true.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
@@ -24,6 +25,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
 from service.auth.protocol import Token
+from service.runtime.caller import Network, network_of
 from service.runtime.store_waits import StoreUnavailable
 
 Headers = tuple[tuple[bytes, bytes], ...]
@@ -89,26 +91,74 @@ WITH_TOKEN: Final = QuotaClass(reads=1_200, suggest=12_000, reports=60)
 
 
 @dataclass(frozen=True, slots=True)
+class NamedNetwork:
+    """A network whose callers are counted together: its ranges, as address/bits, and the name of its quota class."""
+
+    ranges: tuple[str, ...]
+    quota_class: str
+
+
+class NamedNetworks:
+    """Finds the named network of an address; the longest range counts."""
+
+    def __init__(self, networks: Mapping[str, NamedNetwork]) -> None:
+        """ValueError if a range is no network, has bits beyond its length, or is stated twice."""
+        self.classes = {name: network.quota_class for name, network in networks.items()}
+        self._names: dict[Network, str] = {}
+        for name, network in networks.items():
+            for text in network.ranges:
+                if (stated := network_of(text)) in self._names:
+                    raise ValueError("a range is stated twice")
+                self._names[stated] = name
+        self._lengths = sorted({stated.prefixlen for stated in self._names}, reverse=True)
+
+    def name_of(self, address: str) -> str | None:
+        """The name of an address's network; None if it is in none, or is no address."""
+        return next((self._names[each] for each in self._around(address) if each in self._names), None)
+
+    def _around(self, address: str) -> Iterator[Network]:
+        """The networks around an address that have the length of a range, the smallest first."""
+        try:
+            own = network_of(address)
+        except ValueError:
+            return
+        for length in self._lengths:
+            if length <= own.prefixlen:
+                yield own.supernet(new_prefix=length)
+
+
+class Account(NamedTuple):
+    """What a call is counted against: the limiter's key and the quota; the network's name if it is that of one."""
+
+    key: str
+    quota: Quota
+    network: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class QuotaPolicy:
-    """All quotas: those of an address, and those of tokens by class name, of which DEFAULT_CLASS is one."""
+    """All quotas: those of an address, and those of tokens and networks by class name; one is DEFAULT_CLASS."""
 
     anonymous: QuotaClass = ANONYMOUS
     classes: Mapping[str, QuotaClass] = field(default_factory=lambda: MappingProxyType({DEFAULT_CLASS: WITH_TOKEN}))
+    networks: NamedNetworks = field(default_factory=lambda: NamedNetworks({}))
 
     def __post_init__(self) -> None:
         if DEFAULT_CLASS not in self.classes:
             raise ValueError(f"one of the quota classes must be named {DEFAULT_CLASS}")
 
-    def quota(self, bucket: Bucket, token: Token | None) -> Quota:
-        """The quota that applies to a call; a token whose class is no longer configured has the default class."""
-        if token is None:
-            return self.anonymous.quota(bucket)
-        return self.classes.get(token.quota_class, self.classes[DEFAULT_CLASS]).quota(bucket)
+    def account(self, bucket: Bucket, token: Token | None, address: str) -> Account:
+        """What a call is counted against: the confirmed token, or else the caller's network or address.
 
-
-def quota_key(bucket: Bucket, token: Token | None, address: str) -> str:
-    """The key that a call is counted under: its bucket, and the confirmed token or else the caller's address."""
-    return f"{bucket}:token:{token.id}" if token is not None else f"{bucket}:address:{address_group(address)}"
+        A token whose class is no longer configured has the default class.
+        """
+        if token is not None:
+            quota_class = self.classes.get(token.quota_class, self.classes[DEFAULT_CLASS])
+            return Account(f"{bucket}:token:{token.id}", quota_class.quota(bucket))
+        if (network := self.networks.name_of(address)) is not None:
+            quota = self.classes[self.networks.classes[network]].quota(bucket)
+            return Account(f"{bucket}:network:{network}", quota, network)
+        return Account(f"{bucket}:address:{address_group(address)}", self.anonymous.quota(bucket))
 
 
 @lru_cache(maxsize=_CACHED_ADDRESSES)

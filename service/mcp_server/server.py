@@ -50,7 +50,7 @@ from service.runtime.tracing import CallTracer
 from service.suggest.responder import SuggestResponder
 from service.tools.request import NoShopRequest
 from service.tools.shop_view import ShopView
-from service.tools.tool import Schema, Tool, request_schema, response_schema
+from service.tools.tool import Schema, TokenRule, Tool, request_schema, response_schema
 
 NAME: Final = "shop-directory"
 TITLE: Final = "Shop Directory"
@@ -87,18 +87,27 @@ def build_server(
     *,
     traces: CallTracer | None = None,
     public_url: str | None = None,
+    usable_tools_only: bool = False,
 ) -> Server[Any]:
     """Make the server of one transport.
 
-    `public_url` is the URL of the service's page, without a final slash; hosts show it with the icon.
+    `public_url` is the URL of the service's page, without a final slash; hosts show it with the icon. With
+    `usable_tools_only`, tools/list leaves out the tools that need a token for callers without a valid one (F16).
     """
     tools = [mcp_tool(tool) for tool in dispatcher.tools]
+    tools_without_token = [mcp_tool(tool) for tool in dispatcher.tools if tool.token is not TokenRule.REQUIRED]
     schemas = {tool.name: tool.input_schema for tool in tools}
     runner = RequestRunner(dispatcher, make_call, traces)
     # A URL and not data: every result of the modern versions repeats the server's description.
     icons = [Icon(src=f"{public_url}{ICON_PATH}", mime_type="image/svg+xml", sizes=["any"])] if public_url else None
+    hints = {**dict.fromkeys(CACHED_LISTS, _CACHED), "resources/read": _NOT_CACHED}
+    if usable_tools_only:
+        # It depends on the caller.
+        hints["tools/list"] = _NOT_CACHED
 
-    async def list_tools(_: Context, __: PaginatedRequestParams | None) -> ListToolsResult:
+    async def list_tools(context: Context, __: PaginatedRequestParams | None) -> ListToolsResult:
+        if usable_tools_only and (await runner.admit(make_call(context))).token is None:
+            return ListToolsResult(tools=tools_without_token)
         return ListToolsResult(tools=tools)
 
     server: Server[Any] = Server(
@@ -118,7 +127,7 @@ def build_server(
         on_completion=Completer(responder, runner).complete,
         # Without it the SDK lists the tools for every call of the 2026-07-28 version.
         get_tool_input_schema=schemas.get,
-        cache_hints={**dict.fromkeys(CACHED_LISTS, _CACHED), "resources/read": _NOT_CACHED},
+        cache_hints=hints,
     )
     # Instead of the SDK's middleware, which would begin a second server span per call.
     server.middleware[:] = [_replace_sdk_errors]

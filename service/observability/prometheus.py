@@ -114,6 +114,13 @@ class PrometheusMetrics(Metrics):
         self._quota_decisions = make.counters(
             "shopdir_quota_decisions_total", "Decisions on a quota.", "bucket", "decision"
         )
+        self._network_decisions = make.counters(
+            "shopdir_network_quota_decisions_total",
+            "Decisions on the quota of a named network.",
+            "network",
+            "bucket",
+            "decision",
+        )
         self._circuit_changes = make.counters(
             "shopdir_circuit_changes_total", "Changes of a circuit breaker.", "part", "state"
         )
@@ -164,9 +171,11 @@ class PrometheusMetrics(Metrics):
         """As `Metrics`."""
         self._cache_lookups(cache, "hit" if hit else "miss").inc(times)
 
-    def quota(self, bucket: str, decision: str, times: int = 1) -> None:
+    def quota(self, bucket: str, decision: str, times: int = 1, network: str | None = None) -> None:
         """As `Metrics`."""
         self._quota_decisions(bucket, decision).inc(times)
+        if network is not None:
+            self._network_decisions(network, bucket, decision).inc(times)
 
     def circuit(self, part: str, state: str) -> None:
         """As `Metrics`."""

@@ -19,7 +19,7 @@ UNKNOWN: Final = "unknown"
 UNIX: Final = "unix"
 
 _RawHeaders = Iterable[tuple[bytes, bytes]]
-_Network = IPv4Network | IPv6Network
+Network = IPv4Network | IPv6Network
 
 _MAPPED_BITS: Final = 96
 # Longer chains and headers than any real chain of proxies makes.
@@ -72,7 +72,7 @@ class Proxies:
     `unix` says whether a peer on a Unix socket is one. The name of the country's header is in lower case.
     """
 
-    networks: tuple[_Network, ...] = ()
+    networks: tuple[Network, ...] = ()
     unix: bool = False
     header: ForwardingHeader = ForwardingHeader.X_FORWARDED_FOR
     country_header: str | None = None
@@ -99,7 +99,7 @@ def proxies(
     An invalid entry raises ValueError.
     """
     entries = [text.strip() for text in trusted]
-    networks = tuple(_network(text) for text in entries if text != UNIX)
+    networks = tuple(network_of(text) for text in entries if text != UNIX)
     country = (country_header or "").strip().lower()
     return Proxies(networks, UNIX in entries, header, country or None)
 
@@ -227,7 +227,8 @@ def _values(headers: _RawHeaders, name: str) -> list[str]:
     return [value.decode("latin-1") for key, value in headers if key == wanted]
 
 
-def _network(text: str) -> _Network:
+def network_of(text: str) -> Network:
+    """The network of an address or of address/bits, an IPv4 one also if mapped into IPv6; ValueError if it is none."""
     network = ip_network(text)
     mapped = network.network_address.ipv4_mapped if isinstance(network, IPv6Network) else None
     if mapped is None or network.prefixlen < _MAPPED_BITS:

@@ -64,8 +64,11 @@ class Metrics:
     def cache(self, cache: str, *, hit: bool, times: int = 1) -> None:
         """The cache `stamp`, `tokens`, `etag` or `suggest` was looked up `times` times."""
 
-    def quota(self, bucket: str, decision: str, times: int = 1) -> None:
-        """A quota was decided: `allowed`, `refused`, or `local` when counted without the shared limiter (Q4)."""
+    def quota(self, bucket: str, decision: str, times: int = 1, network: str | None = None) -> None:
+        """A quota was decided: `allowed`, `refused`, or `local` when counted without the shared limiter (Q4).
+
+        `network` is the name of the caller's network if the quota is that of a network.
+        """
 
     def circuit(self, part: str, state: str) -> None:
         """A circuit breaker became `closed`, `open` or `half_open`."""

@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field, SecretStr
 
-from service.limits.policy import ANONYMOUS, DEFAULT_CLASS, WITH_TOKEN, QuotaClass
+from service.limits.policy import ANONYMOUS, DEFAULT_CLASS, WITH_TOKEN, NamedNetwork, NamedNetworks, QuotaClass
 from service.runtime.caller import ForwardingHeader
 from service.runtime.request_context import REQUEST_SECONDS
 from service.settings.stores import StoreSettings
@@ -26,6 +26,8 @@ _ORIGIN: Final = rf"[a-z][a-z0-9+.-]*://{_HOST}"
 _PUBLIC_URL: Final = rf"^https?://{_HOST}(?:/[A-Za-z0-9._~-]+)*$"
 
 Origins = Annotated[tuple[Annotated[str, Field(pattern=f"^{_ORIGIN}$")], ...], *COMMA_SEPARATED]
+# A label of metrics.
+NetworkName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]
 OriginPatterns = Annotated[tuple[Annotated[str, Field(pattern=rf"^{_ORIGIN}(?::\*)?$")], ...], *COMMA_SEPARATED]
 
 
@@ -38,6 +40,11 @@ def _well_formed(is_valid: Callable[[str], bool]) -> AfterValidator:
         return text
 
     return AfterValidator(check)
+
+
+def _no_wrong_range(networks: dict[str, NamedNetwork]) -> dict[str, NamedNetwork]:
+    NamedNetworks(networks)
+    return networks
 
 
 class Settings(StoreSettings, LocationSettings):
@@ -122,6 +129,11 @@ class Settings(StoreSettings, LocationSettings):
         title="Origins whose pages may call /mcp.",
         description="origins that /mcp serves, as http://name:port, separated by commas; http://name:* is any port",
     )
+    mcp_anonymous_tools: Literal["all", "usable"] = Field(
+        "all",
+        title="Which tools MCP lists for callers without a token: all, or those that need none.",
+        description="all or usable",
+    )
     trusted_proxies: CommaSeparated = Field(
         (),
         title="Trusted proxies; forwarding headers of other addresses are ignored.",
@@ -169,6 +181,13 @@ class Settings(StoreSettings, LocationSettings):
         {DEFAULT_CLASS: WITH_TOKEN},
         title="Quotas of tokens, by the class that `token new --class` names.",
         description="JSON: the class default and others, each with reads, suggest and reports",
+    )
+    quota_networks: Annotated[dict[NetworkName, NamedNetwork], AfterValidator(_no_wrong_range)] = Field(
+        {},
+        title="Networks whose callers without a token are counted together, by its name, with the quotas of a class. "
+        "The longest range counts.",
+        description='JSON such as {"hosted-client": {"ranges": ["192.0.2.0/24", "2001:db8::/48"], '
+        '"quota_class": "default"}}, no range twice',
     )
     api_token: SecretStr | None = Field(
         None,
@@ -235,8 +254,10 @@ class Settings(StoreSettings, LocationSettings):
     )
 
     def contradictions(self) -> Iterator[str]:
-        """Settings that several processes can't share."""
+        """Settings that several processes can't share, and classes of quotas that do not exist."""
         yield from super().contradictions()
+        if not {network.quota_class for network in self.quota_networks.values()} <= self.quota_classes.keys():
+            yield f"{variable('quota_networks')} names a class that {variable('quota_classes')} does not have."
         if self.workers > 1 and self.limiter == "memory":
             yield (
                 f"{variable('workers')} is over 1, so {variable('limiter')} must be redis: "

@@ -31,6 +31,7 @@ from tests.support.real.sources import REPOSITORY
 
 CANARY: Final = "zqcanaryzq"
 KEY: Final = "SHOP_DIRECTORY_KEY"
+NETWORKS: Final = Settings.model_fields["quota_networks"].description
 
 
 class Small(EnvironmentSettings):
@@ -188,6 +189,22 @@ def test_origins_are_separated_by_commas(bare: pytest.MonkeyPatch) -> None:
         *(
             ("BUILT_AT", wrong, "SHOP_DIRECTORY_BUILT_AT is wrong: it must be the build's time, RFC 3339 in UTC.")
             for wrong in ("2026-11-21", "2026-11-21T09:30:00+01:00", "2026-13-21T09:30:00Z", "now")
+        ),
+        *(
+            ("QUOTA_NETWORKS", wrong, f"SHOP_DIRECTORY_QUOTA_NETWORKS is wrong: it must be {NETWORKS}.")
+            for wrong in (
+                "hosted=192.0.2.0/24",
+                '{"hosted": {"ranges": ["192.0.2.1/24"]}}',
+                '{"hosted": {"ranges": ["example.org"]}}',
+                '{"a": {"ranges": ["192.0.2.0/24"]}, "b": {"ranges": ["::ffff:192.0.2.0/120"]}}',
+                '{"Hosted": {"ranges": ["192.0.2.0/24"]}}',
+                '{"hosted": {"ranges": ["192.0.2.0/24"], "class": "default"}}',
+            )
+        ),
+        (
+            "QUOTA_NETWORKS",
+            '{"hosted": {"ranges": ["192.0.2.0/24"], "quota_class": "gone"}}',
+            "SHOP_DIRECTORY_QUOTA_NETWORKS names a class that SHOP_DIRECTORY_QUOTA_CLASSES does not have.",
         ),
     ],
 )

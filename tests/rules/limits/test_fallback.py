@@ -107,8 +107,8 @@ class Counter(Metrics):
     def count(self) -> int:
         return len(self.local)
 
-    def quota(self, bucket: str, decision: str, times: int = 1) -> None:
-        assert (decision, times) == ("local", 1)
+    def quota(self, bucket: str, decision: str, times: int = 1, network: str | None = None) -> None:
+        assert (decision, times, network) == ("local", 1, None)
         self.local.append(bucket)
 
     def store_call(self, store: str, operation: str, outcome: str, seconds: float) -> None:

@@ -16,15 +16,17 @@ from service.limits.blocks import BlockLimiter, SharedCount
 from service.limits.memory import MemoryLimiter
 from service.limits.policy import (
     WITH_TOKEN,
+    Account,
     Bucket,
     Decision,
     Limiter,
+    NamedNetwork,
+    NamedNetworks,
     Quota,
     QuotaClass,
     QuotaPolicy,
     address_group,
     quota_headers,
-    quota_key,
     slot_milliseconds,
 )
 from service.limits.redis import RedisLimiter
@@ -255,11 +257,11 @@ GOLD = Token("b2", "partner", "gold", None)
 @pytest.mark.rule("Q2")
 def test_the_default_quotas_are_those_of_the_decisions() -> None:
     policy = QuotaPolicy()
-    assert [policy.quota(bucket, None) for bucket in (Bucket.READS, Bucket.SUGGEST)] == [
+    assert [_quota(policy, bucket, None) for bucket in (Bucket.READS, Bucket.SUGGEST)] == [
         Quota(Bucket.READS, 120, 60),
         Quota(Bucket.SUGGEST, 1_200, 60),
     ]
-    assert [policy.quota(bucket, TOKEN) for bucket in Bucket] == [
+    assert [_quota(policy, bucket, TOKEN) for bucket in Bucket] == [
         Quota(Bucket.READS, 1_200, 60),
         Quota(Bucket.SUGGEST, 12_000, 60),
         Quota(Bucket.REPORTS, 60, 3_600),
@@ -272,9 +274,9 @@ def test_quotas_are_settings_and_a_class_that_is_gone_has_the_default_ones() -> 
     policy = QuotaPolicy(
         QuotaClass(reads=1, suggest=2, reports=0), MappingProxyType({"default": WITH_TOKEN, "gold": gold})
     )
-    asked = [policy.quota(Bucket.READS, token).limit for token in (None, TOKEN, GOLD, Token("c", "c", "gone", None))]
+    asked = [_quota(policy, Bucket.READS, token).limit for token in (None, TOKEN, GOLD, Token("c", "c", "gone", None))]
     assert asked == [1, 1_200, 9, 1_200]
-    assert policy.quota(Bucket.REPORTS, GOLD) == Quota(Bucket.REPORTS, 7, 3_600)
+    assert _quota(policy, Bucket.REPORTS, GOLD) == Quota(Bucket.REPORTS, 7, 3_600)
 
 
 def test_the_classes_must_hold_the_default_one() -> None:
@@ -284,8 +286,46 @@ def test_the_classes_must_hold_the_default_one() -> None:
 
 @pytest.mark.rule("Q2")
 def test_a_token_is_counted_by_its_id_and_anybody_else_by_the_address() -> None:
-    keys = [quota_key(Bucket.READS, TOKEN, "192.0.2.1"), quota_key(Bucket.SUGGEST, None, "192.0.2.1")]
-    assert keys == ["reads:token:a1", "suggest:address:192.0.2.1"]
+    policy = QuotaPolicy(networks=NamedNetworks({"near": NamedNetwork(("192.0.2.2",), "default")}))
+    calls = [
+        (Bucket.READS, TOKEN, "192.0.2.2"),
+        (Bucket.SUGGEST, None, "192.0.2.1"),
+        (Bucket.SUGGEST, None, "unknown"),
+        (Bucket.SUGGEST, None, "stdio"),
+    ]
+    keys = [policy.account(*call).key for call in calls]
+    assert keys == ["reads:token:a1", "suggest:address:192.0.2.1", "suggest:address:unknown", "suggest:address:stdio"]
+
+
+@pytest.mark.rule("Q2")
+@pytest.mark.parametrize(
+    ("address", "network", "limit"),
+    [
+        ("192.0.2.7", "hosted", 1_200),
+        ("192.0.2.127", "hosted", 1_200),
+        ("192.0.2.128", "office", 9),
+        ("192.0.2.200", "desk", 1_200),
+        ("192.0.3.0", None, 120),
+        ("2001:db8:1:2:3::4", "hosted", 1_200),
+        ("2001:db8:1:ffff::", "office", 9),
+        ("2001:db9::", None, 120),
+        ("198.51.100.7", "office", 9),
+    ],
+)
+def test_a_named_network_counts_together_by_its_longest_range(address: str, network: str | None, limit: int) -> None:
+    gold = QuotaClass(reads=9, suggest=8, reports=7)
+    named = {
+        "hosted": NamedNetwork(("192.0.2.0/24", "2001:db8::/32"), "default"),
+        "office": NamedNetwork(("192.0.2.128/25", "2001:db8:1:ffff::/64", "::ffff:198.51.100.0/120"), "gold"),
+        "desk": NamedNetwork(("192.0.2.200",), "default"),
+    }
+    policy = QuotaPolicy(classes={"default": WITH_TOKEN, "gold": gold}, networks=NamedNetworks(named))
+    key = f"reads:network:{network}" if network else f"reads:address:{address_group(address)}"
+    assert policy.account(Bucket.READS, None, address) == Account(key, Quota(Bucket.READS, limit, 60), network)
+
+
+def _quota(policy: QuotaPolicy, bucket: Bucket, token: Token | None) -> Quota:
+    return policy.account(bucket, token, "192.0.2.1").quota
 
 
 @pytest.mark.rule("Q2")

@@ -10,12 +10,14 @@ import pytest
 from mcp import Client
 
 from service.app import create_app
+from service.auth.secrets import new_token_text
 from service.docs.mcp_page import mcp_page
 from service.mcp_server.prompts import PROMPTS, fill
 from service.mcp_server.server import mcp_tool
 from service.settings.service import Settings
 from service.tools.find_shop import FIND_SHOP
 from service.tools.registry import REGISTRY
+from service.tools.tool import TokenRule
 from shop_directory.settings.reading import SettingsError
 from tests.rules.mcp.asking import error, read, status_of
 from tests.rules.transports.test_mcp_transport import (
@@ -26,9 +28,11 @@ from tests.rules.transports.test_mcp_transport import (
     client_program,
     printed_by,
 )
+from tests.support.callers import issue
 from tests.support.sample import SampleService, sample_service
 from tests.support.served import get, post, served
-from tests.support.wire import Era, request
+from tests.support.transports import stdio_transport
+from tests.support.wire import Era, call, request
 
 ERAS: Final = list(Era)
 PAGE: Final = Path(__file__).parents[3] / "docs" / "mcp.md"
@@ -96,6 +100,38 @@ def test_lists_are_whole_and_may_be_cached_by_everybody(base: str, method: str) 
     modern, older = (request(base, era, method).json["result"] for era in ERAS)
     assert (modern["ttlMs"], modern["cacheScope"], "nextCursor" in modern) == (300_000, "public", False)
     assert older == {LISTS[method]: modern[LISTS[method]]}
+
+
+@pytest.fixture
+def token(tmp_path: Path) -> str:
+    return issue(tmp_path / "tokens.sqlite").text
+
+
+@pytest.mark.rule("E2.protocol", "C1.http", "I80")
+async def test_a_setting_lists_only_usable_tools_for_callers_without_a_token(
+    index_directory: Path, tmp_path: Path, token: str
+) -> None:
+    everything = [tool.name for tool in REGISTRY]
+    tokenless = [tool.name for tool in REGISTRY if tool.token is not TokenRule.REQUIRED]
+    tokens = tmp_path / "tokens.sqlite"
+    callers: list[tuple[str | None, list[str]]] = [
+        (None, tokenless),
+        (new_token_text(), tokenless),
+        ("x", tokenless),
+        (token, everything),
+    ]
+    settings = Settings(data_dir=index_directory, token_file=tokens, mcp_anonymous_tools="usable", request_timeout=10.0)
+    with served(create_app(settings)) as url:
+        for text, names in callers:
+            modern, older = (request(url, era, "tools/list", x_api_token=text or "").json["result"] for era in ERAS)
+            assert [tool["name"] for tool in modern["tools"]] == [tool["name"] for tool in older["tools"]] == names
+            assert (modern["ttlMs"], modern["cacheScope"]) == (0, "private")
+        assert call(url, Era.STATELESS, "get_trust", b"{}").status == 401
+    variables = {"SHOP_DIRECTORY_TOKEN_FILE": str(tokens), "SHOP_DIRECTORY_MCP_ANONYMOUS_TOOLS": "usable"}
+    for text, names in callers[::3]:
+        given = variables | {"SHOP_DIRECTORY_API_TOKEN": text or ""}
+        async with stdio_transport(index_directory, "2026-07-28", given) as client:
+            assert [tool.name for tool in (await client.list_tools()).tools] == names
 
 
 @pytest.mark.rule("C1.http", "V3")

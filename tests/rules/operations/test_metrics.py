@@ -125,7 +125,7 @@ def test_every_metric_is_documented_and_every_documented_metric_is_exposed(tmp_p
     metrics = PrometheusMetrics()
     metrics.engine_call("search", "ok", 0.1)
     metrics.store_call("limiter", "hit", "ok", 0.1)
-    metrics.quota("reads", "allowed")
+    metrics.quota("reads", "allowed", network="hosted")
     metrics.circuit("search", "open")
     metrics.typeahead_fetched("ok", 1, 0.1)
     stamp = reference_world(tmp_path).stamp

@@ -13,9 +13,10 @@ from mcp.shared.exceptions import MCPError
 
 from service.app import create_app
 from service.auth.secrets import new_token_text
-from service.limits.policy import QuotaClass
+from service.limits.policy import NamedNetwork, QuotaClass
 from service.settings.service import Settings
 from service.tools.registry import REGISTRY
+from tests.rules.operations.test_metrics import samples_of
 from tests.support.callers import Issued, Untouchable, issue, revoke
 from tests.support.catalogues import coupon, shop
 from tests.support.served import Reply, ask, get, post, served
@@ -189,6 +190,36 @@ def test_behind_a_configured_proxy_an_ipv6_64_is_one_caller_and_an_ipv4_address_
         ]
         for address, status in addresses:
             assert (address, post(base, LIST, {}, x_forwarded_for=address).status) == (address, status)
+
+
+@pytest.mark.rule("Q2", "Q3")
+def test_callers_of_a_named_network_are_counted_together_and_shown_by_its_name(tmp_path: Path) -> None:
+    given = {
+        "trusted_proxies": ("127.0.0.1",),
+        "quota_classes": {"default": MORE, "shared": QuotaClass(reads=4, suggest=3, reports=0)},
+        "quota_networks": {"hosted": NamedNetwork(("192.0.2.0/24", "2001:db8::/32"), "shared")},
+    }
+    addresses = ["192.0.2.1", "192.0.2.2", "2001:db8::1", "192.0.2.2"]
+    with limited(tmp_path, **given) as base:
+        reads = [post(base, LIST, {}, x_forwarded_for=address) for address in addresses]
+        suggested = [get(base, "/suggest?q=", x_forwarded_for=address) for address in addresses]
+        over_mcp = call(base, Era.STATELESS, "list_categories", b"{}", x_forwarded_for="192.0.2.9")
+        other = post(base, LIST, {}, x_forwarded_for="192.0.3.1")
+        samples = samples_of(get(base, "/metrics"))
+    for taken, reply in enumerate(reads, start=1):
+        _assert_quota(reply, "reads", 4, 60, 4 - taken)
+    assert [reply.status for reply in suggested] == [200, 200, 200, 429]
+    assert (over_mcp.json["result"]["isError"], other.status) == (True, 200)
+    shown = {labels: value for (name, labels), value in samples.items() if name.startswith("shopdir_network_")}
+    assert shown == {
+        (("bucket", bucket), ("decision", decision), ("network", "hosted")): count
+        for bucket, decision, count in [
+            ("reads", "allowed", 4.0),
+            ("reads", "refused", 1.0),
+            ("suggest", "allowed", 3.0),
+            ("suggest", "refused", 1.0),
+        ]
+    }
 
 
 @pytest.mark.rule("Q3")
