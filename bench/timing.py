@@ -107,10 +107,10 @@ class _DelayedSnapshot:
         self.merge_candidates, self.merge_effects = inner.merge_candidates, inner.merge_effects
         self.shop = _delayed(inner.shop, wait)
         self.shops = _delayed(inner.shops, each)
-        self.facts = _delayed(inner.facts, wait)
+        self.facts = _delayed(inner.facts, each)
         self.trust = _delayed(inner.trust, wait)
         self.offer = _delayed(inner.offer, wait)
-        self.coupons = _delayed(inner.coupons, lambda query: wait(query.shop))
+        self.coupons = _delayed(inner.coupons, lambda query: each(query.shops or ()))
 
 
 def _delayed(look: Look[T], wait: Callable[[Any], None]) -> Look[T]:

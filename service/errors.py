@@ -116,7 +116,7 @@ class PageTooDeepError(ServiceError):
 
 
 class TooManyCouponsError(ServiceError):
-    """The list of all shops' coupons is longer than this transport allows (A6)."""
+    """The list of the coupons of all or several shops is longer than this transport allows (A6, F17)."""
 
     status = 400
     code = "too_many_coupons"

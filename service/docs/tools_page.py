@@ -17,6 +17,7 @@ from service.tools.tool import COMMON, CREDENTIALS, TokenRule, Tool, own_errors,
 
 Schema = dict[str, Any]
 
+_AS_ANSWER: Final = " With the fields of the answer above."
 _AS_GET_SHOP: Final = " With the fields of [`get_shop`](#get_shop)."
 
 _INTRODUCTION: Final = """\
@@ -82,8 +83,9 @@ def _tool(tool: Tool[Any]) -> Iterator[str]:
         for name, part in schema["properties"].items()
     ]
     yield _table(("parameter", "type", "required", "what it is"), rows)
-    yield "The answer:"
-    yield _table(("field", "type", "what it is"), _fields(response_schema(tool.response)))
+    for given, model in zip(("", " to shop_domains"), tool.responses, strict=False):
+        yield f"The answer{given}:"
+        yield _table(("field", "type", "what it is"), _fields(response_schema(model), set(tool.response.model_fields)))
     if own := own_errors(tool):
         yield "Errors besides those of every tool:"
         yield _error_table(own)
@@ -107,14 +109,15 @@ def _curl(tool: Tool[Any]) -> str:
     return f"{example.summary}:\n\n```sh\n{command}\n```"
 
 
-def _fields(schema: Schema, above: str = "") -> Iterator[tuple[str, str, str]]:
+def _fields(schema: Schema, answer: set[str], above: str = "") -> Iterator[tuple[str, str, str]]:
     for name, part in schema["properties"].items():
         path = f"{above}{name}"
         inner = part.get("items", part)
-        is_shop = set(inner.get("properties", ())) == set(ShopView.model_fields)
-        yield f"`{path}`", _type(part), part["description"] + (_AS_GET_SHOP if is_shop else "")
-        if "properties" in inner and not is_shop:
-            yield from _fields(inner, f"{path}[]." if "items" in part else f"{path}.")
+        fields = set(inner.get("properties", ()))
+        known = _AS_GET_SHOP if fields == set(ShopView.model_fields) else _AS_ANSWER if fields == answer else ""
+        yield f"`{path}`", _type(part), part["description"] + known
+        if fields and not known:
+            yield from _fields(inner, answer, f"{path}[]." if "items" in part else f"{path}.")
 
 
 def _type(part: Schema) -> str:

@@ -6,6 +6,7 @@ document and in docs/tools.md.
 """
 
 import logging
+from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
@@ -48,6 +49,7 @@ from service.mcp_server.resources import list_resources, list_templates, read_re
 from service.runtime.request_context import current
 from service.runtime.tracing import CallTracer
 from service.suggest.responder import SuggestResponder
+from service.tools.get_shipping_policy import ShippingStatement
 from service.tools.request import NoShopRequest
 from service.tools.shop_view import ShopView
 from service.tools.tool import Schema, TokenRule, Tool, request_schema, response_schema
@@ -73,10 +75,15 @@ CACHED_SECONDS: Final = 300
 _CACHED: Final = CacheHint(ttl_ms=CACHED_SECONDS * 1_000, scope="public")
 _NOT_CACHED: Final = CacheHint(ttl_ms=0, scope="private")
 _LOG: Final = logging.getLogger(__name__)
+# The tools whose schemas describe in full what the schemas of others refer to.
+_FULL_SHOP_TOOL: Final = "find_shop"
+_FORMER_NAME_TOOL: Final = "get_shop"
+_FORMER_NAME: Final[Schema] = {"type": ["string", "null"]}
 _SHOP: Final = frozenset(ShopView.model_fields)
-# The tools whose schemas describe a shop in full; the others refer to them.
-_FULL_SHOP_TOOLS: Final = frozenset({"find_shop", "get_shop"})
-_STRUCTURE: Final = ("type", "enum", "const")
+_KNOWN: Final = {
+    _SHOP: "A shop as in find_shop.",
+    frozenset(ShippingStatement.model_fields): "As get_shipping_policy answers.",
+}
 
 
 def build_server(
@@ -200,7 +207,8 @@ async def _replace_sdk_errors(ctx: Context, call_next: CallNext) -> HandlerResul
 def input_schema(tool: Tool[Any]) -> Schema:
     """The schema of a tool's arguments.
 
-    A tool that takes no shop still accepts the shop fields. They are not listed, so its schema is open (R2).
+    A tool that takes no shop still accepts the shop fields. They are not listed, so its schema is open (R2). The former
+    name of shop_domain is described once in the list of tools.
     """
     schema = request_schema(tool.request)
     ignored = NoShopRequest.model_fields if issubclass(tool.request, NoShopRequest) else {}
@@ -209,6 +217,8 @@ def input_schema(tool: Tool[Any]) -> Schema:
         for name, part in schema["properties"].items()
         if name not in ignored
     }
+    if tool.name != _FORMER_NAME_TOOL and "shop_id_or_domain" in properties:
+        properties["shop_id_or_domain"] = _FORMER_NAME
     outline: Schema = {"type": "object", "properties": properties}
     if "required" in schema:
         outline["required"] = schema["required"]
@@ -220,16 +230,31 @@ def output_schema(tool: Tool[Any]) -> Schema:
 
     No field is required or forbidden, so that a new field breaks no client that validates by a cached list.
     """
-    return _outline(response_schema(tool.response), full_shops=tool.name in _FULL_SHOP_TOOLS)
+    properties: Schema = {}
+    for model in tool.responses:
+        properties |= response_schema(model)["properties"]
+    top_level = frozenset(properties)
+    if top_level == _SHOP:
+        return {"type": "object", "description": _KNOWN[_SHOP]}
+
+    def reference(fields: frozenset[str]) -> str | None:
+        if fields and fields <= top_level:
+            return "With fields of the top level."
+        return None if tool.name == _FULL_SHOP_TOOL else _KNOWN.get(fields)
+
+    return {"type": "object", "properties": {name: _outline(part, reference) for name, part in properties.items()}}
 
 
-def _outline(schema: Schema, *, full_shops: bool) -> Schema:
+def _outline(schema: Schema, reference: Callable[[frozenset[str]], str | None]) -> Schema:
+    """The outline of a part; `reference` says where an object with these fields is described already."""
     properties = schema.get("properties", {})
-    outline: Schema = {key: schema[key] for key in _STRUCTURE if key in schema}
-    if not full_shops and set(properties) == _SHOP:
-        return {**outline, "description": "A shop as in find_shop."}
+    # Fixed values say their type.
+    kind = next(key for key in ("enum", "const", "type") if key in schema)
+    outline: Schema = {kind: schema[kind]}
+    if (described := reference(frozenset(properties))) is not None:
+        return {**outline, "description": described}
     if properties:
-        outline["properties"] = {name: _outline(part, full_shops=full_shops) for name, part in properties.items()}
+        outline["properties"] = {name: _outline(part, reference) for name, part in properties.items()}
     if "items" in schema:
-        outline["items"] = _outline(schema["items"], full_shops=full_shops)
+        outline["items"] = _outline(schema["items"], reference)
     return outline

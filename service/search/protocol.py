@@ -22,14 +22,14 @@ class CouponQuery:
     """A query for coupons.
 
     Attributes:
-        shop: an id or reduced domain; None for the coupons of all shops.
+        shops: ids or reduced domains; None for the coupons of all shops.
         now_us: the clock reading of the call, in microseconds since 1970.
         channel: the transport, as display policies name it.
         country: the caller's, as stated by a trusted edge; None otherwise.
-        list_limit: with more usable coupons than this the list is not read; None reads any number.
+        list_limit: a list of more usable coupons than this is not read; None reads any number.
     """
 
-    shop: str | None
+    shops: tuple[str, ...] | None
     now_us: int
     channel: str
     country: str | None
@@ -248,11 +248,14 @@ class Snapshot(Protocol):
         A repeated reference returns its shop repeatedly; None stands for a reference of no shop.
         """
 
-    async def coupons(self, query: CouponQuery) -> Coupons | None:
-        """The balance of the coupons of a shop or of all shops; None when there is no such public shop."""
+    async def coupons(self, query: CouponQuery) -> tuple[Coupons | None, ...]:
+        """The balance of the coupons of each shop of the query, in its order, or the one of all shops.
 
-    async def facts(self, reference: str) -> Facts | None:
-        """The facts of a shop; None when there is no such public shop."""
+        None stands for a reference of no public shop.
+        """
+
+    async def facts(self, references: Sequence[str]) -> tuple[Facts | None, ...]:
+        """The facts of ids or reduced domains, in their order; None for a reference of no public shop."""
 
     async def trust(self, reference: str) -> Facts | None:
         """The trust facts of a shop with at least one present signal; None for every other reference (A8)."""

@@ -1,14 +1,14 @@
 """One shop and its related records over any engine: coupons, facts, offers, merge audits."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from index_mappings.documents import Shop, shop_from_stored
 from index_mappings.forms import shared_names, stated_names, whole_names
 from index_mappings.generations import Stamp
 from index_mappings.hosts import domain_parts
-from service.search.engine import Engine, Hit, SearchRequest
+from service.search.engine import Engine, Hit, Page, SearchRequest
 from service.search.failures import BackendUnavailable
 from service.search.plan import MATCH_ALL, AnyOf, Below, Clause, Exact, Plan
 from service.search.protocol import OFFER_WINDOW, CouponQuery, Coupons, Facts, MergeEffects, Offer
@@ -48,44 +48,56 @@ class ShopDetails:
 
     async def shops(self, references: Sequence[str]) -> tuple[Shop | None, ...]:
         """The shops of ids or reduced domains, found by one search."""
-        distinct = tuple(dict.fromkeys(references))
-        if not distinct:
+        if not references:
             return ()
-        # No two shops have the same reference, so there are at most as many shops as references.
-        request = SearchRequest(_one("shops", Exact("refs", distinct)), len(distinct))
+        request = _of_shops("shops", "refs", references)
         (page,) = await self._engine.search(self.stamp, (request,))
         found = [shop_from_stored(hit.stored) for hit in page.hits]
         by_reference = {reference: shop for shop in found for reference in (shop.id, shop.domain)}
         return tuple(by_reference.get(reference) for reference in references)
 
-    async def coupons(self, query: CouponQuery) -> Coupons | None:
-        """The balance of coupons at the time of the call (A4 to A6)."""
-        plan, reasons = coupon_plan(query), withheld_reasons(query)
-        requests = [SearchRequest(plan, _FIRST_COUPONS, total=True, buckets=reasons)]
-        if query.shop is not None:
-            requests.append(SearchRequest(_one("shops", Exact("refs", (query.shop,))), 1))
+    async def coupons(self, query: CouponQuery) -> tuple[Coupons | None, ...]:
+        """The balances of coupons at the time of the call, found by one round trip if lists are not long (A4 to A6)."""
+        if query.shops == ():
+            return ()
+        plans, reasons = coupon_plans(query), withheld_reasons(query)
+        requests = [SearchRequest(plan, _FIRST_COUPONS, total=True, buckets=reasons) for plan in plans]
+        if query.shops is not None:
+            requests.append(_of_shops("shops", "refs", query.shops))
         for _ in range(_ATTEMPTS):
-            page, *shops = await self._engine.search(self.stamp, requests)
-            if shops and not shops[0].hits:
-                return None
-            usable = page.total or 0
-            if query.list_limit is not None and usable > query.list_limit:
-                return _balance(usable, page.counts, None)
-            hits: Sequence[Hit] = page.hits
-            if usable > len(hits):
-                hits = await self._all(replace(plan, excluded=reasons))
-            # The search and the scan must agree: coupons changed between them would break the balance.
-            if len(hits) == usable:
-                return _balance(usable, page.counts, hits)
+            pages = await self._engine.search(self.stamp, requests)
+            balances = [
+                await self._balance(query, plan, reasons, page) for plan, page in zip(plans, pages, strict=False)
+            ]
+            if None in balances:
+                continue
+            if query.shops is None:
+                return tuple(balances)
+            known = {hit.stored[name] for hit in pages[-1].hits for name in ("id", "domain")}
+            by_reference = dict(zip(dict.fromkeys(query.shops), balances, strict=True))
+            return tuple(by_reference[shop] if shop in known else None for shop in query.shops)
         raise BackendUnavailable("the coupons changed faster than they could be read")
 
-    async def facts(self, reference: str) -> Facts | None:
-        """The facts of a public shop."""
-        return await self._facts(Exact("refs", (reference,)))
+    async def _balance(self, query: CouponQuery, plan: Plan, reasons: tuple[Clause, ...], page: Page) -> Coupons | None:
+        """The balance of a page; None if the coupons changed since it was read, which would break the balance."""
+        usable = page.total or 0
+        expired, rejected, reserved, policy = page.counts
+        balance = Coupons(usable, expired, rejected, reserved, policy, views=None)
+        if query.list_limit is not None and usable > query.list_limit:
+            return balance
+        hits: Sequence[Hit] = page.hits
+        if usable > len(hits):
+            hits = await self._all(replace(plan, excluded=reasons))
+        return replace(balance, views=tuple(hit.stored["view"] for hit in hits)) if len(hits) == usable else None
+
+    async def facts(self, references: Sequence[str]) -> tuple[Facts | None, ...]:
+        """The facts of public shops, found by one search."""
+        return await self._facts("refs", references)
 
     async def trust(self, reference: str) -> Facts | None:
         """The trust facts of a shop with a present signal; None for every other reference (A8)."""
-        return await self._facts(Exact("trusted_refs", (reference,)))
+        (facts,) = await self._facts("trusted_refs", (reference,))
+        return facts
 
     async def offer(self, offer_id: str) -> Offer | None:
         """An offer of a public shop."""
@@ -123,30 +135,24 @@ class ShopDetails:
         has_others = bool(names) and _any_without(others, names)
         return MergeEffects(coupons.total or 0, offers.total or 0, len(shared), has_others)
 
-    async def _facts(self, clause: Clause) -> Facts | None:
-        (page,) = await self._engine.search(self.stamp, (SearchRequest(_one("facts", clause), 1),))
-        if not page.hits:
-            return None
-        stored = page.hits[0].stored
-        lists = (tuple(stored[field]) for field in ("signals", "pipeline_gaps"))
-        return Facts(stored["shop"], stored["shipping"], stored["policies"], *lists)
+    async def _facts(self, field: str, references: Sequence[str]) -> tuple[Facts | None, ...]:
+        if not references:
+            return ()
+        (page,) = await self._engine.search(self.stamp, (_of_shops("facts", field, references),))
+        found = {reference: hit.stored for hit in page.hits for reference in hit.stored["shop"].values()}
+        return tuple(_facts_of(found[reference]) if reference in found else None for reference in references)
 
     async def _all(self, plan: Plan) -> Sequence[Hit]:
         return [hit async for hits in self._engine.scan(self.stamp, plan) for hit in hits]
 
 
-def _balance(usable: int, counts: tuple[int, ...], hits: Sequence[Hit] | None) -> Coupons:
-    expired, rejected, reserved, policy = counts
-    views = None if hits is None else tuple(hit.stored["view"] for hit in hits)
-    return Coupons(usable, expired, rejected, reserved, policy, views)
-
-
-def coupon_plan(query: CouponQuery) -> Plan:
-    """The plan for the coupons of the balance: their validity has started, and they are of the queried shop, if any."""
-    filters: tuple[Clause, ...] = (Below("valid_from_us", query.now_us + 1),)
-    if query.shop is not None:
-        filters = (*filters, Exact("shop_refs", (query.shop,)))
-    return Plan("coupons", ((0, MATCH_ALL),), filters)
+def coupon_plans(query: CouponQuery) -> tuple[Plan, ...]:
+    """The plans for coupons whose validity has started: one for each distinct shop of the query, or one for all."""
+    plan = Plan("coupons", ((0, MATCH_ALL),), (Below("valid_from_us", query.now_us + 1),))
+    if query.shops is None:
+        return (plan,)
+    distinct = dict.fromkeys(query.shops)
+    return tuple(replace(plan, filters=(*plan.filters, Exact("shop_refs", (shop,)))) for shop in distinct)
 
 
 def withheld_reasons(query: CouponQuery) -> tuple[Clause, ...]:
@@ -187,6 +193,17 @@ def _neighbours(first: Shop, second: Shop) -> tuple[Plan, ...]:
 
 def _any_without(shops: Sequence[Hit], names: frozenset[str]) -> bool:
     return any(not names & stated_names(hit.stored["name"], hit.stored["aliases"]) for hit in shops)
+
+
+def _facts_of(stored: Mapping[str, Any]) -> Facts:
+    lists = (tuple(stored[field]) for field in ("signals", "pipeline_gaps"))
+    return Facts(stored["shop"], stored["shipping"], stored["policies"], *lists)
+
+
+def _of_shops(kind: str, field: str, references: Sequence[str]) -> SearchRequest:
+    """The search for the documents of shops, of which each has one: so there are at most as many as references."""
+    distinct = tuple(dict.fromkeys(references))
+    return SearchRequest(_one(kind, Exact(field, distinct)), len(distinct))
 
 
 def _one(kind: str, clause: Clause) -> Plan:

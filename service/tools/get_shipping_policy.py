@@ -8,14 +8,15 @@ from pydantic import Field
 from index_mappings.countries import TERRITORIES, groups_of
 from service.errors import ShopNotFoundError
 from service.search.protocol import Facts
-from service.tools.request import CountryCode, ShopRequest
+from service.tools.get_shops import extra_reads, look_up_each, wire_of_each
+from service.tools.request import CountryCode, SeveralShopsRequest, ShopRequest
 from service.tools.shop_view import Money, ShopKey
-from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse, is_none
+from service.tools.tool import BEYOND_SEVERAL, Example, TokenRule, Tool, ToolAnswer, ToolContext, ToolResponse, is_none
 
 Verdict = Literal["yes", "no", "unknown"]
 
 
-class GetShippingPolicyRequest(ShopRequest):
+class GetShippingPolicyRequest(SeveralShopsRequest, ShopRequest):
     """Whose shipping, and to where."""
 
     country: CountryCode | None = Field(
@@ -57,15 +58,32 @@ class ShippingStatement(ToolResponse):
     )
 
 
-async def run(request: GetShippingPolicyRequest, context: ToolContext) -> ShippingStatement:
-    """Look the statement up."""
-    return shipping_statement(await facts_of(request, context), request.country)
+class ShopShipping(ToolResponse):
+    """An entry of the request with the statement of its shop."""
+
+    shop_domain: str = Field(description="The entry of shop_domains, as sent.")
+    shipping: ShippingStatement | None = Field(description="The answer for this shop; null: there is none.")
+
+
+class ShippingOfShopsResponse(ToolResponse):
+    """An entry for each one of the request."""
+
+    shops: tuple[ShopShipping, ...] = Field(description="One entry for each entry of shop_domains, in the same order.")
+    found: int = Field(description="The number of entries of shops whose shipping is not null.")
+
+
+async def run(request: GetShippingPolicyRequest, context: ToolContext) -> ToolAnswer:
+    """Look the statement up, or those of several shops in one request to the engine."""
+    if request.shop_domains is None:
+        return shipping_statement(await facts_of(request, context), request.country)
+    found = await look_up_each(request.shop_domains, context.search.facts)
+    views = [None if facts is None else shipping_statement(facts, request.country).model_dump() for facts in found]
+    return wire_of_each("shops", request.shop_domains, "shipping", views)
 
 
 async def facts_of(request: ShopRequest, context: ToolContext) -> Facts:
     """What is known of the shop of a request; raises ShopNotFoundError."""
-    lookup = request.lookup
-    facts = None if lookup is None else await context.search.facts(lookup)
+    (facts,) = await look_up_each((request.reference or "",), context.search.facts)
     if facts is None:
         raise ShopNotFoundError(request.reference)
     return facts
@@ -115,10 +133,11 @@ GET_SHIPPING_POLICY = Tool(
     title="Get a shop's shipping statement",
     description=(
         "Get what a shop itself states about shipping: destinations, delivery time, free-shipping threshold, when and "
-        "where that was read. It is a statement, not an offer, and names no carrier and no price. Give country to get "
-        "ships_to: unknown means that the statement does not settle it, which is no refusal. collected false: nothing "
-        "was gathered, which says nothing about whether the shop ships. Destinations are countries or groups such as "
-        "EU; excluded is what the shop excepts from them; ships_to has both expanded."
+        "where that was read; with shop_domains that of each, in shops, as get_shops answers. It is a statement, not "
+        "an offer, without carrier or price. With country, ships_to unknown: the statement does not settle it, which "
+        "is no refusal. collected false: nothing was gathered, which says nothing about whether the shop ships. "
+        "Destinations are countries or groups such as EU; excluded is what the shop excepts from them; ships_to has "
+        "both expanded."
     ),
     request=GetShippingPolicyRequest,
     response=ShippingStatement,
@@ -128,5 +147,12 @@ GET_SHIPPING_POLICY = Tool(
         Example("Whether it ships to Austria", {"shop_domain": "kiefernhaus.internal", "country": "AT"}),
         Example("The statement alone", {"shop_domain": "bottega-dellaquilone.internal"}),
         Example("Nothing was gathered, which is no verdict", {"shop_domain": "aukandarrow.internal", "country": "AT"}),
+        Example(
+            "Of several shops, one of them unknown",
+            {"shop_domains": ["kiefernhaus.internal", "nobody.internal"], "country": "AT"},
+        ),
     ),
+    extra_cost=extra_reads,
+    note=BEYOND_SEVERAL,
+    several=ShippingOfShopsResponse,
 )

@@ -3,13 +3,16 @@
 It is beyond the interface: a caller with links to many shops would otherwise need a call for each of them.
 """
 
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, TypeVar
 
 from pydantic import Field
 
-from service.tools.request import NoShopRequest, ReferenceList, reduce_reference
+from service.tools.request import NoShopRequest, ReferenceList, SeveralShopsRequest, reduce_reference
 from service.tools.shop_view import ShopView, shop_wire
 from service.tools.tool import BEYOND_THE_INTERFACE, Example, TokenRule, Tool, ToolContext, ToolResponse
+
+T = TypeVar("T")
 
 _REFERENCES_A_READ: Final = 10
 
@@ -37,32 +40,44 @@ class GetShopsResponse(ToolResponse):
     found: int = Field(description="The number of entries of results whose shop is not null.")
 
 
-def extra_reads(request: GetShopsRequest) -> int:
+def extra_reads(request: GetShopsRequest | SeveralShopsRequest) -> int:
     """The reads of a call beyond its first: one for every ten references, or a part of ten, beyond the first ten."""
-    return (len(request.shop_domains) - 1) // _REFERENCES_A_READ
+    return max(0, len(request.shop_domains or ()) - 1) // _REFERENCES_A_READ
+
+
+async def look_up_each(
+    references: Sequence[str], look_up: Callable[[Sequence[str]], Awaitable[Sequence[T | None]]]
+) -> list[T | None]:
+    """What one request to the engine finds for each reference as sent; None for one of no shop."""
+    lookups = [reduce_reference(reference) for reference in references]
+    known = tuple(lookup for lookup in lookups if lookup is not None)
+    found = dict(zip(known, await look_up(known), strict=True))
+    return [None if lookup is None else found[lookup] for lookup in lookups]
+
+
+def wire_of_each(
+    key: str, references: Sequence[str], name: str, views: Sequence[dict[str, Any] | None]
+) -> dict[str, Any]:
+    """An answer with an entry for each reference as sent, which has its view under `name`."""
+    entries = [{"shop_domain": reference, name: view} for reference, view in zip(references, views, strict=True)]
+    return {key: entries, "found": sum(view is not None for view in views)}
 
 
 async def run(request: GetShopsRequest, context: ToolContext) -> dict[str, Any]:
     """Look up all shops in one request to the engine."""
-    lookups = [reduce_reference(reference) for reference in request.shop_domains]
-    known = [lookup for lookup in lookups if lookup is not None]
-    shops = dict(zip(known, await context.search.shops(known), strict=True))
-    found = [None if lookup is None else shops[lookup] for lookup in lookups]
-    results = [
-        {"shop_domain": reference, "shop": None if shop is None else shop_wire(shop)}
-        for reference, shop in zip(request.shop_domains, found, strict=True)
-    ]
-    return {"results": results, "found": sum(shop is not None for shop in found)}
+    shops = await look_up_each(request.shop_domains, context.search.shops)
+    views = [None if shop is None else shop_wire(shop) for shop in shops]
+    return wire_of_each("results", request.shop_domains, "shop", views)
 
 
 GET_SHOPS = Tool(
     name="get_shops",
     title="Get several shops",
     description=(
-        "Get up to 100 shops by their domains or ids in one call; for one shop with all aliases and offers, call "
-        "get_shop. results has one entry for each entry of shop_domains, in the same order, a repeated one included; "
-        "shop is null where the directory has no such shop, which is no verdict. The call counts as one read for each "
-        "ten entries or a part of them."
+        "Get up to 100 shops by their domains or ids in one call; get_shop has all aliases and offers of one. results "
+        "has one entry for each entry of shop_domains, in the same order, a repeated one included; shop null: the "
+        "directory has no such shop, which is no verdict. A call counts as one read for each ten entries or part of "
+        "ten."
     ),
     request=GetShopsRequest,
     response=GetShopsResponse,

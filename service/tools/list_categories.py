@@ -38,9 +38,9 @@ LIST_CATEGORIES = Tool(
     name="list_categories",
     title="List categories",
     description=(
-        "List every category that a shop of the directory carries, with its slug and number of shops, largest first. "
-        "Call it before find_shop with a category filter: only these slugs are accepted, and they change with the "
-        "data. The list is flat. A shop can carry several, so the counts do not add up to the number of shops."
+        "List every category that a shop carries, with its slug and number of shops, largest first. Call it before "
+        "find_shop with a category: only these slugs are accepted, and they change with the data. The list is flat; a "
+        "shop can carry several, so the counts do not add up to the number of shops."
     ),
     request=ListCategoriesRequest,
     response=ListCategoriesResponse,

@@ -1,5 +1,7 @@
 """list_coupons: the codes that may work now, and the numbers of those that are withheld (A4 to A6)."""
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
@@ -8,17 +10,18 @@ from pydantic.alias_generators import to_camel
 from index_mappings.values import microseconds
 from service.errors import ShopNotFoundError, TooManyCouponsError
 from service.search.protocol import CouponQuery, Coupons
-from service.tools.request import EitherShopRequest, ReferenceText, reduce_reference
+from service.tools.get_shops import extra_reads, look_up_each, wire_of_each
+from service.tools.request import ReferenceText, SeveralShopsRequest
 from service.tools.shop_view import Money, NamedShop
-from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse
+from service.tools.tool import BEYOND_SEVERAL, Example, TokenRule, Tool, ToolContext, ToolResponse
 
 
-class ListCouponsRequest(EitherShopRequest):
+class ListCouponsRequest(SeveralShopsRequest):
     """Whose coupons."""
 
     shop_domain: ReferenceText = Field(
         None,
-        description="Domain in any form, or id. Left out: the coupons of all shops.",
+        description="Domain in any form, URL or id. Without any shop: the coupons of all shops.",
         examples=["harbour-lane-books.example"],
     )
 
@@ -71,21 +74,51 @@ class ListCouponsResponse(ToolResponse):
     note: str = Field(description="The same balance in one sentence.")
 
 
+class ShopCoupons(ToolResponse):
+    """An entry of the request with the coupons of its shop."""
+
+    shop_domain: str = Field(description="The entry of shop_domains, as sent.")
+    coupons: ListCouponsResponse | None = Field(description="The answer for this shop; null: there is none.")
+
+
+class CouponsOfShopsResponse(ToolResponse):
+    """An entry for each one of the request."""
+
+    shops: tuple[ShopCoupons, ...] = Field(description="One entry for each entry of shop_domains, in the same order.")
+    found: int = Field(description="The number of entries of shops whose coupons are not null.")
+
+
 async def run(request: ListCouponsRequest, context: ToolContext) -> dict[str, Any]:
     """List and count the coupons at the time of the call."""
-    lookup = None if request.reference is None else reduce_reference(request.reference)
-    if lookup is None and request.reference is not None:
+    if request.shop_domains is not None:
+        balances = await look_up_each(request.shop_domains, partial(_balances, context, context.most_coupons))
+        if context.most_coupons is not None and sum(found.usable for found in balances if found) > context.most_coupons:
+            raise TooManyCouponsError
+        views = [None if found is None else _wire(found) for found in balances]
+        return wire_of_each("shops", request.shop_domains, "coupons", views)
+    if request.reference is None:
+        (found,) = await _balances(context, context.most_coupons, None)
+    else:
+        (found,) = await look_up_each((request.reference,), partial(_balances, context, None))
+    if found is None:
         raise ShopNotFoundError(request.reference)
+    return _wire(found)
+
+
+async def _balances(
+    context: ToolContext, list_limit: int | None, shops: Sequence[str] | None
+) -> tuple[Coupons | None, ...]:
     query = CouponQuery(
-        shop=lookup,
+        shops=None if shops is None else tuple(shops),
         now_us=microseconds(context.now),
         channel=context.channel,
         country=context.country,
-        list_limit=context.most_coupons if lookup is None else None,
+        list_limit=list_limit,
     )
-    found = await context.search.coupons(query)
-    if found is None:
-        raise ShopNotFoundError(request.reference)
+    return await context.search.coupons(query)
+
+
+def _wire(found: Coupons) -> dict[str, Any]:
     if found.views is None:
         raise TooManyCouponsError
     total = found.usable + found.expired + found.rejected + found.reserved + found.policy
@@ -115,13 +148,13 @@ LIST_COUPONS = Tool(
     name="list_coupons",
     title="List coupons",
     description=(
-        "List the discount codes of one shop that may work now. Without shop_domain it lists those of all shops; where "
-        "they are too many, the error too_many_coupons says to name a shop. verificationStatus verified_applied: the "
-        "code worked in a real checkout, safe to recommend; unverified: nothing is proven either way, say so. Codes "
-        "that have expired, were proven not to work, belong to test domains or are hidden by a display policy are only "
-        "counted, in withheld and total_count; note says the same balance. Empty results with a total_count above 0: "
-        "codes exist and none may be shown. validUntil null: open-ended; lastVerifiedAt null: never tested. An unknown "
-        "shop is the error shop_not_found, never an empty list."
+        "List the discount codes that may work now: of one shop; of each of shop_domains, in shops, as get_shops "
+        "answers; or of all shops, where the error too_many_coupons says to name one. verificationStatus "
+        "verified_applied: worked in a real checkout, safe to recommend; unverified: nothing is proven either way, say "
+        "so. Codes that have expired, were proven not to work, belong to test domains or are hidden by a display "
+        "policy are only counted, in withheld and total_count, and in note in words. Empty results with a total_count "
+        "above 0: codes exist and none may be shown. validUntil null: open-ended; lastVerifiedAt null: never tested. "
+        "An unknown shop is shop_not_found, in shops null, never an empty list."
     ),
     request=ListCouponsRequest,
     response=ListCouponsResponse,
@@ -130,5 +163,9 @@ LIST_COUPONS = Tool(
     examples=(
         Example("Of one shop", {"shop_domain": "rimona.internal"}),
         Example("A shop whose only code is withheld", {"shop_domain": "breezy-parcels.internal"}),
+        Example("Of several shops, one of them unknown", {"shop_domains": ["rimona.internal", "nobody.internal"]}),
     ),
+    extra_cost=extra_reads,
+    note=BEYOND_SEVERAL,
+    several=CouponsOfShopsResponse,
 )

@@ -40,8 +40,8 @@ MONETIZE_OFFER = Tool(
     title="Monetize an offer",
     description=(
         "Get the URL of an offer through the shop's affiliate programme, with the disclosure that must be shown with "
-        "it. A shop without a programme answers with its plain URL, affiliate.applied false and monetization null. For "
-        "a URL without affiliate, call resolve_checkout_url. Requires an API token."
+        "it. Without a programme: the shop's plain URL, affiliate.applied false, monetization null. For a URL without "
+        "affiliate, call resolve_checkout_url. Requires an API token."
     ),
     request=MonetizeOfferRequest,
     response=MonetizedOffer,

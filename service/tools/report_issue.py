@@ -53,9 +53,9 @@ REPORT_ISSUE = Tool(
     title="Report wrong shop data",
     description=(
         "Report that the directory is wrong about a shop itself (subject_type shop) or about a fact it states of the "
-        "shop, such as in get_shop_policies (fact); each subject_type has its own reasons. For a code that does not "
-        "work, call report_code. It appends a report and queues a re-check; no delivered data change, and the answer "
-        "is always the same status, never a verdict. The same report within a day counts once. Requires an API token."
+        "shop, such as in get_shop_policies (fact); each has its own reasons. For a code that does not work, call "
+        "report_code, which this works like: no delivered data change, and the answer is never a verdict. Requires an "
+        "API token."
     ),
     request=ReportIssueRequest,
     response=ReportResponse,

@@ -31,6 +31,7 @@ MAX_QUERY_WORDS: Final = 12
 MAX_LIMIT: Final = 100
 OWN_ERROR: Final = "ours"
 MAX_SHOPS: Final = 100
+MAX_SHOPS_WITH_FACTS: Final = 20
 MAX_OFFERS_OFFSET: Final = 100_000
 
 _LINE_WHITE_SPACE: Final = str.maketrans("\t\r\n", "   ")
@@ -109,11 +110,15 @@ def reference_text(value: object) -> str:
     return _identifier(value, "a shop id or a domain")
 
 
-def reference_list(value: object) -> object:
-    """A list of the length that is allowed for references; each entry is checked separately (A14)."""
-    if not isinstance(value, list) or not 1 <= len(value) <= MAX_SHOPS:
-        raise fault(f"must be a list of 1 to {MAX_SHOPS} shop ids or domains")
-    return value
+def list_of(most: int, what: str) -> Callable[[object], list[Any]]:
+    """A check for the length of a list; each entry is checked separately. `what` names the entries."""
+
+    def check(value: object) -> list[Any]:
+        if not isinstance(value, list) or not 1 <= len(value) <= most:
+            raise fault(f"must be a list of 1 to {most} {what}")
+        return value
+
+    return check
 
 
 def offer_id(value: object) -> str:
@@ -170,6 +175,11 @@ def _whole_number_schema(**bounds: int) -> dict[str, Any]:
     return {"type": ["integer", "null"], **bounds}
 
 
+def list_schema(most: int, **entries: Any) -> dict[str, Any]:  # noqa: ANN401 - keywords of a schema
+    """The schema of a list of 1 to `most` entries."""
+    return {"type": "array", "items": entries, "minItems": 1, "maxItems": most}
+
+
 Text = Annotated[str, PlainValidator(text), WithJsonSchema({"type": "string"})]
 CountryCode = Annotated[
     str, PlainValidator(country_code), WithJsonSchema({"type": "string", "pattern": "^([A-Za-z]{2})?$"})
@@ -190,15 +200,13 @@ RequiredReferenceText = Annotated[
 ]
 ReferenceList = Annotated[
     tuple[RequiredReferenceText, ...],
-    BeforeValidator(reference_list),
-    WithJsonSchema(
-        {
-            "type": "array",
-            "items": {"type": "string", "maxLength": MAX_REFERENCE},
-            "minItems": 1,
-            "maxItems": MAX_SHOPS,
-        }
-    ),
+    BeforeValidator(list_of(MAX_SHOPS, "shop ids or domains")),
+    WithJsonSchema(list_schema(MAX_SHOPS, type="string", maxLength=MAX_REFERENCE)),
+]
+ShortReferenceList = Annotated[
+    tuple[RequiredReferenceText, ...],
+    BeforeValidator(list_of(MAX_SHOPS_WITH_FACTS, "shop ids or domains")),
+    WithJsonSchema(list_schema(MAX_SHOPS_WITH_FACTS, type="string", maxLength=MAX_REFERENCE)),
 ]
 OffersOffset = Annotated[
     int, PlainValidator(offers_offset), WithJsonSchema(_whole_number_schema(minimum=0, maximum=MAX_OFFERS_OFFSET))
@@ -299,7 +307,7 @@ class EitherShopRequest(ToolRequest):
 
     shop_domain: ReferenceText = Field(
         None,
-        description="Domain in any form, also a URL, or id. Required unless shop_id_or_domain is given.",
+        description="Required: domain in any form, URL or id.",
         examples=["harbour-lane-books.example", "https://www.harbour-lane-books.example/new", "shop_0042"],
     )
     shop_id_or_domain: ReferenceText = Field(None, description="Former name of shop_domain.")
@@ -322,8 +330,8 @@ class ShopRequest(EitherShopRequest):
 
     @classmethod
     def _complete(cls, arguments: dict[str, Any]) -> dict[str, Any]:
-        # Neither field is required by itself; so a missing shop is reported together with all other errors.
-        if "shop_domain" in arguments or "shop_id_or_domain" in arguments:
+        # No field is required by itself; so a missing shop is reported together with all other errors.
+        if cls.model_fields.keys() & REFERENCES & arguments.keys():
             return arguments
         return {**arguments, "shop_domain": None}
 
@@ -331,6 +339,29 @@ class ShopRequest(EitherShopRequest):
     def lookup(self) -> str | None:
         """The requested shop, as `reduce_reference` returns it."""
         return reduce_reference(self.reference or "")
+
+
+class SeveralShopsRequest(EitherShopRequest):
+    """A request in which a list may name several shops in place of one (F17)."""
+
+    shop_domains: ShortReferenceList | None = Field(
+        None,
+        description="1 to 20 shops in place of shop_domain.",
+        examples=[["harbour-lane-books.example", "shop_0042"]],
+    )
+
+    @model_validator(mode="after")
+    def _one_or_several(self) -> Self:
+        if self.shop_domains is not None and self.reference is not None:
+            raise fault("and shop_domains are alternatives; give one of them")
+        return self
+
+    @classmethod
+    def alternatives(cls) -> tuple[dict[str, Any], ...]:
+        """One shop or several."""
+        absent = {"type": ["string", "null"], "maxLength": 0}
+        one: dict[str, Any] = dict.fromkeys(EitherShopRequest.model_fields, absent)
+        return {"properties": one}, {"properties": {"shop_domains": absent}}
 
 
 RequestT = TypeVar("RequestT", bound=ToolRequest)

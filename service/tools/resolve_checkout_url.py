@@ -84,10 +84,9 @@ RESOLVE_CHECKOUT_URL = Tool(
     name="resolve_checkout_url",
     title="Resolve an offer's checkout URL",
     description=(
-        "Get the URL where an offer can be bought: https, on the shop's own domain or a checkout host known for the "
-        "shop; an offer without one is the error no_valid_checkout_url. With affiliate true it goes through the shop's "
-        "affiliate network if there is one; affiliate.applied says whether it does. Nothing is fetched or bought. "
-        "get_shop lists offers."
+        "Get the URL where an offer can be bought: https, on the shop's own domain or a checkout host known for it; "
+        "else the error no_valid_checkout_url. affiliate true: through the shop's affiliate network if there is one; "
+        "affiliate.applied says whether. Nothing is fetched or bought. get_shop lists offers."
     ),
     request=ResolveCheckoutUrlRequest,
     response=CheckoutUrl,

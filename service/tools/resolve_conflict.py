@@ -197,14 +197,14 @@ class ResolveConflictResponse(ToolResponse):
 async def run(request: ResolveConflictRequest, context: ToolContext) -> dict[str, Any]:
     """Audit a pair, or look for candidates."""
     first = await _shop(request.from_shop_id, context)
-    wire = shop_wire(first)
+    view = _view(first)
     if request.to_shop_id is None:
-        return {"from": wire, "candidates": await _candidates(first, context)}
+        return {"from": view, "candidates": await _candidates(first, context)}
     second = await _shop(request.to_shop_id, context)
     if second.id == first.id:
         message = "refers to the same shop as from_shop_id; name another shop, or leave it out to look for candidates"
         raise InvalidInputError(f"to_shop_id {message}.", [FieldError("to_shop_id", message)])
-    return {"from": wire, **await _audit(first, second, context)}
+    return {"from": view, **await _audit(first, second, context)}
 
 
 async def _candidates(first: Shop, context: ToolContext) -> tuple[dict[str, Any], ...]:
@@ -242,12 +242,17 @@ async def _shop(text: str, context: ToolContext) -> Shop:
     return shop
 
 
+def _view(shop: Shop) -> dict[str, Any]:
+    """A shop without its offers, which say nothing of whether two shops are one and are most of a view (F17)."""
+    return {**shop_wire(shop), "offers": ()}
+
+
 async def _audit(first: Shop, second: Shop, context: ToolContext) -> dict[str, Any]:
     """The wire form of `Audit`."""
     effects = await context.search.merge_effects(first, second)
     found = compare(first, second, domain_has_others=effects.domain_has_others)
     return {
-        "to": shop_wire(second),
+        "to": _view(second),
         "evidence": tuple(asdict(piece) for piece in found.pieces),
         "effects": {name: getattr(effects, name) for name in EffectsView.model_fields},
         "verdict": verdict(found),
@@ -258,11 +263,11 @@ RESOLVE_CONFLICT = Tool(
     name="resolve_conflict",
     title="Audit a shop merge",
     description=(
-        "Audit whether two entries of the directory are the same shop: give both, or from_shop_id alone to get up to "
-        "10 candidates. Each pair comes with its evidence, what a merge would touch, and a verdict: likely_same (a "
-        "stated redirect, or one name on one domain that no shop of another name shares), likely_different (nothing in "
-        "common that identifies a shop) or insufficient_evidence; one name on two domains is mostly two companies. It "
-        "is read-only: nothing is merged. Requires an API token."
+        "Audit whether two entries of the directory are the same shop: give both, or from_shop_id alone for up to 10 "
+        "candidates. Each pair has its evidence, what a merge would touch, and a verdict: likely_same (a stated "
+        "redirect, or one name on one domain that no shop of another name shares), likely_different (nothing in common "
+        "that identifies a shop) or insufficient_evidence; one name on two domains is mostly two companies. Shops come "
+        "without their offers. Nothing is merged. Requires an API token."
     ),
     request=ResolveConflictRequest,
     response=ResolveConflictResponse,

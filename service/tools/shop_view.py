@@ -62,7 +62,7 @@ class ShopView(ToolResponse):
         description="Markets the shop states: country codes, or WORLDWIDE. null: not stated, which is no refusal."
     )
     offers: tuple[OfferView, ...] = Field(
-        description="The newest offers. Empty when none were ingested; that is no verdict."
+        description="The newest offers. Empty when none were ingested, which is no verdict; in resolve_conflict always."
     )
     offers_total: int = Field(description="How many offers there are in all.")
 

@@ -58,6 +58,10 @@ class TokenRule(StrEnum):
 
 
 BEYOND_THE_INTERFACE: Final = "This tool is beyond the interface: another service with the same interface may lack it."
+BEYOND_SEVERAL: Final = (
+    "shop_domains is beyond the interface: another service may lack it. A call with it counts as one read for each ten "
+    "entries or a part of them."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +119,7 @@ class Tool(Generic[RequestT]):
         description: for people and for models: what it does, when to call it, what its answer means.
         request: the model of its arguments.
         response: the model that describes its answer.
+        several: the model of its answer to `shop_domains` if that differs; None for a tool with one answer.
         token: whether a call needs a token.
         run: runs a call; raises ServiceError.
         examples: calls to try, the simplest one first.
@@ -134,6 +139,12 @@ class Tool(Generic[RequestT]):
     read_only: bool = True
     extra_cost: Callable[[RequestT], int] | None = None
     note: str = ""
+    several: type[ToolResponse] | None = None
+
+    @property
+    def responses(self) -> tuple[type[ToolResponse], ...]:
+        """The models of its answers."""
+        return (self.response,) if self.several is None else (self.response, self.several)
 
 
 def request_schema(model: type[ToolRequest]) -> Schema:

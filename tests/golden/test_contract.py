@@ -25,7 +25,7 @@ from service.search.engine import SearchRequest
 from service.search.opensearch.engine import scan_body, search_body
 from service.search.plan import MATCH_ALL, Filters, Plan, Word, find_plan, word_evidence
 from service.search.protocol import CouponQuery
-from service.search.shop_details import coupon_plan, withheld_reasons
+from service.search.shop_details import coupon_plans, withheld_reasons
 from tests.golden.golden import DIRECTORY, assert_golden
 
 KINDS: Final = (*DOCUMENTS, STAMP)
@@ -145,8 +145,9 @@ def test_a_body_that_counts_the_shops_with_evidence_of_a_word_is_the_golden_one(
 
 @pytest.mark.rule("A4", "A5")
 def test_coupons_are_counted_by_their_first_reason_and_listed_by_one_body() -> None:
-    query = CouponQuery("s1", now_us=1_935_817_689_000_000, channel="mcp", country="AT", list_limit=None)
-    ask = SearchRequest(coupon_plan(query), 1_000, total=True, buckets=withheld_reasons(query))
+    query = CouponQuery(("s1",), now_us=1_935_817_689_000_000, channel="mcp", country="AT", list_limit=None)
+    (plan,) = coupon_plans(query)
+    ask = SearchRequest(plan, 1_000, total=True, buckets=withheld_reasons(query))
     assert_golden("query_coupons.json", search_body(ask, timeout_ms=TIMEOUT_MS))
 
 

@@ -48,7 +48,7 @@ class GeneratedCalls:
             "get_shop": lambda: self._shop() | self._maybe(0.2, "offers_offset", (0, 1, 100, 100_000)),
             "get_shops": self._shops,
             "list_coupons": self._list_coupons,
-            "get_shipping_policy": lambda: self._shop() | self._maybe(0.6, "country", _COUNTRIES),
+            "get_shipping_policy": lambda: self._shop_or_shops() | self._maybe(0.6, "country", _COUNTRIES),
             "get_shop_policies": lambda: self._shop() | self._maybe(0.6, "country", _COUNTRIES),
             "get_trust": self._shop,
             "report_code": lambda: self._shop() | {"code": self._of(self._codes), "reason": self._of(CODE_REASONS)},
@@ -82,13 +82,17 @@ class GeneratedCalls:
         name = "shop_domain" if self._chance.random() < 0.8 else "shop_id_or_domain"
         return {name: self._reference()}
 
+    def _shop_or_shops(self) -> dict[str, Any]:
+        return self._shop() if self._chance.random() < 0.7 else self._shops()
+
     def _shops(self) -> dict[str, Any]:
-        count = self._of((1, 2, 10, 25))
+        # Over 20 some tools refuse.
+        count = self._of((1, 2, 10, 20, 25))
         return {"shop_domains": [self._reference() for _ in range(count)]}
 
     def _list_coupons(self) -> dict[str, Any]:
         # All coupons of all shops are a long answer: now and then only.
-        return {} if self._chance.random() < 0.1 else self._shop()
+        return {} if self._chance.random() < 0.1 else self._shop_or_shops()
 
     def _offer(self) -> dict[str, Any]:
         return {"offer_id": self._of(self._offers)} | self._maybe(0.6, "affiliate", (True, False))

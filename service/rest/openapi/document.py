@@ -1,7 +1,8 @@
 """The OpenAPI 3.1 document, generated from the registry of tools and the models of all other answers (O1).
 
-Its examples of requests are those of the registry. The answers to the first one of each operation, and one of each
-error that a tool has of its own, are recorded from a service on the sample catalogue: `make examples`.
+Its examples of requests are those of the registry. The answers to the first one of each operation and to those of
+several shops, and one of each error that a tool has of its own, are recorded from a service on the sample catalogue:
+`make examples`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -132,8 +133,8 @@ _TYPED_TEXT: Final = r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]*$
 _TYPED: Final = frozenset({"query"})
 # White space at the ends of a reference is trimmed before it is checked (R1).
 _ENDS: Final = "".join(f"\\u{ord(char):04x}" for char in WHITE_SPACE)
+_GIVEN: Final[Schema] = {"type": "string", "minLength": 1}
 _REFERENCE: Final = rf"^[{_ENDS}]*[^\u0000-\u001f\u007f-\u009f]*[{_ENDS}]*$"
-_SHOP_NAMES: Final = ("shop_domain", "shop_id_or_domain")
 
 
 class _FieldProblem(ToolResponse):
@@ -311,6 +312,7 @@ def _with_recorded_answers(document: Schema) -> Schema:
 def _tool_operation(tool: Tool[Any]) -> Schema:
     needs_token = tool.token is TokenRule.REQUIRED
     own = own_errors(tool)
+    answers = [response_schema(model) for model in tool.responses]
     # The 404 of a path that is not exactly the tool's (I42).
     other = () if any(error.status == HTTPStatus.NOT_FOUND for error in own) else (RouteNotFoundError,)
     examples = {
@@ -328,7 +330,9 @@ def _tool_operation(tool: Tool[Any]) -> Schema:
             "content": {"application/json": {"schema": input_schema(tool), "examples": examples}},
         },
         "responses": {
-            "200": _success("The answer.", response_schema(tool.response), data=True, quota=True),
+            "200": _success(
+                "The answer.", answers[0] if len(answers) == 1 else {"oneOf": answers}, data=True, quota=True
+            ),
             **_problems((*COMMON, *other, *own)),
             **(_problems(CREDENTIALS) if needs_token else {}),
         },
@@ -498,8 +502,9 @@ def input_schema(tool: Tool[Any]) -> Schema:
     either: Schema = {}
     if issubclass(tool.request, ShopRequest):
         # An empty name counts as absent (R3).
-        given = {"type": "string", "minLength": 1}
-        either = {"anyOf": [{"required": [name], "properties": {name: given}} for name in _SHOP_NAMES]}
+        given = {"shop_domains": {"type": "array"}}
+        names = [name for name in tool.request.model_fields if name in REFERENCES]
+        either = {"anyOf": [{"required": [name], "properties": {name: given.get(name, _GIVEN)}} for name in names]}
     alternatives = list(tool.request.alternatives())
     dependent: Schema = {"allOf": [{"anyOf": alternatives}]} if alternatives else {}
     return {**schema, "properties": properties, **either, **dependent}

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Final
 
 from shop_directory.conformance import mcp
@@ -177,6 +178,28 @@ async def _get_shops(service: ServiceUnderTest) -> None:
     answer["found"].expect(len(pairs) - len(unknown))
     for wrong in ([], [" "], ["a"] * (FULL + 1)):
         (await service.tool("get_shops", {"shop_domains": wrong})).problem(400, "invalid_input")
+
+
+@rule(
+    "F17", "list_coupons and get_shipping_policy, where they take shop_domains, answer each as alone, null if unknown."
+)
+async def _several_shops(service: ServiceUnderTest) -> None:
+    known = [reference for shop in service.subjects.shops[:_SAMPLE] for reference in (shop.domain, shop.id)]
+    asked = [service.unknown_domain, *service.under_review[:_SAMPLE], *known, *known[:1]]
+    for tool, name in (("list_coupons", "coupons"), ("get_shipping_policy", "shipping")):
+        response = await service.tool(tool, {"shop_domains": asked})
+        is_taken = response.status != HTTPStatus.BAD_REQUEST
+        require(is_taken, f"the field shop_domains of {tool}, which the interface does not require")
+        answer = response.json()
+        shops = answer["shops"]
+        shops.must(len(shops.values()) == len(asked), f"{len(asked)} entries, one for each reference")
+        for entry, reference in zip(shops.each(), asked, strict=True):
+            entry["shop_domain"].expect(reference)
+            alone = await service.about_shop(tool, reference)
+            entry[name].expect(alone.json().value if alone.status == HTTPStatus.OK else None)
+        answer["found"].expect(len(known) + 1)
+        for wrong in ({"shop_domains": []}, {"shop_domains": asked, "shop_domain": asked[0]}):
+            (await service.tool(tool, wrong)).problem(400, "invalid_input")
 
 
 @rule(

@@ -37,9 +37,9 @@ QUESTIONS: Final[Mapping[str, Question]] = {
     "categories": lambda directory: directory.categories(),
     "shop": lambda directory: directory.shop("d1.internal", 100),
     "unknown shop": lambda directory: directory.shop("nobody.internal"),
-    "coupons": lambda directory: directory.coupons(CouponQuery("s2", 0, "rest", None, None)),
+    "coupons": lambda directory: directory.coupons(CouponQuery(("s2",), 0, "rest", None, None)),
     "all coupons": lambda directory: directory.coupons(CouponQuery(None, 0, "rest", None, None)),
-    "facts": lambda directory: directory.facts("s3"),
+    "facts": lambda directory: directory.facts(("s3",)),
     "trust": lambda directory: directory.trust("s3"),
     "offer": lambda directory: directory.offer("o4"),
 }

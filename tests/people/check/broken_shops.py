@@ -47,6 +47,11 @@ def _shows_hidden(answered: Answered) -> None:
         answered.document = {**answered.document, "results": [_HIDDEN_SHOP], "total_count": 1}
 
 
+def _lists_of_unknown(document: Document) -> None:
+    for entry in document.get("shops", ()):
+        entry["coupons"] = entry["coupons"] or {"results": [], "total_count": 0}
+
+
 def reports_review(answered: Answered) -> None:
     if answered.asked.arguments.get("shop_domain") == UNDER_REVIEW[0]:
         answered.document = {**answered.document, "detail": "This shop is under review."}
@@ -162,6 +167,14 @@ BREAKAGES: Final = (
         "counts unknown shops as found",
         rewriting(_GET_MANY, lambda answer: answer.update(found=len(answer["results"]))),
     ),
+    Breakage(
+        "F17",
+        "lists the coupons of unknown shops last",
+        rewriting(
+            "/tool/list_coupons", lambda answer: answer.get("shops", []).sort(key=lambda one: not one["coupons"])
+        ),
+    ),
+    Breakage("F17", "has an empty list for an unknown shop", rewriting("/tool/list_coupons", _lists_of_unknown)),
     Breakage("I55", "repeats what was asked", answering(_GET, _echoes, 404)),
     Breakage("V2", "has a header for it", of_hidden("/tool/get_shop", _a_header)),
     Breakage(

@@ -67,14 +67,21 @@ def _answers(sample: SampleService) -> Iterator[dict[str, Any]]:
     for path, methods in openapi_document(REGISTRY)["paths"].items():
         for method, operation in methods.items():
             query = {parameter["name"]: parameter["example"] for parameter in operation.get("parameters", ())}
-            summary, body = "What the service answers", None
-            if "requestBody" in operation:
-                example = operation["requestBody"]["content"]["application/json"]["examples"]["example_1"]
-                summary, body = example["summary"], example["value"]
-            for media_type in operation["responses"]["200"]["content"]:
-                target = f"{path}?{urlencode(query)}" if query else path
-                answered = _asked(sample, method.upper(), target, body, media_type)
-                yield {"operation": operation["operationId"], "name": "example_1", "summary": summary, **answered}
+            target = f"{path}?{urlencode(query)}" if query else path
+            for name, summary, body in _requests(operation):
+                for media_type in operation["responses"]["200"]["content"]:
+                    answered = _asked(sample, method.upper(), target, body, media_type)
+                    yield {"operation": operation["operationId"], "name": name, "summary": summary, **answered}
+
+
+def _requests(operation: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """Name, summary and body of the requests whose answers are recorded: the first, and that for several shops."""
+    if "requestBody" not in operation:
+        yield "example_1", "What the service answers", None
+        return
+    for name, example in operation["requestBody"]["content"]["application/json"]["examples"].items():
+        if name == "example_1" or "shop_domains" in example["value"]:
+            yield name, example["summary"], example["value"]
 
 
 def _refusals(sample: SampleService) -> Iterator[dict[str, Any]]:

@@ -237,8 +237,12 @@ async def test_over_a_thousand_usable_codes_are_all_listed_in_order_of_one_shop_
     assert _codes(await _list(world, most_coupons=MANY + 1)) == ["FIRST", *codes]
     with pytest.raises(TooManyCouponsError):
         await _list(world, most_coupons=MANY)
-    # The ceiling is that of the listing of all shops.
+    # The ceiling is that of listings of all shops and of several.
     assert _codes(await _list(world, shop_domain="s1", most_coupons=1)) == codes
+    both = await call(world, LIST_COUPONS, shop_domains=["s2", "s1"], most_coupons=MANY + 1)
+    assert [_codes(found["coupons"]) for found in both["shops"]] == [["FIRST"], codes]
+    with pytest.raises(TooManyCouponsError):
+        await call(world, LIST_COUPONS, shop_domains=["s2", "s1", "s2"], most_coupons=MANY + 1)
 
 
 @pytest.mark.rule("I57", "V2", "I6", "V1.dependents")

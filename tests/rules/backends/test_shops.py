@@ -15,6 +15,7 @@ from service.tools.get_shop import GET_SHOP
 from service.tools.get_shop_policies import GET_SHOP_POLICIES
 from service.tools.get_shops import GET_SHOPS
 from service.tools.get_trust import GET_TRUST
+from service.tools.list_coupons import LIST_COUPONS
 from service.tools.resolve_conflict import RESOLVE_CONFLICT
 from service.tools.tool import Tool
 from tests.rules.backends.asking import call, find, names, suggest
@@ -101,8 +102,42 @@ async def test_get_shops_shows_each_shop_as_a_search_does(directory: Directory) 
     }
     whole = await call(world, GET_SHOP, shop_domain="s1")
     assert whole == {**view, "aliases": tuple(aliases)}
-    audit = await call(world, RESOLVE_CONFLICT, from_shop_id="s1", to_shop_id="s2")
-    assert (audit["from"], audit["to"]["aliases_total"]) == (view, 0)
+
+
+@pytest.mark.rule("F17", "A12")
+async def test_an_audit_shows_shops_as_a_search_does_but_for_their_offers(directory: Directory) -> None:
+    world = await directory(
+        [shop("Nord", id="s1"), shop("Nord Sud", id="s2", aliases=["Nord"])], offers=[offer("o1", "s1")]
+    )
+    (nord, sud) = [{**view, "offers": ()} for view in (await call(world, FIND_SHOP, query="nord"))["results"]]
+    pair = await call(world, RESOLVE_CONFLICT, from_shop_id="s1", to_shop_id="s2")
+    assert (pair["from"], pair["to"], pair["from"]["offers_total"]) == (nord, sud, 1)
+    audits = await call(world, RESOLVE_CONFLICT, from_shop_id="s2")
+    assert (audits["from"], [audit["to"] for audit in audits["candidates"]]) == (sud, [nord])
+
+
+@pytest.mark.rule("F17", "A14", "V2")
+async def test_several_shops_are_each_answered_as_alone_in_one_round_trip(directory: Directory) -> None:
+    world = await directory(
+        _shops(),
+        coupons=[coupon("TEN", "s1"), coupon("OLD", "s1", valid_until="2031-05-01"), coupon("FIVE", "hidden")],
+        shipping=[shipping("s1", destinations=["AT"]), shipping("hidden", destinations=["AT"])],
+    )
+    asked = ["https://www.nord.internal/new", "s2", "hidden", "!", "nobody.internal", "s1", "sud.internal", "s1"]
+    known = {"https://www.nord.internal/new", "s2", "s1", "sud.internal"}
+    asks: list[tuple[Any, str, dict[str, Any]]] = [
+        (LIST_COUPONS, "coupons", {}),
+        (GET_SHIPPING_POLICY, "shipping", {"country": "AT"}),
+    ]
+    for tool, name, fields in asks:
+        alone = {reference: await call(world, tool, shop_domain=reference, **fields) for reference in known}
+        with bind_request(new_request_context("several")) as several:
+            answer = await call(world, tool, shop_domains=asked, **fields)
+        shops = [{"shop_domain": reference, name: alone.get(reference)} for reference in asked]
+        assert answer == {"shops": shops, "found": 5}
+        assert several.engine_calls == (0 if isinstance(world, ReferenceBackend) else 1)
+        absent = await call(world, tool, shop_domains=["!"], **fields)
+        assert absent == {"shops": [{"shop_domain": "!", name: None}], "found": 0}
 
 
 @pytest.mark.rule("A14", "A1.offers")

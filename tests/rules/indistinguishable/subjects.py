@@ -142,7 +142,8 @@ def calls(subject: Subject) -> list[tuple[str, dict[str, Any]]]:
         for tool in ("monetize_offer", "resolve_checkout_url")
         for affiliate in (True, False)
     ]
-    return [*about, ("get_shops", both), *searches, *(("resolve_conflict", audit) for audit in audits), *offers]
+    lists = [(tool, both) for tool in ("get_shops", "list_coupons", "get_shipping_policy")]
+    return [*about, *lists, *searches, *(("resolve_conflict", audit) for audit in audits), *offers]
 
 
 def typed(subject: Subject) -> list[str]:

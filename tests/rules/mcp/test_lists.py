@@ -258,21 +258,25 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SampleService]:
         yield service
 
 
-@pytest.mark.rule("R2.schema", "I5")
+@pytest.mark.rule("F17", "R2.schema", "I5")
 @pytest.mark.parametrize("era", list(Era))
-def test_the_list_of_tools_takes_at_most_five_thousand_tokens(base: str, era: Era) -> None:
+def test_the_list_of_tools_takes_at_most_as_many_tokens_as_the_page_says(base: str, era: Era) -> None:
     (bound,) = LIST_ROW.findall(CALLING_PAGE.read_text(encoding="utf-8"))
     tools = request(base, era, "tools/list").json["result"]["tools"]
     text = json.dumps(tools, ensure_ascii=False, separators=(",", ":"))
-    assert bound == "5,000"
-    assert len(text) / CHARACTERS_OF_SCHEMAS <= 5_000
+    assert bound == "5,300"
+    assert len(text) / CHARACTERS_OF_SCHEMAS <= 5_300
 
 
 @pytest.mark.rule("R2.schema", "R2.ignored")
 def test_no_schema_of_a_tool_repeats_what_the_openapi_document_says() -> None:
     listed = json.dumps([tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in TOOLS])
     assert [word for word in ("examples", "anyOf", "oneOf", "allOf", "$ref") if f'"{word}"' in listed] == []
-    assert _described(tool.output_schema for tool in TOOLS) == {"A shop as in find_shop."}
+    assert _described(tool.output_schema for tool in TOOLS) == {
+        "A shop as in find_shop.",
+        "As get_shipping_policy answers.",
+        "With fields of the top level.",
+    }
 
 
 @pytest.mark.rule("A1.size")

@@ -162,13 +162,23 @@ def _left(reply: Reply) -> int:
     return int(header[1])
 
 
-@pytest.mark.rule("A14", "Q2")
-@pytest.mark.parametrize(("references", "cost"), [(1, 1), (10, 1), (11, 2), (20, 2), (21, 3), (100, 10)])
-def test_a_call_costs_a_read_for_each_ten_references_begun(tmp_path: Path, references: int, cost: int) -> None:
-    with limited(tmp_path, quota_anonymous=TEN) as base:
-        reply = post(base, GET_SHOPS, _asked(references))
-        assert (reply.status, reply.json["found"], len(reply.json["results"])) == (200, 1, references)
-        assert _left(reply) == 10 - cost
+@pytest.mark.rule("A14", "F17", "Q2")
+@pytest.mark.parametrize(
+    ("tool", "entries", "costs"),
+    [
+        ("get_shops", "results", {1: 1, 10: 1, 11: 2, 20: 2, 21: 3, 100: 10}),
+        ("list_coupons", "shops", {10: 1, 11: 2}),
+        ("get_shipping_policy", "shops", {10: 1, 20: 2}),
+    ],
+)
+def test_a_call_costs_a_read_for_each_ten_references_begun(
+    tmp_path: Path, tool: str, entries: str, costs: dict[int, int]
+) -> None:
+    for references, cost in costs.items():
+        with limited(tmp_path / str(references), quota_anonymous=TEN) as base:
+            reply = post(base, f"/tool/{tool}", _asked(references))
+            assert (reply.status, reply.json["found"], len(reply.json[entries])) == (200, 1, references)
+            assert _left(reply) == 10 - cost
 
 
 @pytest.mark.rule("A14", "Q2", "R5.credentials", "E1.retry_after")

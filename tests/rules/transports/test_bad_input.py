@@ -13,6 +13,7 @@ MANY_WORDS = json.dumps({"query": " ".join("abcdefghijklm")}).encode()
 LONG_REFERENCE = b'{"shop_domain":"%s"}' % (b"a" * 2049)
 TWO_REFERENCES = b'{"shop_domain":"a.example","shop_id_or_domain":"b.example"}'
 MANY_SHOPS = b'{"shop_domains":[%s]}' % b",".join([b'"a"'] * 101)
+TOO_MANY_SHOPS = b'{"shop_domains":[%s]}' % b",".join([b'"a"'] * 21)
 WRONG_SHOPS = b'{"shop_domains":["a"," ",null,5,"%s","\\n\\u001c","b\\n"]}' % (b"a" * 2049)
 FIND = "is not a field of this tool; it takes query, country, limit, offset, category, shop_domain, shop_id_or_domain"
 LIST_CATEGORIES = "is not a field of this tool; it takes shop_domain, shop_id_or_domain"
@@ -26,6 +27,8 @@ REQUIRED = "is required: a shop id or a domain"
 TWO = "and shop_id_or_domain are two references, even if both name one shop; give one of them"
 COUNTRY = "must be an assigned ISO 3166-1 alpha-2 code, such as DE or GB, or XK"
 CONTROL = "holds a control character"
+OF_TWENTY = "must be a list of 1 to 20 shop ids or domains"
+EITHER = "and shop_domains are alternatives; give one of them"
 LIST = "must be a list of 1 to 100 shop ids or domains"
 OFFERS_OFFSET = "must be from 0 to 100,000"
 DEEP = "offset and limit together may not be over 100,000. Narrow the search by category or country instead."
@@ -38,7 +41,7 @@ def _case(rules: str, tool: str, arguments: bytes, *errors: tuple[str, str]) -> 
     return pytest.param(tool, arguments, errors, id=f"{rules} {tool} {arguments[:60].decode()}")
 
 
-@pytest.mark.rule("R1.bounds", "R2", "R2.ignored", "R3", "R4", "M8", "E1", "E2", "E6", "I44", "I82", "I5", "A14")
+@pytest.mark.rule("R1.bounds", "R2", "R2.ignored", "R3", "R4", "M8", "E1", "E2", "E6", "I44", "I82", "I5", "A14", "F17")
 @pytest.mark.parametrize(
     ("tool", "arguments", "errors"),
     [
@@ -99,6 +102,12 @@ def _case(rules: str, tool: str, arguments: bytes, *errors: tuple[str, str]) -> 
             ("shop_domains.4", LONG),
             ("shop_domains.5", CONTROL),
         ),
+        _case("F17", "list_coupons", TOO_MANY_SHOPS, ("shop_domains", OF_TWENTY)),
+        _case("F17", "get_shipping_policy", b'{"shop_domains":[]}', ("shop_domains", OF_TWENTY)),
+        _case("F17", "get_shipping_policy", b'{"shop_domains":""}', ("shop_domain", REQUIRED)),
+        _case("F17", "get_shipping_policy", b'{"shop_domains":["a",""]}', ("shop_domains.1", BLANK)),
+        _case("F17", "list_coupons", b'{"shop_domains":["a"],"shop_domain":"a"}', ("shop_domain", EITHER)),
+        _case("F17", "get_shipping_policy", b'{"shop_domains":["a"],"shop_id_or_domain":"a"}', ("shop_domain", EITHER)),
         _case("R2.ignored", "get_shops", b'{"shop_domains":["a"],"shop_domain":5}', ("shop_domain", STRING)),
         _case("R3", "get_shops", b'{"shop_domains":["a"],"limit":5}', ("limit", GET_SHOPS)),
         _case("F8", "get_shop_policies", b'{"country":"UK"}', ("shop_domain", REQUIRED), ("country", COUNTRY)),

@@ -81,13 +81,16 @@ class ReferenceShopDetails:
     async def shops(self, references: Sequence[str]) -> tuple[Shop | None, ...]:
         return tuple([await self.shop(reference) for reference in references])
 
-    async def coupons(self, query: CouponQuery) -> Coupons | None:
-        if query.shop is not None and not any(query.shop in shop.refs for shop in self._shops):
+    async def coupons(self, query: CouponQuery) -> tuple[Coupons | None, ...]:
+        return tuple(self._coupons_of(shop, query) for shop in query.shops or (None,)) if query.shops != () else ()
+
+    def _coupons_of(self, reference: str | None, query: CouponQuery) -> Coupons | None:
+        if reference is not None and not any(reference in shop.refs for shop in self._shops):
             return None
         counts = dict.fromkeys(("usable", "expired", "rejected", "reserved", "policy"), 0)
         views: list[Any] = []
         for coupon in self._coupons:
-            if coupon.valid_from_us > query.now_us or (query.shop is not None and query.shop not in coupon.shop_refs):
+            if coupon.valid_from_us > query.now_us or (reference is not None and reference not in coupon.shop_refs):
                 continue
             bucket = _bucket(coupon, query)
             counts[bucket] += 1
@@ -96,8 +99,10 @@ class ReferenceShopDetails:
         too_many = query.list_limit is not None and len(views) > query.list_limit
         return Coupons(**counts, views=None if too_many else tuple(views))
 
-    async def facts(self, reference: str) -> Facts | None:
-        return next((_facts(facts) for facts in self._facts if reference in facts.refs), None)
+    async def facts(self, references: Sequence[str]) -> tuple[Facts | None, ...]:
+        return tuple(
+            next((_facts(facts) for facts in self._facts if reference in facts.refs), None) for reference in references
+        )
 
     async def trust(self, reference: str) -> Facts | None:
         return next((_facts(facts) for facts in self._facts if reference in facts.refs and facts.signals), None)

@@ -52,7 +52,9 @@ def test_a_tool_has_a_section_with_its_parameters_its_fields_its_token_rule_and_
     section = page.partition(f"\n## {tool.name}\n")[2].partition("\n## ")[0]
     assert tool.description in section
     assert f"Token: {tool.token.value}." in section
-    names = [*tool.request.field_names(), *tool.response.model_json_schema(mode="serialization")["properties"]]
+    names = [*tool.request.field_names()]
+    for model in tool.responses:
+        names += model.model_json_schema(mode="serialization")["properties"]
     assert [name for name in names if f"| `{name}` |" not in section] == []
     assert f"curl localhost:8080/tool/{tool.name} -H 'content-type: application/json'" in section
     assert ("x-api-token: $TOKEN" in section) == (tool.token is TokenRule.REQUIRED)
