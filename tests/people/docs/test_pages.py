@@ -3,7 +3,8 @@
 import asyncio
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -211,18 +212,25 @@ def faults(words: list[str]) -> list[str]:
     """What of a command line the program does not know; the values of options and arguments may be anything."""
     found: Any = PROGRAM
     given = list(words)
-    while given and hasattr(found, "commands"):
+    while given and (known := _commands(found)):
         word = given.pop(0)
         if word.startswith("-"):
             if word not in _options(found):
                 return [word]
         elif word in {"…", "..."}:
             return []
-        elif word not in found.commands:
+        elif word not in known:
             return [word]
         else:
-            found = found.commands[word]
+            found = known[word]
     return [word for word in given if word.startswith("-") and word.partition("=")[0] not in _options(found)]
+
+
+@cache
+def _commands(group: Any) -> Mapping[str, Any]:  # noqa: ANN401 - a command of the library that typer brings along
+    """The commands of a group; the program makes them again at each look."""
+    found: Mapping[str, Any] = getattr(group, "commands", {})
+    return found
 
 
 def _options(found: Any) -> set[str]:  # noqa: ANN401 - a command of the library that typer brings along

@@ -1,7 +1,6 @@
 """What is stored: documents and their sortable keys, generation names, the stamp, typeahead files as documents."""
 
-import json
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone
 from types import MappingProxyType
 from typing import Annotated, Any, Final
@@ -14,17 +13,10 @@ from index_mappings.documents import (
     ANY_MARKET,
     DOCUMENTS,
     SCHEMA_VERSION,
-    Category,
-    CategoryDocument,
-    CategoryEntry,
     Form,
     Role,
-    Shop,
     ShopDocument,
-    category_from_stored,
     declared_fields,
-    shop_from_stored,
-    stored_part,
 )
 from index_mappings.embedded import column_values, columns
 from index_mappings.generations import (
@@ -90,9 +82,6 @@ TERMS: Final[dict[str, Any]] = {
     # Of fewer than three characters, only a part with a Han, kana or Hangul character counts.
     "infixes_short": ["緑", "緑b"],
 }
-CATEGORY = CategoryDocument(
-    id="books", rank="ff-books", name="Books", count=3, words=("books", "buch"), alone=("books",), whole=("books",)
-)
 
 
 @pytest.mark.rule("X4")
@@ -132,29 +121,6 @@ def test_what_is_written_has_exactly_the_fields_that_are_declared(kind: str) -> 
     document = DOCUMENTS[kind](**{field.name: samples[field.form] for field in declared_fields(DOCUMENTS[kind])})
     assert list(wire_document(document)) == list(mapping(kind)["properties"])
     assert list(column_values(kind, document)) == [column.name for column in columns(kind)]
-
-
-def test_the_stored_part_of_a_shop_survives_json_and_has_no_term_in_it() -> None:
-    stored = json.loads(json.dumps(stored_part(SHOP)))
-    assert list(stored) == [field.name for field in fields(Shop)]
-    assert shop_from_stored(stored) == Shop(
-        id="s1",
-        name="Äb",
-        aliases=("Ab & Co",),
-        domain="ab.internal",
-        categories=("books", "garden"),
-        countries=(),
-        popularity=0.25,
-        offers=({"offer_id": "o1"},),
-        offers_total=4,
-        redirects=(),
-    )
-
-
-def test_the_stored_part_of_a_category_survives_json() -> None:
-    stored = json.loads(json.dumps(stored_part(CATEGORY)))
-    assert category_from_stored(stored) == CategoryEntry.of(CATEGORY)
-    assert CategoryEntry.of(CATEGORY).shown() == Category("books", "Books", 3)
 
 
 @pytest.mark.rule("X4")
@@ -224,7 +190,6 @@ def test_coupons_that_were_applied_come_before_all_others(coupons: list[tuple[bo
 
 
 ACCOUNT = ResourceAccount("P", "a", "calls", 1.5, 10.0, "2031-05-06T00:00:00Z", "ok", "2031-05-05T12:00:00Z")
-BARE = ResourceAccount("P", "b", None, None, None, None, None, None)
 FOLLOWER = FollowerStatus("file", "line 3, byte 99", 0, "2031-05-06T07:08:09Z", "2031-05-06T07:08:09Z")
 NOW = datetime(2031, 5, 6, 7, 8, 9, 10, tzinfo=UTC)
 NAME = "20310506t070809000010-0a1b2c"
@@ -232,18 +197,6 @@ STAMP = Stamp(SCHEMA_VERSION, NAME, 7, "2031-05-06T07:08:09Z", "pos-9", MappingP
 # A stamp of an older schema version has no typeahead, and must be read to be distinguished from this one.
 REQUIRED = sorted({*STAMP.as_wire()} - {"typeahead"})
 timestamps = st.datetimes(datetime(2000, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
-
-
-@pytest.mark.parametrize(
-    "operations",
-    [
-        Operations((), None),
-        Operations((ACCOUNT, BARE), FOLLOWER),
-        Operations((), FollowerStatus("sql", None, None, None, "2031-05-06T07:08:09Z")),
-    ],
-)
-def test_an_operations_document_comes_back_from_json_as_it_was(operations: Operations) -> None:
-    assert Operations.from_wire(json.loads(json.dumps(operations.as_wire()))) == operations
 
 
 def test_fields_of_a_later_version_of_the_operations_document_are_ignored() -> None:
@@ -331,12 +284,6 @@ def test_a_first_stamp_says_when_by_what_code_and_counts_nothing_yet() -> None:
 
 
 @pytest.mark.rule("G1")
-@pytest.mark.parametrize("stamp", [STAMP, replace(STAMP, source_position=None), replace(STAMP, counts={})])
-def test_a_stamp_survives_the_wire(stamp: Stamp) -> None:
-    assert Stamp.from_wire(json.loads(json.dumps(stamp.as_wire()))) == stamp
-
-
-@pytest.mark.rule("G1")
 @pytest.mark.parametrize(
     "document",
     [
@@ -364,12 +311,6 @@ def test_a_stamp_of_another_schema_version_is_not_readable() -> None:
     assert STAMP.readable
     assert not replace(STAMP, schema_version=SCHEMA_VERSION + 1).readable
     assert not replace(STAMP, schema_version=SCHEMA_VERSION - 1).readable
-
-
-@pytest.mark.rule("C1")
-def test_caches_are_keyed_by_generation_and_sequence() -> None:
-    assert STAMP.key == (NAME, 7)
-    assert replace(STAMP, sequence=8).key != STAMP.key
 
 
 _NAME = "ab" * 32
@@ -407,11 +348,6 @@ def test_a_chunk_that_is_damaged_or_of_another_file_is_refused(change: dict[str,
     assert chunk_of(document, _NAME, 0, 8) == b"8 bytes."
     with pytest.raises(ValueError, match="a chunk of the typeahead"):
         chunk_of({**document, **change}, _NAME, 0, 8)
-
-
-def test_an_announcement_is_read_as_it_was_written() -> None:
-    announced = Announcement("20250101t000000000000-abcdef", _NAME)
-    assert Announcement.from_wire(announced.to_wire()) == announced
 
 
 @pytest.mark.parametrize(

@@ -79,10 +79,6 @@ def test_punctuation_is_no_word(text: str) -> None:
     assert (words_of(text), has_word_character(fold(text)), is_blank(text)) == ((), False, False)
 
 
-def test_joining_takes_the_spaces_out() -> None:
-    assert joined("marks and spencer") == "marksandspencer"
-
-
 @pytest.mark.rule("M3")
 def test_one_character_says_something_in_han_kana_and_hangul_only() -> None:
     assert [char for char in "緑みミ쿠ㅋ〆aяא1ก々ー" if is_ideographic(char)] == list("緑みミ쿠ㅋ〆々ー")

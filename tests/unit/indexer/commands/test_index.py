@@ -126,11 +126,6 @@ def test_more_than_a_hundred_problems_are_counted_and_a_hundred_listed(tmp_path:
     assert "103 bad records skipped." in done.stdout
 
 
-def test_unknown_fields_are_passed_over_when_lenient(tmp_path: Path) -> None:
-    path = _catalogue(tmp_path, shop("A", colour="red"))
-    assert [_run(tmp_path, "--catalogue", path, *more).exit_code for more in ((), ("--lenient",))] == [1, 0]
-
-
 @pytest.mark.rule("G2")
 @pytest.mark.parametrize("from_sql", [False, True])
 def test_a_catalogue_of_no_shops_is_exit_code_1_unless_that_is_allowed(tmp_path: Path, *, from_sql: bool) -> None:
