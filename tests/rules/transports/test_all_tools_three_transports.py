@@ -54,7 +54,7 @@ async def test_whatever_is_asked_every_transport_answers_alike(sample: SampleSer
             code = await assert_alike(rest, transports, tool, arguments, f"seed {SEED}, call {number}")
             met[tool, code] += 1
     tools = {tool.name for tool in REGISTRY}
-    assert len(tools) == 12
+    assert len(tools) == 13
     assert {tool for tool, code in met if code == "ok"} == {tool for tool, code in met if code != "ok"} == tools
     assert {code for _, code in met} == CODES
     # For the record of long runs.
