@@ -89,7 +89,7 @@ def run_of_world(request: pytest.FixtureRequest, stage: Stage, sample_index: Pat
     "I81", "I82", "I83", "I84", "I85", "V2", "R1", "R1.bounds", "R2", "R3", "R3.query_string", "R4", "R5",
     "R5.credentials", "M3.hosts", "M3.wishes", "M6.nothing_left", "M6.word_counts", "M8", "M10", "M11",
     "M11.other_lists", "A1.offers", "A7", "A9", "A14", "E1", "E1.credentials", "E1.transport", "E2", "E2.credentials",
-    "E2.protocol", "E4", "E5.request_id", "E6", "Q1", "Q2", "C1.http", "C2", "C3", "O1", "F8",
+    "E2.protocol", "E4", "E5.request_id", "E6", "Q1", "Q2", "C1.http", "C2", "C3", "O1", "F8", "F17",
 )  # fmt: skip
 @pytest.mark.parametrize(
     ("run_of_world", "not_seen", "not_asked"),
@@ -206,7 +206,7 @@ def test_streams_sessions_and_the_marks_of_a_proxy_break_no_rule(
     assert len(found.of(Outcome.PASSED)) > len(RULES) - 10
 
 
-@pytest.mark.rule("A14", "F8", "I1")
+@pytest.mark.rule("A14", "F8", "F17", "I1")
 def test_a_service_without_what_is_beyond_the_interface_is_whole(
     sample_index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
