@@ -110,6 +110,9 @@ class ShopDocument:
         registrable, main_label: parts of the domain that merge audits look up; the label without its hyphens.
         names, leading, full, keys, words, infixes, labels, dotted, rests: the forms by which it is found
             (`index_mappings.forms`, X2).
+        ships_to: the verdicts on all countries (`index_mappings.countries`, F2).
+        codes: when and for whom it has a usable code (`index_mappings.usable_codes`, F4).
+        related_digest: a digest of both, by which a comparison with the state sees that they are stale.
     """
 
     id: Annotated[str, Role.STORED | Role.EXACT | Role.WALK]
@@ -137,6 +140,9 @@ class ShopDocument:
     labels: Annotated[tuple[str, ...], Role.EXACT]
     dotted: Annotated[tuple[str, ...], Role.TYPEAHEAD]
     rests: Annotated[tuple[str, ...], Role.TYPEAHEAD]
+    ships_to: Annotated[tuple[str, ...], Role.EXACT]
+    codes: Annotated[tuple[str, ...], Role.EXACT]
+    related_digest: Annotated[str, Role.STORED]
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +318,7 @@ def shop_from_stored(stored: dict[str, Any]) -> Shop:
     values: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()
     }
+    del values["related_digest"]
     return Shop(**values)
 
 

@@ -97,7 +97,12 @@ class MergeEffects:
 class FindQuery:
     """A search for shops by a text as typed, which browses if it is blank.
 
-    The country is an upper-case ISO code, the category a slug of list_categories. `offset` shops are skipped.
+    Countries are upper-case ISO codes, the category is a slug of list_categories. `offset` shops are skipped.
+
+    Attributes:
+        ships_to: keeps the shops that ship there by their statements (F1); with `include_unsettled` also those whose
+            statements do not settle it, after all others.
+        coupons: keeps the shops of which this query lists a coupon (F3).
     """
 
     text: str
@@ -105,6 +110,9 @@ class FindQuery:
     category: str | None
     offset: int
     limit: int
+    ships_to: str | None = None
+    include_unsettled: bool = False
+    coupons: CouponQuery | None = None
 
 
 # Not frozen, as the other types of suggest requests below: each request constructs several.
@@ -152,6 +160,9 @@ class Found:
         category_truncated: whether a word means more categories than the search uses.
         did_you_mean: up to three other shops whose name is misspelt in the query, or is a part of it.
         word_counts: for each word of a query of several words without a match; None for other queries.
+        unsettled_count: the number of matches whose statements do not settle whether they ship to the country; None
+            without a country. With `include_unsettled` they are also in `total`.
+        unsettled: the number of `shops`, the last ones, that are among them.
     """
 
     shops: tuple[Shop, ...]
@@ -160,6 +171,8 @@ class Found:
     category_truncated: bool
     did_you_mean: tuple[SuggestedShop, ...]
     word_counts: tuple[WordCount, ...] | None = None
+    unsettled_count: int | None = None
+    unsettled: int = 0
 
 
 @dataclass(slots=True)

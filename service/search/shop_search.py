@@ -12,7 +12,21 @@ from index_mappings.text import is_ideographic
 from index_mappings.tiers import ASKED_ALONE_MIN, COUNTRY_RUN, SUGGEST_CUT, FindTier
 from service.search.categories import CategoryTable
 from service.search.engine import Engine, Page, SearchRequest
-from service.search.plan import MATCH_ALL, NOTHING, Clause, Exact, Filters, Plan, Slugs, Word, find_plan, word_evidence
+from service.search.plan import (
+    LEADING,
+    MATCH_ALL,
+    NOTHING,
+    Clause,
+    Exact,
+    Filters,
+    NoneOf,
+    Plan,
+    Slugs,
+    Word,
+    any_of,
+    find_plan,
+    word_evidence,
+)
 from service.search.protocol import FindQuery, Found, SuggestedShop, WordCount
 from service.search.query_words import OPTIONAL_WORDS, FindForms, QueryWord, find_forms, runs
 
@@ -83,30 +97,33 @@ class ShopSearch:
 
     async def find(self, query: FindQuery) -> Found:
         """Search shops."""
-        filters = Filters(query.country, query.category)
+        filters = Filters.of(query)
         whole = self._planned(find_forms(query.text), filters)
-        (page,) = await self._engine.search(self._stamp, (_page(whole.plan, query),))
+        page, *unsettled = await self._engine.search(
+            self._stamp, (_page(whole.plan, query), *_unsettled(whole.plan, filters))
+        )
         if page.total or not whole.texts:
-            return _found(page, whole.truncated)
+            return _found(query, page, whole.truncated, unsettled=unsettled)
         # Only an empty result needs the evidence of each word (M6), which is a second round trip or two.
         evidence = await self._evidence(query, whole, filters)
         kept, plan = whole, whole.plan
         missing = () if evidence.matched else _missing(whole.forms, evidence.anywhere)
         if missing or not (evidence.matched or whole.forms.words):
             kept = self._planned(whole.forms.without(missing), filters)
-            plan = kept.plan
             if kept.texts or query.category is not None:
                 page, plan = await self._kept_page(query, kept)
         elif not evidence.matched and evidence.wide is not None:
             page, plan = evidence.wide, whole.wide or plan
+        if plan is not whole.plan and unsettled:
+            unsettled[:] = await self._engine.search(self._stamp, _unsettled(plan, filters))
         counts = None if page.total else _word_counts(whole.forms, missing, evidence)
         # Where nothing is left of the query, all shops that pass its filters are found already.
         near: tuple[SuggestedShop, ...] = ()
         if kept.texts or not page.total:
             asked = possible_names(query.text, whole.forms, missing)
-            near = await self._near(query, asked, kept.forms.forms.texts, plan if page.total else None)
+            near = await self._near(filters, asked, kept.forms.forms.texts, plan if page.total else None)
         ignored = tuple(word.typed for word in whole.forms.spelt(missing) if word.is_dropped)
-        return _found(page, kept.truncated, ignored, near, counts)
+        return _found(query, page, kept.truncated, ignored, near, counts, unsettled)
 
     def _planned(self, forms: FindForms, filters: Filters) -> PlannedSearch:
         return planned(forms, self._typeahead.categories, self._cap, filters)
@@ -145,18 +162,21 @@ class ShopSearch:
         return (page, kept.plan) if any(_totals(counts)) else (wide_page, wide)
 
     async def _near(
-        self, query: FindQuery, asked: Iterable[QueryForms], texts: Sequence[str], plan: Plan | None
+        self, filters: Filters, asked: Iterable[QueryForms], texts: Sequence[str], plan: Plan | None
     ) -> tuple[SuggestedShop, ...]:
         """Up to three shops of which one of the forms asked is a misspelt name or has one in it (M6).
 
-        The matches of `plan`, the search for `texts` that found shops, are left out: the engine says which of the first
-        candidates these are. None if nothing was found.
+        The matches of `plan`, the search for `texts` that found shops, are left out, as are the shops that fail filters
+        by facts: the engine says which of the first candidates these are. None if nothing was found.
         """
-        limit, prefixes = (_DID_YOU_MEAN, None) if plan is None else (_CANDIDATES, texts)
-        near = self._typeahead.near(asked, query.country, query.category, limit, prefixes)
-        if plan is not None and near:
+        refused: list[Clause] = [NoneOf((clause,)) for clause in filters.by_facts()]
+        if plan is not None:
+            refused.append(plan.matching)
+        limit = _CANDIDATES if refused else _DID_YOU_MEAN
+        near = self._typeahead.near(asked, filters.country, filters.category, limit, None if plan is None else texts)
+        if refused and near:
             ids = tuple(shop.id for shop in near)
-            matches = Plan("shops", ((FindTier.ANY_CATEGORY, Exact("id", ids)),), (plan.matching,))
+            matches = Plan("shops", ((FindTier.ANY_CATEGORY, Exact("id", ids)),), (any_of(refused),))
             # Counted as well, so that no engine takes it for a look-up: it evaluates the whole plan.
             (page,) = await self._engine.search(self._stamp, (SearchRequest(matches, len(ids), total=True),))
             matched = {hit.stored["id"] for hit in page.hits}
@@ -274,6 +294,13 @@ def _page(plan: Plan, query: FindQuery) -> SearchRequest:
     return SearchRequest(plan, query.limit, offset=query.offset, total=True)
 
 
+def _unsettled(plan: Plan, filters: Filters) -> tuple[SearchRequest, ...]:
+    """The request for the number of a plan's shops whose statements do not settle the country; none without one."""
+    if filters.ships_to is None:
+        return ()
+    return (_count(plan.matching, replace(filters, verdicts=("unknown",)).clauses()),)
+
+
 def _count(clause: Clause, filters: tuple[Clause, ...] = ()) -> SearchRequest:
     """A request for the number of shops that meet a clause."""
     return SearchRequest(Plan("shops", ((FindTier.ANY_CATEGORY, clause),), filters), 0, total=True)
@@ -283,12 +310,14 @@ def _totals(pages: Iterable[Page]) -> list[int]:
     return [page.total or 0 for page in pages]
 
 
-def _found(
+def _found(  # noqa: PLR0917 - private
+    query: FindQuery,
     page: Page,
     truncated: bool,  # noqa: FBT001 - private
     ignored: tuple[str, ...] = (),
     near: tuple[SuggestedShop, ...] = (),
     counts: tuple[WordCount, ...] | None = None,
+    unsettled: Sequence[Page] = (),
 ) -> Found:
     return Found(
         shops=tuple(shop_from_stored(hit.stored) for hit in page.hits),
@@ -297,4 +326,6 @@ def _found(
         category_truncated=truncated,
         did_you_mean=near,
         word_counts=counts,
+        unsettled_count=unsettled[0].total if unsettled else None,
+        unsettled=sum([hit.tier < LEADING for hit in page.hits]) if query.include_unsettled else 0,
     )

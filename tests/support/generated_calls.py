@@ -76,6 +76,9 @@ class GeneratedCalls:
             **self._maybe(0.3, "category", (*self._slugs, *["unknown"] * 4)),
             **self._maybe(0.7, "limit", (1, 3, 10, 100)),
             **self._maybe(0.3, "offset", (0, 1, 20, 99_990, 100_000)),
+            **self._maybe(0.4, "ships_to", _COUNTRIES),
+            **self._maybe(0.2, "include_unsettled", (True, True, False)),
+            **self._maybe(0.3, "has_code", (True, True, False)),
         }
 
     def _shop(self) -> dict[str, Any]:

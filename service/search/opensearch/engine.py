@@ -38,7 +38,7 @@ from service.search.failures import BackendUnavailable, GenerationGone, NothingP
 from service.search.opensearch.folder import DEFAULT_FOLDER, FolderLocation
 from service.search.opensearch.nodes import connect
 from service.search.opensearch.typeahead import TypeaheadFetcher
-from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Plan, Prefix, exclusive
+from service.search.plan import LEADING, AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Plan, Prefix, exclusive
 from service.search.planned_backend import PlannedBackend
 from service.search.protocol import Generations
 from shop_directory.settings.locations import OPEN_ACCESS, ClusterAccess
@@ -280,7 +280,7 @@ def search_body(request: SearchRequest, *, timeout_ms: int) -> dict[str, Any]:
     """
     plan = request.plan
     rank = _rank(plan.kind)
-    unscored = len(plan.tiers) == 1 and plan.preferred is None
+    unscored = len(plan.tiers) == 1 and plan.preferred is None and plan.leading is None
     body: dict[str, Any] = {
         "query": whole_query(plan),
         # One tier needs no score; without scores the sorted index ends the search early.
@@ -311,8 +311,10 @@ def scan_body(plan: Plan, point_in_time: str, after: list[Any] | None, *, limit:
 
 
 def tier_of(plan: Plan, score: float | None) -> int:
-    """The tier of a hit by its score; plans of one tier are not scored."""
-    return plan.tiers[0][0] if score is None or len(plan.tiers) == 1 else int(score) - 1
+    """The tier of a hit by its score; those of a plan of one tier have no part in it."""
+    if len(plan.tiers) > 1 and score is not None:
+        return int(score) - 1
+    return plan.tiers[0][0] + (LEADING if score is not None and score >= LEADING else 0)
 
 
 def clause_body(clause: Clause) -> dict[str, Any]:
@@ -362,9 +364,10 @@ def whole_query(plan: Plan) -> dict[str, Any]:
         # Boosts start at one: with a score of zero, a hit of the lowest tier would look like no match.
         tiers = [{"constant_score": {"filter": clause_body(c), "boost": tier + 1}} for tier, c in plan.tiers]
         query["must"] = [{"dis_max": {"queries": tiers}}]
-    if plan.preferred is not None:
-        # Less than the distance of two tiers.
-        query["should"] = [{"constant_score": {"filter": clause_body(plan.preferred), "boost": 0.5}}]
+    # Preferred hits gain less than the distance of two tiers.
+    boosts = [(clause, boost) for clause, boost in ((plan.preferred, 0.5), (plan.leading, LEADING)) if clause]
+    if boosts:
+        query["should"] = [{"constant_score": {"filter": clause_body(c), "boost": boost}} for c, boost in boosts]
     return {"bool": query}
 
 

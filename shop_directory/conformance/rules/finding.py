@@ -1,13 +1,22 @@
 """find_shop: pages, totals, filters, words and bounds. The queries are made of names of known shops."""
 
 import re
+from http import HTTPStatus
 from itertools import pairwise
 from typing import Any, Final
 
 from shop_directory.conformance.calls import SHOP_DOMAIN, UNKNOWN_ID, Call
 from shop_directory.conformance.exchange import NothingToSeeError, Part, require
 from shop_directory.conformance.rule import rule
-from shop_directory.conformance.service_under_test import FULL, WORLDWIDE, KnownShop, ServiceUnderTest, expect_equal
+from shop_directory.conformance.rules.statements import is_country
+from shop_directory.conformance.service_under_test import (
+    FULL,
+    PROBED,
+    WORLDWIDE,
+    KnownShop,
+    ServiceUnderTest,
+    expect_equal,
+)
 
 _DEFAULT: Final = 50
 _TRIED: Final = 6
@@ -214,6 +223,39 @@ async def _bounds(service: ServiceUnderTest) -> None:
     (await service.tool("find_shop", {"query": "", "offset": _DEEPEST, "limit": 1})).problem(400, "page_too_deep")
 
 
+@rule("F1", "ships_to, where it exists, keeps the shops that ship there, and counts those that do not say so.")
+async def _ships_to(service: ServiceUnderTest) -> None:
+    named = [answer["destinations"] for answer in await service.of_first_shops("get_shipping_policy")]
+    stated = [name for names in named if names.value is not None for name in names.texts() if is_country(name)]
+    country = stated[0] if stated else "DE"
+    settled = await _by_destination(service, country)
+    whole = await _by_destination(service, country, include_unsettled=True)
+    whole["total_count"].expect(_total(settled) + settled["unsettled_count"].whole())
+    verdicts = {shop["id"].text(): shop["ships_to"].text() for shop in whole["results"].each()}
+    in_order = sorted(verdicts.values(), key=("yes", "unknown").index)
+    whole.response.must(list(verdicts.values()) == in_order, "the shops that ship there before all others")
+    expected = [shop_id for shop_id, verdict in verdicts.items() if verdict == "yes"]
+    settled.response.must(_ids(settled) == expected, f"the shops that ship to {country}, in the same order")
+    for shop in service.subjects.shops[:PROBED]:
+        asked = {"shop_domain": shop.domain, "country": country}
+        verdict = (await service.read("get_shipping_policy", asked))["ships_to"].text()
+        # The first shops come first among those that ship there, and may be beyond this page among the others.
+        found = verdicts.get(shop.id, verdict if verdict == "unknown" else "no")
+        whole.response.must(found == verdict, f"{verdict} for {shop.id}", found)
+
+
+@rule("F3", "has_code, where it exists, keeps shops of which list_coupons lists a code.")
+async def _has_code(service: ServiceUnderTest) -> None:
+    await _by_destination(service, "DE")
+    page = await _found(service, query="", limit=PROBED, has_code=True)
+    for shop_id in require(_ids(page), "a shop with a usable code"):
+        page.response.must(await _lists_codes(service, shop_id), f"no shop without a usable code, such as {shop_id}")
+    others = [shop for shop in service.subjects.shops if shop.id not in service.subjects.codes]
+    for shop in others[:1]:
+        found = _ids(await _found(service, query=shop.domain, has_code=True))
+        page.response.must(shop.id not in found or await _lists_codes(service, shop.id), f"no code of {shop.id}")
+
+
 @rule("E4", "The error for an unknown category proposes similar slugs that exist.")
 async def _similar_slugs(service: ServiceUnderTest) -> None:
     slug = service.subjects.category().slug
@@ -224,6 +266,18 @@ async def _similar_slugs(service: ServiceUnderTest) -> None:
 
 async def _found(service: ServiceUnderTest, **arguments: Any) -> Part:  # noqa: ANN401 - arguments of find_shop
     return await service.read("find_shop", arguments)
+
+
+async def _lists_codes(service: ServiceUnderTest, shop_id: str) -> bool:
+    return bool((await service.about_shop("list_coupons", shop_id)).json()["results"].values())
+
+
+async def _by_destination(service: ServiceUnderTest, country: str, **arguments: bool) -> Part:
+    """The shops that ship to a country; filters by facts are not required by the interface."""
+    asked = {"query": "", "limit": FULL, "ships_to": country, **arguments}
+    response = await service.tool("find_shop", asked)
+    require(response.status == HTTPStatus.OK and "unsettled_count" in response.json(), "filters by facts")
+    return response.json()
 
 
 async def _expect_nothing(service: ServiceUnderTest, word: str) -> None:

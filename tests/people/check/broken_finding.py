@@ -53,6 +53,11 @@ def _only_known_words(document: Document) -> None:
         document["word_counts"] = [count for count in document["word_counts"] if count["shops"]]
 
 
+def _settles_nothing(document: Document) -> None:
+    if "unsettled_count" in document:
+        document["unsettled_count"] = 0
+
+
 def _counts_always(document: Document) -> None:
     document.setdefault("word_counts", [])
 
@@ -159,5 +164,8 @@ BREAKAGES: Final = (
         rewriting("/tool/resolve_conflict", turn("candidates", backwards)),
     ),
     Breakage("A1.offers", "shows one offer", rewriting(_FIND, turn("results.*.offers", lambda offers: offers[:1]))),
+    Breakage("F1", "takes each destination for another", hearing(_FIND, argument("ships_to", str, lambda _: "AQ"))),
+    Breakage("F1", "counts no shop that does not say", rewriting(_FIND, _settles_nothing)),
+    Breakage("F3", "finds shops without codes", hearing(_FIND, without("has_code"))),
     Breakage("E4", "proposes no slug", rewriting(_FIND, put("detail", "There is none."), 400)),
 )

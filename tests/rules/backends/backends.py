@@ -64,8 +64,8 @@ class _BySegments(ReferenceBackend):
         prefixes = kept.forms.texts if matching else None
         asked = possible_names(query.text, whole, missing)
         found = self._typeahead.near(asked, query.country, query.category, len(self._shops) + 1, prefixes)
-        matched = {shop.id for shop in matching}
-        return tuple(shop for shop in found if shop.id not in matched)[:3]
+        passing = {shop.id for shop in self._passing(query) if shop not in matching}
+        return tuple(shop for shop in found if shop.id in passing)[:3]
 
 
 @asynccontextmanager

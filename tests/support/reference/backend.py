@@ -3,13 +3,14 @@
 It scans every shop for every query, and is not used in production. The backend tests compare the engines with it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from rapidfuzz.distance import OSA
 
 from index_mappings.category_forms import stem, unfolded
+from index_mappings.countries import ships_to
 from index_mappings.documents import (
     Category,
     CategoryEntry,
@@ -241,6 +242,7 @@ class ReferenceBackend(ReferenceShopDetails):
     async def find(self, query: FindQuery) -> Found:
         whole = kept = find_forms(query.text)
         anywhere, missing = FindQuery(query.text, None, None, 0, 0), []
+        unsettled: list[ShopDocument] = []
         wide = False
         if whole.forms.texts and not self._matches(whole, anywhere, query.category):
             known = {text for text in whole.texts if self._with_evidence(text, whole, query, self._shops)}
@@ -250,6 +252,9 @@ class ReferenceBackend(ReferenceShopDetails):
         shops: list[ShopDocument] = []
         if kept.forms.texts or query.category is not None or not whole.forms.texts:
             shops = self._matches(kept, query, query.category, wide=wide)
+            unsettled = self._matches(kept, query, query.category, wide=wide, verdict="unknown")
+        if query.include_unsettled:
+            shops = [*shops, *unsettled]
         spelt = whole.spelt(missing)
         ignored = tuple(word.typed for word in spelt if word.is_dropped)
         several = len(whole.words) > 1 and not (len(spelt) == 1 and spelt[0].text is None)
@@ -261,10 +266,12 @@ class ReferenceBackend(ReferenceShopDetails):
             category_truncated=self._table.resolve(kept.words, self._cap, query.category).truncated,
             did_you_mean=self._did_you_mean(query, whole, missing, kept, shops) if not shops or ignored else (),
             word_counts=self._word_counts(query, whole, missing) if several and not shops else None,
+            unsettled_count=None if query.ships_to is None else len(unsettled),
+            unsettled=sum(query.include_unsettled and shop in unsettled for shop in page),
         )
 
     def _word_counts(self, query: FindQuery, whole: FindForms, missing: Sequence[str]) -> tuple[WordCount, ...]:
-        passing = _passing(self._shops, query.country, query.category)
+        passing = self._passing(query)
         counts = []
         for word in whole.spelt(missing):
             if word.text is None:
@@ -290,7 +297,7 @@ class ReferenceBackend(ReferenceShopDetails):
         )
 
     def _matches(
-        self, forms: FindForms, query: FindQuery, category: str | None, *, wide: bool = False
+        self, forms: FindForms, query: FindQuery, category: str | None, *, wide: bool = False, verdict: str = "yes"
     ) -> list[ShopDocument]:
         """The shops that match and pass the filters of the query, in order; `category` is never capped."""
         found = self._table.resolve(forms.words, self._cap, category).slugs
@@ -298,10 +305,32 @@ class ReferenceBackend(ReferenceShopDetails):
         ranked = [
             (tier, is_known_to_sell_in(shop, query.country), shop)
             for shop in _passing(self._shops, query.country, query.category)
-            if (tier := find_tier(shop, forms, slugs, query.category, wide=wide)) is not None
+            if self._has_facts(shop, query, (verdict,))
+            and (tier := find_tier(shop, forms, slugs, query.category, wide=wide)) is not None
         ]
         ranked.sort(key=lambda found: (-found[0], not found[1], found[2].rank))
         return [shop for _, _, shop in ranked]
+
+    def _passing(self, query: FindQuery) -> list[ShopDocument]:
+        """The shops that pass all filters of the query."""
+        verdicts = ("yes", "unknown") if query.include_unsettled else ("yes",)
+        passing = _passing(self._shops, query.country, query.category)
+        return [shop for shop in passing if self._has_facts(shop, query, verdicts)]
+
+    def _has_facts(self, shop: ShopDocument, query: FindQuery, verdicts: Collection[str]) -> bool:
+        """Whether a shop has a verdict on the destination, if there is one, and a usable code, if one is wanted."""
+        if query.ships_to is not None:
+            stated = next(facts.shipping for facts in self._facts if facts.id == shop.id)
+            if ships_to(stated, query.ships_to) not in verdicts:
+                return False
+        wanted = query.coupons
+        return wanted is None or any(
+            coupon.valid_from_us <= wanted.now_us
+            and _bucket(coupon, wanted) == "usable"
+            and (wanted.country is not None or not coupon.blocked_countries)
+            for coupon in self._coupons
+            if shop.id in coupon.shop_refs
+        )
 
     def _with_evidence(
         self, text: str, forms: FindForms, query: FindQuery, shops: Iterable[ShopDocument]
@@ -341,7 +370,8 @@ class ReferenceBackend(ReferenceShopDetails):
             for shop in (*once, *near):
                 if shop not in matching:
                     named.setdefault(shop.id, shop)
-        return tuple(map(_suggested, list(named.values())[:3]))
+        passing = self._passing(query)
+        return tuple([_suggested(shop) for shop in named.values() if shop in passing][:3])
 
 
 def _passing(shops: Iterable[ShopDocument], country: str | None, category: str | None) -> list[ShopDocument]:
