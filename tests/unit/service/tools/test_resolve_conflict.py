@@ -1,4 +1,4 @@
-"""The rules of single tools: verdicts of a merge audit (A12), shipping to one country (A7), docs of get_trust."""
+"""The rules of single tools: verdicts of a merge audit (A12), docs of get_trust."""
 
 from collections.abc import Mapping
 from typing import Any
