@@ -13,9 +13,14 @@ from typing import Any, Final, Literal
 
 import pycountry
 
-# XK, Kosovo, is a user-assigned code, not one of ISO; shops that trade there need it.
-COUNTRY_CODES: Final = frozenset(country.alpha_2 for country in pycountry.countries) | {"XK"}
 WORLDWIDE: Final = "WORLDWIDE"
+# By what a shop may state as a market. XK is a user-assigned code, not one of ISO; shops that trade there need it.
+MARKET_NAMES: Final[dict[str, str]] = {
+    **{country.alpha_2: getattr(country, "common_name", country.name) for country in pycountry.countries},
+    "XK": "Kosovo",
+    WORLDWIDE: "Worldwide",
+}
+COUNTRY_CODES: Final = frozenset(MARKET_NAMES) - {WORLDWIDE}
 
 _TABLES: Final = tomllib.loads(Path(__file__).with_name("country_groups.toml").read_text(encoding="utf-8"))
 GROUPS: Final[dict[str, frozenset[str]]] = {name: frozenset(codes.split()) for name, codes in _TABLES["groups"].items()}

@@ -32,6 +32,7 @@ class Role(Flag):
     RANGE = auto()  # an integer that is found by bounds
     TYPEAHEAD = auto()  # used by the typeahead's segments only, not by engines
     WALK = auto()  # all documents can be scanned in its order; one value per document
+    COUNTED = auto()  # its values are counted over the hits of a search
 
 
 class Form(Enum):
@@ -60,6 +61,11 @@ class DeclaredField:
     def sortable(self) -> bool:
         """Whether engines order hits by it."""
         return bool(self.roles & (Role.SORT | Role.WALK))
+
+    @property
+    def counted(self) -> bool:
+        """Whether engines count its values over the hits of a search."""
+        return Role.COUNTED in self.roles
 
 
 @cache
@@ -121,9 +127,9 @@ class ShopDocument:
     name: Annotated[str, Role.STORED]
     aliases: Annotated[tuple[str, ...], Role.STORED]
     domain: Annotated[str, Role.STORED]
-    categories: Annotated[tuple[str, ...], Role.STORED | Role.EXACT]
+    categories: Annotated[tuple[str, ...], Role.STORED | Role.EXACT | Role.COUNTED]
     primary: Annotated[str, Role.EXACT]
-    countries: Annotated[tuple[str, ...], Role.STORED]
+    countries: Annotated[tuple[str, ...], Role.STORED | Role.COUNTED]
     markets: Annotated[tuple[str, ...], Role.EXACT]
     popularity: Annotated[float | None, Role.STORED]
     offers: Annotated[tuple[Mapping[str, Any], ...], Role.STORED]

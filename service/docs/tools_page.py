@@ -112,7 +112,8 @@ def _curl(tool: Tool[Any]) -> str:
 def _fields(schema: Schema, answer: set[str], above: str = "") -> Iterator[tuple[str, str, str]]:
     for name, part in schema["properties"].items():
         path = f"{above}{name}"
-        inner = part.get("items", part)
+        by_name = part.get("additionalProperties") or {}
+        inner = by_name or part.get("items", part)
         fields = inner.get("properties", {})
         # A shop may have more fields than those of every shop.
         known, described = "", set[str]()
@@ -122,7 +123,8 @@ def _fields(schema: Schema, answer: set[str], above: str = "") -> Iterator[tuple
             known, described = _AS_ANSWER, answer
         yield f"`{path}`", _type(part), part["description"] + known
         own = {field: fields[field] for field in fields if field not in described}
-        yield from _fields({"properties": own}, answer, f"{path}[]." if "items" in part else f"{path}.")
+        below = f"{path}[]." if "items" in part else f"{path}.*." if by_name else f"{path}."
+        yield from _fields({"properties": own}, answer, below)
 
 
 def _type(part: Schema) -> str:

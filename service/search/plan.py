@@ -5,7 +5,7 @@ implements them again, independently.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from operator import attrgetter
 from typing import Final
@@ -117,13 +117,16 @@ class Plan:
 
     @property
     def steps(self) -> Tiers:
-        """The tiers, each preceded by its preferred hits, and all of them by the leading hits."""
-        steps = self.tiers
+        """Pairs of level and clause, best first: a document has the best level whose clause it meets.
+
+        The level of a hit is twice its tier, one more if it is preferred, and twice LEADING more if it is leading.
+        """
+        steps = tuple([(2 * tier, clause) for tier, clause in self.tiers])
         if self.preferred is not None:
-            pairs = (((tier, AllOf((self.preferred, clause))), (tier, clause)) for tier, clause in steps)
+            pairs = (((level + 1, AllOf((self.preferred, clause))), (level, clause)) for level, clause in steps)
             steps = tuple(chain.from_iterable(pairs))
         if self.leading is not None:
-            leading = tuple((tier + LEADING, AllOf((self.leading, clause))) for tier, clause in steps)
+            leading = tuple((level + 2 * LEADING, AllOf((self.leading, clause))) for level, clause in steps)
             steps = (*leading, *steps)
         return steps
 
@@ -132,11 +135,12 @@ class Plan:
 class Filters:
     """What the shops of a search must be: sold in a country (shops of unknown countries pass: M7), of a category.
 
-    With `ships_to` they also have one of the verdicts on that country (F1), with `coupons` a coupon of that query (F3).
+    Of several countries or categories, any one is enough; without any, every shop passes (F6). With `ships_to` shops
+    also have one of the verdicts on that country (F1), with `coupons` a coupon of that query (F3).
     """
 
-    country: str | None = None
-    category: str | None = None
+    countries: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
     ships_to: str | None = None
     verdicts: tuple[Verdict, ...] = ("yes",)
     coupons: CouponQuery | None = None
@@ -145,15 +149,15 @@ class Filters:
     def of(cls, query: FindQuery) -> "Filters":
         """The filters of a query."""
         verdicts: tuple[Verdict, ...] = ("yes", "unknown") if query.include_unsettled else ("yes",)
-        return cls(query.country, query.category, query.ships_to, verdicts, query.coupons)
+        return cls(query.countries, query.categories, query.ships_to, verdicts, query.coupons)
 
     def clauses(self) -> tuple[Clause, ...]:
         """The filters."""
         clauses: list[Clause] = []
-        if self.country is not None:
-            clauses.append(Exact("markets", (self.country, ANY_MARKET)))
-        if self.category is not None:
-            clauses.append(Exact("categories", (self.category,)))
+        if self.countries:
+            clauses.append(Exact("markets", (*self.countries, ANY_MARKET)))
+        if self.categories:
+            clauses.append(Exact("categories", self.categories))
         return (*clauses, *self.by_facts())
 
     def by_facts(self) -> tuple[Clause, ...]:
@@ -165,6 +169,10 @@ class Filters:
             clauses.append(_has_code(self.coupons))
         return tuple(clauses)
 
+    def without(self, kind: str) -> "Filters":
+        """The filters but for those of one kind of facet."""
+        return replace(self, countries=()) if kind == "country" else replace(self, categories=())
+
     def leading(self) -> Clause | None:
         """The clause of the shops that ship to the country, which come before those that may (F1)."""
         if self.ships_to is None or len(self.verdicts) == 1:
@@ -172,8 +180,12 @@ class Filters:
         return _has_verdict(self.ships_to, self.verdicts[:1])
 
     def preferred(self) -> Clause | None:
-        """The clause of the shops that are known to sell in the country, which come first in each tier (M4)."""
-        return None if self.country is None else Exact("markets", (self.country, WORLDWIDE))
+        """The clause of the shops that are known to sell in a country, which come first in each tier (M4)."""
+        return Exact("markets", (*self.countries, WORLDWIDE)) if self.countries else None
+
+
+# The fields of shops that are counted, by kind of facet.
+FACET_FIELDS: Final = {"category": "categories", "country": "countries"}
 
 
 def _has_verdict(country: str, verdicts: Sequence[Verdict]) -> Clause:
@@ -237,8 +249,8 @@ def find_plan(texts: Sequence[str], words: Sequence[Word], filters: Filters = NO
     clauses, preferred, leading = filters.clauses(), filters.preferred(), filters.leading()
     if not texts:
         tiers: list[tuple[int, Clause]] = [(FindTier.ANY_CATEGORY, MATCH_ALL)]
-        if filters.category is not None:
-            tiers.insert(0, (FindTier.FIRST_CATEGORY, Exact("primary", (filters.category,))))
+        if filters.categories:
+            tiers.insert(0, (FindTier.FIRST_CATEGORY, Exact("primary", filters.categories)))
         return Plan("shops", tuple(tiers), clauses, union=MATCH_ALL, preferred=preferred, leading=leading)
     begins_key = _begins("keys", texts)
     tiers = [

@@ -9,12 +9,14 @@ from index_mappings.documents import shop_from_stored
 from index_mappings.forms import QueryForms, query_forms
 from index_mappings.generations import Stamp
 from index_mappings.text import is_ideographic
-from index_mappings.tiers import ASKED_ALONE_MIN, COUNTRY_RUN, SUGGEST_CUT, FindTier
+from index_mappings.tiers import ASKED_ALONE_MIN, COUNTRY_RUN, SUGGEST_CUT, FindTier, rank_key
 from service.search.categories import CategoryTable
-from service.search.engine import Engine, Page, SearchRequest
+from service.search.engine import Engine, Facet, Page, SearchRequest
 from service.search.plan import (
+    FACET_FIELDS,
     LEADING,
     MATCH_ALL,
+    NO_FILTERS,
     NOTHING,
     Clause,
     Exact,
@@ -27,7 +29,7 @@ from service.search.plan import (
     find_plan,
     word_evidence,
 )
-from service.search.protocol import FindQuery, Found, SuggestedShop, WordCount
+from service.search.protocol import FindQuery, Found, Position, SuggestedShop, WordCount
 from service.search.query_words import OPTIONAL_WORDS, FindForms, QueryWord, find_forms, runs
 
 if TYPE_CHECKING:
@@ -110,7 +112,7 @@ class ShopSearch:
         missing = () if evidence.matched else _missing(whole.forms, evidence.anywhere)
         if missing or not (evidence.matched or whole.forms.words):
             kept = self._planned(whole.forms.without(missing), filters)
-            if kept.texts or query.category is not None:
+            if kept.texts or query.categories:
                 page, plan = await self._kept_page(query, kept)
         elif not evidence.matched and evidence.wide is not None:
             page, plan = evidence.wide, whole.wide or plan
@@ -172,8 +174,8 @@ class ShopSearch:
         refused: list[Clause] = [NoneOf((clause,)) for clause in filters.by_facts()]
         if plan is not None:
             refused.append(plan.matching)
-        limit = _CANDIDATES if refused else _DID_YOU_MEAN
-        near = self._typeahead.near(asked, filters.country, filters.category, limit, None if plan is None else texts)
+        limit, prefixes = _CANDIDATES if refused else _DID_YOU_MEAN, None if plan is None else texts
+        near = self._typeahead.near(asked, filters.countries, filters.categories, limit, prefixes)
         if refused and near:
             ids = tuple(shop.id for shop in near)
             matches = Plan("shops", ((FindTier.ANY_CATEGORY, Exact("id", ids)),), (any_of(refused),))
@@ -186,7 +188,7 @@ class ShopSearch:
 
 def planned(forms: FindForms, categories: CategoryTable, cap: int, filters: Filters) -> PlannedSearch:
     """The searches for a query, or for what is left of it."""
-    resolved = categories.resolve(forms.words, cap, filters.category)
+    resolved = categories.resolve(forms.words, cap, filters.categories)
     words = _plan_words(forms, resolved.slugs)
     return PlannedSearch(
         forms,
@@ -291,7 +293,11 @@ def possible_names(text: str, whole: FindForms, missing: Sequence[str]) -> Itera
 
 
 def _page(plan: Plan, query: FindQuery) -> SearchRequest:
-    return SearchRequest(plan, query.limit, offset=query.offset, total=True)
+    filters = Filters.of(query) if query.facets else NO_FILTERS
+    facets = tuple([Facet(FACET_FIELDS[kind], filters.without(kind).clauses()) for kind in query.facets])
+    # How many hits are before a position is unknown, so one more hit tells whether others follow the page.
+    limit = query.limit if query.after is None else query.limit + 1
+    return SearchRequest(plan, limit, offset=query.offset, total=True, after=query.after, facets=facets)
 
 
 def _unsettled(plan: Plan, filters: Filters) -> tuple[SearchRequest, ...]:
@@ -310,7 +316,7 @@ def _totals(pages: Iterable[Page]) -> list[int]:
     return [page.total or 0 for page in pages]
 
 
-def _found(  # noqa: PLR0917 - private
+def _found(  # noqa: PLR0917 - what an answer has
     query: FindQuery,
     page: Page,
     truncated: bool,  # noqa: FBT001 - private
@@ -319,13 +325,19 @@ def _found(  # noqa: PLR0917 - private
     counts: tuple[WordCount, ...] | None = None,
     unsettled: Sequence[Page] = (),
 ) -> Found:
+    total, hits = page.total or 0, page.hits[: query.limit]
+    shops = tuple([shop_from_stored(hit.stored) for hit in hits])
+    more = query.offset + len(hits) < total if query.after is None else len(page.hits) > query.limit
+    last = Position(hits[-1].level, rank_key(shops[-1].popularity, shops[-1].id)) if more and hits else None
     return Found(
-        shops=tuple(shop_from_stored(hit.stored) for hit in page.hits),
-        total=page.total or 0,
+        shops=shops,
+        total=total,
         ignored=ignored,
         category_truncated=truncated,
         did_you_mean=near,
         word_counts=counts,
         unsettled_count=unsettled[0].total if unsettled else None,
-        unsettled=sum([hit.tier < LEADING for hit in page.hits]) if query.include_unsettled else 0,
+        unsettled=sum([hit.level < 2 * LEADING for hit in hits]) if query.include_unsettled else 0,
+        last=last,
+        facets=dict(zip(query.facets, page.facets, strict=False)),
     )

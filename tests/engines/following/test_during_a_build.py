@@ -220,7 +220,7 @@ async def test_readers_find_the_new_names_after_one_micro_batch(engine: Engine, 
     followed.build()
     backend = open_search(engine.settings)
     try:
-        before = await (await backend.refresh()).find(FindQuery("leuchten", None, None, 0, 5))
+        before = await (await backend.refresh()).find(FindQuery("leuchten", (), (), 0, 5))
         assert before.total == 0
         followed.append([_named(1, "lighting", name="Lamps", names={"de": "Leuchten"})])
         followed.step()
@@ -228,7 +228,7 @@ async def test_readers_find_the_new_names_after_one_micro_batch(engine: Engine, 
             # The former typeahead answers until that of the new stamp is open.
             while (snapshot := await backend.refresh()).stamp.sequence < followed.live.sequence:
                 await asyncio.sleep(0.05)
-        found = await snapshot.find(FindQuery("leuchten", None, None, 0, 5))
+        found = await snapshot.find(FindQuery("leuchten", (), (), 0, 5))
         suggested = snapshot.suggest(SuggestQuery.of("leuct", None, 5))
         assert ([one.id for one in found.shops], [one.name for one in suggested.categories]) == (["lamp"], ["Lamps"])
     finally:

@@ -63,7 +63,7 @@ class _BySegments(ReferenceBackend):
             return ()
         prefixes = kept.forms.texts if matching else None
         asked = possible_names(query.text, whole, missing)
-        found = self._typeahead.near(asked, query.country, query.category, len(self._shops) + 1, prefixes)
+        found = self._typeahead.near(asked, query.countries, query.categories, len(self._shops) + 1, prefixes)
         passing = {shop.id for shop in self._passing(query) if shop not in matching}
         return tuple(shop for shop in found if shop.id in passing)[:3]
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from index_mappings.tiers import rank_key
 from index_mappings.usable_codes import CHANNELS
 from index_mappings.values import microseconds
-from service.search.protocol import CouponQuery, FindQuery, SuggestQuery
+from service.search.protocol import CouponQuery, FindQuery, Position, SuggestQuery
 
 COUNTRIES = ("DE", "AT", "FR", "JP", "XK")
 SLUGS = ("books", "garden", "garden-tools", "home-garden", "jewelry", "shoes", "buecher", "24h", "uk-de")
@@ -199,15 +200,25 @@ def queries(draw: st.DrawFn, catalogue: Sequence[dict[str, Any]]) -> FindQuery |
     country = draw(st.sampled_from((None, None, *COUNTRIES)))
     if draw(st.booleans()):
         return SuggestQuery.of(text, country, draw(st.sampled_from((1, 3, 8, 20))))
-    category = draw(st.sampled_from((None, None, *SLUGS)))
     ships_to = draw(st.sampled_from((None, *COUNTRIES)))
+    after = draw(st.none() | st.none() | st.builds(Position, st.integers(0, 15) | st.integers(198, 216), _ranks))
     return FindQuery(
         "" if draw(st.sampled_from((False, False, True))) else text,
-        country,
-        category,
-        draw(st.sampled_from((0, 0, 1, 5))),
+        draw(st.just(() if country is None else (country,)) | _some(COUNTRIES)),
+        draw(st.just(()) | _some(SLUGS)),
+        0 if after else draw(st.sampled_from((0, 0, 1, 5))),
         draw(st.sampled_from((1, 3, 50))),
         ships_to,
         ships_to is not None and draw(st.booleans()),
         draw(st.one_of(st.none(), _coupon_queries)),
+        after,
+        draw(_some(("category", "country"))),
     )
+
+
+def _some(values: Sequence[str]) -> st.SearchStrategy[tuple[str, ...]]:
+    return st.lists(st.sampled_from(values), max_size=3, unique=True).map(tuple)
+
+
+# Some of shops, and others between them.
+_ranks = st.builds(rank_key, popularities, st.sampled_from(("s0", "s1", "s17", "s2x", "~", "")))

@@ -86,6 +86,9 @@ async def _answer(snapshot: Snapshot, query: FindQuery | SuggestQuery) -> Found 
     "I5",
     "F1",
     "F3",
+    "F5",
+    "F6",
+    "F7",
 )
 @pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("opener", ["kernel", "embedded", OPENSEARCH], indirect=True)
