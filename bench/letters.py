@@ -61,7 +61,7 @@ def time_backend(backend: SearchBackend, totals: Mapping[str, int], rounds: int)
                     started = time.perf_counter()
                     snapshot = await backend.snapshot()
                     found = await snapshot.find(
-                        FindQuery(character, country=None, category=None, offset=0, limit=_PAGE)
+                        FindQuery(character, countries=(), categories=(), offset=0, limit=_PAGE)
                     )
                     spent = time.perf_counter() - started
                     _check(character, found.total, total)

@@ -174,7 +174,7 @@ class EngineAlone:
 
     async def _find(self, query: str, limit: int) -> int:
         snapshot = await self._backend.snapshot()
-        return (await snapshot.find(FindQuery(query, None, None, 0, limit))).total
+        return (await snapshot.find(FindQuery(query, (), (), 0, limit))).total
 
 
 def measure(directory: Path, count: int, *, rounds: int = ROUNDS, requests: int = REQUESTS) -> Costs:

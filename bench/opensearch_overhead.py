@@ -151,7 +151,7 @@ def typed(shops: int, count: int) -> list[str]:
 
 
 def _find(query: str, limit: int) -> Callable[[PlannedSnapshot], Any]:
-    return lambda snapshot: snapshot.find(FindQuery(query, None, None, 0, limit))
+    return lambda snapshot: snapshot.find(FindQuery(query, (), (), 0, limit))
 
 
 def _page(query: str, limit: int) -> Asks:

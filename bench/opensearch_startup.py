@@ -50,7 +50,7 @@ async def read_until(backend: SearchBackend, done: asyncio.Event) -> list[float]
     while not done.is_set():
         began = time.perf_counter()
         snapshot = await backend.snapshot()
-        query = FindQuery(_READS[len(took) % len(_READS)], country=None, category=None, offset=len(took) % 50, limit=10)
+        query = FindQuery(_READS[len(took) % len(_READS)], countries=(), categories=(), offset=len(took) % 50, limit=10)
         await snapshot.find(query)
         took.append((time.perf_counter() - began) * 1000)
     return sorted(took)

@@ -32,6 +32,7 @@ class Role(Flag):
     RANGE = auto()  # an integer that is found by bounds
     TYPEAHEAD = auto()  # used by the typeahead's segments only, not by engines
     WALK = auto()  # all documents can be scanned in its order; one value per document
+    COUNTED = auto()  # its values are counted over the hits of a search
 
 
 class Form(Enum):
@@ -60,6 +61,11 @@ class DeclaredField:
     def sortable(self) -> bool:
         """Whether engines order hits by it."""
         return bool(self.roles & (Role.SORT | Role.WALK))
+
+    @property
+    def counted(self) -> bool:
+        """Whether engines count its values over the hits of a search."""
+        return Role.COUNTED in self.roles
 
 
 @cache
@@ -110,6 +116,9 @@ class ShopDocument:
         registrable, main_label: parts of the domain that merge audits look up; the label without its hyphens.
         names, leading, full, keys, words, infixes, labels, dotted, rests: the forms by which it is found
             (`index_mappings.forms`, X2).
+        ships_to: the verdicts on all countries (`index_mappings.countries`, F2).
+        codes: when and for whom it has a usable code (`index_mappings.usable_codes`, F4).
+        related_digest: a digest of both, by which a comparison with the state sees that they are stale.
     """
 
     id: Annotated[str, Role.STORED | Role.EXACT | Role.WALK]
@@ -118,9 +127,9 @@ class ShopDocument:
     name: Annotated[str, Role.STORED]
     aliases: Annotated[tuple[str, ...], Role.STORED]
     domain: Annotated[str, Role.STORED]
-    categories: Annotated[tuple[str, ...], Role.STORED | Role.EXACT]
+    categories: Annotated[tuple[str, ...], Role.STORED | Role.EXACT | Role.COUNTED]
     primary: Annotated[str, Role.EXACT]
-    countries: Annotated[tuple[str, ...], Role.STORED]
+    countries: Annotated[tuple[str, ...], Role.STORED | Role.COUNTED]
     markets: Annotated[tuple[str, ...], Role.EXACT]
     popularity: Annotated[float | None, Role.STORED]
     offers: Annotated[tuple[Mapping[str, Any], ...], Role.STORED]
@@ -137,6 +146,9 @@ class ShopDocument:
     labels: Annotated[tuple[str, ...], Role.EXACT]
     dotted: Annotated[tuple[str, ...], Role.TYPEAHEAD]
     rests: Annotated[tuple[str, ...], Role.TYPEAHEAD]
+    ships_to: Annotated[tuple[str, ...], Role.EXACT]
+    codes: Annotated[tuple[str, ...], Role.EXACT]
+    related_digest: Annotated[str, Role.STORED]
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +324,7 @@ def shop_from_stored(stored: dict[str, Any]) -> Shop:
     values: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()
     }
+    del values["related_digest"]
     return Shop(**values)
 
 

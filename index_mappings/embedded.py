@@ -38,7 +38,7 @@ _CHECKSUM: Final = "checksum"
 def columns(kind: str) -> tuple[EngineField, ...]:
     """The columns of one kind's documents, in order, without BAND_COLUMN and STORED_COLUMN."""
     fields = engine_fields(DOCUMENTS[kind], runs_field, run_row)
-    return tuple(field for field in fields if field.indexed or field.sortable)
+    return tuple(field for field in fields if field.indexed or field.sortable or field.counted)
 
 
 def column_values(kind: str, document: object) -> dict[str, Any]:
@@ -49,6 +49,14 @@ def column_values(kind: str, document: object) -> dict[str, Any]:
 def anchors_path(root: Path, generation: str, kind: str) -> Path:
     """The file of the ranks at which the bands of an index begin."""
     return index_directory(root, generation, kind) / ANCHORS_FILE
+
+
+def read_anchors(path: Path) -> list[str]:
+    """The ranks at which the bands from the second on begin, ascending. Errors as of `from_checked_json`, or OSError.
+
+    They never change, so the band of a rank is the number of anchors up to it, also while documents change.
+    """
+    return [str(anchor) for anchor in from_checked_json(path.read_text(encoding="utf-8"))["anchors"]]
 
 
 def generation_directory(root: Path, generation: str) -> Path:

@@ -35,6 +35,7 @@ class EngineField(NamedTuple):
         values: computes its values or value from that of `source`.
         indexed: whether its values can be looked up.
         sortable: whether hits can be ordered by it; such a field has one value per document.
+        counted: whether its values can be counted over the hits.
     """
 
     name: str
@@ -43,6 +44,7 @@ class EngineField(NamedTuple):
     values: Callable[[Any], Any]
     indexed: bool = False
     sortable: bool = False
+    counted: bool = False
 
     @property
     def ordered(self) -> bool:
@@ -60,7 +62,7 @@ def engine_fields(
     prefixes, infixes = fields_with(document, Role.PREFIX), fields_with(document, Role.INFIX)
     return (
         *(
-            EngineField(field.name, field.name, field.form, _own, field.indexed, field.sortable)
+            EngineField(field.name, field.name, field.form, _own, field.indexed, field.sortable, field.counted)
             for field in declared_fields(document)
             if field.indexed or field.sortable or Role.STORED in field.roles
         ),

@@ -79,4 +79,4 @@ def _property(field: EngineField) -> dict[str, Any]:
         case Form.WHOLE:
             return {"type": "long", "doc_values": False}
         case Form.TERMS:
-            return {"type": "keyword", "index": field.indexed, "doc_values": field.sortable}
+            return {"type": "keyword", "index": field.indexed, "doc_values": field.sortable or field.counted}

@@ -4,12 +4,14 @@ The functions are pure, read no clock, and get public records only. A coupon has
 that queries compare (A2, A4); facts state what is known of shipping, policies and trust, and what is not (A7, A8, F8).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import starmap
 from typing import Any, Final
 
 from index_mappings.category_forms import category_forms
+from index_mappings.countries import shipping_terms
 from index_mappings.documents import (
     TRUST_KINDS,
     CategoryDocument,
@@ -22,6 +24,7 @@ from index_mappings.documents import (
 from index_mappings.forms import shop_forms
 from index_mappings.hosts import domain_parts
 from index_mappings.tiers import coupon_rank_key, rank_key
+from index_mappings.usable_codes import code_terms
 from index_mappings.values import FAR_AHEAD, LONG_AGO, folded_code, microseconds, optional_timestamp
 from indexer.records.checkout_urls import affiliate_url, checkout_url
 from indexer.records.related import (
@@ -36,13 +39,15 @@ from indexer.records.related import (
     TrustRecord,
 )
 from indexer.records.shop import ShopRecord
-from indexer.state.public_records import CarriedCategory, ShopFacts
+from indexer.state.public_records import SHOWN_IN_SHOPS, CarriedCategory, ShopFacts
 from indexer.state.state import State
 
 Document = ShopDocument | CategoryDocument | CouponDocument | OfferDocument | FactsDocument
 
 # The number of offers that find_shop shows of each shop (A1); get_shop reads the offers' own index.
 HEAD_OFFERS: Final = 3
+# The hexadecimal digits of a digest that tells two states of one shop apart.
+_DIGEST: Final = 16
 # RFC 2606 and RFC 6761 reserve these names, so no real shop can have them (A4).
 _RESERVED_TOP: Final = frozenset({"test", "example", "invalid", "localhost"})
 _RESERVED_DOMAINS: Final = ("example.com", "example.net", "example.org")
@@ -60,7 +65,7 @@ def project_facts(facts: ShopFacts) -> FactsDocument:
         # Without a present signal the shop has no reference here, and the answer is that for an unknown shop (A8).
         trusted_refs=refs if signals else (),
         shop={"id": facts.shop_id, "domain": facts.domain},
-        shipping=None if facts.shipping is None else _shipping(facts.shipping),
+        shipping=_shipping(facts.shipping),
         policies={
             kind: [_policy(row) for row in facts.policies if row.kind == kind]
             for kind in dict.fromkeys(row.kind for row in facts.policies)
@@ -77,7 +82,9 @@ def _signal(row: TrustRecord) -> dict[str, Any]:
     return {"kind": row.kind, "value": value, "source": row.source, "checked_at": optional_timestamp(row.checked_at)}
 
 
-def _shipping(shipping: ShippingRecord) -> dict[str, Any]:
+def _shipping(shipping: ShippingRecord | None) -> dict[str, Any] | None:
+    if shipping is None:
+        return None
     time, threshold = shipping.delivery_time, shipping.free_shipping_threshold
     return {
         "destinations": None if shipping.destinations is None else list(shipping.destinations),
@@ -190,10 +197,15 @@ def project_shop(
     newest_offers: tuple[OfferRecord, ...] = (),
     offers_total: int = 0,
     redirects: tuple[RedirectRecord, ...] = (),
+    *,
+    shipping: ShippingRecord | None = None,
+    coupons: tuple[CouponRecord, ...] = (),
 ) -> ShopDocument:
     """The document of a public shop; offers are the newest first, redirects to or from another public shop."""
     forms = shop_forms(shop.name, shop.aliases, shop.domain)
     parts = domain_parts(shop.domain)
+    ships_to = shipping_terms(_shipping(shipping))
+    codes = code_terms(project_coupon(coupon, shop) for coupon in coupons)
     return ShopDocument(
         id=shop.id,
         refs=(shop.id, shop.domain),
@@ -220,7 +232,15 @@ def project_shop(
         labels=forms.labels,
         dotted=forms.dotted,
         rests=forms.rests,
+        ships_to=ships_to,
+        codes=codes,
+        related_digest=related_digest(ships_to, codes),
     )
+
+
+def related_digest(ships_to: Sequence[str], codes: Sequence[str]) -> str:
+    """The digest of the terms that follow from a shop's related records."""
+    return sha256(" ".join((*ships_to, *codes)).encode()).hexdigest()[:_DIGEST]
 
 
 def _redirect_view(redirect: RedirectRecord) -> dict[str, str | None]:
@@ -295,13 +315,23 @@ class Projector:
             raise ValueError(f"there are no documents of the kind {kind}")
         if (shop := self._public.shop(document_id)) is None:
             return None
-        offers, total = self._public.newest_offers(shop.id, HEAD_OFFERS)
-        return project_shop(shop, offers, total, self._public.redirects(shop.domain))
+        return self._shop(shop, SHOWN_IN_SHOPS)
 
     def _all_shops(self) -> Iterator[ShopDocument]:
-        for shop, has_offers, has_redirects in self._public.shops():
-            offers, total = self._public.newest_offers(shop.id, HEAD_OFFERS) if has_offers else ((), 0)
-            yield project_shop(shop, offers, total, self._public.redirects(shop.domain) if has_redirects else ())
+        return starmap(self._shop, self._public.shops())
+
+    def _shop(self, shop: ShopRecord, related: Collection[str]) -> ShopDocument:
+        """The document of a public shop, which has records of these types at most."""
+        public = self._public
+        offers, total = public.newest_offers(shop.id, HEAD_OFFERS) if "offers" in related else ((), 0)
+        return project_shop(
+            shop,
+            offers,
+            total,
+            public.redirects(shop.domain) if "redirects" in related else (),
+            shipping=public.shipping(shop.id) if "shipping" in related else None,
+            coupons=public.coupons_of(shop.id) if "coupons" in related else (),
+        )
 
     def _owned(self, kind: str, key: str) -> CouponDocument | OfferDocument | None:
         """The document of a coupon or an offer; None for one of a shop that is not public."""

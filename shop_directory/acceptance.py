@@ -340,7 +340,9 @@ async def _page(snapshot: Snapshot, query: AcceptanceQuery) -> tuple[Sequence[Sh
     limit = max(query.first, _FIRST_PAGE[query.tool])
     text = spaced(query.query)
     if query.tool == "find_shop":
-        found = await snapshot.find(FindQuery(text, query.country, query.category, offset=0, limit=limit))
+        countries = () if query.country is None else (query.country,)
+        categories = () if query.category is None else (query.category,)
+        found = await snapshot.find(FindQuery(text, countries, categories, offset=0, limit=limit))
         return found.shops, found.total
     suggested = snapshot.suggest(SuggestQuery.of(text, query.country, limit))
     return tuple(suggestion.shop for suggestion in suggested.shops), len(suggested.shops)

@@ -12,8 +12,14 @@ from indexer.state.rows import SHOPS, Origin, Presence, Row
 from indexer.state.state import REMOVED_SHOPS, State
 
 _OWNED_KINDS: Final = ("coupons", "offers")
-# The documents of shops that show related records: that of the shop itself has its newest offers (A1).
-_SHOWN_IN: Final = {"offers": "shops", "shipping": "facts", "policies": "facts", "trust": "facts"}
+# The documents of shops that follow from related records.
+_SHOWN_IN: Final = {
+    "offers": ("shops",),
+    "coupons": ("shops",),
+    "shipping": ("shops", "facts"),
+    "policies": ("facts",),
+    "trust": ("facts",),
+}
 
 
 def apply_changes(state: State, changes: Iterable[Change]) -> int:
@@ -66,7 +72,7 @@ class _Changing:
                     self._pending.add_owned("offers", owner)
             case "coupons" | "offers" | "resource_accounts":
                 self._pending.add(row.type, row.key)
-        if (kind := _SHOWN_IN.get(row.type)) is not None:
+        for kind in _SHOWN_IN.get(row.type, ()):
             for owner in owners:
                 self._pending.add(kind, owner)
 

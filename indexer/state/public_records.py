@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby
+from itertools import compress, groupby
 from operator import itemgetter
 from typing import Final
 
@@ -48,9 +48,14 @@ _LOST: Final = """
 SELECT shops.line, winners.line FROM shops JOIN winners USING (domain)
 WHERE shops.shown AND shops.id <> winners.id ORDER BY shops.line LIMIT ?
 """
-_WITH_TIES: Final = """
+# The types of records that a shop's own document shows, or is found by.
+SHOWN_IN_SHOPS: Final = ("offers", "shipping", "coupons", "redirects")
+# As many columns follow the record, in the same order.
+_WITH_RELATED: Final = """
 SELECT record,
     EXISTS (SELECT 1 FROM belongings WHERE owner = winners.id AND type = 'offers'),
+    EXISTS (SELECT 1 FROM belongings WHERE owner = winners.id AND type = 'shipping'),
+    EXISTS (SELECT 1 FROM belongings WHERE owner = winners.id AND type = 'coupons'),
     EXISTS (SELECT 1 FROM belongings WHERE owner = winners.domain AND type = 'redirects')
         OR EXISTS (SELECT 1 FROM belongings WHERE other = winners.domain AND type = 'redirects')
 FROM winners JOIN shops USING (id) ORDER BY winners.rank
@@ -128,10 +133,10 @@ class PublicRecords:
         row = self._db.execute("SELECT record FROM winners JOIN shops USING (id) WHERE id = ?", (shop_id,)).fetchone()
         return None if row is None else ShopRecord.model_validate_json(row[0])
 
-    def shops(self) -> Iterator[tuple[ShopRecord, bool, bool]]:
-        """The public shops in the order of their rank (M1), and whether each has offers and its domain redirects."""
-        for record, offers, redirects in self._db.execute(_WITH_TIES):
-            yield ShopRecord.model_validate_json(record), bool(offers), bool(redirects)
+    def shops(self) -> Iterator[tuple[ShopRecord, tuple[str, ...]]]:
+        """The public shops in the order of their rank (M1), each with those of SHOWN_IN_SHOPS that it has."""
+        for record, *has in self._db.execute(_WITH_RELATED):
+            yield ShopRecord.model_validate_json(record), tuple(compress(SHOWN_IN_SHOPS, has))
 
     def shops_by_line(self) -> Iterator[tuple[int, ShopRecord]]:
         """The public shops with their lines in the catalogue, in the order of the lines."""
@@ -226,6 +231,16 @@ class PublicRecords:
         query = "SELECT COUNT(*) FROM belongings WHERE type = 'offers' AND owner = ?"
         (count,) = self._db.execute(query, (shop_id,)).fetchone() if len(rows) == limit else (len(rows),)
         return tuple(OfferRecord.model_validate_json(record) for (record,) in rows), count
+
+    def coupons_of(self, shop_id: str) -> tuple[CouponRecord, ...]:
+        """A shop's coupons."""
+        rows = self._db.execute(_OWNED, ("coupons", shop_id))
+        return tuple(CouponRecord.model_validate_json(record) for (record,) in rows)
+
+    def shipping(self, shop_id: str) -> ShippingRecord | None:
+        """A shop's shipping statement."""
+        row = self._db.execute(_OWNED, ("shipping", shop_id)).fetchone()
+        return ShippingRecord.model_validate_json(row[0]) if row else None
 
     def redirects(self, domain: str) -> tuple[RedirectRecord, ...]:
         """The redirects that lead from or to a public shop's domain, from or to another public shop (A12)."""

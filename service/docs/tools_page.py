@@ -112,12 +112,19 @@ def _curl(tool: Tool[Any]) -> str:
 def _fields(schema: Schema, answer: set[str], above: str = "") -> Iterator[tuple[str, str, str]]:
     for name, part in schema["properties"].items():
         path = f"{above}{name}"
-        inner = part.get("items", part)
-        fields = set(inner.get("properties", ()))
-        known = _AS_GET_SHOP if fields == set(ShopView.model_fields) else _AS_ANSWER if fields == answer else ""
+        by_name = part.get("additionalProperties") or {}
+        inner = by_name or part.get("items", part)
+        fields = inner.get("properties", {})
+        # A shop may have more fields than those of every shop.
+        known, described = "", set[str]()
+        if ShopView.model_fields.keys() <= fields.keys():
+            known, described = _AS_GET_SHOP, set(ShopView.model_fields)
+        elif fields.keys() == answer:
+            known, described = _AS_ANSWER, answer
         yield f"`{path}`", _type(part), part["description"] + known
-        if fields and not known:
-            yield from _fields(inner, answer, f"{path}[]." if "items" in part else f"{path}.")
+        own = {field: fields[field] for field in fields if field not in described}
+        below = f"{path}[]." if "items" in part else f"{path}.*." if by_name else f"{path}."
+        yield from _fields({"properties": own}, answer, below)
 
 
 def _type(part: Schema) -> str:

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -85,11 +85,11 @@ class CategoryTable:
             slugs = self._slugs[word] = tuple(self.entries[index].slug for index in found)
         return slugs
 
-    def resolve(self, words: Sequence[QueryWord], cap: int, category: str | None = None) -> ResolvedWords:
+    def resolve(self, words: Sequence[QueryWord], cap: int, filtered: Collection[str] = ()) -> ResolvedWords:
         """The categories that each word of a query resolves to (M5), at most `cap` for each word.
 
-        `category` is the slug that the search filters by, or None: the cap never drops it, and dropping others does not
-        count as truncation, as they cannot change the result.
+        `filtered` are the slugs that the search filters by: the cap never drops them, and where a word means all of
+        them, dropping others does not count as truncation, as they cannot change the result.
         """
         if not words:
             return _NOTHING
@@ -102,8 +102,8 @@ class CategoryTable:
             for word in words
         }
         return ResolvedWords(
-            slugs={text: _capped(some, cap, category) for text, some in slugs.items()},
-            truncated=any(len(some) > cap and category not in some for some in slugs.values()),
+            slugs={text: _capped(some, cap, filtered) for text, some in slugs.items()},
+            truncated=any(len(some) > cap and not (filtered and set(filtered) <= set(some)) for some in slugs.values()),
         )
 
     def _of_word(self, word: QueryWord) -> frozenset[int]:
@@ -204,8 +204,11 @@ class CategoryTable:
                 yield before + character + rest[1:]
 
 
-def _capped(slugs: tuple[str, ...], cap: int, category: str | None) -> tuple[str, ...]:
-    return (*slugs[: cap - 1], category) if category is not None and category in slugs[cap:] else slugs[:cap]
+def _capped(slugs: tuple[str, ...], cap: int, filtered: Collection[str]) -> tuple[str, ...]:
+    if not filtered or len(slugs) <= cap:
+        return slugs[:cap]
+    kept = [slug for slug in slugs if slug in filtered]
+    return (*[slug for slug in slugs if slug not in kept][: max(0, cap - len(kept))], *kept)
 
 
 def _add(table: dict[str, list[int]], index: int, texts: Iterable[str]) -> None:

@@ -19,7 +19,7 @@ from service.runtime.request_context import client_span, current
 from service.runtime.telemetry import NO_METRICS, Metrics
 from service.search.failures import BackendUnavailable, GenerationDamaged, GenerationGone, NotReadable
 from service.search.plan import Clause, Plan
-from service.search.protocol import Generations
+from service.search.protocol import FacetCounts, Generations, Position
 
 if TYPE_CHECKING:
     # It imports numpy and numba, which takes a second: only a process that opens a typeahead needs them.
@@ -31,10 +31,18 @@ _GONE: Final = (GenerationGone, GenerationDamaged, NotReadable)
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A document that a plan found: its tier and its stored fields."""
+    """A document that a plan found: its level, as of `Plan.steps`, and its stored fields."""
 
-    tier: int
+    level: int
     stored: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """The values of a field that are counted over a plan's documents, which pass these filters and not the plan's."""
+
+    field: str
+    filters: tuple[Clause, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +50,7 @@ class SearchRequest:
     """One search for up to `limit` hits from an offset on, and with `total` for the exact number of all hits.
 
     Documents that meet one of the clauses in `buckets` are counted, each in its first bucket only, and are no hits.
+    With `after`, which excludes an offset, only hits behind that position are returned; the total has all of them.
     """
 
     plan: Plan
@@ -49,15 +58,18 @@ class SearchRequest:
     offset: int = 0
     total: bool = False
     buckets: tuple[Clause, ...] = ()
+    after: Position | None = None
+    facets: tuple[Facet, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of hits, the number of all hits if that was requested, and of documents in each requested bucket."""
+    """A page of hits, the number of all hits if that was requested, and of documents in each bucket and facet."""
 
     hits: tuple[Hit, ...]
     total: int | None
     counts: tuple[int, ...] = ()
+    facets: tuple[FacetCounts, ...] = ()
 
 
 class Engine(Protocol):

@@ -5,14 +5,17 @@ implements them again, independently.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from operator import attrgetter
 from typing import Final
 
+from index_mappings.countries import OTHER_COUNTRIES, VERDICTS, Verdict
 from index_mappings.documents import ANY_MARKET, WORLDWIDE
 from index_mappings.ngrams import is_part_evidence
 from index_mappings.tiers import FindTier
+from index_mappings.usable_codes import ANY_CHANNEL, ANY_COUNTRY, OTHERS, moment_terms, named_term
+from service.search.protocol import CouponQuery, FindQuery
 
 # Not frozen: a search makes some twenty clauses, and a frozen dataclass takes three times as long to construct.
 
@@ -81,6 +84,8 @@ def any_of(clauses: Sequence[Clause]) -> Clause:
 
 
 Tiers = tuple[tuple[int, Clause], ...]
+# Is added to the tiers of the hits that come before all others; more than any tier.
+LEADING: Final = 100
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -94,6 +99,7 @@ class Plan:
         excluded: clauses that no hit meets.
         union: a clause equivalent to the disjunction of all tiers, where there is a shorter one.
         preferred: a clause; in each tier the hits that meet it come first.
+        leading: a clause; the hits that meet it come before all others, whatever their tier.
     """
 
     kind: str
@@ -102,6 +108,7 @@ class Plan:
     excluded: tuple[Clause, ...] = ()
     union: Clause | None = None
     preferred: Clause | None = None
+    leading: Clause | None = None
 
     @property
     def matching(self) -> Clause:
@@ -110,32 +117,98 @@ class Plan:
 
     @property
     def steps(self) -> Tiers:
-        """The tiers, each preceded by its preferred hits."""
-        if self.preferred is None:
-            return self.tiers
-        steps = (((tier, AllOf((self.preferred, clause))), (tier, clause)) for tier, clause in self.tiers)
-        return tuple(chain.from_iterable(steps))
+        """Pairs of level and clause, best first: a document has the best level whose clause it meets.
+
+        The level of a hit is twice its tier, one more if it is preferred, and twice LEADING more if it is leading.
+        """
+        steps = tuple([(2 * tier, clause) for tier, clause in self.tiers])
+        if self.preferred is not None:
+            pairs = (((level + 1, AllOf((self.preferred, clause))), (level, clause)) for level, clause in steps)
+            steps = tuple(chain.from_iterable(pairs))
+        if self.leading is not None:
+            leading = tuple((level + 2 * LEADING, AllOf((self.leading, clause))) for level, clause in steps)
+            steps = (*leading, *steps)
+        return steps
 
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What the shops of a search must be: sold in a country (shops of unknown countries pass: M7), of a category."""
+    """What the shops of a search must be: sold in a country (shops of unknown countries pass: M7), of a category.
 
-    country: str | None = None
-    category: str | None = None
+    Of several countries or categories, any one is enough; without any, every shop passes (F6). With `ships_to` shops
+    also have one of the verdicts on that country (F1), with `coupons` a coupon of that query (F3).
+    """
+
+    countries: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    ships_to: str | None = None
+    verdicts: tuple[Verdict, ...] = ("yes",)
+    coupons: CouponQuery | None = None
+
+    @classmethod
+    def of(cls, query: FindQuery) -> "Filters":
+        """The filters of a query."""
+        verdicts: tuple[Verdict, ...] = ("yes", "unknown") if query.include_unsettled else ("yes",)
+        return cls(query.countries, query.categories, query.ships_to, verdicts, query.coupons)
 
     def clauses(self) -> tuple[Clause, ...]:
         """The filters."""
         clauses: list[Clause] = []
-        if self.country is not None:
-            clauses.append(Exact("markets", (self.country, ANY_MARKET)))
-        if self.category is not None:
-            clauses.append(Exact("categories", (self.category,)))
+        if self.countries:
+            clauses.append(Exact("markets", (*self.countries, ANY_MARKET)))
+        if self.categories:
+            clauses.append(Exact("categories", self.categories))
+        return (*clauses, *self.by_facts())
+
+    def by_facts(self) -> tuple[Clause, ...]:
+        """The filters that the typeahead has not."""
+        clauses: list[Clause] = []
+        if self.ships_to is not None:
+            clauses.append(_has_verdict(self.ships_to, self.verdicts))
+        if self.coupons is not None:
+            clauses.append(_has_code(self.coupons))
         return tuple(clauses)
 
+    def without(self, kind: str) -> "Filters":
+        """The filters but for those of one kind of facet."""
+        return replace(self, countries=()) if kind == "country" else replace(self, categories=())
+
+    def leading(self) -> Clause | None:
+        """The clause of the shops that ship to the country, which come before those that may (F1)."""
+        if self.ships_to is None or len(self.verdicts) == 1:
+            return None
+        return _has_verdict(self.ships_to, self.verdicts[:1])
+
     def preferred(self) -> Clause | None:
-        """The clause of the shops that are known to sell in the country, which come first in each tier (M4)."""
-        return None if self.country is None else Exact("markets", (self.country, WORLDWIDE))
+        """The clause of the shops that are known to sell in a country, which come first in each tier (M4)."""
+        return Exact("markets", (*self.countries, WORLDWIDE)) if self.countries else None
+
+
+# The fields of shops that are counted, by kind of facet.
+FACET_FIELDS: Final = {"category": "categories", "country": "countries"}
+
+
+def _has_verdict(country: str, verdicts: Sequence[Verdict]) -> Clause:
+    """The clause of the shops with one of these verdicts on a country, of its own or as on most countries (F2)."""
+    own = Exact("ships_to", tuple(f"{verdict}:{country}" for verdict in verdicts))
+    usual = Exact("ships_to", tuple(f"{verdict}:{OTHER_COUNTRIES}" for verdict in verdicts))
+    others = Exact("ships_to", tuple(f"{verdict}:{country}" for verdict in VERDICTS if verdict not in verdicts))
+    return AnyOf((own, AllOf((usual, NoneOf((others,))))))
+
+
+def _has_code(query: CouponQuery) -> Clause:
+    """The clause of the shops of which a query lists a coupon.
+
+    One that is blocked in some countries counts only for callers of a known other one (F3).
+    """
+    channels, now = (ANY_CHANNEL, query.channel), query.now_us
+    if query.country is None:
+        return Exact("codes", moment_terms(channels, (ANY_COUNTRY,), now))
+    clauses: list[Clause] = [Exact("codes", moment_terms(channels, (ANY_COUNTRY, query.country), now))]
+    for channel in channels:
+        is_named = Exact("codes", (named_term(channel, query.country),))
+        clauses.append(AllOf((Exact("codes", moment_terms((channel,), (OTHERS,), now)), NoneOf((is_named,)))))
+    return AnyOf(tuple(clauses))
 
 
 NO_FILTERS: Final = Filters()
@@ -173,12 +246,12 @@ def find_plan(texts: Sequence[str], words: Sequence[Word], filters: Filters = NO
 
     `texts` are the forms of the query without the ignored words; without any, it browses.
     """
-    clauses, preferred = filters.clauses(), filters.preferred()
+    clauses, preferred, leading = filters.clauses(), filters.preferred(), filters.leading()
     if not texts:
         tiers: list[tuple[int, Clause]] = [(FindTier.ANY_CATEGORY, MATCH_ALL)]
-        if filters.category is not None:
-            tiers.insert(0, (FindTier.FIRST_CATEGORY, Exact("primary", (filters.category,))))
-        return Plan("shops", tuple(tiers), clauses, union=MATCH_ALL, preferred=preferred)
+        if filters.categories:
+            tiers.insert(0, (FindTier.FIRST_CATEGORY, Exact("primary", filters.categories)))
+        return Plan("shops", tuple(tiers), clauses, union=MATCH_ALL, preferred=preferred, leading=leading)
     begins_key = _begins("keys", texts)
     tiers = [
         (FindTier.EQUALS_FULL, Exact("full", tuple(texts))),
@@ -188,7 +261,7 @@ def find_plan(texts: Sequence[str], words: Sequence[Word], filters: Filters = NO
     by_words = _by_words(texts, words)
     # Each full form is a key (X2), so the shops of the better tiers also meet `begins_key`.
     union = any_of([begins_key, *_widest(by_words)])
-    return Plan("shops", (*tiers, *by_words), clauses, union=union, preferred=preferred)
+    return Plan("shops", (*tiers, *by_words), clauses, union=union, preferred=preferred, leading=leading)
 
 
 def _by_words(texts: Sequence[str], words: Sequence[Word]) -> Tiers:

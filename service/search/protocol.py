@@ -94,17 +94,43 @@ class MergeEffects:
 
 
 @dataclass(frozen=True, slots=True)
+class Position:
+    """The position of a shop in the order of a search; it is compared, so there need be no shop at it.
+
+    Attributes:
+        level: of the hit, as `Plan.steps` has it.
+        rank: M1's sortable key, which is the same in every generation.
+    """
+
+    level: int
+    rank: str
+
+
+@dataclass(frozen=True, slots=True)
 class FindQuery:
     """A search for shops by a text as typed, which browses if it is blank.
 
-    The country is an upper-case ISO code, the category a slug of list_categories. `offset` shops are skipped.
+    Attributes:
+        countries: upper-case ISO codes, of which any is enough; none for no filter.
+        categories: slugs of list_categories, likewise.
+        offset: how many shops are skipped; 0 with `after`.
+        ships_to: keeps the shops that ship there by their statements (F1); with `include_unsettled` also those whose
+            statements do not settle it, after all others.
+        coupons: keeps the shops of which this query lists a coupon (F3).
+        after: the position after which the page begins.
+        facets: the kinds of facets to count, of FACET_FIELDS.
     """
 
     text: str
-    country: str | None
-    category: str | None
+    countries: tuple[str, ...]
+    categories: tuple[str, ...]
     offset: int
     limit: int
+    ships_to: str | None = None
+    include_unsettled: bool = False
+    coupons: CouponQuery | None = None
+    after: Position | None = None
+    facets: tuple[str, ...] = ()
 
 
 # Not frozen, as the other types of suggest requests below: each request constructs several.
@@ -142,6 +168,14 @@ class WordCount:
 
 
 @dataclass(frozen=True, slots=True)
+class FacetCounts:
+    """The numbers of shops by value, and of those without a value."""
+
+    values: Mapping[str, int]
+    missing: int
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """The answer to a search (M3 to M6).
 
@@ -152,6 +186,11 @@ class Found:
         category_truncated: whether a word means more categories than the search uses.
         did_you_mean: up to three other shops whose name is misspelt in the query, or is a part of it.
         word_counts: for each word of a query of several words without a match; None for other queries.
+        unsettled_count: the number of matches whose statements do not settle whether they ship to the country; None
+            without a country. With `include_unsettled` they are also in `total`.
+        unsettled: the number of `shops`, the last ones, that are among them.
+        last: the position of the last shop of the page if more follow, else None.
+        facets: the counts of each requested kind over all matches, without the filter of that kind (F5).
     """
 
     shops: tuple[Shop, ...]
@@ -160,6 +199,10 @@ class Found:
     category_truncated: bool
     did_you_mean: tuple[SuggestedShop, ...]
     word_counts: tuple[WordCount, ...] | None = None
+    unsettled_count: int | None = None
+    unsettled: int = 0
+    last: Position | None = None
+    facets: Mapping[str, FacetCounts] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -9,11 +9,27 @@ from index_mappings.documents import shop_from_stored
 from index_mappings.forms import QueryForms, query_forms
 from index_mappings.generations import Stamp
 from index_mappings.text import is_ideographic
-from index_mappings.tiers import ASKED_ALONE_MIN, COUNTRY_RUN, SUGGEST_CUT, FindTier
+from index_mappings.tiers import ASKED_ALONE_MIN, COUNTRY_RUN, SUGGEST_CUT, FindTier, rank_key
 from service.search.categories import CategoryTable
-from service.search.engine import Engine, Page, SearchRequest
-from service.search.plan import MATCH_ALL, NOTHING, Clause, Exact, Filters, Plan, Slugs, Word, find_plan, word_evidence
-from service.search.protocol import FindQuery, Found, SuggestedShop, WordCount
+from service.search.engine import Engine, Facet, Page, SearchRequest
+from service.search.plan import (
+    FACET_FIELDS,
+    LEADING,
+    MATCH_ALL,
+    NO_FILTERS,
+    NOTHING,
+    Clause,
+    Exact,
+    Filters,
+    NoneOf,
+    Plan,
+    Slugs,
+    Word,
+    any_of,
+    find_plan,
+    word_evidence,
+)
+from service.search.protocol import FindQuery, Found, Position, SuggestedShop, WordCount
 from service.search.query_words import OPTIONAL_WORDS, FindForms, QueryWord, find_forms, runs
 
 if TYPE_CHECKING:
@@ -83,30 +99,33 @@ class ShopSearch:
 
     async def find(self, query: FindQuery) -> Found:
         """Search shops."""
-        filters = Filters(query.country, query.category)
+        filters = Filters.of(query)
         whole = self._planned(find_forms(query.text), filters)
-        (page,) = await self._engine.search(self._stamp, (_page(whole.plan, query),))
+        page, *unsettled = await self._engine.search(
+            self._stamp, (_page(whole.plan, query), *_unsettled(whole.plan, filters))
+        )
         if page.total or not whole.texts:
-            return _found(page, whole.truncated)
+            return _found(query, page, whole.truncated, unsettled=unsettled)
         # Only an empty result needs the evidence of each word (M6), which is a second round trip or two.
         evidence = await self._evidence(query, whole, filters)
         kept, plan = whole, whole.plan
         missing = () if evidence.matched else _missing(whole.forms, evidence.anywhere)
         if missing or not (evidence.matched or whole.forms.words):
             kept = self._planned(whole.forms.without(missing), filters)
-            plan = kept.plan
-            if kept.texts or query.category is not None:
+            if kept.texts or query.categories:
                 page, plan = await self._kept_page(query, kept)
         elif not evidence.matched and evidence.wide is not None:
             page, plan = evidence.wide, whole.wide or plan
+        if plan is not whole.plan and unsettled:
+            unsettled[:] = await self._engine.search(self._stamp, _unsettled(plan, filters))
         counts = None if page.total else _word_counts(whole.forms, missing, evidence)
         # Where nothing is left of the query, all shops that pass its filters are found already.
         near: tuple[SuggestedShop, ...] = ()
         if kept.texts or not page.total:
             asked = possible_names(query.text, whole.forms, missing)
-            near = await self._near(query, asked, kept.forms.forms.texts, plan if page.total else None)
+            near = await self._near(filters, asked, kept.forms.forms.texts, plan if page.total else None)
         ignored = tuple(word.typed for word in whole.forms.spelt(missing) if word.is_dropped)
-        return _found(page, kept.truncated, ignored, near, counts)
+        return _found(query, page, kept.truncated, ignored, near, counts, unsettled)
 
     def _planned(self, forms: FindForms, filters: Filters) -> PlannedSearch:
         return planned(forms, self._typeahead.categories, self._cap, filters)
@@ -145,18 +164,21 @@ class ShopSearch:
         return (page, kept.plan) if any(_totals(counts)) else (wide_page, wide)
 
     async def _near(
-        self, query: FindQuery, asked: Iterable[QueryForms], texts: Sequence[str], plan: Plan | None
+        self, filters: Filters, asked: Iterable[QueryForms], texts: Sequence[str], plan: Plan | None
     ) -> tuple[SuggestedShop, ...]:
         """Up to three shops of which one of the forms asked is a misspelt name or has one in it (M6).
 
-        The matches of `plan`, the search for `texts` that found shops, are left out: the engine says which of the first
-        candidates these are. None if nothing was found.
+        The matches of `plan`, the search for `texts` that found shops, are left out, as are the shops that fail filters
+        by facts: the engine says which of the first candidates these are. None if nothing was found.
         """
-        limit, prefixes = (_DID_YOU_MEAN, None) if plan is None else (_CANDIDATES, texts)
-        near = self._typeahead.near(asked, query.country, query.category, limit, prefixes)
-        if plan is not None and near:
+        refused: list[Clause] = [NoneOf((clause,)) for clause in filters.by_facts()]
+        if plan is not None:
+            refused.append(plan.matching)
+        limit, prefixes = _CANDIDATES if refused else _DID_YOU_MEAN, None if plan is None else texts
+        near = self._typeahead.near(asked, filters.countries, filters.categories, limit, prefixes)
+        if refused and near:
             ids = tuple(shop.id for shop in near)
-            matches = Plan("shops", ((FindTier.ANY_CATEGORY, Exact("id", ids)),), (plan.matching,))
+            matches = Plan("shops", ((FindTier.ANY_CATEGORY, Exact("id", ids)),), (any_of(refused),))
             # Counted as well, so that no engine takes it for a look-up: it evaluates the whole plan.
             (page,) = await self._engine.search(self._stamp, (SearchRequest(matches, len(ids), total=True),))
             matched = {hit.stored["id"] for hit in page.hits}
@@ -166,7 +188,7 @@ class ShopSearch:
 
 def planned(forms: FindForms, categories: CategoryTable, cap: int, filters: Filters) -> PlannedSearch:
     """The searches for a query, or for what is left of it."""
-    resolved = categories.resolve(forms.words, cap, filters.category)
+    resolved = categories.resolve(forms.words, cap, filters.categories)
     words = _plan_words(forms, resolved.slugs)
     return PlannedSearch(
         forms,
@@ -271,7 +293,18 @@ def possible_names(text: str, whole: FindForms, missing: Sequence[str]) -> Itera
 
 
 def _page(plan: Plan, query: FindQuery) -> SearchRequest:
-    return SearchRequest(plan, query.limit, offset=query.offset, total=True)
+    filters = Filters.of(query) if query.facets else NO_FILTERS
+    facets = tuple([Facet(FACET_FIELDS[kind], filters.without(kind).clauses()) for kind in query.facets])
+    # How many hits are before a position is unknown, so one more hit tells whether others follow the page.
+    limit = query.limit if query.after is None else query.limit + 1
+    return SearchRequest(plan, limit, offset=query.offset, total=True, after=query.after, facets=facets)
+
+
+def _unsettled(plan: Plan, filters: Filters) -> tuple[SearchRequest, ...]:
+    """The request for the number of a plan's shops whose statements do not settle the country; none without one."""
+    if filters.ships_to is None:
+        return ()
+    return (_count(plan.matching, replace(filters, verdicts=("unknown",)).clauses()),)
 
 
 def _count(clause: Clause, filters: tuple[Clause, ...] = ()) -> SearchRequest:
@@ -283,18 +316,28 @@ def _totals(pages: Iterable[Page]) -> list[int]:
     return [page.total or 0 for page in pages]
 
 
-def _found(
+def _found(  # noqa: PLR0917 - what an answer has
+    query: FindQuery,
     page: Page,
     truncated: bool,  # noqa: FBT001 - private
     ignored: tuple[str, ...] = (),
     near: tuple[SuggestedShop, ...] = (),
     counts: tuple[WordCount, ...] | None = None,
+    unsettled: Sequence[Page] = (),
 ) -> Found:
+    total, hits = page.total or 0, page.hits[: query.limit]
+    shops = tuple([shop_from_stored(hit.stored) for hit in hits])
+    more = query.offset + len(hits) < total if query.after is None else len(page.hits) > query.limit
+    last = Position(hits[-1].level, rank_key(shops[-1].popularity, shops[-1].id)) if more and hits else None
     return Found(
-        shops=tuple(shop_from_stored(hit.stored) for hit in page.hits),
-        total=page.total or 0,
+        shops=shops,
+        total=total,
         ignored=ignored,
         category_truncated=truncated,
         did_you_mean=near,
         word_counts=counts,
+        unsettled_count=unsettled[0].total if unsettled else None,
+        unsettled=sum([hit.level < 2 * LEADING for hit in hits]) if query.include_unsettled else 0,
+        last=last,
+        facets=dict(zip(query.facets, page.facets, strict=False)),
     )

@@ -1,17 +1,61 @@
-"""find_shop: search shops by name, domain or category word, with filters and paging (M3 to M8)."""
+"""find_shop: search shops by name, domain or category word, with filters, counts and paging (M3 to M8, F5 to F7)."""
 
-from typing import Any, Final
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field
+import orjson
+from pydantic import BeforeValidator, Field, PlainValidator, ValidationInfo, WithJsonSchema, field_validator
 
+from index_mappings.countries import MARKET_NAMES
+from index_mappings.values import microseconds
 from service.errors import FieldError, PageTooDeepError, UnknownCategoryError
-from service.search.protocol import FindQuery, Found
-from service.tools.request import CountryCode, NoShopRequest, PageLimit, PageOffset, QueryText, Text
+from service.search.plan import FACET_FIELDS
+from service.search.protocol import CouponQuery, FacetCounts, FindQuery, Found, Position
+from service.tools.request import (
+    CountryCode,
+    NoShopRequest,
+    PageLimit,
+    PageOffset,
+    QueryText,
+    Switch,
+    Text,
+    choice,
+    fault,
+    invalid,
+    list_of,
+    list_schema,
+)
 from service.tools.shop_view import ShopView, shop_wire
 from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse, is_none
 
 MAX_DEPTH: Final = 100_000
+MOST_VALUES: Final = 50
 _CLOSEST: Final = 3
+MOST_FILTERS: Final = 20
+# Raised when the order of results changes, so that no cursor of another order is taken.
+_CURSOR_VERSION: Final = 1
+# The lengths in bytes of a cursor's digest, of what precedes the rank, and of the popularity that a rank begins with.
+_DIGEST: Final = 7
+_HEAD: Final = 2 + _DIGEST
+_POPULARITY: Final = 8
+
+Slugs = Annotated[
+    tuple[Text, ...],
+    BeforeValidator(list_of(MOST_FILTERS, "slugs of list_categories")),
+    WithJsonSchema(list_schema(MOST_FILTERS, type="string")),
+]
+Countries = Annotated[
+    tuple[CountryCode, ...],
+    BeforeValidator(list_of(MOST_FILTERS, "country codes")),
+    WithJsonSchema(list_schema(MOST_FILTERS, type="string")),
+]
+FacetKinds = Annotated[
+    tuple[Annotated[str, PlainValidator(choice(tuple(FACET_FIELDS)))], ...],
+    BeforeValidator(list_of(len(FACET_FIELDS), f"of {', '.join(FACET_FIELDS)}")),
+    WithJsonSchema(list_schema(len(FACET_FIELDS), type="string", enum=list(FACET_FIELDS))),
+]
 
 
 class FindShopRequest(NoShopRequest):
@@ -29,6 +73,32 @@ class FindShopRequest(NoShopRequest):
     limit: PageLimit = Field(50, description="The most shops to return.")
     offset: PageOffset = Field(0, description="Matches to pass over, to page; with limit at most 100,000.")
     category: Text | None = Field(None, description="A slug exactly as list_categories returns it.", examples=["books"])
+    countries: Countries | None = Field(None, description="Instead of country: any of these.", examples=[["DE", "AT"]])
+    categories: Slugs | None = Field(None, description="Instead of category: any of these.", examples=[["books"]])
+    ships_to: CountryCode | None = Field(
+        None, description="Destination: keeps shops for which get_shipping_policy says yes.", examples=["AT"]
+    )
+    include_unsettled: Switch = Field(
+        default=False, description="With ships_to: also shops for which it says unknown, after all others."
+    )
+    has_code: Switch = Field(default=False, description="true keeps shops of which list_coupons lists a code now.")
+    facets: FacetKinds | None = Field(None, description="Count all matches by these.", examples=[["category"]])
+    cursor: Text | None = Field(
+        None, description="next_cursor of the page before; all other parameters as they were, no offset."
+    )
+
+    @field_validator("include_unsettled")
+    @classmethod
+    def _has_destination(cls, value: bool, others: ValidationInfo) -> bool:  # noqa: FBT001 - pydantic's signature
+        if value and others.data.get("ships_to", "") is None:
+            raise fault("needs ships_to")
+        return value
+
+
+# A cursor is of a search: of all parameters but those that say where in it the page is.
+_COMPARED: Final = tuple(
+    name for name in FindShopRequest.model_fields if name not in {"cursor", "offset", *NoShopRequest.model_fields}
+)
 
 
 class NearShop(ToolResponse):
@@ -39,6 +109,14 @@ class NearShop(ToolResponse):
     domain: str = Field(description="The shop's domain.")
 
 
+class FoundShop(ShopView):
+    """A shop that matches."""
+
+    ships_to: Literal["yes", "unknown"] | None = Field(
+        None, description="Only with ships_to: what get_shipping_policy says.", exclude_if=is_none
+    )
+
+
 class WordShops(ToolResponse):
     """A word of the query and the shops that it fits."""
 
@@ -46,12 +124,28 @@ class WordShops(ToolResponse):
     shops: int = Field(description="How many shops it fits, within country and category.")
 
 
+class FacetValue(ToolResponse):
+    """A value of a facet."""
+
+    value: str = Field(description="To filter by; WORLDWIDE is no filter.")
+    name: str = Field(description="For people.")
+    count: int = Field(description="How many matches have it.")
+
+
+class FacetView(ToolResponse):
+    """The counts of one kind, over all matches without the filter of that kind."""
+
+    values: tuple[FacetValue, ...] = Field(description=f"Up to {MOST_VALUES}, most first.")
+    missing: int = Field(description="How many matches state none.")
+    other_count: int = Field(description="How many further values there are.")
+
+
 class FindShopResponse(ToolResponse):
     """One page of matches; word_counts is there only when several words found nothing together."""
 
-    results: tuple[ShopView, ...] = Field(description="The shops of this page, best first.")
+    results: tuple[FoundShop, ...] = Field(description="The shops of this page, best first.")
     total_count: int = Field(description="The number of all matches, not only of this page.")
-    truncated: bool = Field(description="More matches follow this page: raise offset.")
+    truncated: bool = Field(description="More matches follow this page: see next_cursor, or raise offset.")
     ignored_terms: tuple[str, ...] = Field(
         description="Words that fit no shop and were dropped: the results answer a narrower question."
     )
@@ -69,42 +163,144 @@ class FindShopResponse(ToolResponse):
         "leave out. Beyond the interface.",
         exclude_if=is_none,
     )
+    unsettled_count: int | None = Field(
+        None,
+        description="Only with ships_to: how many shops match otherwise and do not say whether they ship there. Beyond "
+        "the interface.",
+        exclude_if=is_none,
+    )
+    next_cursor: str | None = Field(
+        None, description="Only when truncated: cursor of the next page. Beyond the interface.", exclude_if=is_none
+    )
+    facets: dict[str, FacetView] | None = Field(
+        None,
+        description="By kind asked for: category, or country, which is the stated market. Beyond the interface.",
+        exclude_if=is_none,
+    )
 
 
 async def run(request: FindShopRequest, context: ToolContext) -> dict[str, Any]:
     """Search one page."""
     if request.offset + request.limit > MAX_DEPTH:
         raise PageTooDeepError
-    if request.category is not None:
-        await _check_category(request.category, context)
-    query = FindQuery(request.query, request.country, request.category, request.offset, request.limit)
-    return page_wire(await context.search.find(query), request.offset)
+    query = _find_query(request, context)
+    await _check_categories(request, context)
+    found = await context.search.find(query)
+    wire = page_wire(found)
+    if found.last is not None:
+        wire["next_cursor"] = cursor_of(request, found.last)
+    if query.facets:
+        wire["facets"] = await _facets_wire(found.facets, context)
+    return wire
 
 
-def page_wire(found: Found, offset: int) -> dict[str, Any]:
-    """One page of matches, of which `offset` are before it, in the wire form of `FindShopResponse`."""
-    wire = {
+def _find_query(request: FindShopRequest, context: ToolContext) -> FindQuery:
+    """The search of a request.
+
+    Raises:
+        InvalidInputError: two parameters contradict each other, or the cursor is of another search.
+    """
+    for single, several in (("country", "countries"), ("category", "categories")):
+        if getattr(request, single) is not None and getattr(request, several) is not None:
+            raise invalid((FieldError(several, f"and {single} are two filters of one kind; give one of them"),))
+    coupons = None
+    if request.has_code:
+        coupons = CouponQuery(None, microseconds(context.now), context.channel, context.country, None)
+    return FindQuery(
+        request.query,
+        request.countries or ((request.country,) if request.country else ()),
+        request.categories or ((request.category,) if request.category else ()),
+        request.offset,
+        request.limit,
+        request.ships_to,
+        request.include_unsettled,
+        coupons,
+        _position(request),
+        request.facets or (),
+    )
+
+
+def page_wire(found: Found) -> dict[str, Any]:
+    """One page of matches in the wire form of `FindShopResponse`, without cursor and facets."""
+    wire: dict[str, Any] = {
         "results": [shop_wire(shop) for shop in found.shops],
         "total_count": found.total,
-        "truncated": offset + len(found.shops) < found.total,
+        "truncated": found.last is not None,
         "ignored_terms": found.ignored,
         "category_truncated": found.category_truncated,
         "did_you_mean": [{"id": shop.id, "name": shop.name, "domain": shop.domain} for shop in found.did_you_mean],
     }
     if found.word_counts is not None:
         wire["word_counts"] = [{"word": count.word, "shops": count.shops} for count in found.word_counts]
+    if found.unsettled_count is not None:
+        wire["unsettled_count"] = found.unsettled_count
+        settled = len(found.shops) - found.unsettled
+        for index, shop in enumerate(wire["results"]):
+            shop["ships_to"] = "yes" if index < settled else "unknown"
     return wire
 
 
-async def _check_category(slug: str, context: ToolContext) -> None:
-    if slug in {category.slug for category in await context.search.categories()}:
+async def _facets_wire(facets: Mapping[str, FacetCounts], context: ToolContext) -> dict[str, Any]:
+    names = {"category": {one.slug: one.name for one in await context.search.categories()}, "country": MARKET_NAMES}
+    return {kind: _facet_wire(facets[kind], names[kind]) for kind in FACET_FIELDS if kind in facets}
+
+
+def _facet_wire(counts: FacetCounts, names: Mapping[str, str]) -> dict[str, Any]:
+    # A change of the index may be visible a moment before the categories of its stamp.
+    known = [(value, count) for value, count in counts.values.items() if value in names]
+    known.sort(key=lambda one: (-one[1], one[0]))
+    return {
+        "values": [{"value": value, "name": names[value], "count": count} for value, count in known[:MOST_VALUES]],
+        "missing": counts.missing,
+        "other_count": max(0, len(known) - MOST_VALUES),
+    }
+
+
+def cursor_of(request: FindShopRequest, position: Position) -> str:
+    """The cursor of the page behind a position in the answer of a request: it has a digest of both."""
+    popularity, shop_id = position.rank[: 2 * _POPULARITY], position.rank[2 * _POPULARITY :]
+    place = bytes((position.level,)) + bytes.fromhex(popularity) + shop_id.encode()
+    asked = orjson.dumps([getattr(request, name) for name in _COMPARED])
+    digest = sha256(place + asked).digest()[:_DIGEST]
+    return urlsafe_b64encode(bytes((_CURSOR_VERSION,)) + digest + place).decode().rstrip("=")
+
+
+def _position(request: FindShopRequest) -> Position | None:
+    """The position of a request's cursor, which is right if it is what `cursor_of` makes of that position."""
+    if request.cursor is None:
+        return None
+    if request.offset:
+        raise invalid((FieldError("cursor", "and offset are two beginnings of the page; give one of them"),))
+    try:
+        data = urlsafe_b64decode(request.cursor + "=" * (-len(request.cursor) % 4))
+        rank = data[_HEAD : _HEAD + _POPULARITY].hex() + data[_HEAD + _POPULARITY :].decode("ascii")
+        position = Position(data[_HEAD - 1], rank)
+        if cursor_of(request, position) == request.cursor:
+            return position
+    except (ValueError, IndexError):
+        pass
+    message = (
+        "is no next_cursor of this search: send it unchanged, with all other parameters as they were, or leave it out "
+        "to begin again"
+    )
+    raise invalid((FieldError("cursor", message),))
+
+
+async def _check_categories(request: FindShopRequest, context: ToolContext) -> None:
+    asked = {f"categories.{index}": slug for index, slug in enumerate(request.categories or ())}
+    if request.category is not None:
+        asked["category"] = request.category
+    known = {category.slug for category in await context.search.categories()} if asked else ()
+    unknown = next(((field, slug) for field, slug in asked.items() if slug not in known), None)
+    if unknown is None:
         return
+    field, slug = unknown
     closest = await context.search.closest_categories(slug, _CLOSEST)
     names = ", ".join(closest)
     raise UnknownCategoryError(
         f"No shop carries this category. {f'Closest: {names}. ' if names else ''}"
         "Call list_categories for the slugs that exist.",
-        [FieldError("category", "must be a slug of list_categories" + (f"; closest: {names}" if names else ""))],
+        [FieldError(field, "must be a slug of list_categories" + (f"; closest: {names}" if names else ""))],
     )
 
 
@@ -116,11 +312,12 @@ FIND_SHOP = Tool(
         "empty query. With the domain or id known, call get_shop. Every word must fit the same shop: its name, domain "
         "or category, next to other words also its country (lidl germany); only country is a filter. limit 5 is enough "
         "to find one shop (up to 600 tokens; 10: 1,500; the default 50: 7,500). Call list_categories before you filter "
-        "by category: only its slugs are accepted. truncated: more follow, raise offset. ignored_terms fit no shop and "
-        "were dropped: the results answer a narrower question, say so. category_truncated: a word fits so many "
-        "categories that some were left out. did_you_mean names shops that the query misspells or holds among other "
-        "words: suggestions, not results. word_counts: how many shops each word fits, when together they find none: "
-        "leave one out."
+        "by category: only its slugs are accepted. unsettled_count: so many more do not say whether they ship to "
+        "ships_to, which is no refusal. truncated: more follow, repeat the call with cursor; shops that move meanwhile "
+        "may repeat or be missed. ignored_terms fit no shop and were dropped: the results answer a narrower question, "
+        "say so. category_truncated: a word fits so many categories that some were left out. did_you_mean names shops "
+        "that the query misspells or holds among other words: suggestions, not results. word_counts: how many shops "
+        "each word fits, when together they find none: leave one out."
     ),
     request=FindShopRequest,
     response=FindShopResponse,
@@ -130,6 +327,10 @@ FIND_SHOP = Tool(
         Example("By a part of the name", {"query": "kiefernhaus"}),
         Example("Browse a category in one country", {"query": "", "category": "garden", "country": "DE", "limit": 2}),
         Example("With a typing error", {"query": "kifernhaus"}),
+        Example(
+            "That ships to Austria and has a code", {"query": "garden", "ships_to": "AT", "has_code": True, "limit": 2}
+        ),
         Example("Two words that fit no shop together", {"query": "kiefernhaus toys"}),
+        Example("Counts by category and market", {"query": "", "facets": ["category", "country"], "limit": 1}),
     ),
 )

@@ -1,19 +1,16 @@
 """get_shipping_policy: what a shop states about its shipping, and whether that covers a country (A7)."""
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from index_mappings.countries import TERRITORIES, groups_of
+from index_mappings.countries import Verdict, ships_to
 from service.errors import ShopNotFoundError
 from service.search.protocol import Facts
 from service.tools.get_shops import extra_reads, look_up_each, wire_of_each
 from service.tools.request import CountryCode, SeveralShopsRequest, ShopRequest
 from service.tools.shop_view import Money, ShopKey
 from service.tools.tool import BEYOND_SEVERAL, Example, TokenRule, Tool, ToolAnswer, ToolContext, ToolResponse, is_none
-
-Verdict = Literal["yes", "no", "unknown"]
 
 
 class GetShippingPolicyRequest(SeveralShopsRequest, ShopRequest):
@@ -106,26 +103,6 @@ def shipping_statement(facts: Facts, country: str | None) -> ShippingStatement:
             "ships_to": None if country is None else ships_to(facts.shipping, country),
         }
     )
-
-
-def ships_to(stated: Mapping[str, Any] | None, country: str) -> Verdict:
-    """Whether a shop ships to a country: no if excluded, yes if named, no if the list is complete, else unknown.
-
-    What names the country itself counts before groups. A complete list with a state says nothing of its territories.
-    """
-    if stated is None:
-        return "unknown"
-    excluded, named = frozenset(stated["excluded"]), frozenset(stated["destinations"] or ())
-    for names in (frozenset({country}), groups_of(country)):
-        if names & excluded:
-            return "no"
-        if names & named:
-            return "yes"
-    state = TERRITORIES.get(country)
-    if state is not None and named & {state, *groups_of(state)}:
-        return "unknown"
-    is_complete = stated["destinations"] is not None and stated["destinations_exhaustive"]
-    return "no" if is_complete else "unknown"
 
 
 GET_SHIPPING_POLICY = Tool(

@@ -194,7 +194,7 @@ def _flattened(schema: Schema, definitions: dict[str, Schema]) -> Schema:
 def _part(key: str, value: Any, definitions: dict[str, Schema]) -> Any:  # noqa: ANN401 - any part of a schema
     if key == "properties":
         return {name: _flattened(part, definitions) for name, part in value.items()}
-    if key == "items" and isinstance(value, dict):
+    if key in {"items", "additionalProperties"} and isinstance(value, dict):
         return _flattened(value, definitions)
     return value
 

@@ -21,10 +21,10 @@ from index_mappings.generations import STAMP
 from index_mappings.opensearch import mapping, settings
 from index_mappings.text import fold, words_of
 from index_mappings.tiers import COUNTRY_RUN, rank_key
-from service.search.engine import SearchRequest
+from service.search.engine import Facet, SearchRequest
 from service.search.opensearch.engine import scan_body, search_body
-from service.search.plan import MATCH_ALL, Filters, Plan, Word, find_plan, word_evidence
-from service.search.protocol import CouponQuery
+from service.search.plan import FACET_FIELDS, MATCH_ALL, NO_FILTERS, Filters, Plan, Word, find_plan, word_evidence
+from service.search.protocol import CouponQuery, Position
 from service.search.shop_details import coupon_plans, withheld_reasons
 from tests.golden.golden import DIRECTORY, assert_golden
 
@@ -46,9 +46,9 @@ SHOPS: Final = (
 
 
 def _columns(kind: str) -> list[dict[str, Any]]:
-    fields = [(one.name, one.form is Form.WHOLE, one.sortable, one.ordered) for one in columns(kind)]
-    names = ("name", "whole", "sortable", "ordered")
-    return [dict(zip(names, field, strict=True)) for field in (*fields, (BAND_COLUMN, True, True, False))]
+    fields = [(one.name, one.form is Form.WHOLE, one.sortable, one.ordered, one.counted) for one in columns(kind)]
+    names = ("name", "whole", "sortable", "ordered", "counted")
+    return [dict(zip(names, field, strict=True)) for field in (*fields, (BAND_COLUMN, True, True, False, False))]
 
 
 @pytest.mark.rule("X4", "G4.schema")
@@ -101,18 +101,23 @@ LONG: Final = "a name that goes on and on until it is longer than what a suggest
 ENGINE_TEXT_QUERIES: Final = {"match", "match_phrase", "multi_match", "query_string", "simple_query_string", "wildcard"}
 
 
-def _find(text: str, slugs: Mapping[str, tuple[str, ...]] | None = None, **filters: str | None) -> Plan:
+# At noon, half a second past.
+COUPONS: Final = CouponQuery(None, now_us=1_935_835_200_500_000, channel="mcp", country="AT", list_limit=None)
+
+
+def _find(text: str, slugs: Mapping[str, tuple[str, ...]] | None = None, filters: Filters = NO_FILTERS) -> Plan:
     query = query_forms(text)
     words = [Word(word, (slugs or {}).get(word, ())) for word in dict.fromkeys(query.words)]
-    return find_plan(query.texts, words, Filters(filters.get("country"), filters.get("category")))
+    return find_plan(query.texts, words, filters)
 
 
 PLANS: Final[Mapping[str, Plan]] = {
-    "browse": _find("", country="DE", category="garden"),
+    "browse": _find("", filters=Filters(("DE",), ("garden",))),
+    "facts": _find("", filters=Filters(("DE",), (), "CH", ("yes", "unknown"), COUPONS)),
     "one_word": _find("Zalando"),
     "two_words": _find("amazon uk"),
     "two_words_with_categories": _find("garden shoes", {"garden": ("garden", "garden-tools"), "shoes": ("shoes",)}),
-    "domain": _find("https://www.tui.co.uk/x", country="GB"),
+    "domain": _find("https://www.tui.co.uk/x", filters=Filters(("GB",))),
     "punctuation": _find("???"),
     "cjk_character": _find("緑"),
     "long_text": _find(LONG.replace(" ", "-")),
@@ -131,15 +136,24 @@ def _body(plan: Plan) -> dict[str, Any]:
     return search_body(SearchRequest(plan, 25, offset=50, total=True), timeout_ms=TIMEOUT_MS)
 
 
-@pytest.mark.rule("M2", "X4")
+@pytest.mark.rule("M2", "X4", "F1", "F2", "F4")
 @pytest.mark.parametrize("name", PLANS)
 def test_the_body_of_each_kind_of_query_is_the_golden_one(name: str) -> None:
     assert_golden(f"query_{name}.json", _body(PLANS[name]))
 
 
+@pytest.mark.rule("F5", "F7")
+def test_a_body_that_counts_by_facets_behind_a_position_is_the_golden_one() -> None:
+    filters = Filters(("DE", "AT"), ("garden", "shoes"))
+    facets = tuple(Facet(field, filters.without(kind).clauses()) for kind, field in FACET_FIELDS.items())
+    plan, after = find_plan(("garden",), [Word("garden")], filters), Position(9, "c00fffffffffffffshop_1")
+    asked = SearchRequest(plan, 26, total=True, after=after, facets=facets)
+    assert_golden("query_facets_after.json", search_body(asked, timeout_ms=TIMEOUT_MS))
+
+
 @pytest.mark.rule("M6", "M6.word_counts")
 def test_a_body_that_counts_the_shops_with_evidence_of_a_word_is_the_golden_one() -> None:
-    plan = Plan("shops", ((0, word_evidence(Word("zalando"), label=True)),), Filters("DE").clauses())
+    plan = Plan("shops", ((0, word_evidence(Word("zalando"), label=True)),), Filters(("DE",)).clauses())
     assert_golden("query_count.json", search_body(SearchRequest(plan, 0, total=True), timeout_ms=TIMEOUT_MS))
 
 

@@ -5,8 +5,13 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
+from index_mappings.tiers import rank_key
+from service.errors import InvalidInputError
+from service.search.protocol import Position
+from service.tools.find_shop import FindShopRequest, cursor_of
 from service.tools.report_code import REASONS as CODE_REASONS
 from service.tools.report_issue import ALL_REASONS
+from service.tools.request import validated
 from tests.support.sample import records
 
 Call = tuple[str, dict[str, Any]]
@@ -70,13 +75,29 @@ class GeneratedCalls:
         goods = self._of(self._slugs).replace("-", " ")
         wish = self._of(("{} shop", "best {} shops for me", "{} in Germany", "{} austria", "{} store " + query))
         asked = (query, query, query, self._of(self._domains), f"{query} qqxx", wish.format(goods), wish.format(query))
-        return {
+        arguments = {
             "query": self._of(asked),
             **self._maybe(0.3, "country", _COUNTRIES),
             **self._maybe(0.3, "category", (*self._slugs, *["unknown"] * 4)),
+            **self._maybe(0.15, "countries", (["AT", "de"], ["GB"], ["FR", "UK"])),
+            **self._maybe(0.15, "categories", (self._slugs[:2], self._slugs[-20:], [self._of(self._slugs), "unknown"])),
+            **self._maybe(0.3, "facets", (["category"], ["country", "category"], ["city"])),
             **self._maybe(0.7, "limit", (1, 3, 10, 100)),
             **self._maybe(0.3, "offset", (0, 1, 20, 99_990, 100_000)),
+            **self._maybe(0.4, "ships_to", _COUNTRIES),
+            **self._maybe(0.2, "include_unsettled", (True, True, False)),
+            **self._maybe(0.3, "has_code", (True, True, False)),
         }
+        return arguments | self._maybe(0.2, "cursor", (self._cursor(arguments), self._cursor({"query": query})))
+
+    def _cursor(self, arguments: dict[str, Any]) -> str:
+        """A cursor of a search, behind any shop; an empty one where the search is refused."""
+        try:
+            request = validated(FindShopRequest, arguments)
+        except InvalidInputError:
+            return ""
+        rank = rank_key(self._of((None, 0.2, 0.5, 0.8)), self._of(self._ids))
+        return cursor_of(request, Position(self._of(range(16)), rank))
 
     def _shop(self) -> dict[str, Any]:
         name = "shop_domain" if self._chance.random() < 0.8 else "shop_id_or_domain"

@@ -25,6 +25,7 @@ from index_mappings.embedded import (
     generation_directory,
     index_directory,
     operations_path,
+    read_anchors,
     to_checked_json,
 )
 from index_mappings.generations import Operations, Stamp
@@ -93,8 +94,7 @@ class Bands:
     def read(cls, path: Path) -> Self:
         """Read the bands of an index."""
         try:
-            stored = from_checked_json(path.read_text(encoding="utf-8"))
-            return cls(anchors=[str(anchor) for anchor in stored["anchors"]])
+            return cls(anchors=read_anchors(path))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise SinkError(f"the order of the index, {path}, cannot be read: build a new generation") from error
 
@@ -333,7 +333,7 @@ def schema(kind: str) -> tantivy.Schema:
         builder.add_text_field(
             column.name,
             stored=column.name == rank,
-            fast=column.sortable,
+            fast=column.sortable or column.counted,
             tokenizer_name="raw",
             index_option="position" if column.ordered else "basic",
         )

@@ -26,7 +26,7 @@ from service.search.engine import GuardedEngine, Hit, Page, SearchRequest
 from service.search.failures import BackendUnavailable
 from service.search.plan import MATCH_ALL, Clause, Plan, exclusive
 from service.search.planned_backend import PlannedBackend
-from service.search.protocol import Generations
+from service.search.protocol import FacetCounts, Generations
 
 if TYPE_CHECKING:
     from service.search.typeahead.typeahead import Typeahead
@@ -130,7 +130,7 @@ def _all_hits(reader: RankedReader, plan: Plan) -> tuple[Hit, ...]:
         order_by_field=reader.index.rank,
         order=Order.Asc,
     )
-    return tuple(Hit(tier, _stored(searcher.doc(address))) for _, address in found.hits)
+    return tuple(Hit(2 * tier, _stored(searcher.doc(address))) for _, address in found.hits)
 
 
 def _is_short(request: SearchRequest) -> bool:
@@ -153,6 +153,7 @@ def _page(reader: RankedReader, request: SearchRequest) -> Page:
     filters = compile_filters(index, plan.filters, (*plan.excluded, *request.buckets))
     if request.total and not request.limit and not request.buckets and not plan.excluded:
         return Page((), _kept_count(reader, filters, plan), counts)
+    facets = _facets(reader, request) if request.facets else ()
     total: int | None = None
     counted: Counted | None = None
     limit = request.limit
@@ -163,10 +164,26 @@ def _page(reader: RankedReader, request: SearchRequest) -> Page:
         total = counted[0]
         limit = min(request.limit, max(0, total - request.offset))
     if filters.empty or not limit:
-        return Page((), total, counts)
-    if request.offset:
-        return Page(_later_hits(reader, plan, filters, request.offset, limit), total, counts)
-    return Page(_first_hits(reader, plan, filters, limit, counted), total, counts)
+        return Page((), total, counts, facets)
+    if request.offset or request.after is not None:
+        return Page(_later_hits(reader, request, filters, limit), total, counts, facets)
+    return Page(_first_hits(reader, plan, filters, limit, counted), total, counts, facets)
+
+
+def _facets(reader: RankedReader, request: SearchRequest) -> tuple[FacetCounts, ...]:
+    """The counts of the facets; those with the same filters take one pass over the documents."""
+    plan = request.plan
+    query = query_of(reader.index, plan.matching)
+    found: dict[str, FacetCounts] = {}
+    for passing in {facet.filters for facet in request.facets}:
+        _raise_if_abandoned()
+        fields = [facet.field for facet in request.facets if facet.filters == passing]
+        filters = compile_filters(reader.index, passing, plan.excluded)
+        if query is None or filters.empty:
+            found |= {field: FacetCounts({}, 0) for field in fields}
+        else:
+            found |= zip(fields, reader.values(filters.apply(query), fields), strict=True)
+    return tuple([found[facet.field] for facet in request.facets])
 
 
 def _first_hits(
@@ -177,7 +194,7 @@ def _first_hits(
     seen: set[Address] = set()
     *_, last = steps = plan.steps
     for step in steps:
-        tier, clause = step
+        level, clause = step
         if hits:
             _raise_if_abandoned()
         wanted = limit - len(hits)
@@ -187,7 +204,7 @@ def _first_hits(
         if found is None:
             query = query_of(reader.index, clause)
             found = [] if query is None else reader.top(filters.apply(query), wanted, seen=seen)
-        hits += [Hit(tier, stored) for _, stored in found]
+        hits += [Hit(level, stored) for _, stored in found]
         if len(hits) >= limit:
             break
         # These are all hits of this tier, so skipping them leaves the hits of the worse tiers.
@@ -195,12 +212,13 @@ def _first_hits(
     return tuple(hits)
 
 
-def _later_hits(reader: RankedReader, plan: Plan, filters: Filters, offset: int, limit: int) -> tuple[Hit, ...]:
-    """The hits from an offset on, tier by tier; the tiers before the offset are only counted."""
+def _later_hits(reader: RankedReader, request: SearchRequest, filters: Filters, limit: int) -> tuple[Hit, ...]:
+    """The hits from an offset on, or behind a position, tier by tier; the tiers before an offset are only counted."""
     hits: list[Hit] = []
     better: list[Clause] = []
     skipped = 0
-    for tier, clause in plan.steps:
+    after = request.after
+    for level, clause in request.plan.steps:
         if len(hits) >= limit:
             break
         _raise_if_abandoned()
@@ -209,13 +227,17 @@ def _later_hits(reader: RankedReader, plan: Plan, filters: Filters, offset: int,
             continue
         filtered = filters.excluding(reader.index, better).apply(query)
         better.append(clause)
-        remaining = max(0, offset - skipped)
+        if after is not None and level >= after.level:
+            if level == after.level:
+                hits += [Hit(level, stored) for _, stored in reader.top_after(filtered, limit, after.rank)]
+            continue
+        remaining = max(0, request.offset - skipped)
         if remaining and (count := reader.count(filtered)[0]) <= remaining:
             skipped += count
             continue
         found = reader.top(filtered, limit - len(hits), remaining)
         skipped += remaining
-        hits += [Hit(tier, stored) for _, stored in found]
+        hits += [Hit(level, stored) for _, stored in found]
     return tuple(hits)
 
 

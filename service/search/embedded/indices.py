@@ -12,10 +12,11 @@ from typing import Final, ParamSpec, TypeVar
 
 import tantivy
 
-from index_mappings.documents import sort_field
+from index_mappings.documents import DOCUMENTS, sort_field
 from index_mappings.embedded import (
     META_FILE,
     FilesManifest,
+    anchors_path,
     committed_directory,
     files_manifest_path,
     from_checked_json,
@@ -29,7 +30,7 @@ from index_mappings.embedded import (
 from index_mappings.generations import Operations, Stamp
 from service.runtime.request_context import detached_from_request
 from service.search.embedded.checks import CheckedFile, FileChecks
-from service.search.embedded.order import RankedReader
+from service.search.embedded.order import Bands, RankedReader
 from service.search.embedded.queries import OpenIndex
 from service.search.failures import BackendUnavailable, GenerationDamaged, GenerationGone, NothingPublished
 from service.search.protocol import Generations
@@ -131,6 +132,7 @@ class OpenIndices:
         self._checks = checks
         self._readers: dict[tuple[str, int], Readers] = {}
         self._attempts: dict[tuple[str, int], asyncio.Task[Readers]] = {}
+        self._bands: dict[tuple[str, str], Bands] = {}
 
     def opened(self, stamp: Stamp) -> Readers | None:
         """The readers of a stamp by kind; None if they are not open. Raises as `refuse_damaged`."""
@@ -209,9 +211,22 @@ class OpenIndices:
         except OSError as error:
             raise BackendUnavailable(f"cannot read the files of generation {stamp.generation}") from error
         return {
-            kind: RankedReader(index, [opened[file].sized for file in files[kind] if file.path.name != META_FILE])
+            kind: RankedReader(
+                index,
+                [opened[file].sized for file in files[kind] if file.path.name != META_FILE],
+                self._bands_of(stamp.generation, kind),
+            )
             for kind, index in indices.items()
         }
+
+    def _bands_of(self, generation: str, kind: str) -> Bands:
+        """The bands of an index, shared by all stamps of its generation; those of one other generation are kept."""
+        bands = self._bands.get((generation, kind))
+        if bands is None:
+            if len(self._bands) >= 2 * len(DOCUMENTS):
+                self._bands.clear()
+            bands = self._bands[generation, kind] = Bands(anchors_path(self._root, generation, kind), generation)
+        return bands
 
 
 @translate_errors

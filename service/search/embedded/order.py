@@ -5,16 +5,20 @@ integer, and only the few hits of one band are ordered here by their stored rank
 thousands of changes, the engine orders by the rank itself, which is slower.
 """
 
+from bisect import bisect_right
 from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import orjson
 import tantivy
-from tantivy import Order, Query
+from tantivy import Occur, Order, Query
 
-from index_mappings.embedded import BAND_COLUMN, STORED_COLUMN
+from index_mappings.embedded import BAND_COLUMN, STORED_COLUMN, read_anchors
 from service.search.embedded.checks import SizedFile
 from service.search.embedded.queries import OpenIndex
+from service.search.failures import BackendUnavailable, GenerationDamaged, GenerationGone
+from service.search.protocol import FacetCounts
 
 if TYPE_CHECKING:
     from service.search.plan import Clause
@@ -31,6 +35,16 @@ Counted = tuple[int, BandedHits]
 _CACHED: Final = 2_048
 # The numbers of additional hits to fetch, so that the bands at both ends are complete: the second if the first fails.
 _MARGINS: Final = (16, 512)
+# More than the distinct values of a counted field, so that all of them are returned and none is estimated.
+_MAX_VALUES: Final = 50_000
+# No value is empty.
+_MISSING: Final = ""
+
+
+class _RankedResult(Protocol):
+    """A search result that is ordered by a column of texts."""
+
+    hits: list[tuple[str, tantivy.DocAddress]]
 
 
 class _SearchResult(Protocol):
@@ -64,6 +78,32 @@ class DocumentCache:
         return cached
 
 
+class Bands:
+    """The bands of an index; their anchors, one for some 16 documents, are read when the first rank is looked up."""
+
+    def __init__(self, path: Path, generation: str) -> None:
+        """Read nothing yet; `path` is the file of the anchors."""
+        self._path = path
+        self._generation = generation
+        self._anchors: list[str] | None = None
+
+    def of(self, rank: str) -> int:
+        """The band of a rank, whether a document has it or not.
+
+        Raises:
+            GenerationGone: the generation was removed meanwhile.
+            GenerationDamaged: the file of the anchors is damaged.
+        """
+        if self._anchors is None:
+            try:
+                self._anchors = read_anchors(self._path)
+            except FileNotFoundError as error:
+                raise GenerationGone(f"the anchors of generation {self._generation} were removed meanwhile") from error
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                raise GenerationDamaged(f"the anchors of generation {self._generation} cannot be read") from error
+        return bisect_right(self._anchors, rank)
+
+
 class RankedReader:
     """Finds the hits of queries on one index in the order of their rank.
 
@@ -73,9 +113,10 @@ class RankedReader:
         counts: numbers of hits that were asked for alone, by clause and filters.
     """
 
-    def __init__(self, index: OpenIndex, files: Sequence[SizedFile]) -> None:
+    def __init__(self, index: OpenIndex, files: Sequence[SizedFile], bands: Bands) -> None:
         self.index = index
         self.files = files
+        self._bands = bands
         self._searcher = index.searcher
         self.counts: dict[tuple[Clause, tuple[Clause, ...]], int] = {}
         self._documents = DocumentCache(index)
@@ -91,6 +132,40 @@ class RankedReader:
             if found is not None:
                 return found
         return self._by_rank(query, limit, offset, seen)
+
+    def top_after(self, query: Query, limit: int, rank: str) -> list[RankedHit]:
+        """At most `limit` hits of a query in order, of those behind a rank, which no document need have."""
+        band = self._bands.of(rank)
+        whole_band = self._from_band(band, band)
+        found = self._searcher.search(
+            whole_band,
+            limit=max(1, self.count(whole_band)[0]),
+            count=False,
+            order_by_field=self.index.rank,
+            order=Order.Asc,
+        )
+        passed = {_key(address) for known, address in cast("_RankedResult", found).hits if known <= rank}
+        rest = Query.boolean_query([(Occur.Must, query), (Occur.Must, self._from_band(band))])
+        return self.top(rest, limit, seen=passed)
+
+    def values(self, query: Query, fields: Sequence[str]) -> list[FacetCounts]:
+        """The number of the hits of a query with each value of some fields, and of those without a value."""
+        every = {"size": _MAX_VALUES, "segment_size": _MAX_VALUES}
+        asked = {field: {"terms": {"field": field, "missing": _MISSING, **every}} for field in fields}
+        found = self._searcher.aggregate(query, asked)
+        counted = []
+        for field in fields:
+            if found[field]["sum_other_doc_count"] or found[field]["doc_count_error_upper_bound"]:
+                raise BackendUnavailable("the numbers of hits by value are not exact")
+            values = {bucket["key"]: int(bucket["doc_count"]) for bucket in found[field]["buckets"]}
+            missing = values.pop(_MISSING, 0)
+            counted.append(FacetCounts(values, missing))
+        return counted
+
+    def _from_band(self, first: int, last: int | None = None) -> Query:
+        """The query of the documents in the bands from the first one on, to the last one if there is one."""
+        integer = tantivy.FieldType.Integer
+        return Query.range_query(self.index.schema, BAND_COLUMN, integer, lower_bound=first, upper_bound=last)
 
     def count(self, query: Query, limit: int = 0) -> Counted:
         """The number of hits of a query, and enough of them for `first` to find so many in order."""

@@ -8,6 +8,7 @@ connection.
 
 from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
@@ -33,14 +34,14 @@ from index_mappings.tiers import INFIX_MIN
 from index_mappings.typeahead.manifest import ANNOUNCED_ID, Announcement
 from service.runtime.request_context import remaining_seconds
 from service.runtime.telemetry import NO_METRICS, Metrics
-from service.search.engine import GuardedEngine, Hit, Page, SearchRequest
+from service.search.engine import Facet, GuardedEngine, Hit, Page, SearchRequest
 from service.search.failures import BackendUnavailable, GenerationGone, NothingPublished
 from service.search.opensearch.folder import DEFAULT_FOLDER, FolderLocation
 from service.search.opensearch.nodes import connect
 from service.search.opensearch.typeahead import TypeaheadFetcher
-from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Plan, Prefix, exclusive
+from service.search.plan import LEADING, AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Plan, Prefix, exclusive
 from service.search.planned_backend import PlannedBackend
-from service.search.protocol import Generations
+from service.search.protocol import FacetCounts, Generations, Position
 from shop_directory.settings.locations import OPEN_ACCESS, ClusterAccess
 
 if TYPE_CHECKING:
@@ -50,6 +51,11 @@ _SCAN_BATCH: Final = 5_000
 # The shares of the timeout of the attempts to read the stamp: the last one is for nodes that are slow, but answer.
 _STAMP_ATTEMPTS: Final = (0.2, 0.2, 0.6)
 _NO_INDEX: Final = "index_not_found_exception"
+# More than the distinct values of a counted field, so that all of them are returned and none is estimated.
+_MAX_VALUES: Final = 50_000
+# Ranks begin with a hexadecimal digit.
+_BEFORE_ALL_RANKS: Final = ""
+_AFTER_ALL_RANKS: Final = "~"
 
 
 class OpenSearchBackend(PlannedBackend):
@@ -183,7 +189,7 @@ class OpenSearchEngine:
                 response = await self._complete(stamp, index, await self._checked(stamp, index, request))
                 hits = response["hits"]["hits"]
                 if hits:
-                    yield tuple(Hit(plan.tiers[0][0], hit["_source"]) for hit in hits)
+                    yield tuple(Hit(level_of(plan, None), hit["_source"]) for hit in hits)
                 if len(hits) < _SCAN_BATCH:
                     return
                 after = hits[-1]["sort"]
@@ -242,17 +248,27 @@ def _milliseconds(seconds: float) -> int:
 
 
 def _page(request: SearchRequest, response: dict[str, Any]) -> Page:
-    hits = tuple(Hit(tier_of(request.plan, hit["_score"]), hit["_source"]) for hit in response["hits"]["hits"])
+    hits = tuple(Hit(level_of(request.plan, hit["_score"]), hit["_source"]) for hit in response["hits"]["hits"])
     counts: tuple[int, ...] = ()
     if request.buckets:
         buckets = response["aggregations"]["buckets"]["buckets"]
         counts = tuple(buckets[str(index)]["doc_count"] for index in range(len(request.buckets)))
+    facets = tuple([_facet_counts(response["aggregations"][facet.field]) for facet in request.facets])
     if not request.total:
-        return Page(hits, None, counts)
+        return Page(hits, None, counts, facets)
     total = response["hits"]["total"]
     if total["relation"] != "eq":
         raise BackendUnavailable("the number of hits is not exact")
-    return Page(hits, total["value"], counts)
+    return Page(hits, total["value"], counts, facets)
+
+
+def _facet_counts(aggregation: Mapping[str, Any]) -> FacetCounts:
+    values = aggregation["values"]
+    # With all values of every shard the sums are exact.
+    if values["sum_other_doc_count"] or values["doc_count_error_upper_bound"]:
+        raise BackendUnavailable("the numbers of hits by value are not exact")
+    counts = {bucket["key"]: bucket["doc_count"] for bucket in values["buckets"]}
+    return FacetCounts(counts, aggregation["missing"]["doc_count"])
 
 
 def _stamp(found: Mapping[str, Any]) -> Stamp | None:
@@ -279,8 +295,11 @@ def search_body(request: SearchRequest, *, timeout_ms: int) -> dict[str, Any]:
     It has no list of fields to return: the index stores no others, and filtering them takes an eighth of a page's time.
     """
     plan = request.plan
+    if request.facets:
+        shared = [clause for clause in plan.filters if all(clause in facet.filters for facet in request.facets)]
+        plan = replace(plan, filters=tuple(shared))
     rank = _rank(plan.kind)
-    unscored = len(plan.tiers) == 1 and plan.preferred is None
+    unscored = _is_unscored(plan)
     body: dict[str, Any] = {
         "query": whole_query(plan),
         # One tier needs no score; without scores the sorted index ends the search early.
@@ -295,7 +314,36 @@ def search_body(request: SearchRequest, *, timeout_ms: int) -> dict[str, Any]:
         # A post filter applies to the hits only, so that one search also counts the documents in the buckets.
         body["post_filter"] = clause_body(NoneOf(request.buckets))
         body["aggs"] = {"buckets": {"filters": {"filters": filters}}}
+    if request.facets:
+        body["post_filter"] = clause_body(AllOf(_others(request.plan.filters, plan.filters)))
+        body["aggs"] = {facet.field: _facet_body(facet, plan.filters) for facet in request.facets}
+    if request.after is not None:
+        body["search_after"] = _search_after(plan, request.after)
     return body
+
+
+def _facet_body(facet: Facet, shared: Sequence[Clause]) -> dict[str, Any]:
+    return {
+        "filter": clause_body(AllOf(_others(facet.filters, shared))),
+        "aggs": {
+            "values": {"terms": {"field": facet.field, "size": _MAX_VALUES}},
+            "missing": {"missing": {"field": facet.field}},
+        },
+    }
+
+
+def _others(clauses: Sequence[Clause], shared: Sequence[Clause]) -> tuple[Clause, ...]:
+    return tuple([clause for clause in clauses if clause not in shared])
+
+
+def _search_after(plan: Plan, after: Position) -> list[Any]:
+    """The sort values of a position, whose level the plan may lack."""
+    if not _is_unscored(plan):
+        return [score_of(plan, after.level), after.rank]
+    level = level_of(plan, None)
+    if level == after.level:
+        return [after.rank]
+    return [_BEFORE_ALL_RANKS if level < after.level else _AFTER_ALL_RANKS]
 
 
 def scan_body(plan: Plan, point_in_time: str, after: list[Any] | None, *, limit: int) -> dict[str, Any]:
@@ -310,9 +358,23 @@ def scan_body(plan: Plan, point_in_time: str, after: list[Any] | None, *, limit:
     return body if after is None else {**body, "search_after": after}
 
 
-def tier_of(plan: Plan, score: float | None) -> int:
-    """The tier of a hit by its score; plans of one tier are not scored."""
-    return plan.tiers[0][0] if score is None or len(plan.tiers) == 1 else int(score) - 1
+def level_of(plan: Plan, score: float | None) -> int:
+    """The level of a hit by its score; plans of one tier are scored only if some hits come first."""
+    return int(2 * ((score or 0.0) - _lowest_score(plan)))
+
+
+def score_of(plan: Plan, level: int) -> float:
+    """The score of the hits of a level."""
+    return level / 2 + _lowest_score(plan)
+
+
+def _lowest_score(plan: Plan) -> float:
+    """The score of the hits of the tier 0, whether the plan has it or not: a single tier adds nothing to the score."""
+    return -plan.tiers[0][0] if len(plan.tiers) == 1 else 1
+
+
+def _is_unscored(plan: Plan) -> bool:
+    return len(plan.tiers) == 1 and plan.preferred is None and plan.leading is None
 
 
 def clause_body(clause: Clause) -> dict[str, Any]:
@@ -362,9 +424,10 @@ def whole_query(plan: Plan) -> dict[str, Any]:
         # Boosts start at one: with a score of zero, a hit of the lowest tier would look like no match.
         tiers = [{"constant_score": {"filter": clause_body(c), "boost": tier + 1}} for tier, c in plan.tiers]
         query["must"] = [{"dis_max": {"queries": tiers}}]
-    if plan.preferred is not None:
-        # Less than the distance of two tiers.
-        query["should"] = [{"constant_score": {"filter": clause_body(plan.preferred), "boost": 0.5}}]
+    # Preferred hits gain less than the distance of two tiers.
+    boosts = [(clause, boost) for clause, boost in ((plan.preferred, 0.5), (plan.leading, LEADING)) if clause]
+    if boosts:
+        query["should"] = [{"constant_score": {"filter": clause_body(c), "boost": boost}} for c, boost in boosts]
     return {"bool": query}
 
 

@@ -101,22 +101,24 @@ class Segment:
         self._refuse_cut()
         return [self.cache.get(entry) or self._suggestion(entry) for entry in entries]
 
-    def passing(self, country: str | None, category: str | None, prefixes: Sequence[str] = ()) -> Array:
+    def passing(self, countries: Sequence[str], categories: Sequence[str], prefixes: Sequence[str] = ()) -> Array:
         """Bitmap of the shops that pass filters, in int32 words; empty without a filter.
 
-        The shops carry the category, and have no key that begins with one of the prefixes.
+        The shops sell in one of the countries and carry one of the categories, if there are any, and have no key that
+        begins with one of the prefixes.
         """
         words = -(-self.shops // 32)
-        if country is None and category is None and not prefixes:
+        if not countries and not categories and not prefixes:
             return NOTHING
         bits = np.full(words, -1, np.int32)
-        if country is not None:
-            start = self._countries.get(country, 0) * words
-            bits &= self._parts["markets"][start : start + words]
-        if category is not None:
-            number = self._categories.get(category)
+        if countries:
+            rows = [self._countries.get(country, 0) for country in countries]
+            bits &= np.bitwise_or.reduce(self._parts["markets"].reshape(len(self._countries), words)[rows])
+        if categories:
+            numbers = [number for slug in categories if (number := self._categories.get(slug)) is not None]
             heads, carrying = self._parts["category_heads"], self._parts["category_shops"]
-            bits &= _bitmap(NOTHING if number is None else carrying[heads[number] : heads[number + 1]], words)
+            shops = [carrying[heads[number] : heads[number + 1]] for number in numbers]
+            bits &= _bitmap(np.concatenate(shops) if shops else NOTHING, words)
         for prefix in prefixes:
             bits &= ~_bitmap(self._shops_with_key_prefix(prefix), words)
         return read_only(bits)

@@ -44,8 +44,8 @@ class Typeahead:
     def near(
         self,
         asked: Iterable[QueryForms],
-        country: str | None,
-        category: str | None,
+        countries: Sequence[str],
+        categories: Sequence[str],
         limit: int,
         prefixes: Sequence[str] | None = None,
     ) -> tuple[SuggestedShop, ...]:
@@ -54,7 +54,7 @@ class Typeahead:
         `prefixes` are those of a search that has found shops: shops of which a key begins with one of them are left
         out, as it finds them. Without such a search two typing errors count too, unless there is a shop with one.
         """
-        filtered = [(*part, part[0].passing(country, category, prefixes or ())) for part in self._segments]
+        filtered = [(*part, part[0].passing(countries, categories, prefixes or ())) for part in self._segments]
         near: dict[str, SuggestedShop] = {}
         for forms in asked:
             packed, flags = _pack_query(forms), WITH_DOT if forms.dotted else 0

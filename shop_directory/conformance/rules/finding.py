@@ -1,19 +1,31 @@
 """find_shop: pages, totals, filters, words and bounds. The queries are made of names of known shops."""
 
 import re
+from collections import Counter
+from http import HTTPStatus
 from itertools import pairwise
 from typing import Any, Final
 
 from shop_directory.conformance.calls import SHOP_DOMAIN, UNKNOWN_ID, Call
 from shop_directory.conformance.exchange import NothingToSeeError, Part, require
 from shop_directory.conformance.rule import rule
-from shop_directory.conformance.service_under_test import FULL, WORLDWIDE, KnownShop, ServiceUnderTest, expect_equal
+from shop_directory.conformance.rules.statements import is_country
+from shop_directory.conformance.service_under_test import (
+    FULL,
+    PROBED,
+    WORLDWIDE,
+    KnownShop,
+    ServiceUnderTest,
+    expect_equal,
+)
 
 _DEFAULT: Final = 50
 _TRIED: Final = 6
 # Long enough not to match as a part of two joined words.
 _WORD: Final = re.compile("[A-Za-z]{5,}")
 _DEEPEST: Final = 100_000
+# The most values of a facet.
+_VALUES: Final = 50
 
 ROWS: Final = (
     rule("I51", "An unlisted category slug is an error, never an empty list.")(
@@ -214,6 +226,39 @@ async def _bounds(service: ServiceUnderTest) -> None:
     (await service.tool("find_shop", {"query": "", "offset": _DEEPEST, "limit": 1})).problem(400, "page_too_deep")
 
 
+@rule("F1", "ships_to, where it exists, keeps the shops that ship there, and counts those that do not say so.")
+async def _ships_to(service: ServiceUnderTest) -> None:
+    named = [answer["destinations"] for answer in await service.of_first_shops("get_shipping_policy")]
+    stated = [name for names in named if names.value is not None for name in names.texts() if is_country(name)]
+    country = stated[0] if stated else "DE"
+    settled = await _by_destination(service, country)
+    whole = await _by_destination(service, country, include_unsettled=True)
+    whole["total_count"].expect(_total(settled) + settled["unsettled_count"].whole())
+    verdicts = {shop["id"].text(): shop["ships_to"].text() for shop in whole["results"].each()}
+    in_order = sorted(verdicts.values(), key=("yes", "unknown").index)
+    whole.response.must(list(verdicts.values()) == in_order, "the shops that ship there before all others")
+    expected = [shop_id for shop_id, verdict in verdicts.items() if verdict == "yes"]
+    settled.response.must(_ids(settled) == expected, f"the shops that ship to {country}, in the same order")
+    for shop in service.subjects.shops[:PROBED]:
+        asked = {"shop_domain": shop.domain, "country": country}
+        verdict = (await service.read("get_shipping_policy", asked))["ships_to"].text()
+        # The first shops come first among those that ship there, and may be beyond this page among the others.
+        found = verdicts.get(shop.id, verdict if verdict == "unknown" else "no")
+        whole.response.must(found == verdict, f"{verdict} for {shop.id}", found)
+
+
+@rule("F3", "has_code, where it exists, keeps shops of which list_coupons lists a code.")
+async def _has_code(service: ServiceUnderTest) -> None:
+    await _by_destination(service, "DE")
+    page = await _found(service, query="", limit=PROBED, has_code=True)
+    for shop_id in require(_ids(page), "a shop with a usable code"):
+        page.response.must(await _lists_codes(service, shop_id), f"no shop without a usable code, such as {shop_id}")
+    others = [shop for shop in service.subjects.shops if shop.id not in service.subjects.codes]
+    for shop in others[:1]:
+        found = _ids(await _found(service, query=shop.domain, has_code=True))
+        page.response.must(shop.id not in found or await _lists_codes(service, shop.id), f"no code of {shop.id}")
+
+
 @rule("E4", "The error for an unknown category proposes similar slugs that exist.")
 async def _similar_slugs(service: ServiceUnderTest) -> None:
     slug = service.subjects.category().slug
@@ -222,8 +267,88 @@ async def _similar_slugs(service: ServiceUnderTest) -> None:
     response.must(slug in detail, f"an error that proposes {slug}")
 
 
+@rule("F5", "facets, where they exist, count all matches by category and by market, without the filter of their kind.")
+async def _facets(service: ServiceUnderTest) -> None:
+    page = await _beyond(service, "facets", ["category"], query="", limit=1)
+    for arguments in ({}, {"category": service.subjects.category().slug}):
+        page = await _found(service, query="", limit=1, facets=["category"], **arguments)
+        listed = (await service.read("list_categories"))["results"].each()
+        expected = [{"value": one["slug"].text(), "count": one["count"].whole()} for one in listed][:_VALUES]
+        counted = page["facets"]["category"]["values"]
+        is_same = [{name: value[name].value for name in ("value", "count")} for value in counted.each()] == expected
+        counted.must(is_same, "the categories of list_categories with their counts")
+    page = await _found(service, query="", limit=FULL, facets=["country"], category=_small_category(service))
+    stated = [shop["countries"].value or () for shop in page["results"].each()]
+    counts = Counter(country for countries in stated for country in countries)
+    country = page["facets"]["country"]
+    found = {value["value"].text(): value["count"].whole() for value in country["values"].each()}
+    is_exact = found.items() <= counts.items() and len(found) == min(len(counts), _VALUES)
+    country["values"].must(is_exact, f"the counts of the {_total(page)} matches: {dict(counts)}")
+    country["missing"].expect(stated.count(()))
+    country["other_count"].expect(len(counts) - len(found))
+
+
+@rule("F6", "categories and countries, where they exist, keep the shops that pass any of them.")
+async def _any_of_several(service: ServiceUnderTest) -> None:
+    slugs = [category.slug for category in service.subjects.categories[:2]]
+    page = await _beyond(service, "categories", slugs, query="", limit=FULL)
+    for shop in page["results"].each():
+        shop["categories"].must({*shop["categories"].texts()} & {*slugs}, f"one of {', '.join(slugs)}")
+    for slug in slugs:
+        alone = _total(await _found(service, query="", limit=1, category=slug))
+        page.response.must(_total(page) >= alone, f"at least the {alone} shops of {slug}")
+    unknown = await service.tool("find_shop", {"query": "", "categories": [slugs[0], service.unknown_id]})
+    unknown.problem(400, "unknown_category")["errors"][0]["field"].expect("categories.1")
+    await _expect_invalid(service, categories=slugs, category=slugs[0])
+    await _expect_invalid(service, countries=[])
+    country, elsewhere = _market(service)
+    outside = await _found(service, query=elsewhere.domain, countries=[country])
+    outside.response.must(elsewhere.id not in _ids(outside), f"no shop that sells elsewhere only, as {elsewhere.id}")
+
+
+@rule("F7", "next_cursor, where it exists, leads through all matches, each once, and is refused for another search.")
+async def _cursor(service: ServiceUnderTest) -> None:
+    wanted = _ids(await _found(service, query="", limit=FULL))
+    scope = {"query": "", "limit": -(-len(wanted) // 3)}
+    page = await _found(service, **scope)
+    require("next_cursor" in page, "next_cursor, which the interface does not require")
+    first, paged = page["next_cursor"].text(), _ids(page)
+    while len(paged) < len(wanted):
+        page.response.must(page["truncated"].flag() == ("next_cursor" in page), "next_cursor exactly while truncated")
+        page = await _found(service, **scope, cursor=page["next_cursor"].text())
+        paged += _ids(page)
+    is_whole = paged[: len(wanted)] == wanted and len(set(paged)) == len(paged)
+    page.response.must(is_whole, f"pages that hold each shop of the page of {FULL} once, in its order")
+    for wrong in ({"cursor": f"{first}x"}, {"cursor": first, "country": "DE"}, {"cursor": first, "offset": 1}):
+        await _expect_invalid(service, **{**scope, **wrong})
+
+
+async def _beyond(service: ServiceUnderTest, name: str, value: object, **arguments: Any) -> Part:  # noqa: ANN401 - as below
+    """A page with a parameter that the interface does not require."""
+    response = await service.tool("find_shop", {**arguments, name: value})
+    require(response.status != HTTPStatus.BAD_REQUEST, f"the parameter {name}, which the interface does not require")
+    return response.json()
+
+
+def _small_category(service: ServiceUnderTest) -> str:
+    small = [category.slug for category in service.subjects.categories if category.count <= FULL]
+    return require(small, f"a category of at most {FULL} shops")[0]
+
+
 async def _found(service: ServiceUnderTest, **arguments: Any) -> Part:  # noqa: ANN401 - arguments of find_shop
     return await service.read("find_shop", arguments)
+
+
+async def _lists_codes(service: ServiceUnderTest, shop_id: str) -> bool:
+    return bool((await service.about_shop("list_coupons", shop_id)).json()["results"].values())
+
+
+async def _by_destination(service: ServiceUnderTest, country: str, **arguments: bool) -> Part:
+    """The shops that ship to a country; filters by facts are not required by the interface."""
+    asked = {"query": "", "limit": FULL, "ships_to": country, **arguments}
+    response = await service.tool("find_shop", asked)
+    require(response.status == HTTPStatus.OK and "unsettled_count" in response.json(), "filters by facts")
+    return response.json()
 
 
 async def _expect_nothing(service: ServiceUnderTest, word: str) -> None:

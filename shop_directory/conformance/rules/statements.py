@@ -116,7 +116,7 @@ async def _ships_to(service: ServiceUnderTest) -> None:
     for statement in await _statements(service, collected=True):
         statement.must("ships_to" not in statement, "no ships_to where no country was given")
         destinations = _names(statement, "destinations")
-        if not destinations or not all(map(_is_country, destinations)):
+        if not destinations or not all(map(is_country, destinations)):
             continue
         found = True
         (await _verdict(service, statement, destinations[0])).expect("yes")
@@ -134,7 +134,7 @@ async def _territories(service: ServiceUnderTest) -> None:
         if "excluded" not in statement:
             continue
         names, excepted = set(_names(statement, "destinations")), set(_names(statement, "excluded"))
-        for country in sorted(filter(_is_country, names | excepted))[:_COUNTRIES]:
+        for country in sorted(filter(is_country, names | excepted))[:_COUNTRIES]:
             found = True
             (await _verdict(service, statement, country)).expect("no" if country in excepted else "yes")
         for territory, states in _TERRITORIES.items():
@@ -252,7 +252,8 @@ async def _verdict(service: ServiceUnderTest, statement: Part, country: str) -> 
     return (await service.read(_SHIPPING, arguments))["ships_to"]
 
 
-def _is_country(name: str) -> bool:
+def is_country(name: str) -> bool:
+    """Whether a destination is the code of a country, and not of a group."""
     return _COUNTRY.fullmatch(name) is not None and name not in _GROUPS
 
 

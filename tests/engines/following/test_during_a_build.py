@@ -1,4 +1,4 @@
-"""Changes that arrive while a build runs, and what they make of categories (G3, V1)."""
+"""Changes that arrive while a build runs, and what they make of categories and of facts (G3, V1)."""
 
 import asyncio
 import json
@@ -20,6 +20,7 @@ from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.sources.protocol import NumberedRecord
 from service.parts import open_search
 from service.search.protocol import FindQuery, SuggestQuery
+from service.tools.find_shop import FIND_SHOP
 from tests.engines.conftest import Engine
 from tests.engines.following.followed import (
     BreakingEditor,
@@ -34,7 +35,8 @@ from tests.engines.following.followed import (
     right,
     scanned,
 )
-from tests.support.catalogues import delete, shop, upsert
+from tests.rules.backends.asking import call
+from tests.support.catalogues import coupon, delete, shipping, shop, upsert
 from tests.support.memory_sink import MemorySink
 
 _CHANGES = how_many(300)
@@ -218,7 +220,7 @@ async def test_readers_find_the_new_names_after_one_micro_batch(engine: Engine, 
     followed.build()
     backend = open_search(engine.settings)
     try:
-        before = await (await backend.refresh()).find(FindQuery("leuchten", None, None, 0, 5))
+        before = await (await backend.refresh()).find(FindQuery("leuchten", (), (), 0, 5))
         assert before.total == 0
         followed.append([_named(1, "lighting", name="Lamps", names={"de": "Leuchten"})])
         followed.step()
@@ -226,9 +228,38 @@ async def test_readers_find_the_new_names_after_one_micro_batch(engine: Engine, 
             # The former typeahead answers until that of the new stamp is open.
             while (snapshot := await backend.refresh()).stamp.sequence < followed.live.sequence:
                 await asyncio.sleep(0.05)
-        found = await snapshot.find(FindQuery("leuchten", None, None, 0, 5))
+        found = await snapshot.find(FindQuery("leuchten", (), (), 0, 5))
         suggested = snapshot.suggest(SuggestQuery.of("leuct", None, 5))
         assert ([one.id for one in found.shops], [one.name for one in suggested.categories]) == (["lamp"], ["Lamps"])
+    finally:
+        await backend.close()
+
+
+@pytest.mark.rule("F1", "F3", "G3")
+async def test_the_facts_by_which_a_shop_is_found_follow_its_coupons_and_its_shipping(
+    engine: Engine, tmp_path: Path
+) -> None:
+    followed = FollowedIndex(tmp_path, engine.sink, {"shops": [LAMP], "shipping": [shipping("lamp", version=1)]})
+    followed.build()
+    backend = open_search(engine.settings)
+    changes = [
+        ([upsert("coupons", coupon("SAVE", "lamp", id="c1"), 2)], (0, 1)),
+        ([upsert("shipping", shipping("lamp", destinations=["AT"]), 2)], (1, 0)),
+        ([upsert("coupons", coupon("SAVE", "lamp", id="c1", valid_until="2020-01-01"), 3)], (0, 0)),
+        ([upsert("coupons", coupon("MORE", "lamp", id="c2"), 2), delete("coupons", "c1", 4)], (1, 0)),
+        ([upsert("shops", {**LAMP, "visibility": "under_review"}, 2)], (0, 0)),
+        ([upsert("shops", LAMP, 3)], (1, 0)),
+        ([delete("shipping", "lamp", 3)], (0, 1)),
+    ]
+    try:
+        for lines, expected in changes:
+            followed.append(lines)
+            followed.step()
+            async with asyncio.timeout(10):
+                while (snapshot := await backend.refresh()).stamp.sequence < followed.live.sequence:
+                    await asyncio.sleep(0.05)
+            found = await call(snapshot, FIND_SHOP, query="", ships_to="AT", has_code=True)
+            assert (found["total_count"], found["unsettled_count"]) == expected, lines
     finally:
         await backend.close()
 

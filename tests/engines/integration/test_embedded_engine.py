@@ -36,7 +36,7 @@ from service.search.embedded.queries import OpenIndex, query_of
 from service.search.embedded.threads import SearchThreads
 from service.search.engine import SearchRequest
 from service.search.plan import MATCH_ALL, Clause, Exact, Infix, Plan, Prefix
-from service.search.protocol import FindQuery, Snapshot
+from service.search.protocol import FindQuery, Position, Snapshot
 from service.settings.service import Settings
 from tests.engines.integration.generations import Documents, publish
 from tests.engines.typeahead.crowded import HAN
@@ -61,7 +61,7 @@ def _in_order(documents: Iterable[ShopDocument]) -> list[ShopDocument]:
     return sorted(documents, key=lambda document: rank_key(document.popularity, document.id))
 
 
-@pytest.mark.rule("M1", "M2")
+@pytest.mark.rule("M1", "M2", "F7")
 def test_searches_in_several_threads_read_documents_while_each_clears_the_cache_of_the_others(tmp_path: Path) -> None:
     built = [_document(number, None) for number in range(40)]
     world = _World(tmp_path, built)
@@ -103,12 +103,16 @@ class _World:
         self.shops = {key: document for key, document in self.shops.items() if key not in removed}
         self.shops.update({document.id: document for document in documents})
 
-    def found(self, tiers: Sequence[Clause], offset: int, limit: int) -> list[str]:
+    def found(
+        self, tiers: Sequence[Clause], offset: int, limit: int, after: tuple[int, str] | None = None
+    ) -> list[str]:
+        """A page; `after` is the number of a tier from 0, the best one, and a rank in it."""
+        position = None if after is None else Position(2 * (len(tiers) - after[0]), after[1])
         plan = Plan("shops", tuple((len(tiers) - place, clause) for place, clause in enumerate(tiers)))
 
         async def ask() -> list[str]:
             engine = TantivyEngine(self._root)
-            (page,) = await engine.search(self.stamp, (SearchRequest(plan, limit, offset),))
+            (page,) = await engine.search(self.stamp, (SearchRequest(plan, limit, offset, after=position),))
             await engine.close()
             return [hit.stored["id"] for hit in page.hits]
 
@@ -127,7 +131,7 @@ _several = st.lists(_documents, max_size=25, unique_by=lambda document: document
 _changes = st.tuples(_several, st.lists(st.integers(0, 60).map(lambda number: f"s{number:04d}"), max_size=5))
 
 
-@pytest.mark.rule("M1", "M2")
+@pytest.mark.rule("M1", "M2", "F7")
 @settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(
     built=_several,
@@ -135,6 +139,7 @@ _changes = st.tuples(_several, st.lists(st.integers(0, 60).map(lambda number: f"
     in_order=st.booleans(),
     offset=st.integers(0, 30),
     limit=st.integers(1, 30),
+    passed=_documents,
 )
 def test_after_any_builds_and_changes_the_order_is_that_of_the_ranks(
     built: list[ShopDocument],
@@ -142,6 +147,7 @@ def test_after_any_builds_and_changes_the_order_is_that_of_the_ranks(
     in_order: bool,  # noqa: FBT001 - drawn
     offset: int,
     limit: int,
+    passed: ShopDocument,
 ) -> None:
     with TemporaryDirectory() as directory:
         world = _World(Path(directory), _in_order(built) if in_order else built)
@@ -152,9 +158,13 @@ def test_after_any_builds_and_changes_the_order_is_that_of_the_ranks(
             expected = world.expected(even_first=len(tiers) > 1)
             assert world.found(tiers, offset, limit) == expected[offset : offset + limit]
             assert world.found(tiers, 0, limit) == expected[:limit]
+            # Of the first tier those behind a rank, whether a shop has it or not, and all of the others.
+            first = [key for key in expected if len(tiers) == 1 or "even" in world.shops[key].words]
+            behind = [key for key in expected if key not in first or world.shops[key].rank > passed.rank]
+            assert world.found(tiers, 0, limit, (0, passed.rank)) == behind[:limit]
 
 
-@pytest.mark.rule("M1", "M2")
+@pytest.mark.rule("M1", "M2", "F7")
 @pytest.mark.parametrize("many", [100, 700])
 def test_very_many_shops_that_come_into_one_band_are_in_order(tmp_path: Path, many: int) -> None:
     first = [_document(number, 0.5) for number in (0, 9_000, 9_001, 9_002, 9_003)]
@@ -163,6 +173,9 @@ def test_very_many_shops_that_come_into_one_band_are_in_order(tmp_path: Path, ma
     for tiers in ((BEGINS,), (EVEN, BEGINS)):
         expected = world.expected(even_first=len(tiers) > 1)
         for offset, limit in ((0, 8), (0, many + 5), (many // 2, 20), (many - 2, 20)):
+            shown = world.shops[expected[offset]]
+            tier = int(len(tiers) > 1 and "even" not in shown.words)
+            assert world.found(tiers, 0, limit, (tier, shown.rank)) == expected[offset + 1 :][:limit]
             assert world.found(tiers, offset, limit) == expected[offset : offset + limit]
 
 
@@ -281,7 +294,7 @@ async def test_no_long_text_is_searched_for_by_distance(
 ) -> None:
     recorded = RecordedQueries()
     monkeypatch.setattr(queries, "Query", recorded)
-    result = await snapshot.find(FindQuery(text, None, None, 0, 50))
+    result = await snapshot.find(FindQuery(text, (), (), 0, 50))
     assert result.total == found
     assert [len(text) for text in recorded.by_distance if len(text) > _LONGEST] == []
     # Looking up one term takes microseconds, and a text has fewer runs than characters.

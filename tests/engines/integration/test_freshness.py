@@ -5,7 +5,7 @@ import json
 import logging
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +23,7 @@ from service.search.engine import SearchRequest
 from service.search.failures import BackendUnavailable, GenerationGone, NotReadable
 from service.search.plan import MATCH_ALL, Plan
 from service.search.planned_backend import LiveStamp
-from service.search.protocol import Snapshot
+from service.search.protocol import Found, Position, Snapshot
 from service.settings.service import Settings
 from tests.engines.conftest import Engine, OpenSearchLocation
 from tests.engines.integration.generations import Documents, projected, publish
@@ -377,3 +377,40 @@ async def test_a_generation_that_was_removed_before_it_was_read_is_gone(engine: 
     live = await engine.reader.live()
     (page,) = await engine.reader.search(live, (SearchRequest(browse, 1, total=True),))
     assert page.total == _SHOPS["blue"]
+
+
+@pytest.mark.rule("F7")
+async def test_pages_by_position_go_on_over_swaps_hidden_shops_and_a_rollback(engine: Engine, tmp_path: Path) -> None:
+    """A shop that keeps its place is on one page; one that moved over the position repeats, or is missing."""
+    shops = [
+        shop(f"Lamp {number}", f"lamp{number}.internal", id=f"s{number:03d}", popularity=(number % 40) / 8)
+        for number in range(400)
+    ]
+    order = _order(shops)
+    hidden, moved_up, moved_down = order[99], order[150], order[20]
+    popularity = {moved_up: 90.0, moved_down: 0.0}
+    changed = [one | {"popularity": popularity.get(one["id"], one["popularity"])} for one in shops]
+    changed = [one for one in changed if one["id"] != hidden]
+    before, after = projected(shops, tmp_path / "before"), projected(changed, tmp_path / "after")
+
+    async def page(position: Position | None) -> Found:
+        return await find(await engine.backend.refresh(), "lamp", limit=100, after=position)
+
+    first = publish(engine.sink, before)
+    pages = [await page(None)]
+    second = publish(engine.sink, after)
+    pages.append(await page(pages[0].last))
+    engine.sink.publish(first.generation, second.generation)
+    pages += [await page(pages[1].last), await page(pages[0].last)]
+    engine.sink.publish(second.generation, first.generation)
+    pages.append(await page(pages[2].last))
+
+    found = [[one.id for one in each.shops] for each in pages]
+    rest = [key for key in order[100:] if key != moved_up]
+    assert found[:4] == [order[:100], rest[:100], rest[100:200], order[100:200]]
+    assert found[4] == [key for key in _order(changed) if key in rest[200:] or key == moved_down]
+    assert [each.total for each in pages] == [400, 399, 400, 400, 399]
+
+
+def _order(shops: Iterable[Mapping[str, Any]]) -> list[str]:
+    return [one["id"] for one in sorted(shops, key=lambda one: (-one["popularity"], one["id"]))]

@@ -30,9 +30,9 @@ async def _suggested(directory: Snapshot) -> object:
 
 
 QUESTIONS: Final[Mapping[str, Question]] = {
-    "browse": lambda directory: directory.find(FindQuery("", None, None, 0, 50)),
-    "find": lambda directory: directory.find(FindQuery("lamps", "DE", None, 0, 10)),
-    "find a part": lambda directory: directory.find(FindQuery("arbou", None, "books", 0, 10)),
+    "browse": lambda directory: directory.find(FindQuery("", (), (), 0, 50)),
+    "find": lambda directory: directory.find(FindQuery("lamps", ("DE",), (), 0, 10)),
+    "find a part": lambda directory: directory.find(FindQuery("arbou", (), ("books",), 0, 10)),
     "suggest": _suggested,
     "categories": lambda directory: directory.categories(),
     "shop": lambda directory: directory.shop("d1.internal", 100),

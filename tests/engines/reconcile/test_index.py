@@ -31,6 +31,7 @@ from tests.engines.reconcile.world import (
     change,
     lose,
     plant,
+    stale_terms,
 )
 from tests.support.memory_sink import MemorySink
 
@@ -349,6 +350,12 @@ def test_planted_faults_are_repaired_into_what_a_full_build_makes(world: World, 
     assert after.counts == before.counts
     assert after.sequence > before.sequence
     assert world.reconcile(repair=False).faults == ()
+
+
+@pytest.mark.rule("F4")
+def test_stale_terms_of_a_shop_are_found_although_its_answer_is_as_it_should_be(world: World) -> None:
+    plant(world, stale_terms("s3"))
+    assert world.found_and_repaired() == (FaultCount(Fault.STALE, "shops", 1),)
 
 
 @pytest.mark.rule("V3")

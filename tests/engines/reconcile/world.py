@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from index_mappings.documents import ShopDocument
 from indexer.jobs.update import ChangeApplier
-from indexer.projection import Projector, project_coupon, project_shop
+from indexer.projection import Projector, project_coupon, project_shop, related_digest
 from indexer.reconcile.findings import FaultCount, FaultReport
 from indexer.reconcile.live import Timer, VerifyOptions, verify_live
 from indexer.records.related import CouponRecord
@@ -102,6 +104,19 @@ def change(kind: str, document_id: str, like: str) -> Callable[[State, Generatio
 
     def spoil(state: State, editor: GenerationEditor) -> None:
         _wrote(editor.write(kind, [_renamed(Projector(state).document(kind, like), document_id)], []))
+
+    return spoil
+
+
+def stale_terms(shop_id: str) -> Callable[[State, GenerationEditor], None]:
+    """Write a shop as if none of its coupons had been known."""
+
+    def spoil(state: State, editor: GenerationEditor) -> None:
+        document = Projector(state).document("shops", shop_id)
+        assert isinstance(document, ShopDocument)
+        assert document.codes
+        stale = replace(document, codes=(), related_digest=related_digest(document.ships_to, ()))
+        _wrote(editor.write("shops", [stale], []))
 
     return spoil
 

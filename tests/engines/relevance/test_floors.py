@@ -9,16 +9,17 @@ import pytest
 
 from bench.typeahead.corpus import write_corpus
 from bench.typeahead.quality import judged_later
+from index_mappings.documents import Shop
 from index_mappings.generations import first_stamp
 from indexer.projection import project_shop
 from indexer.records.shop import ShopRecord
 from indexer.sinks.embedded.sink import EmbeddedSink
 from service.search.embedded.engine import EmbeddedBackend
-from service.search.protocol import SuggestQuery
+from service.search.protocol import SearchBackend, SuggestQuery
 from service.tools.resolve_conflict import RESOLVE_CONFLICT
 from tests.engines.relevance.development import Report, embedded_engine, measure, opensearch_engine
 from tests.engines.relevance.metrics import keystrokes_until, quality, rank_of_first
-from tests.rules.backends.asking import NOW, call
+from tests.rules.backends.asking import NOW, call, walked
 from tests.rules.backends.test_matching_cases import WISHES, wrong_answers
 from tests.support.catalogues import build_into
 from tests.support.reference.backend import ReferenceBackend
@@ -48,7 +49,7 @@ def _assert_floors(report: Report) -> None:
     assert report.keystrokes <= _KEYSTROKES
 
 
-@pytest.mark.rule("I69", "I5")
+@pytest.mark.rule("I69", "I5", "F7")
 @pytest.mark.dev_data
 @pytest.mark.opensearch
 @pytest.mark.timeout(600)
@@ -59,11 +60,17 @@ async def test_both_engines_answer_the_development_queries_equally_and_above_the
     # As `make relevance` measures, which has no test run's quotas.
     monkeypatch.delenv("SHOP_DIRECTORY_QUOTA_ANONYMOUS")
     async with embedded_engine(dev_data, tmp_path) as backend:
-        embedded = await measure(backend, dev_data)
+        embedded = await measure(backend, dev_data), await _all_pages(backend)
     async with opensearch_engine(dev_data, opensearch_url) as backend:
-        opensearch = await measure(backend, dev_data)
-    _assert_floors(embedded)
+        opensearch = await measure(backend, dev_data), await _all_pages(backend)
+    _assert_floors(embedded[0])
     assert opensearch == embedded
+
+
+async def _all_pages(backend: SearchBackend) -> list[list[Shop]]:
+    """All matches of searches for much, page by page (F7)."""
+    snapshot = await backend.snapshot()
+    return [await walked(snapshot, text, country=country) for text in ("", "s", "shop") for country in (None, "DE")]
 
 
 @pytest.mark.rule("I69", "I5")

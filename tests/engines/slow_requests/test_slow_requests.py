@@ -178,7 +178,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         def find(request: Request) -> float:
             if len(query_forms(request.text).words) > MAX_QUERY_WORDS:
                 return 0.0
-            return runner.run(timed(FindQuery(request.text, request.country, None, 0, request.limit)))
+            countries = () if request.country is None else (request.country,)
+            return runner.run(timed(FindQuery(request.text, countries, (), 0, request.limit)))
 
         async def timed(query: FindQuery) -> float:
             start = process_time_ns()  # of all threads: searches run in threads

@@ -150,7 +150,7 @@ def test_segments_without_shops_have_no_answers(tmp_path: Path) -> None:
         for country in (None, "DE"):
             answer = typeahead.suggest(SuggestQuery.of(text, country, 20))
             assert (answer.shops, answer.categories) == ((), ()), text
-            assert typeahead.near([query_forms(text)], country, "birds", 3) == ()
+            assert typeahead.near([query_forms(text)], (country,) if country else (), ("birds",), 3) == ()
 
 
 def test_no_request_has_the_machine_code_compiled_once_more(tmp_path: Path) -> None:
@@ -164,10 +164,10 @@ def test_no_request_has_the_machine_code_compiled_once_more(tmp_path: Path) -> N
         for text in ("", "kestrel", "kestrel birds", "kestral birx", "???", "s01.internal"):
             for country in (None, "DE"):
                 typeahead.suggest(SuggestQuery.of(text, country, 8))
-                for category in (None, "birds"):
-                    forms = [query_forms(text)]
-                    typeahead.near(forms, country, category, 3)
-                    typeahead.near(forms, country, category, 3, ("kestrel",))
+                for categories in ((), ("birds",), ("birds", "none")):
+                    forms, countries = [query_forms(text)], (country, "AT") if country else ()
+                    typeahead.near(forms, countries, categories, 3)
+                    typeahead.near(forms, countries, categories, 3, ("kestrel",))
 
     assert _compiled() == before
 

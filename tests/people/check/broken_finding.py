@@ -53,6 +53,27 @@ def _only_known_words(document: Document) -> None:
         document["word_counts"] = [count for count in document["word_counts"] if count["shops"]]
 
 
+def _settles_nothing(document: Document) -> None:
+    if "unsettled_count" in document:
+        document["unsettled_count"] = 0
+
+
+def _counts_the_page(document: Document) -> None:
+    for facet in document.get("facets", {}).values():
+        for value in facet["values"]:
+            value["count"] = min(value["count"], len(document["results"]))
+
+
+def _one_cursor(answered: Answered) -> None:
+    if "cursor" in answered.asked.arguments:
+        answered.document = {name: value for name, value in answered.document.items() if name != "next_cursor"}
+
+
+def _no_missing(document: Document) -> None:
+    for facet in document.get("facets", {}).values():
+        facet["missing"] = 0
+
+
 def _counts_always(document: Document) -> None:
     document.setdefault("word_counts", [])
 
@@ -111,6 +132,14 @@ BREAKAGES: Final = (
         hearing(_FIND, argument("query", str, lambda query: query.partition(" ")[0])),
     ),
     Breakage("M6.word_counts", "leaves out the words that no shop fits", rewriting(_FIND, _only_known_words)),
+    Breakage("F5", "counts the page only", rewriting(_FIND, _counts_the_page)),
+    Breakage("F5", "hides the shops without a market", rewriting(_FIND, _no_missing)),
+    Breakage(
+        "F6", "takes the first category only", hearing(_FIND, argument("categories", list, lambda some: some[:1]))
+    ),
+    Breakage("F6", "takes no notice of countries", hearing(_FIND, without("countries"))),
+    Breakage("F7", "begins again at every cursor", hearing(_FIND, without("cursor"))),
+    Breakage("F7", "stops in the middle", answering(_FIND, _one_cursor)),
     Breakage("M6.word_counts", "counts words where there are matches", rewriting(_FIND, _counts_always)),
     Breakage(
         "I51",
@@ -159,5 +188,8 @@ BREAKAGES: Final = (
         rewriting("/tool/resolve_conflict", turn("candidates", backwards)),
     ),
     Breakage("A1.offers", "shows one offer", rewriting(_FIND, turn("results.*.offers", lambda offers: offers[:1]))),
+    Breakage("F1", "takes each destination for another", hearing(_FIND, argument("ships_to", str, lambda _: "AQ"))),
+    Breakage("F1", "counts no shop that does not say", rewriting(_FIND, _settles_nothing)),
+    Breakage("F3", "finds shops without codes", hearing(_FIND, without("has_code"))),
     Breakage("E4", "proposes no slug", rewriting(_FIND, put("detail", "There is none."), 400)),
 )

@@ -11,7 +11,7 @@ import orjson
 from index_mappings.documents import Shop
 from service.calls.dispatch import to_wire
 from service.reports.sqlite import SqliteReports
-from service.search.protocol import FindQuery, Found, Snapshot, SuggestedShop, SuggestQuery, SuggestResult
+from service.search.protocol import FindQuery, Found, Position, Snapshot, SuggestedShop, SuggestQuery, SuggestResult
 from service.tools.find_shop import FindShopResponse, page_wire
 from service.tools.request import validated
 from service.tools.tool import Tool, ToolContext
@@ -55,11 +55,26 @@ async def find(
     category: str | None = None,
     offset: int = 0,
     limit: int = 50,
+    after: Position | None = None,
 ) -> Found:
-    found = await directory.find(FindQuery(text, country, category, offset, limit))
-    page = page_wire(found, offset)
+    countries = () if country is None else (country,)
+    categories = () if category is None else (category,)
+    found = await directory.find(FindQuery(text, countries, categories, offset, limit, after=after))
+    page = page_wire(found)
     assert orjson.dumps(page) == orjson.dumps(FindShopResponse.model_validate(page).model_dump())
     return found
+
+
+async def walked(directory: Snapshot, text: str, *, country: str | None = None, limit: int = 100) -> list[Shop]:
+    """All pages of a search, each behind the last shop of the one before; all have the same total (F7)."""
+    page = await find(directory, text, country=country, limit=limit)
+    shops, total = [*page.shops], page.total
+    while page.last is not None:
+        page = await find(directory, text, country=country, limit=limit, after=page.last)
+        assert page.total == total
+        shops += page.shops
+    assert len({shop.id for shop in shops}) == len(shops) == total
+    return shops
 
 
 async def suggest(directory: Snapshot, text: str, *, country: str | None = None, limit: int = 20) -> SuggestResult:

@@ -63,9 +63,9 @@ class _BySegments(ReferenceBackend):
             return ()
         prefixes = kept.forms.texts if matching else None
         asked = possible_names(query.text, whole, missing)
-        found = self._typeahead.near(asked, query.country, query.category, len(self._shops) + 1, prefixes)
-        matched = {shop.id for shop in matching}
-        return tuple(shop for shop in found if shop.id not in matched)[:3]
+        found = self._typeahead.near(asked, query.countries, query.categories, len(self._shops) + 1, prefixes)
+        passing = {shop.id for shop in self._passing(query) if shop not in matching}
+        return tuple(shop for shop in found if shop.id in passing)[:3]
 
 
 @asynccontextmanager

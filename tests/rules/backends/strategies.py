@@ -1,11 +1,15 @@
 """Random catalogues and queries that meet often: few words, many scripts, shared beginnings, typing errors."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from hypothesis import strategies as st
 
-from service.search.protocol import FindQuery, SuggestQuery
+from index_mappings.tiers import rank_key
+from index_mappings.usable_codes import CHANNELS
+from index_mappings.values import microseconds
+from service.search.protocol import CouponQuery, FindQuery, Position, SuggestQuery
 
 COUNTRIES = ("DE", "AT", "FR", "JP", "XK")
 SLUGS = ("books", "garden", "garden-tools", "home-garden", "jewelry", "shoes", "buecher", "24h", "uk-de")
@@ -65,8 +69,63 @@ def shop_lines(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-catalogues = st.lists(shop_lines(), min_size=1, max_size=30).map(
-    lambda lines: [{"id": f"s{number}", **line} for number, line in enumerate(lines)]
+def numbered(prefix: str) -> Callable[[Iterable[dict[str, Any]]], list[dict[str, Any]]]:
+    """Gives lines their ids: the prefix and a number."""
+    return lambda lines: [{"id": f"{prefix}{number}", **line} for number, line in enumerate(lines)]
+
+
+catalogues = st.lists(shop_lines(), min_size=1, max_size=30).map(numbered("s"))
+_SHOP_IDS = tuple(f"s{number}" for number in range(10))
+_places = st.lists(st.sampled_from((*COUNTRIES, "EU", "DACH", "WORLDWIDE")), max_size=3, unique=True)
+# Statements of shipping, at most one of each shop.
+shipping_statements = st.lists(
+    st.fixed_dictionaries(
+        {
+            "shop_id": st.sampled_from(_SHOP_IDS),
+            "destinations": st.one_of(st.none(), _places),
+            "excluded": _places,
+            "destinations_exhaustive": st.booleans(),
+        }
+    ),
+    max_size=10,
+    unique_by=lambda line: str(line["shop_id"]),
+)
+
+_TIMESTAMPS = [datetime(2031, 5, 6, hour, tzinfo=UTC) for hour in range(4)]
+_stated_timestamps = st.sampled_from(_TIMESTAMPS).map(datetime.isoformat)
+_timestamps = st.one_of(st.none(), _stated_timestamps)
+# On a bound of validity, one microsecond before it and one after it.
+clocks = st.builds(
+    lambda timestamp, ticks: microseconds(timestamp + timedelta(microseconds=ticks)),
+    st.sampled_from([*_TIMESTAMPS, datetime(2031, 5, 6, 23, 59, 59, tzinfo=UTC)]),
+    st.integers(-1, 1),
+)
+
+
+@st.composite
+def coupon_lines(draw: st.DrawFn, shop_ids: Sequence[str] = _SHOP_IDS) -> dict[str, Any]:
+    """One line of `coupons`, without its id."""
+    status = draw(st.sampled_from(("verified_applied", "verified_rejected", "unverified", "unverified")))
+    return {
+        "shop_id": draw(st.sampled_from(shop_ids)),
+        "code": draw(st.sampled_from(("A", "a", "SAVE", "5%"))),
+        "valid_from": draw(_timestamps),
+        "valid_until": draw(st.one_of(_timestamps, st.just("2031-05-06"))),
+        "verification_status": status,
+        "last_verified_at": draw(_timestamps if status == "unverified" else _stated_timestamps),
+        "blocked_channels": draw(st.lists(st.sampled_from(CHANNELS), max_size=2, unique=True)),
+        "blocked_countries": draw(st.lists(st.sampled_from(("AT", "DE")), max_size=2, unique=True)),
+    }
+
+
+coupons = st.lists(coupon_lines(), max_size=15).map(numbered("c"))
+_coupon_queries = st.builds(
+    CouponQuery,
+    shops=st.none(),
+    now_us=clocks,
+    channel=st.sampled_from(CHANNELS),
+    country=st.sampled_from((None, "AT", "DE", "FR")),
+    list_limit=st.none(),
 )
 
 
@@ -141,5 +200,25 @@ def queries(draw: st.DrawFn, catalogue: Sequence[dict[str, Any]]) -> FindQuery |
     country = draw(st.sampled_from((None, None, *COUNTRIES)))
     if draw(st.booleans()):
         return SuggestQuery.of(text, country, draw(st.sampled_from((1, 3, 8, 20))))
-    category = draw(st.sampled_from((None, None, *SLUGS)))
-    return FindQuery(text, country, category, draw(st.sampled_from((0, 0, 1, 5))), draw(st.sampled_from((1, 3, 50))))
+    ships_to = draw(st.sampled_from((None, *COUNTRIES)))
+    after = draw(st.none() | st.none() | st.builds(Position, st.integers(0, 15) | st.integers(198, 216), _ranks))
+    return FindQuery(
+        "" if draw(st.sampled_from((False, False, True))) else text,
+        draw(st.just(() if country is None else (country,)) | _some(COUNTRIES)),
+        draw(st.just(()) | _some(SLUGS)),
+        0 if after else draw(st.sampled_from((0, 0, 1, 5))),
+        draw(st.sampled_from((1, 3, 50))),
+        ships_to,
+        ships_to is not None and draw(st.booleans()),
+        draw(st.one_of(st.none(), _coupon_queries)),
+        after,
+        draw(_some(("category", "country"))),
+    )
+
+
+def _some(values: Sequence[str]) -> st.SearchStrategy[tuple[str, ...]]:
+    return st.lists(st.sampled_from(values), max_size=3, unique=True).map(tuple)
+
+
+# Some of shops, and others between them.
+_ranks = st.builds(rank_key, popularities, st.sampled_from(("s0", "s1", "s17", "s2x", "~", "")))

@@ -7,6 +7,7 @@ import pytest
 
 from service.errors import ShopNotFoundError, TooManyCouponsError
 from service.search.protocol import Snapshot
+from service.tools.find_shop import FIND_SHOP
 from service.tools.list_coupons import LIST_COUPONS
 from service.tools.resolve_conflict import RESOLVE_CONFLICT
 from tests.rules.backends.asking import NOW, call
@@ -176,7 +177,27 @@ async def test_a_code_is_usable_at_its_last_microsecond_and_expired_one_later(
     assert _numbers(await _list(world, now=last + timedelta(microseconds=1))) == (0, 1, 0, 0, 0)
 
 
-@pytest.mark.rule("A5", "I41")
+@pytest.mark.rule("F3", "F4", "V2")
+async def test_a_shop_is_found_by_a_code_from_its_first_to_its_last_second(directory: Directory) -> None:
+    world = await directory(
+        [shop("Nord", id="s1"), shop("Sud", id="s2"), shop("Hidden", id="h", visibility="under_review")],
+        coupons=[
+            coupon("FIRST", "s1", valid_from="2031-05-06T10:00:00Z", valid_until="2031-05-06T11:00:00Z"),
+            coupon("SECOND", "s1", valid_from="2031-05-06T10:30:00Z", valid_until="2031-05-06T12:59:59Z"),
+            coupon("THIRD", "s1", valid_from="2031-05-06T13:00:01Z", valid_until="2031-05-06T14:00:00Z"),
+            coupon("NEVER", "s2", **REJECTED),
+            coupon("SECRET", "h"),
+        ],
+    )
+    ends = [datetime.fromisoformat(f"2031-05-06T{end}Z") for end in ("10:00:00", "12:59:59", "13:00:01", "14:00:00")]
+    moments = [end + timedelta(microseconds=ticks) for end in ends for ticks in (-1_000_000, -1, 0, 1, 1_000_000)]
+    for now in (*moments, datetime.fromisoformat("1969-12-31T00:00:00Z"), datetime.fromisoformat("9999-12-31T00:00Z")):
+        found = await call(world, FIND_SHOP, query="", has_code=True, now=now)
+        listed = await _list(world, now=now)
+        assert [one["id"] for one in found["results"]] == (["s1"] if listed["results"] else []), now
+
+
+@pytest.mark.rule("A5", "I41", "F3")
 async def test_a_policy_hides_a_code_on_its_channels_and_in_its_countries_where_the_country_is_known(
     directory: Directory,
 ) -> None:
@@ -193,6 +214,11 @@ async def test_a_policy_hides_a_code_on_its_channels_and_in_its_countries_where_
         for channel in ("rest", "mcp", "stdio")
         for country in (None, "AT", "DE")
     }
+    # A code that is blocked somewhere is promised to callers of known countries only.
+    for audience, codes in shown.items():
+        promised = codes if audience[1] else [code for code in codes if code == "NOT-MCP"]
+        found = await call(world, FIND_SHOP, query="", has_code=True, channel=audience[0], caller_country=audience[1])
+        assert [one["id"] for one in found["results"]] == (["s1"] if promised else []), audience
     assert shown == {
         ("rest", None): ["NEITHER", "NOT-AT", "NOT-MCP"],
         ("rest", "AT"): ["NOT-MCP"],

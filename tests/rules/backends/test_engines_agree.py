@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,10 +13,22 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from index_mappings.usable_codes import CHANNELS
 from index_mappings.values import microseconds
 from service.search.protocol import CouponQuery, FindQuery, Found, Snapshot, SuggestQuery, SuggestResult
+from service.tools.find_shop import FIND_SHOP
+from tests.rules.backends.asking import call
 from tests.rules.backends.backends import Opener, reference
-from tests.rules.backends.strategies import catalogues, category_names, queries
+from tests.rules.backends.strategies import (
+    catalogues,
+    category_names,
+    clocks,
+    coupon_lines,
+    coupons,
+    numbered,
+    queries,
+    shipping_statements,
+)
 from tests.support.catalogues import Lines, shop
 
 CATALOGUES, QUESTIONS = map(int, os.environ.get("SHOP_DIRECTORY_AGREEMENT", "15x20").split("x"))
@@ -71,6 +84,11 @@ async def _answer(snapshot: Snapshot, query: FindQuery | SuggestQuery) -> Found 
     "M10",
     "M11",
     "I5",
+    "F1",
+    "F3",
+    "F5",
+    "F6",
+    "F7",
 )
 @pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("opener", ["kernel", "embedded", OPENSEARCH], indirect=True)
@@ -79,7 +97,11 @@ async def _answer(snapshot: Snapshot, query: FindQuery | SuggestQuery) -> Found 
 def test_every_engine_answers_like_the_reference(
     opener: Opener, catalogue: list[dict[str, Any]], data: st.DataObject
 ) -> None:
-    categories = data.draw(category_names)
+    others = {
+        "categories": data.draw(category_names),
+        "shipping": data.draw(shipping_statements),
+        "coupons": data.draw(coupons),
+    }
     asked = [data.draw(queries(catalogue)) for _ in range(QUESTIONS)]
 
     async def ask(oracle: Snapshot, tested: Snapshot) -> None:
@@ -87,11 +109,9 @@ def test_every_engine_answers_like_the_reference(
         for query in asked:
             assert await _answer(tested, query) == await _answer(oracle, query), query
 
-    compare(opener, ask, catalogue, categories=categories)
+    compare(opener, ask, catalogue, **others)
 
 
-_TICK: Final = timedelta(microseconds=1)
-_TIMESTAMPS: Final = [datetime(2031, 5, 6, hour, tzinfo=UTC) for hour in range(4)]
 _SHOPS: Final = [
     shop("Nord", "nord.internal", id="s1"),
     shop("Sud", "sud.test", id="s2"),
@@ -100,39 +120,12 @@ _SHOPS: Final = [
 ]
 _REFERENCES: Final = ("s1", "nord.internal", "s2", "sud.test", "s3", "h", "hidden.internal", "nobody")
 
-_timestamps = st.one_of(st.none(), st.sampled_from(_TIMESTAMPS).map(datetime.isoformat))
-
-
-@st.composite
-def _lines(draw: st.DrawFn) -> dict[str, Any]:
-    status = draw(st.sampled_from(("verified_applied", "verified_rejected", "unverified", "unverified")))
-    verified = draw(_timestamps if status == "unverified" else st.sampled_from(_TIMESTAMPS).map(datetime.isoformat))
-    return {
-        "shop_id": draw(st.sampled_from(("s1", "s1", "s2", "s3", "h", "nobody"))),
-        "code": draw(st.sampled_from(("A", "a", "SAVE", "5%"))),
-        "valid_from": draw(_timestamps),
-        "valid_until": draw(st.one_of(_timestamps, st.just("2031-05-06"))),
-        "verification_status": status,
-        "last_verified_at": verified,
-        "blocked_channels": draw(st.lists(st.sampled_from(("rest", "mcp", "stdio")), max_size=2, unique=True)),
-        "blocked_countries": draw(st.lists(st.sampled_from(("AT", "DE")), max_size=2, unique=True)),
-    }
-
-
-_catalogues = st.lists(_lines(), max_size=40).map(
-    lambda lines: [{"id": f"c{number}", **line} for number, line in enumerate(lines)]
-)
-# On a bound, one microsecond before it and one after it.
-_clocks = st.builds(
-    lambda timestamp, ticks: microseconds(timestamp + ticks * _TICK),
-    st.sampled_from([*_TIMESTAMPS, datetime(2031, 5, 6, 23, 59, 59, tzinfo=UTC)]),
-    st.integers(-1, 1),
-)
+_catalogues = st.lists(coupon_lines(("s1", "s1", "s2", "s3", "h", "nobody")), max_size=40).map(numbered("c"))
 _queries = st.builds(
     CouponQuery,
     shops=st.one_of(st.none(), st.lists(st.sampled_from(_REFERENCES), max_size=6).map(tuple)),
-    now_us=_clocks,
-    channel=st.sampled_from(("rest", "mcp", "stdio")),
+    now_us=clocks,
+    channel=st.sampled_from(CHANNELS),
     country=st.sampled_from((None, "AT", "DE", "FR")),
     list_limit=st.sampled_from((None, None, None, 0, 3)),
 )
@@ -174,5 +167,34 @@ def test_the_balance_comes_to_every_coupon_once_on_every_engine(
                     assert found.usable > query.list_limit
                 else:
                     assert len(found.views) == found.usable, query
+
+    compare(opener, ask, _SHOPS, coupons=catalogue)
+
+
+@pytest.mark.timeout(1_800)
+@pytest.mark.rule("F3", "F4")
+@pytest.mark.parametrize("opener", ["reference", "embedded", OPENSEARCH], indirect=True)
+@MANY
+@given(catalogue=_catalogues, data=st.data())
+def test_a_shop_has_a_code_exactly_while_list_coupons_lists_one_of_it(
+    opener: Opener, catalogue: list[dict[str, Any]], data: st.DataObject
+) -> None:
+    asked = [replace(data.draw(_queries), shops=None, list_limit=None) for _ in range(QUESTIONS)]
+    public = tuple(str(line["id"]) for line in _SHOPS if line["visibility"] == "public")
+
+    async def ask(oracle: Snapshot, tested: Snapshot) -> None:
+        for query in asked:
+            now = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=query.now_us)
+            audience = {"channel": query.channel, "caller_country": query.country}
+            found, expected = [
+                await call(directory, FIND_SHOP, query="", has_code=True, now=now, **audience)
+                for directory in (tested, oracle)
+            ]
+            assert found == expected, query
+            listed = await tested.coupons(replace(query, shops=public))
+            usable = [shop_id for shop_id, coupons in zip(public, listed, strict=True) if coupons and coupons.usable]
+            ids = [one["id"] for one in found["results"]]
+            # A caller of an unknown country is shown codes that are blocked in some, and not promised them.
+            assert ids == usable if query.country else set(ids) <= set(usable), query
 
     compare(opener, ask, _SHOPS, coupons=catalogue)

@@ -1,10 +1,15 @@
 """What a search finds, in which order (M1, M3, M4, M7), and what words say about categories and labels (M5)."""
 
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import Any
+
 import pytest
 
 from index_mappings.documents import Category
+from service.errors import InvalidInputError
 from service.search.protocol import Found, WordCount
-from tests.rules.backends.asking import find, found_names, names, suggest
+from service.tools.find_shop import FIND_SHOP
+from tests.rules.backends.asking import call, find, found_names, names, suggest, walked
 from tests.rules.backends.backends import CATEGORY_CAP
 from tests.rules.backends.conftest import Directory
 from tests.support.catalogues import shop
@@ -228,7 +233,7 @@ async def test_a_category_and_a_query_must_both_be_met(directory: Directory) -> 
     assert neither == Found((), 0, (), category_truncated=False, did_you_mean=neither.did_you_mean)
 
 
-@pytest.mark.rule("M2", "I21", "I48")
+@pytest.mark.rule("M2", "I21", "I48", "F7")
 async def test_the_pages_of_every_size_make_up_the_whole(directory: Directory) -> None:
     named = ("Lamp", "Lampion", "The Lamp", "Streetlamp", "Candle")
     world = await directory(
@@ -243,8 +248,96 @@ async def test_the_pages_of_every_size_make_up_the_whole(directory: Directory) -
         pages = [await find(world, "lamp", offset=offset, limit=limit) for offset in range(0, 23, limit)]
         assert tuple(found for page in pages for found in page.shops) == whole.shops, limit
         assert {page.total for page in pages} == {23}, limit
+        assert tuple(await walked(world, "lamp", limit=limit)) == whole.shops, limit
     for offset in (23, 24, 5_000):
         assert await find(world, "lamp", offset=offset) == Found((), 23, (), category_truncated=False, did_you_mean=())
+
+
+@pytest.mark.rule("F7")
+async def test_a_cursor_is_taken_only_unchanged_and_for_the_search_that_it_is_of(directory: Directory) -> None:
+    world = await directory([shop(f"Lamp {number}", f"lamp{number}.internal", countries=["DE"]) for number in range(7)])
+    asked: dict[str, Any] = {"query": "lamp", "country": "de", "limit": 3}
+    first = await call(world, FIND_SHOP, **asked)
+    cursor = first["next_cursor"]
+    second = await call(world, FIND_SHOP, **asked | {"country": "DE", "offset": 0, "cursor": cursor})
+    third = await call(world, FIND_SHOP, **asked, cursor=second["next_cursor"])
+    shown = [[one["name"] for one in page["results"]] for page in (first, second, third)]
+    assert shown == [["Lamp 0", "Lamp 1", "Lamp 2"], ["Lamp 3", "Lamp 4", "Lamp 5"], ["Lamp 6"]]
+    assert [page["truncated"] for page in (first, second, third)] == [True, True, False]
+    assert "next_cursor" not in third
+
+    data = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+    damaged = [data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :] for at in range(len(data))]
+    texts = [urlsafe_b64encode(one).decode().rstrip("=") for one in (*damaged, data[:-1], data[:8])]
+    wrong: list[dict[str, Any]] = [
+        {"cursor": text} for text in (*texts, f"{cursor}=", f" {cursor}", f"{cursor}+", "\u00e4", "-")
+    ]
+    changed: list[dict[str, Any]] = [
+        {"query": "lamps"},
+        {"country": "AT"},
+        {"limit": 4},
+        {"category": "things"},
+        {"facets": ["country"]},
+    ]
+    for other in (*wrong, *({"cursor": cursor} | one for one in changed), {"cursor": cursor, "offset": 1}):
+        with pytest.raises(InvalidInputError) as refused:
+            await call(world, FIND_SHOP, **asked | other)
+        assert [error.field for error in refused.value.errors] == ["cursor"], other
+
+
+@pytest.mark.rule("F5", "F6", "V1")
+async def test_facets_count_all_matches_of_public_shops_without_the_filter_of_their_kind(directory: Directory) -> None:
+    world = await directory(
+        [
+            shop("Lamp A", categories=["lamps", "garden"], countries=["DE", "AT"]),
+            shop("Lamp B", categories=["lamps"], countries=["WORLDWIDE"]),
+            shop("Lamp C", "c.de", categories=["garden"]),
+            shop("Lamp D", categories=["books"], countries=["FR"]),
+            shop("Lamp E", categories=["lamps", "secrets"], countries=["XK"], visibility="under_review"),
+            shop("Chair", categories=["chairs"], countries=["DE"]),
+        ]
+    )
+    asked: dict[str, Any] = {
+        "query": "lamp",
+        "categories": ["lamps", "garden"],
+        "facets": ["country", "category"],
+        "limit": 1,
+    }
+    found = await call(world, FIND_SHOP, **asked, countries=["FR"])
+    assert (found["total_count"], [one["name"] for one in found["results"]]) == (2, ["Lamp B"])
+    assert found["facets"] == {
+        "category": {
+            "values": [
+                {"value": "books", "name": "Books", "count": 1},
+                {"value": "garden", "name": "Garden", "count": 1},
+                {"value": "lamps", "name": "Lamps", "count": 1},
+            ],
+            "missing": 0,
+            "other_count": 0,
+        },
+        "country": {
+            "values": [
+                {"value": "AT", "name": "Austria", "count": 1},
+                {"value": "DE", "name": "Germany", "count": 1},
+                {"value": "WORLDWIDE", "name": "Worldwide", "count": 1},
+            ],
+            "missing": 1,
+            "other_count": 0,
+        },
+    }
+    nothing = await call(world, FIND_SHOP, query="qqxx", facets=["country"])
+    assert nothing["facets"] == {"country": {"values": [], "missing": 0, "other_count": 0}}
+
+
+@pytest.mark.rule("F5")
+async def test_a_facet_shows_fifty_values_and_says_how_many_there_are_beyond_them(directory: Directory) -> None:
+    slugs = [f"c{number:02d}" for number in range(61)]
+    carried = [slugs[start : start + 20] for start in range(0, 61, 20)]
+    world = await directory([shop(f"Lamp {some[0]}", categories=some) for some in (*carried, slugs[-2:])])
+    found = (await call(world, FIND_SHOP, query="", facets=["category"]))["facets"]["category"]
+    assert [one["value"] for one in found["values"]] == [*slugs[-2:], *slugs[:48]]
+    assert [one["count"] for one in found["values"]] == [2, 2, *[1] * 48]
+    assert (found["missing"], found["other_count"]) == (0, 11)
 
 
 @pytest.mark.rule("M5")

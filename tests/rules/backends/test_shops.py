@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import pytest
 
+from index_mappings.countries import COUNTRY_CODES
 from index_mappings.documents import TRUST_KINDS, Category, Shop
 from service.errors import InvalidInputError, ShopNotFoundError
 from service.runtime.request_context import bind_request, new_request_context
@@ -341,6 +342,63 @@ async def test_the_statements_of_an_unknown_or_hidden_shop_are_not_found(directo
     for reference in ABSENT:
         with pytest.raises(ShopNotFoundError):
             await call(world, tool, shop_domain=reference, country="AT")
+
+
+# No statement, an open and a complete list, groups, territories, exceptions of either kind.
+STATEMENTS: Final[tuple[dict[str, Any], ...]] = (
+    {},
+    {"destinations": ["AT", "DE"]},
+    {"destinations": ["DE", "FR"], "destinations_exhaustive": True},
+    {"destinations": ["EU", "CH"], "excluded": ["MT"], "destinations_exhaustive": True},
+    {"destinations": ["WORLDWIDE"], "excluded": ["DACH", "US"]},
+    {"destinations": ["WORLDWIDE", "CH"], "excluded": ["EFTA"]},
+    {"excluded": ["AT"]},
+    {"destinations": [], "destinations_exhaustive": True},
+)
+
+
+@pytest.mark.rule("F1", "F2", "V2")
+async def test_a_search_by_destination_finds_what_the_statement_of_each_shop_says(directory: Directory) -> None:
+    stating = [f"s{number}" for number in range(len(STATEMENTS))]
+    hidden = shop("Hidden", id="hidden", visibility="under_review")
+    world = await directory(
+        [*(shop(shop_id.upper(), id=shop_id) for shop_id in (*stating, "silent")), hidden],
+        shipping=[
+            *(shipping(shop_id, **stated) for shop_id, stated in zip(stating, STATEMENTS, strict=True)),
+            shipping("hidden", destinations=["WORLDWIDE"]),
+        ],
+    )
+    named = {"AT", "CH", "DE", "FR", "GP", "IS", "LI", "MT", "NO", "RE", "SJ", "US", "XK"}
+    for country in sorted(named.union(sorted(COUNTRY_CODES)[::9])):
+        verdicts: dict[str, list[str]] = {"yes": [], "no": [], "unknown": []}
+        for shop_id in sorted((*stating, "silent")):
+            answer = await call(world, GET_SHIPPING_POLICY, shop_domain=shop_id, country=country)
+            verdicts[answer["ships_to"]].append(shop_id)
+        settled = await call(world, FIND_SHOP, query="", ships_to=country)
+        whole = await call(world, FIND_SHOP, query="", ships_to=country, include_unsettled=True)
+        assert settled["unsettled_count"] == whole["unsettled_count"] == len(verdicts["unknown"])
+        marked = [("yes", shop_id) for shop_id in verdicts["yes"]]
+        assert [(found["ships_to"], found["id"]) for found in settled["results"]] == marked
+        marked += [("unknown", shop_id) for shop_id in verdicts["unknown"]]
+        assert [(found["ships_to"], found["id"]) for found in whole["results"]] == marked
+        assert (settled["total_count"], whole["total_count"]) == (len(verdicts["yes"]), len(marked))
+        pages = [
+            await call(world, FIND_SHOP, query="", ships_to=country, include_unsettled=True, limit=2, offset=offset)
+            for offset in range(0, len(marked), 2)
+        ]
+        assert [(found["ships_to"], found["id"]) for page in pages for found in page["results"]] == marked
+
+
+@pytest.mark.rule("F1")
+async def test_unsettled_shops_are_added_to_a_search_by_destination_only(directory: Directory) -> None:
+    world = await directory(_shops())
+    with pytest.raises(InvalidInputError) as error:
+        await call(world, FIND_SHOP, query="", include_unsettled=True)
+    assert error.value.problem()["errors"] == [{"field": "include_unsettled", "message": "needs ships_to"}]
+    plain = await call(world, FIND_SHOP, query="")
+    assert await call(world, FIND_SHOP, query="", include_unsettled=False, has_code=False, ships_to=None) == plain
+    assert "unsettled_count" not in plain
+    assert all("ships_to" not in found for found in plain["results"])
 
 
 @pytest.mark.rule("A8", "I29", "I30", "I31", "I33", "I34", "M11.other_lists")

@@ -15,7 +15,10 @@ TWO_REFERENCES = b'{"shop_domain":"a.example","shop_id_or_domain":"b.example"}'
 MANY_SHOPS = b'{"shop_domains":[%s]}' % b",".join([b'"a"'] * 101)
 TOO_MANY_SHOPS = b'{"shop_domains":[%s]}' % b",".join([b'"a"'] * 21)
 WRONG_SHOPS = b'{"shop_domains":["a"," ",null,5,"%s","\\n\\u001c","b\\n"]}' % (b"a" * 2049)
-FIND = "is not a field of this tool; it takes query, country, limit, offset, category, shop_domain, shop_id_or_domain"
+FIND = (
+    "is not a field of this tool; it takes query, country, limit, offset, category, countries, categories, ships_to, "
+    "include_unsettled, has_code, facets, cursor, shop_domain, shop_id_or_domain"
+)
 LIST_CATEGORIES = "is not a field of this tool; it takes shop_domain, shop_id_or_domain"
 GET_SHOPS = "is not a field of this tool; it takes shop_domains, shop_domain, shop_id_or_domain"
 NUMBER = "must be a whole number"
@@ -30,8 +33,20 @@ CONTROL = "holds a control character"
 OF_TWENTY = "must be a list of 1 to 20 shop ids or domains"
 EITHER = "and shop_domains are alternatives; give one of them"
 LIST = "must be a list of 1 to 100 shop ids or domains"
+MANY_COUNTRIES = b'{"query":"","countries":[%s]}' % b",".join([b'"DE"'] * 21)
+SLUGS = "must be a list of 1 to 20 slugs of list_categories"
+FACETS = "must be a list of 1 to 2 of category, country"
+FACET = "must be one of category, country"
+TWO_SLUGS = "and category are two filters of one kind; give one of them"
+TWO_COUNTRIES = "and country are two filters of one kind; give one of them"
+TWO_BEGINNINGS = "and offset are two beginnings of the page; give one of them"
+CURSOR = (
+    "is no next_cursor of this search: send it unchanged, with all other parameters as they were, or leave it out to "
+    "begin again"
+)
 OFFERS_OFFSET = "must be from 0 to 100,000"
 DEEP = "offset and limit together may not be over 100,000. Narrow the search by category or country instead."
+UNKNOWN_CATEGORY = "No shop carries this category. Closest: books. Call list_categories for the slugs that exist."
 ABSENT = "There is no shop with this id or domain in the directory."
 NAMED = f"{ABSENT} To look a shop up by its name, call find_shop."
 BELOW = f"{ABSENT} A sub-domain is not looked up as its parent domain."
@@ -41,7 +56,10 @@ def _case(rules: str, tool: str, arguments: bytes, *errors: tuple[str, str]) -> 
     return pytest.param(tool, arguments, errors, id=f"{rules} {tool} {arguments[:60].decode()}")
 
 
-@pytest.mark.rule("R1.bounds", "R2", "R2.ignored", "R3", "R4", "M8", "E1", "E2", "E6", "I44", "I82", "I5", "A14", "F17")
+@pytest.mark.rule(
+    "R1.bounds", "R2", "R2.ignored", "R3", "R4", "M8", "E1", "E2", "E6", "I44", "I82", "I5", "A14", "F5", "F6", "F7",
+    "F17",
+)  # fmt: skip
 @pytest.mark.parametrize(
     ("tool", "arguments", "errors"),
     [
@@ -68,6 +86,23 @@ def _case(rules: str, tool: str, arguments: bytes, *errors: tuple[str, str]) -> 
         _case("R4", "find_shop", '{"query":"","country":"ıt"}'.encode(), ("country", COUNTRY)),
         _case("R4", "find_shop", b'{"query":"","country":49}', ("country", STRING)),
         _case("R3", "find_shop", b'{"query":"","category":5}', ("category", STRING)),
+        _case("F6", "find_shop", b'{"query":"","categories":[]}', ("categories", SLUGS)),
+        _case("F6", "find_shop", b'{"query":"","categories":"books"}', ("categories", SLUGS)),
+        _case("F6", "find_shop", MANY_COUNTRIES, ("countries", "must be a list of 1 to 20 country codes")),
+        _case(
+            "F6",
+            "find_shop",
+            b'{"query":"","categories":["books",null],"countries":["de","UK"]}',
+            ("categories.1", STRING),
+            ("countries.1", COUNTRY),
+        ),
+        _case("F6", "find_shop", b'{"query":"","category":"books","categories":["books"]}', ("categories", TWO_SLUGS)),
+        _case("F6", "find_shop", b'{"query":"","country":"DE","countries":["DE"]}', ("countries", TWO_COUNTRIES)),
+        _case("F5", "find_shop", b'{"query":"","facets":[]}', ("facets", FACETS)),
+        _case("F5", "find_shop", b'{"query":"","facets":["country","city"]}', ("facets.1", FACET)),
+        _case("F7", "find_shop", b'{"query":"","cursor":"AQ"}', ("cursor", CURSOR)),
+        _case("F7", "find_shop", '{"query":"","cursor":"ÄÖ=="}'.encode(), ("cursor", CURSOR)),
+        _case("F7", "find_shop", b'{"query":"","cursor":"AQ","offset":1}', ("cursor", TWO_BEGINNINGS)),
         _case("R3", "find_shop", b'{"qury":"x"}', ("query", "is required"), ("qury", FIND)),
         _case("R2.ignored", "find_shop", b'{"query":"","shop_domain":5}', ("shop_domain", STRING)),
         _case("R2.ignored", "list_categories", b'{"shop_id_or_domain":[]}', ("shop_id_or_domain", STRING)),
@@ -127,23 +162,21 @@ def test_a_wrong_field_is_named_alike_on_every_transport(
     _assert_mcp_answers(base, tool, arguments, reply)
 
 
-@pytest.mark.rule("M8", "E4", "E1", "E2", "I51", "I82")
+@pytest.mark.rule("M8", "E4", "E1", "E2", "I51", "I82", "F6")
 @pytest.mark.parametrize(
-    ("arguments", "code", "detail"),
+    ("arguments", "code", "detail", "field"),
     [
-        (b'{"query":"","offset":99951}', "page_too_deep", DEEP),
-        (b'{"query":"","offset":1%s}' % (b"0" * 300), "page_too_deep", DEEP),
-        (
-            b'{"query":"","category":"bookz"}',
-            "unknown_category",
-            "No shop carries this category. Closest: books. Call list_categories for the slugs that exist.",
-        ),
+        (b'{"query":"","offset":99951}', "page_too_deep", DEEP, None),
+        (b'{"query":"","offset":1%s}' % (b"0" * 300), "page_too_deep", DEEP, None),
+        (b'{"query":"","category":"bookz"}', "unknown_category", UNKNOWN_CATEGORY, "category"),
+        (b'{"query":"","categories":["books","bookz"]}', "unknown_category", UNKNOWN_CATEGORY, "categories.1"),
     ],
 )
-def test_a_refused_search_says_what_to_do(base: str, arguments: bytes, code: str, detail: str) -> None:
+def test_a_refused_search_says_what_to_do(
+    base: str, arguments: bytes, code: str, detail: str, field: str | None
+) -> None:
     reply = post(base, "/tool/find_shop", arguments)
-    message = "must be a slug of list_categories; closest: books"
-    errors = [("category", message)] if code == "unknown_category" else []
+    errors = [(field, "must be a slug of list_categories; closest: books")] if field else []
     assert reply.summary == (400, "application/problem+json", problem(400, code, detail, *errors))
     _assert_mcp_answers(base, "find_shop", arguments, reply)
 

@@ -3,13 +3,15 @@
 It scans every shop for every query, and is not used in production. The backend tests compare the engines with it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from rapidfuzz.distance import OSA
 
 from index_mappings.category_forms import stem, unfolded
+from index_mappings.countries import ships_to
 from index_mappings.documents import (
     Category,
     CategoryEntry,
@@ -34,12 +36,14 @@ from service.search.protocol import (
     OFFER_WINDOW,
     CouponQuery,
     Coupons,
+    FacetCounts,
     Facts,
     FindQuery,
     Found,
     Generations,
     MergeEffects,
     Offer,
+    Position,
     SuggestedShop,
     Suggestion,
     SuggestQuery,
@@ -57,6 +61,9 @@ from tests.support.reference.tiers import (
     overlap_tier,
     suggested_shops,
 )
+
+# A shop with the level of its hit.
+_Ranked = tuple[int, ShopDocument]
 
 
 class ReferenceShopDetails:
@@ -178,7 +185,7 @@ class ReferenceCategories(CategoryTable):
     def slugs_of(self, word: str) -> tuple[str, ...]:
         return tuple(entry.slug for entry in self.entries if any(_has_prefix(word, known) for known in entry.words))
 
-    def resolve(self, words: Sequence[QueryWord], cap: int, category: str | None = None) -> ResolvedWords:
+    def resolve(self, words: Sequence[QueryWord], cap: int, filtered: Collection[str] = ()) -> ResolvedWords:
         found: dict[str, list[str]] = {}
         for text in dict.fromkeys(word.text for word in words):
             slugs = [entry.slug for entry in self.entries if _means(entry, text, words)]
@@ -187,9 +194,13 @@ class ReferenceCategories(CategoryTable):
             found[text] = slugs
         kept = {}
         for text, slugs in found.items():
-            left_out = category in slugs[cap:]
-            kept[text] = (*slugs[: cap - 1], category) if left_out and category is not None else tuple(slugs[:cap])
-        truncated = any(len(slugs) > cap and category not in slugs for slugs in found.values())
+            # Those that the search filters by come first.
+            ordered = sorted(slugs, key=lambda slug: slug not in filtered)
+            least = sum(slug in filtered for slug in slugs)
+            kept[text] = tuple(ordered[: max(cap, least)])
+        # A shop that carries a category of the filter has evidence of a word that means all of the filter.
+        enough = {text for text, slugs in found.items() if filtered and all(slug in slugs for slug in filtered)}
+        truncated = any(len(slugs) > cap for text, slugs in found.items() if text not in enough)
         return ResolvedWords(kept, truncated)
 
     def suggested(self, query: QueryForms, limit: int) -> tuple[Category, ...]:
@@ -240,31 +251,47 @@ class ReferenceBackend(ReferenceShopDetails):
 
     async def find(self, query: FindQuery) -> Found:
         whole = kept = find_forms(query.text)
-        anywhere, missing = FindQuery(query.text, None, None, 0, 0), []
+        anywhere, missing = FindQuery(query.text, (), (), 0, 0), []
+        unsettled: list[_Ranked] = []
         wide = False
-        if whole.forms.texts and not self._matches(whole, anywhere, query.category):
+        if whole.forms.texts and not self._matches(whole, anywhere, query.categories):
             known = {text for text in whole.texts if self._with_evidence(text, whole, query, self._shops)}
             missing = [text for text in whole.texts if text not in known and not (known and is_for_shops(whole, text))]
             kept = whole.without(missing) if missing or not whole.words else whole
-            wide = not self._matches(kept, anywhere, query.category)
-        shops: list[ShopDocument] = []
-        if kept.forms.texts or query.category is not None or not whole.forms.texts:
-            shops = self._matches(kept, query, query.category, wide=wide)
+            wide = not self._matches(kept, anywhere, query.categories)
+        ranked: list[_Ranked] = []
+        facets = {kind: FacetCounts({}, 0) for kind in query.facets}
+        if kept.forms.texts or query.categories or not whole.forms.texts:
+            ranked = self._found(kept, query, query.categories, wide=wide)
+            unsettled = self._matches(kept, query, query.categories, wide=wide, verdict="unknown")
+            for kind in query.facets:
+                others = replace(query, countries=()) if kind == "country" else replace(query, categories=())
+                facets[kind] = _counted(kind, self._found(kept, others, query.categories, wide=wide))
+        shops = [shop for _, shop in ranked]
         spelt = whole.spelt(missing)
         ignored = tuple(word.typed for word in spelt if word.is_dropped)
         several = len(whole.words) > 1 and not (len(spelt) == 1 and spelt[0].text is None)
-        page = shops[query.offset : query.offset + query.limit]
+        if query.after is not None:
+            passed = query.after
+            rest = [one for one in ranked if (-one[0], one[1].rank) > (-passed.level, passed.rank)]
+        else:
+            rest = ranked[query.offset :]
+        page = rest[: query.limit]
         return Found(
-            shops=tuple(shop_from_stored(stored_part(shop)) for shop in page),
+            shops=tuple(shop_from_stored(stored_part(shop)) for _, shop in page),
             total=len(shops),
             ignored=ignored,
-            category_truncated=self._table.resolve(kept.words, self._cap, query.category).truncated,
+            category_truncated=self._table.resolve(kept.words, self._cap, query.categories).truncated,
             did_you_mean=self._did_you_mean(query, whole, missing, kept, shops) if not shops or ignored else (),
             word_counts=self._word_counts(query, whole, missing) if several and not shops else None,
+            unsettled_count=None if query.ships_to is None else len(unsettled),
+            unsettled=sum(query.include_unsettled and one in unsettled for one in page),
+            last=Position(page[-1][0], page[-1][1].rank) if len(rest) > len(page) else None,
+            facets=facets,
         )
 
     def _word_counts(self, query: FindQuery, whole: FindForms, missing: Sequence[str]) -> tuple[WordCount, ...]:
-        passing = _passing(self._shops, query.country, query.category)
+        passing = self._passing(query)
         counts = []
         for word in whole.spelt(missing):
             if word.text is None:
@@ -290,24 +317,59 @@ class ReferenceBackend(ReferenceShopDetails):
         )
 
     def _matches(
-        self, forms: FindForms, query: FindQuery, category: str | None, *, wide: bool = False
-    ) -> list[ShopDocument]:
-        """The shops that match and pass the filters of the query, in order; `category` is never capped."""
-        found = self._table.resolve(forms.words, self._cap, category).slugs
+        self,
+        forms: FindForms,
+        query: FindQuery,
+        categories: Sequence[str],
+        *,
+        wide: bool = False,
+        verdict: str = "yes",
+    ) -> list[_Ranked]:
+        """The shops that match and pass the filters of the query, in order; `categories` are never capped."""
+        found = self._table.resolve(forms.words, self._cap, categories).slugs
         slugs = {text: frozenset(found[text]) for text in found}
         ranked = [
-            (tier, is_known_to_sell_in(shop, query.country), shop)
-            for shop in _passing(self._shops, query.country, query.category)
-            if (tier := find_tier(shop, forms, slugs, query.category, wide=wide)) is not None
+            (2 * tier + any(is_known_to_sell_in(shop, country) for country in query.countries), shop)
+            for shop in _passing(self._shops, query)
+            if self._has_facts(shop, query, (verdict,))
+            and (tier := find_tier(shop, forms, slugs, query.categories, wide=wide)) is not None
         ]
-        ranked.sort(key=lambda found: (-found[0], not found[1], found[2].rank))
-        return [shop for _, _, shop in ranked]
+        return sorted(ranked, key=lambda found: (-found[0], found[1].rank))
+
+    def _found(self, forms: FindForms, query: FindQuery, categories: Sequence[str], *, wide: bool) -> list[_Ranked]:
+        """The matches, those that ship to a destination before those that may, if these are wanted."""
+        ranked = self._matches(forms, query, categories, wide=wide)
+        if not query.include_unsettled:
+            return ranked
+        leading = [(level + 200, shop) for level, shop in ranked]
+        return [*leading, *self._matches(forms, query, categories, wide=wide, verdict="unknown")]
+
+    def _passing(self, query: FindQuery) -> list[ShopDocument]:
+        """The shops that pass all filters of the query."""
+        verdicts = ("yes", "unknown") if query.include_unsettled else ("yes",)
+        passing = _passing(self._shops, query)
+        return [shop for shop in passing if self._has_facts(shop, query, verdicts)]
+
+    def _has_facts(self, shop: ShopDocument, query: FindQuery, verdicts: Collection[str]) -> bool:
+        """Whether a shop has a verdict on the destination, if there is one, and a usable code, if one is wanted."""
+        if query.ships_to is not None:
+            stated = next(facts.shipping for facts in self._facts if facts.id == shop.id)
+            if ships_to(stated, query.ships_to) not in verdicts:
+                return False
+        wanted = query.coupons
+        return wanted is None or any(
+            coupon.valid_from_us <= wanted.now_us
+            and _bucket(coupon, wanted) == "usable"
+            and (wanted.country is not None or not coupon.blocked_countries)
+            for coupon in self._coupons
+            if shop.id in coupon.shop_refs
+        )
 
     def _with_evidence(
         self, text: str, forms: FindForms, query: FindQuery, shops: Iterable[ShopDocument]
     ) -> list[ShopDocument]:
         """The shops with evidence (a) to (d) of a word, or also (e) next to others, whatever these are (M6)."""
-        slugs = frozenset(self._table.resolve(forms.words, self._cap, query.category).slugs[text])
+        slugs = frozenset(self._table.resolve(forms.words, self._cap, query.categories).slugs[text])
         several = len(forms.words) > 1
         return [
             shop
@@ -331,7 +393,7 @@ class ReferenceBackend(ReferenceShopDetails):
         alone = [text for text in whole.texts if text in missing and len(text) >= ASKED_ALONE_MIN]
         named: dict[str, ShopDocument] = {}
         for asked in (forms, *(query_forms(text) for text in alone)):
-            passing = _passing(self._shops, query.country, query.category)
+            passing = _passing(self._shops, query)
             typos = {shop.id: near_tier(shop, asked) for shop in passing}
             once = [shop for shop in passing if typos[shop.id] == SuggestTier.ONE_TYPO]
             near = [shop for shop in passing if overlap_tier(shop, asked.words) == SuggestTier.PART_IS_NAME]
@@ -341,12 +403,24 @@ class ReferenceBackend(ReferenceShopDetails):
             for shop in (*once, *near):
                 if shop not in matching:
                     named.setdefault(shop.id, shop)
-        return tuple(map(_suggested, list(named.values())[:3]))
+        passing = self._passing(query)
+        return tuple([_suggested(shop) for shop in named.values() if shop in passing][:3])
 
 
-def _passing(shops: Iterable[ShopDocument], country: str | None, category: str | None) -> list[ShopDocument]:
-    """The shops that pass both filters."""
-    return [shop for shop in shops if sells_in(shop, country) and (category is None or category in shop.categories)]
+def _passing(shops: Iterable[ShopDocument], query: FindQuery) -> list[ShopDocument]:
+    """The shops that pass the filters."""
+    return [
+        shop
+        for shop in shops
+        if (not query.countries or any(sells_in(shop, country) for country in query.countries))
+        and (not query.categories or any(slug in shop.categories for slug in query.categories))
+    ]
+
+
+def _counted(kind: str, ranked: Iterable[_Ranked]) -> FacetCounts:
+    """The numbers of shops that state each value, one by one."""
+    values = [shop.categories if kind == "category" else shop.countries for _, shop in ranked]
+    return FacetCounts(Counter(value for stated in values for value in stated), sum(not stated for stated in values))
 
 
 def _suggested(shop: ShopDocument) -> SuggestedShop:

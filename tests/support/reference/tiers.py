@@ -1,6 +1,6 @@
 """The tiers of one shop for one query, in their simplest form, for the reference backend."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from rapidfuzz.distance import OSA
 
@@ -117,14 +117,16 @@ def _is_whole_name(shop: ShopDocument, words: tuple[str, ...]) -> bool:
     return any(text in shop.full and text not in shop.rests for text in (" ".join(words), "".join(words)))
 
 
-def find_tier(shop: ShopDocument, query: FindForms, slugs: Slugs, category: str | None, *, wide: bool) -> int | None:
+def find_tier(
+    shop: ShopDocument, query: FindForms, slugs: Slugs, categories: Collection[str], *, wide: bool
+) -> int | None:
     """The tier of find_shop (M3, M4) of a shop that passes the filters; None where it does not match.
 
     The query has no ignored words. With `wide`, words for a shop count next to any other word.
     """
     texts = query.forms.texts
     if not texts:
-        return FindTier.FIRST_CATEGORY if shop.categories[0] == category else FindTier.ANY_CATEGORY
+        return FindTier.FIRST_CATEGORY if shop.categories[0] in categories else FindTier.ANY_CATEGORY
     if any(text in shop.full for text in texts):
         return FindTier.EQUALS_FULL
     if any(full.startswith(texts) for full in shop.full):

@@ -61,6 +61,9 @@ SHOP = ShopDocument(
     labels=("internal",),
     dotted=(),
     rests=(),
+    ships_to=("yes:*", "no:CH"),
+    codes=("*:*:",),
+    related_digest="d1",
 )
 # What both engines are given of it.
 TERMS: Final[dict[str, Any]] = {
@@ -76,6 +79,8 @@ TERMS: Final[dict[str, Any]] = {
     "keys": ["ab", "abcd"],
     "words": ["ab"],
     "labels": ["internal"],
+    "ships_to": ["yes:*", "no:CH"],
+    "codes": ["*:*:"],
     "full_short": ["a", "ab", "ab.", "ab.i", "ab.inter"],
     "keys_short": ["a", "ab", "abc", "abcd"],
     "words_short": ["a", "ab"],
@@ -97,6 +102,7 @@ def test_the_cluster_is_given_finished_terms_of_a_shop_and_nothing_else() -> Non
         "offers": [{"offer_id": "o1"}],
         "offers_total": 4,
         "redirects": [],
+        "related_digest": "d1",
         "infixes_suffixes": ["abc"],
     }
 

@@ -1,4 +1,4 @@
-"""Values: timestamps (A4), codes (A9), hosts in every form people paste, and groups of countries (A7)."""
+"""Values: timestamps (A4), codes (A9), hosts in every form people paste, and where statements ship to (A7)."""
 
 import json
 import re
@@ -6,14 +6,23 @@ import socket
 import tomllib
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from unicodedata import normalize
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index_mappings.countries import COUNTRY_CODES, DESTINATIONS, GROUPS, TERRITORIES, WORLDWIDE, groups_of
+from index_mappings.countries import (
+    COUNTRY_CODES,
+    DESTINATIONS,
+    GROUPS,
+    TERRITORIES,
+    WORLDWIDE,
+    groups_of,
+    shipping_terms,
+    ships_to,
+)
 from index_mappings.hosts import DomainParts, country_of, domain_parts, has_dot, reduce_host, unicode_host
 from index_mappings.values import (
     CODE_PATTERN,
@@ -264,3 +273,80 @@ def test_a_territory_and_its_state_are_countries_and_no_state_is_a_territory() -
 def test_the_groups_of_a_country_are_those_that_have_it_and_the_whole_world() -> None:
     assert groups_of("CH") == {"DACH", "EFTA", WORLDWIDE}
     assert groups_of("XK") == {WORLDWIDE}
+
+
+def _stated(
+    destinations: list[str] | None, excluded: tuple[str, ...] = (), *, complete: bool = False
+) -> dict[str, Any]:
+    return {"destinations": destinations, "excluded": list(excluded), "destinations_exhaustive": complete}
+
+
+@pytest.mark.rule("A7", "I27", "I28")
+@pytest.mark.parametrize(
+    ("stated", "country", "verdict"),
+    [
+        (None, "AT", "unknown"),
+        (_stated(None), "AT", "unknown"),
+        (_stated(None, complete=True), "AT", "unknown"),
+        (_stated(None, ("AT",)), "AT", "no"),
+        (_stated(["AT"]), "AT", "yes"),
+        (_stated(["DACH"]), "AT", "yes"),
+        (_stated(["EEA"]), "NO", "yes"),
+        (_stated(["EEA"]), "CH", "unknown"),
+        (_stated(["EU"]), "CH", "unknown"),
+        (_stated(["FR", "NORDICS"]), "IS", "yes"),
+        (_stated(["WORLDWIDE"]), "XK", "yes"),
+        (_stated(["AT"], ("AT",)), "AT", "no"),
+        (_stated(["WORLDWIDE"], ("EU",)), "AT", "no"),
+        (_stated(["WORLDWIDE"], ("EU",)), "CH", "yes"),
+        (_stated(["EU"], ("FR",), complete=True), "FR", "no"),
+        (_stated(["EU"], ("FR",), complete=True), "DE", "yes"),
+        (_stated(["DE"]), "AT", "unknown"),
+        (_stated(["DE"], complete=True), "AT", "no"),
+        (_stated(["EU"], complete=True), "GB", "no"),
+        (_stated(["EU"]), "GB", "unknown"),
+        (_stated([]), "AT", "unknown"),
+        (_stated([], complete=True), "AT", "no"),
+        # A country by itself counts before groups, for what is excluded as for what is named.
+        (_stated(["WORLDWIDE", "CH"], ("DACH",)), "CH", "yes"),
+        (_stated(["DACH"], ("WORLDWIDE",)), "CH", "no"),
+        (_stated(["CH"], ("CH", "WORLDWIDE")), "CH", "no"),
+        (_stated(["NO"], ("EEA",), complete=True), "NO", "yes"),
+        # A complete list with a state, or a group with it, leaves its territories open.
+        (_stated(["FR"], complete=True), "GP", "unknown"),
+        (_stated(["EU"], complete=True), "RE", "unknown"),
+        (_stated(["NORDICS"], complete=True), "FO", "unknown"),
+        (_stated(["DACH"], complete=True), "GP", "no"),
+        (_stated(["FR"], ("GP",), complete=True), "GP", "no"),
+        (_stated(["FR", "RE"], complete=True), "RE", "yes"),
+        (_stated(["BRITISH_ISLES"], complete=True), "JE", "yes"),
+        (_stated(["RE"], complete=True), "FR", "no"),
+    ],
+)
+def test_excluded_is_no_then_named_is_yes_then_a_complete_list_is_no_and_the_rest_is_unknown(
+    stated: dict[str, Any] | None, country: str, verdict: str
+) -> None:
+    assert ships_to(stated, country) == verdict
+
+
+@pytest.mark.rule("F2")
+def test_a_shop_has_one_term_for_most_countries_and_one_for_each_other() -> None:
+    assert shipping_terms(None) == ("unknown:*",)
+    assert shipping_terms(_stated(["WORLDWIDE"], ("CH",))) == ("yes:*", "no:CH")
+    assert shipping_terms(_stated(["CH", "AT"])) == ("unknown:*", "yes:AT", "yes:CH")
+    assert shipping_terms(_stated(["DK"], complete=True)) == ("no:*", "yes:DK", "unknown:FO", "unknown:GL")
+
+
+_names = st.lists(st.sampled_from(sorted(DESTINATIONS)), max_size=300, unique=True)
+
+
+@pytest.mark.rule("F2")
+@given(st.builds(_stated, st.one_of(st.none(), _names), _names.map(tuple), complete=st.booleans()))
+def test_the_terms_of_any_statement_are_its_verdicts_on_all_countries(stated: dict[str, Any]) -> None:
+    usual, *own = (term.split(":") for term in shipping_terms(stated))
+    verdicts = {country: verdict for verdict, country in own}
+    assert usual[1] == "*"
+    assert usual[0] not in verdicts.values()
+    assert {code: verdicts.get(code, usual[0]) for code in COUNTRY_CODES} == {
+        code: ships_to(stated, code) for code in COUNTRY_CODES
+    }

@@ -1,6 +1,7 @@
 """Projection: a public record becomes its document, and the record's own words stay as they were stated."""
 
 from collections import Counter
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
@@ -121,6 +122,9 @@ def test_a_shop_becomes_its_document() -> None:
         labels=("internal",),
         dotted=(),
         rests=(),
+        ships_to=("unknown:*",),
+        codes=(),
+        related_digest=sha256(b"unknown:*").hexdigest()[:16],
     )  # fmt: skip
 
 

@@ -155,7 +155,7 @@ def test_a_shop_that_the_catalogue_has_no_more_is_not_brought_back_by_an_older_c
     former = _former(tmp_path, {"shops": [_shop("A", 5), _shop("B", 1, "s2")]})
     with _fresh(tmp_path, former, {"shops": [_shop("B", 1, "s2")]}) as state:
         assert _known(state) == (Presence.MISSING, None)
-        assert [found.id for found, _, _ in state.public.shops()] == ["s2"]
+        assert [found.id for found, _ in state.public.shops()] == ["s2"]
         apply_changes(state, [_upsert("shops", _shop("Late", late))])
         assert _known(state) == ((Presence.MISSING, None) if known is None else (Presence.THERE, known))
 

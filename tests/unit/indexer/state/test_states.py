@@ -233,7 +233,7 @@ def _put(state: State, records: Iterable[ShopRecord]) -> list[bool]:
 def _settled(state: State) -> list[ShopRecord]:
     """The public shops, each of which is found by its id and by its domain too."""
     state.public.settle()
-    winners = [shop for shop, _, _ in state.public.shops()]
+    winners = [shop for shop, _ in state.public.shops()]
     assert state.public.count("shops") == len(winners)
     assert list(state.public.shop_ids()) == sorted(winner.id for winner in winners)
     assert [state.public.shop(winner.id) for winner in winners] == winners

@@ -117,7 +117,7 @@ async def test_the_former_snapshot_answers_until_two_seconds_after_it_was_last_c
     with pytest.raises(TypeaheadNotOpen):
         without.suggest(_QUERY)
     with pytest.raises(TypeaheadNotOpen):
-        await without.find(FindQuery("kestrel", None, None, 0, 3))
+        await without.find(FindQuery("kestrel", (), (), 0, 3))
     with pytest.raises(TypeaheadNotOpen):
         await without.categories()
     await world.files_come()

@@ -170,7 +170,7 @@ def test_a_plan_grows_with_the_words_of_a_query_and_not_with_their_letters(
         Word(word, tuple(f"{word[:1]}-{number}" for number in range(CATEGORY_CAP)))
         for word in dict.fromkeys(query.words)
     ]
-    plan = find_plan(query.texts, found, Filters("DE", "books"))
+    plan = find_plan(query.texts, found, Filters(("DE",), ("books",)))
     assert sum(_leaves(clause) for _, clause in plan.tiers) <= most
     assert _leaves(plan.matching) <= most
     assert len(plan.filters) == 2
@@ -205,14 +205,17 @@ near_categories = st.lists(
 
 
 @pytest.mark.rule("M5", "I24")
-@given(categories, st.lists(_TEXTS, max_size=4).map(" ".join), st.integers(1, 3), st.none() | st.just("book"))
+@given(categories, st.lists(_TEXTS, max_size=4).map(" ".join), st.integers(1, 3), st.sets(_TEXTS, max_size=3))
 def test_words_resolve_by_whole_names_by_their_stems_and_else_by_beginnings(
-    known: list[CategoryEntry], typed: str, cap: int, category: str | None
+    known: list[CategoryEntry], typed: str, cap: int, filtered: set[str]
 ) -> None:
     words = find_forms(typed).words
-    assert CategoryTable(known).resolve(words, cap, category) == ReferenceCategories(known).resolve(
-        words, cap, category
-    )
+    found = CategoryTable(known).resolve(words, cap, filtered)
+    expected = ReferenceCategories(known).resolve(words, cap, filtered)
+    assert found.truncated == expected.truncated
+    assert {word: set(slugs) for word, slugs in found.slugs.items()} == {
+        word: set(slugs) for word, slugs in expected.slugs.items()
+    }
 
 
 @pytest.mark.rule("M10")
