@@ -185,7 +185,7 @@ def test_a_shop_has_a_code_exactly_while_list_coupons_lists_one_of_it(
     async def ask(oracle: Snapshot, tested: Snapshot) -> None:
         for query in asked:
             now = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=query.now_us)
-            audience = {"channel": query.channel, "caller_country": query.country}
+            audience: dict[str, Any] = {"channel": query.channel, "caller_country": query.country}
             found, expected = [
                 await call(directory, FIND_SHOP, query="", has_code=True, now=now, **audience)
                 for directory in (tested, oracle)
