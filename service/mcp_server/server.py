@@ -29,6 +29,7 @@ from mcp.types import (
 from mcp.types import Tool as McpTool
 from pydantic import ValidationError
 
+from index_mappings.hosts import MAX_REFERENCE
 from service.calls.dispatch import Dispatcher, Outcome
 from service.errors import ServiceError
 from service.http.messages import request_context_of
@@ -51,6 +52,7 @@ from service.runtime.tracing import CallTracer
 from service.suggest.responder import SuggestResponder
 from service.tools.get_shipping_policy import ShippingStatement
 from service.tools.request import NoShopRequest
+from service.tools.resolve_checkout_url import Affiliate
 from service.tools.shop_view import ShopView
 from service.tools.tool import Schema, TokenRule, Tool, request_schema, response_schema
 
@@ -75,15 +77,15 @@ CACHED_SECONDS: Final = 300
 _CACHED: Final = CacheHint(ttl_ms=CACHED_SECONDS * 1_000, scope="public")
 _NOT_CACHED: Final = CacheHint(ttl_ms=0, scope="private")
 _LOG: Final = logging.getLogger(__name__)
-# The tools whose schemas describe in full what the schemas of others refer to.
-_FULL_SHOP_TOOL: Final = "find_shop"
+# Structures that one tool describes and the others refer to, by their fields.
+_SHOP: Final = frozenset(ShopView.model_fields)
+_DESCRIBED: Final = {
+    _SHOP: ("find_shop", "A shop as in find_shop."),
+    frozenset(ShippingStatement.model_fields): ("get_shipping_policy", "As get_shipping_policy answers."),
+    frozenset(Affiliate.model_fields): ("monetize_offer", "As in monetize_offer."),
+}
 _FORMER_NAME_TOOL: Final = "get_shop"
 _FORMER_NAME: Final[Schema] = {"type": ["string", "null"]}
-_SHOP: Final = frozenset(ShopView.model_fields)
-_KNOWN: Final = {
-    _SHOP: "A shop as in find_shop.",
-    frozenset(ShippingStatement.model_fields): "As get_shipping_policy answers.",
-}
 
 
 def build_server(
@@ -212,17 +214,21 @@ def input_schema(tool: Tool[Any]) -> Schema:
     """
     schema = request_schema(tool.request)
     ignored = NoShopRequest.model_fields if issubclass(tool.request, NoShopRequest) else {}
-    properties = {
-        name: {key: value for key, value in part.items() if key != "examples"}
-        for name, part in schema["properties"].items()
-        if name not in ignored
-    }
+    properties = {name: _parameter(part) for name, part in schema["properties"].items() if name not in ignored}
     if tool.name != _FORMER_NAME_TOOL and "shop_id_or_domain" in properties:
         properties["shop_id_or_domain"] = _FORMER_NAME
     outline: Schema = {"type": "object", "properties": properties}
     if "required" in schema:
         outline["required"] = schema["required"]
     return outline if ignored else {**outline, "additionalProperties": False}
+
+
+def _parameter(part: Schema) -> Schema:
+    """A parameter without examples, and without the length of references: nobody comes near it."""
+    kept = {
+        key: value for key, value in part.items() if key != "examples" and (key, value) != ("maxLength", MAX_REFERENCE)
+    }
+    return {**kept, "items": _parameter(part["items"])} if "items" in part else kept
 
 
 def output_schema(tool: Tool[Any]) -> Schema:
@@ -235,12 +241,13 @@ def output_schema(tool: Tool[Any]) -> Schema:
         properties |= response_schema(model)["properties"]
     top_level = frozenset(properties)
     if top_level == _SHOP:
-        return {"type": "object", "description": _KNOWN[_SHOP]}
+        return {"type": "object", "description": _DESCRIBED[_SHOP][1]}
 
     def reference(fields: frozenset[str]) -> str | None:
         if fields and fields <= top_level:
             return "With fields of the top level."
-        return None if tool.name == _FULL_SHOP_TOOL else _KNOWN.get(fields)
+        describes, described = _DESCRIBED.get(fields, (tool.name, None))
+        return None if tool.name == describes else described
 
     return {"type": "object", "properties": {name: _outline(part, reference) for name, part in properties.items()}}
 

@@ -62,30 +62,28 @@ class FindShopRequest(NoShopRequest):
     """What to search for."""
 
     query: QueryText = Field(
-        description="At most 12 words; more words narrow the search.",
+        description="At most 12 words; more narrow the search.",
         examples=["harbour books", "harbour-lane-books.example", ""],
     )
     country: CountryCode | None = Field(
         None,
-        description="ISO 3166-1 alpha-2, such as GB. Keeps shops that sell there or do not state their markets.",
+        description="ISO 3166-1 alpha-2: keeps shops that sell there or state no markets.",
         examples=["DE"],
     )
     limit: PageLimit = Field(50, description="The most shops to return.")
-    offset: PageOffset = Field(0, description="Matches to pass over, to page; with limit at most 100,000.")
-    category: Text | None = Field(None, description="A slug exactly as list_categories returns it.", examples=["books"])
+    offset: PageOffset = Field(0, description="Matches to pass over; with limit at most 100,000.")
+    category: Text | None = Field(None, description="A slug of list_categories.", examples=["books"])
     countries: Countries | None = Field(None, description="Instead of country: any of these.", examples=[["DE", "AT"]])
     categories: Slugs | None = Field(None, description="Instead of category: any of these.", examples=[["books"]])
     ships_to: CountryCode | None = Field(
         None, description="Destination: keeps shops for which get_shipping_policy says yes.", examples=["AT"]
     )
     include_unsettled: Switch = Field(
-        default=False, description="With ships_to: also shops for which it says unknown, after all others."
+        default=False, description="With ships_to: also shops for which it says unknown, last."
     )
     has_code: Switch = Field(default=False, description="true keeps shops of which list_coupons lists a code now.")
     facets: FacetKinds | None = Field(None, description="Count all matches by these.", examples=[["category"]])
-    cursor: Text | None = Field(
-        None, description="next_cursor of the page before; all other parameters as they were, no offset."
-    )
+    cursor: Text | None = Field(None, description="next_cursor of the page before; all else as it was, no offset.")
 
     @field_validator("include_unsettled")
     @classmethod
@@ -308,16 +306,16 @@ FIND_SHOP = Tool(
     name="find_shop",
     title="Find shops",
     description=(
-        "Search shops by name, domain or what they sell (lidl, nike shoes, book stores), or browse a category with an "
-        "empty query. With the domain or id known, call get_shop. Every word must fit the same shop: its name, domain "
-        "or category, next to other words also its country (lidl germany); only country is a filter. limit 5 is enough "
-        "to find one shop (up to 600 tokens; 10: 1,500; the default 50: 7,500). Call list_categories before you filter "
-        "by category: only its slugs are accepted. unsettled_count: so many more do not say whether they ship to "
-        "ships_to, which is no refusal. truncated: more follow, repeat the call with cursor; shops that move meanwhile "
-        "may repeat or be missed. ignored_terms fit no shop and were dropped: the results answer a narrower question, "
-        "say so. category_truncated: a word fits so many categories that some were left out. did_you_mean names shops "
-        "that the query misspells or holds among other words: suggestions, not results. word_counts: how many shops "
-        "each word fits, when together they find none: leave one out."
+        "Search shops by name, domain or what they sell (lidl, nike shoes, book stores); an empty query browses. With "
+        "the domain or id known, call get_shop. Every word must fit the same shop: its name, domain or category, next "
+        "to other words also its country (lidl germany), by which only the parameter filters. limit 5 is enough to "
+        "find one shop (up to 600 tokens; 10: 1,500; the default 50: 7,500). Call list_categories before a category "
+        "filter: only its slugs are accepted. unsettled_count: so many more do not say whether they ship there, which "
+        "is no refusal. truncated: more follow, repeat the call with cursor; shops that move meanwhile may repeat or "
+        "be missed. ignored_terms fit no shop and were dropped: the results answer a narrower question, say so. "
+        "category_truncated: some of a word's categories were left out. did_you_mean: shops that the query misspells "
+        "or holds among other words; no results. word_counts: how many shops each word fits, when together they find "
+        "none: leave one out."
     ),
     request=FindShopRequest,
     response=FindShopResponse,

@@ -17,7 +17,7 @@ class GetShippingPolicyRequest(SeveralShopsRequest, ShopRequest):
     """Whose shipping, and to where."""
 
     country: CountryCode | None = Field(
-        None, description="Destination, ISO 3166-1 alpha-2: the answer then holds ships_to.", examples=["AT"]
+        None, description="Destination, ISO 3166-1 alpha-2, for ships_to.", examples=["AT"]
     )
 
 
@@ -112,9 +112,8 @@ GET_SHIPPING_POLICY = Tool(
         "Get what a shop itself states about shipping: destinations, delivery time, free-shipping threshold, when and "
         "where that was read; with shop_domains that of each, in shops, as get_shops answers. It is a statement, not "
         "an offer, without carrier or price. With country, ships_to unknown: the statement does not settle it, which "
-        "is no refusal. collected false: nothing was gathered, which says nothing about whether the shop ships. "
-        "Destinations are countries or groups such as EU; excluded is what the shop excepts from them; ships_to has "
-        "both expanded."
+        "is no refusal. collected false: nothing was gathered, which is no refusal either. Destinations are countries "
+        "or groups such as EU; excluded is what the shop excepts from them; ships_to has both expanded."
     ),
     request=GetShippingPolicyRequest,
     response=ShippingStatement,

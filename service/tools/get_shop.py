@@ -15,9 +15,7 @@ OFFERS: Final = 100
 class GetShopRequest(ShopRequest):
     """Which shop."""
 
-    offers_offset: OffersOffset = Field(
-        0, description="Offers to pass over, the newest first; past the last one, offers is empty."
-    )
+    offers_offset: OffersOffset = Field(0, description="Offers to pass over; past the last one, offers is empty.")
 
 
 async def run(request: GetShopRequest, context: ToolContext) -> dict[str, Any]:

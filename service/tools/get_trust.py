@@ -82,7 +82,7 @@ GET_TRUST = Tool(
         "and country, domain registration date, registrar, payment methods. There is no score and no verdict: make "
         "none from signal_coverage, which only says how complete the data is, and never rank or filter shops by it. "
         "no_signals_collected: nothing was measured; it does not mean that the shop is known, as an unknown one gets "
-        "the same. Requires an API token."
+        "the same. Needs an API token."
     ),
     request=GetTrustRequest,
     response=GetTrustResponse,

@@ -40,7 +40,7 @@ LIST_CATEGORIES = Tool(
     description=(
         "List every category that a shop carries, with its slug and number of shops, largest first. Call it before "
         "find_shop with a category: only these slugs are accepted, and they change with the data. The list is flat; a "
-        "shop can carry several, so the counts do not add up to the number of shops."
+        "shop can carry several, so the counts overlap."
     ),
     request=ListCategoriesRequest,
     response=ListCategoriesResponse,

@@ -21,7 +21,7 @@ class ListCouponsRequest(SeveralShopsRequest):
 
     shop_domain: ReferenceText = Field(
         None,
-        description="Domain in any form, URL or id. Without any shop: the coupons of all shops.",
+        description="Domain, URL or id. Without a shop: the coupons of all.",
         examples=["harbour-lane-books.example"],
     )
 

@@ -41,7 +41,7 @@ MONETIZE_OFFER = Tool(
     description=(
         "Get the URL of an offer through the shop's affiliate programme, with the disclosure that must be shown with "
         "it. Without a programme: the shop's plain URL, affiliate.applied false, monetization null. For a URL without "
-        "affiliate, call resolve_checkout_url. Requires an API token."
+        "affiliate, call resolve_checkout_url. Needs an API token."
     ),
     request=MonetizeOfferRequest,
     response=MonetizedOffer,

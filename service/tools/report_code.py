@@ -68,7 +68,7 @@ REPORT_CODE = Tool(
         "Report that a coupon code did not work as stated, after a person tried it: invalid (refused), mismatch "
         "(another discount), item_restricted (not for what was in the cart) or min_order_missing (an unstated order "
         "minimum). It appends a report and queues a re-check; no delivered data change, and the answer is always the "
-        "same status, never a verdict. A repeat within a day counts once. Requires an API token."
+        "same status, never a verdict. A repeat within a day counts once. Needs an API token."
     ),
     request=ReportCodeRequest,
     response=ReportResponse,

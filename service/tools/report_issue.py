@@ -54,8 +54,8 @@ REPORT_ISSUE = Tool(
     description=(
         "Report that the directory is wrong about a shop itself (subject_type shop) or about a fact it states of the "
         "shop, such as in get_shop_policies (fact); each has its own reasons. For a code that does not work, call "
-        "report_code, which this works like: no delivered data change, and the answer is never a verdict. Requires an "
-        "API token."
+        "report_code, which this works like: no delivered data change, and the answer is never a verdict. Needs an API "
+        "token."
     ),
     request=ReportIssueRequest,
     response=ReportResponse,

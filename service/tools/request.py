@@ -307,7 +307,7 @@ class EitherShopRequest(ToolRequest):
 
     shop_domain: ReferenceText = Field(
         None,
-        description="Required: domain in any form, URL or id.",
+        description="Required: domain, URL or id.",
         examples=["harbour-lane-books.example", "https://www.harbour-lane-books.example/new", "shop_0042"],
     )
     shop_id_or_domain: ReferenceText = Field(None, description="Former name of shop_domain.")
@@ -346,7 +346,7 @@ class SeveralShopsRequest(EitherShopRequest):
 
     shop_domains: ShortReferenceList | None = Field(
         None,
-        description="1 to 20 shops in place of shop_domain.",
+        description="Several shops instead.",
         examples=[["harbour-lane-books.example", "shop_0042"]],
     )
 

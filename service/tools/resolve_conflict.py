@@ -267,7 +267,7 @@ RESOLVE_CONFLICT = Tool(
         "candidates. Each pair has its evidence, what a merge would touch, and a verdict: likely_same (a stated "
         "redirect, or one name on one domain that no shop of another name shares), likely_different (nothing in common "
         "that identifies a shop) or insufficient_evidence; one name on two domains is mostly two companies. Shops come "
-        "without their offers. Nothing is merged. Requires an API token."
+        "without their offers. Nothing is merged. Needs an API token."
     ),
     request=ResolveConflictRequest,
     response=ResolveConflictResponse,

@@ -11,13 +11,18 @@ from typing import Final
 _IMPORT: Final = re.compile(r'^import \{[^}]*\} from "[./a-z]*/([a-z]+\.js)";\n', re.MULTILINE)
 _EXPORT: Final = re.compile(r"^export ", re.MULTILINE)
 # Strings and regular expressions are copied unchanged. Between them, comments, space, and the last semicolon of a block
-# and comma of a list are removed.
+# and comma of a list are removed, and some words are replaced.
 _PART: Final = re.compile(
     r"""(?P<dropped>//[^\n]*|/\*[^*]*\*/|;\s*(?=\})|,\s*(?=[\])}]))|(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`"""
-    r"""|(?<=[(,=:\[!&|?])[ ]?/(?![/*])(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/)|(?P<space>\s+)"""
+    r"""|(?<=[(,=:\[!&|?])[ ]?/(?![/*])(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/)"""
+    r"""|(?P<word>\b(?:const|true|false)\b)|(?P<space>\s+)"""
 )
-# No statement ends after these characters, nor after the empty string, the beginning of the script.
-_OPEN: Final = "{([,;"
+# No line break is needed after these characters, nor after the empty string, the beginning of the script. A statement
+# that ends in a closing brace and is no block has its semicolon.
+_OPEN: Final = "{([,;}"
+# No statement begins with these characters, nor with the empty string, the end of the script.
+_GOING_ON: Final = "})]?:.|&="
+_SHORTER: Final = {"const": "let", "true": "!0", "false": "!1"}
 _WORD_OR_SIGN: Final = (re.compile(r"[\w$]"), re.compile(r"[+-]"))
 
 
@@ -52,9 +57,11 @@ def _compact(part: re.Match[str]) -> str:
         return part["text"]
     if part["dropped"]:
         return ""
+    if part["word"]:
+        return _SHORTER[part["word"]]
     before, after = part.string[part.start() - 1 : part.start()], part.string[part.end() : part.end() + 1]
     if "\n" in part["space"]:
-        return "" if before in _OPEN else "\n"
+        return "" if before in _OPEN or after in _GOING_ON else "\n"
     return " " if any(kind.match(before) and kind.match(after) for kind in _WORD_OR_SIGN) else ""
 
 

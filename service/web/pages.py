@@ -147,7 +147,7 @@ def _scripts(folder: str) -> dict[str, str]:
 
 def _country_codes() -> str:
     """A module with the country codes of the interface (R4), so that the page needs no copy of them."""
-    return f'export const COUNTRY_CODES = "{" ".join(sorted(COUNTRY_CODES))}".split(" ");\n'
+    return f'export const COUNTRY_CODES = "{"".join(sorted(COUNTRY_CODES))}".match(/../g);\n'
 
 
 def docs_files(settings: Settings) -> tuple[PageFile, ...]:

@@ -3,14 +3,10 @@
 import { call } from "./api.js";
 
 const names = new Map();
-const counts = new Map();
 
 export async function categoryList(signal) {
   const answer = await call("list_categories", {}, signal);
-  for (const { slug, category, count } of answer.results) {
-    names.set(slug, category);
-    counts.set(slug, count);
-  }
+  for (const { slug, category } of answer.results) names.set(slug, category);
   return answer;
 }
 
@@ -21,9 +17,6 @@ export async function loadNames(signal) {
 }
 
 export const categoryName = (slug) => names.get(slug) ?? slug;
-
-// The shops of each category, as list_categories counts them.
-export const categoryCounts = () => counts;
 
 // Prefixes of words of a slug, and the path of their icon in a square of 24.
 const ICONS = [

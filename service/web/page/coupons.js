@@ -4,28 +4,19 @@ import { call } from "./api.js";
 import { bdi, make } from "./elements.js";
 import { reportCode } from "./reports.js";
 import { firstFew } from "./sections.js";
-import { count, countryNames, dateTime, day, facts, missing, money, stated } from "./format.js";
+import { countryNames, dateTime, day, facts, missing, money, stated } from "./format.js";
 
 const CODES_SHOWN = 3;
 
 export async function coupons(input, signal, announce) {
   const found = await call("list_coupons", input, signal);
-  const balance = make("p", { class: "balance small" }, sum(found));
+  const balance = make("p", { class: "balance small" }, found.note);
   if (!found.results.length) {
     return found.total_count
       ? ["missing", make("p", { class: "missing" }, "Codes are known, but none that may be shown."), balance]
       : ["missing", make("p", { class: "missing" }, "No codes are known. That says nothing about the shop.")];
   }
   return ["ok", ...firstFew(found.results.map((coupon) => couponRow(coupon, signal, announce)), CODES_SHOWN), balance];
-}
-
-// The numbers of codes: found, usable, and withheld by reason.
-function sum({ results, total_count: total, withheld }) {
-  const reasons = [
-    [withheld.expired, "expired"], [withheld.verified_rejected, "rejected in a real checkout"],
-    [withheld.reserved_test_domain, "on a reserved test domain"], [withheld.policy, "withheld by display policy"],
-  ].filter(([number]) => number).map(([number, text]) => `, ${number} ${text}`);
-  return `${count(total, "code")} found: ${results.length} usable${reasons.join("")}.`;
 }
 
 function discount(given) {

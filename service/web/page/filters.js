@@ -1,40 +1,49 @@
-// The filters of the results. A number is shown only if it is exactly the number of shops after a click.
+// The filters of the results, each with the number of shops that it would show by itself.
 
-import { hrefOf } from "./address.js";
-import { categoryCounts, categoryName } from "./categories.js";
+import { countryChoice } from "./account.js";
+import { hrefOf, routeOf } from "./address.js";
+import { categoryName } from "./categories.js";
 import { bdi, isWide, make } from "./elements.js";
+import { countryName, numeral } from "./format.js";
 import { firstFew } from "./sections.js";
-import { countryName } from "./format.js";
 
 const FILTERS_SHOWN = 6;
-const WORLDWIDE = "WORLDWIDE";
+// What the visitor opened stays open when the results are made again.
+const opened = { categories: {}, countries: {} };
 
-// anyCategory and anyCountry: the answers to the same query without that filter.
-export function filters(route, anyCategory, anyCountry) {
-  const isWhole = ({ truncated, category_truncated: cut }) => !truncated && !cut;
-  const tally = ({ results }, keysOf, fits) => new Map([...new Set(results.flatMap(keysOf))]
-    .map((key) => [key, results.filter((shop) => fits(shop, key)).length]));
-  // If there are more shops than in one answer, only the sizes of whole categories are known.
-  const known = !isWhole(anyCategory) && !route.query && !route.country && categoryCounts();
-  const slugs = known || tally(anyCategory, ({ categories }) => categories, ({ categories }, slug) => categories.includes(slug));
-  const codes = tally(anyCountry, ({ countries }) => countries ?? [],
-    ({ countries }, code) => !countries || countries.includes(WORLDWIDE) || countries.includes(code));
-  codes.delete(WORLDWIDE);
-  const groups = [
-    group("Category", route.category, slugs, known || isWhole(anyCategory), categoryName,
-      (slug) => ({ ...route, view: slug ? "category" : "results", category: slug, offset: 0 })),
-    group("Country", route.country, codes, isWhole(anyCountry), countryName, (code) => ({ ...route, country: code, offset: 0 })),
-  ].filter(Boolean);
-  if (!groups.length) return null;
-  return make("details", { class: "filters", open: isWide() ? "" : undefined }, make("summary", {}, "Filter"), groups);
+export function filters(route, { facets: { category, country }, unsettled_count: unsettled }, go) {
+  const { shipsTo } = route;
+  const narrow = (change) => go(routeOf(hrefOf({ ...route, ...change, offset: 0 })), { still: true });
+  const select = make("select", { id: "ships-to" }, make("option", { value: "" }, "Anywhere"));
+  countryChoice(select, (chosen) => narrow({ shipsTo: chosen, unsettled: false }));
+  select.value = shipsTo;
+  return make("details", {
+    class: "filters", open: opened.pane ?? isWide() ? "" : undefined, ontoggle: ({ target }) => { opened.pane = target.open; } },
+    make("summary", {}, "Filter"),
+    make("fieldset", {}, make("legend", {}, "What they offer"),
+      make("label", { for: select.id }, "Ships to"), select,
+      shipsTo ? box("unsettled", route.unsettled, (is) => narrow({ unsettled: is }), "Also those that do not say", unsettled) : null,
+      box("has-code", route.hasCode, (is) => narrow({ hasCode: is }), "Has a code now")),
+    group("categories", "Category", route.categories, category, categoryName, narrow),
+    group("countries", "Sells in", route.countries, country, countryName, narrow));
 }
 
-function group(title, chosen, counts, isCounted, nameOf, routeOf) {
-  const keys = [...counts.keys()].filter((key) => key !== chosen).sort((one, other) => counts.get(other) - counts.get(one));
-  if (!chosen && keys.length < 2) return null;
-  const rows = keys.map((key) => make("li", {}, make("a", { href: hrefOf(routeOf(key)), "data-filter": key },
-    bdi(nameOf(key)), isCounted ? make("span", { class: "aside" }, ` ${counts.get(key)}`) : null)));
-  const clear = chosen ? make("a", { class: "chosen", href: hrefOf(routeOf("")), "aria-label": `Remove the filter ${nameOf(chosen)}` },
-    bdi(nameOf(chosen)), make("span", { "aria-hidden": "true" }, "×")) : null;
-  return make("div", {}, make("h2", {}, title), clear, firstFew(rows, FILTERS_SHOWN));
+function group(kind, title, chosen, { values, missing, other_count: others }, nameOf, narrow) {
+  const counts = new Map(values.map(({ value, count }) => [value, count]));
+  const worldwide = counts.get("WORLDWIDE") ?? 0;
+  counts.delete("WORLDWIDE");
+  const all = [...new Set([...chosen, ...counts.keys()])];
+  if (!chosen.length && all.length < 2) return null;
+  const rows = all.map((value) => make("li", {}, box(`${kind}-${value}`, chosen.includes(value),
+    (is) => narrow({ [kind]: is ? [...chosen, value] : chosen.filter((one) => one !== value) }), nameOf(value), counts.get(value))));
+  return make("fieldset", {}, make("legend", {}, title), firstFew(rows, FILTERS_SHOWN + chosen.length, opened[kind]),
+    make("p", { class: "small" },
+      worldwide + missing ? `Always with ${numeral(worldwide)} that sell worldwide and ${numeral(missing)} that do not say. ` : "",
+      others ? `${numeral(others)} more not listed.` : ""));
+}
+
+function box(id, checked, changed, name, number) {
+  const input = make("input", { type: "checkbox", id, onchange: () => changed(input.checked) });
+  input.checked = checked;
+  return make("label", {}, input, bdi(name), number >= 0 ? make("span", { class: "aside" }, ` ${numeral(number)}`) : null);
 }

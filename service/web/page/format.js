@@ -16,7 +16,9 @@ const AGO = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const NUMBER = new Intl.NumberFormat(LOCALE);
 const SPANS = [["year", 31_557_600], ["month", 2_629_800], ["day", 86_400], ["hour", 3_600], ["minute", 60]];
 
-export const count = (number, one, many = `${one}s`) => `${NUMBER.format(number)} ${number === 1 ? one : many}`;
+export const numeral = (number) => NUMBER.format(number);
+
+export const count = (number, one, many = `${one}s`) => `${numeral(number)} ${number === 1 ? one : many}`;
 
 export const countryName = (code) => (/^[A-Z]{2}$/.test(code) ? COUNTRIES.of(code) : GROUPS[code] ?? code);
 

@@ -10,34 +10,24 @@ import { marked } from "./letters.js";
 import { badge, count, countryName, joined, missing } from "./format.js";
 
 const PAGE = 25;
-// The maximum of one answer: if there are no more shops, the filters can be counted.
-const MOST = 100;
 const NAMED = 3;
 
-export async function listing(route, signal) {
-  const { query, offset, category, country } = route;
-  const cache = new Map();
-  // Equal requests share one call.
-  const ask = (input) => {
-    const key = JSON.stringify(input);
-    if (!cache.has(key)) cache.set(key, call("find_shop", input, signal));
-    return cache.get(key);
-  };
-  // If these fail, the results are shown without filters.
-  const without = (filter) => ask({ query, limit: MOST, category, country, ...filter }).catch(() => null);
-  const [found, anyCategory, anyCountry] = await Promise.all([
-    ask({ query, limit: offset ? PAGE : MOST, category, country, ...(offset && { offset }) }),
-    without({ category: "" }),
-    without({ country: "" }),
+export async function listing(route, signal, announce, go) {
+  const { query, offset, categories, countries, shipsTo, unsettled, hasCode } = route;
+  const any = (values) => (values.length ? values : null);
+  const [found] = await Promise.all([
+    call("find_shop", {
+      query, limit: PAGE, offset, facets: ["category", "country"], categories: any(categories), countries: any(countries),
+      ships_to: shipsTo, include_unsettled: unsettled, has_code: hasCode,
+    }, signal),
     loadNames(signal),
   ]);
-  const shops = found.results.slice(0, PAGE);
+  const shops = found.results;
   const heading = title(route, found.total_count);
   const results = shops.length
     ? make("ul", { class: "shops" }, shops.map((shop) => shopRow(shop, route)))
     : await nothing(route, found, signal);
   const list = make("div", { class: "found" }, results, paging(route, found.total_count));
-  const aside = anyCategory && anyCountry && filters(route, anyCategory, anyCountry);
   return {
     kind: route.view,
     title: heading.text,
@@ -47,22 +37,28 @@ export async function listing(route, signal) {
       make("h1", { tabindex: "-1" }, heading.nodes),
       found.total_count ? make("p", { class: "lead" }, extent(route, shops.length, found.total_count)) : null,
       notice(found),
-      shops.length ? meant(found.did_you_mean, country) : null,
-      aside ? make("div", { class: "narrowed" }, aside, list) : list,
+      shops.length ? meant(found.did_you_mean, route.country) : null,
+      make("div", { class: "narrowed" }, filters(route, found, go), list),
     ],
   };
 }
 
-function title({ query, category }, total) {
-  const name = category && categoryName(category);
+function title({ query, categories }, total) {
+  const names = categories.map(categoryName).join(" or ");
   if (!query.trim()) {
-    return category ? { text: name, nodes: [categoryIcon(category), bdi(name)] } : { text: "All shops", nodes: ["All shops"] };
+    return names ? { text: names, nodes: [categoryIcon(categories[0]), bdi(names)] } : { text: "All shops", nodes: ["All shops"] };
   }
-  return { text: category ? `${query} in ${name}` : query, nodes: [total ? "Shops for “" : "Nothing found for “", bdi(query), "”", ...(category ? [" in ", bdi(name)] : [])] };
+  return { text: names ? `${query} in ${names}` : query, nodes: [total ? "Shops for “" : "Nothing found for “", bdi(query), "”", ...(names ? [" in ", bdi(names)] : [])] };
 }
 
-const within = ({ country }) =>
-  (country ? ` that sell in ${countryName(country)}, sell worldwide, or do not state where they sell` : "");
+// What the filters besides the categories ask of a shop; empty without any of them.
+function within({ countries, shipsTo, unsettled, hasCode }) {
+  return [
+    shipsTo && ` shipping to ${countryName(shipsTo)}${unsettled ? " or not saying so" : ""}`,
+    hasCode && " with a code now",
+    countries.length && ` selling in ${countries.map(countryName).join(" or ")}, worldwide, or not stating where`,
+  ].filter(Boolean).join(",");
+}
 
 function extent(route, shown, total) {
   const all = count(total, "shop") + within(route);
@@ -86,42 +82,43 @@ function meant(shops, country) {
   return make("p", { id: "did-you-mean" }, "Did you mean ", joined(links, " or "), "?");
 }
 
-function shopRow(shop, { query, country }) {
+function shopRow(shop, { query, country, shipsTo }) {
   const markets = shop.countries?.map(countryName);
   const lit = (text) => marked(text, query) ?? bdi(text);
   const more = markets?.length > NAMED ? ` and ${count(markets.length - NAMED, "more", "more")}` : "";
   return make("li", { "data-shop": shop.id },
     badge(shop.name, shop.id),
     make("div", {},
-      make("a", { href: hrefOf(shopRoute(shop, country)) }, lit(shop.name)),
+      make("a", { href: hrefOf(shopRoute(shop, shipsTo || country)) }, lit(shop.name)),
       make("span", { class: "aside" }, bdi(readable(shop.domain)))),
     shop.categories ? make("div", { class: "small" },
       make("span", {}, joined(shop.categories.map((slug) => lit(categoryName(slug))))),
       make("span", {}, shop.countries?.includes("WORLDWIDE") ? "Sells worldwide"
         : markets?.length ? `Sells in ${markets.slice(0, NAMED).join(", ")}${more}` : missing("markets not stated")),
-      make("span", {}, shop.offers_total ? count(shop.offers_total, "offer") : missing("no offers listed"))) : null);
+      make("span", {}, shop.offers_total ? count(shop.offers_total, "offer") : missing("no offers listed")),
+      shop.ships_to === "unknown" ? make("span", {}, missing(`shipping to ${countryName(shipsTo)} not stated`)) : null) : null);
 }
 
 // Without results: the shops and categories that a typo may have meant, and other links.
 async function nothing(route, found, signal) {
-  const { query, country, category } = route;
+  const { query, country } = route;
   if (found.total_count) {
     return make("p", { class: "plain" }, "This page lies behind the last shop. ",
       make("a", { href: hrefOf({ ...route, offset: 0 }) }, "To the first page"));
   }
   const none = { shops: [], categories: [] };
+  const filtered = within(route);
   const near = query ? await suggest(query, country, signal).catch(() => none) : none;
   const shops = new Map([...found.did_you_mean, ...near.shops.map(({ id, name, domain }) => ({ id, name, domain }))]
     .map((shop) => [shop.id, shop]));
   const links = [
-    ...near.categories.map(({ slug, category: name }) => [{ view: "category", category: slug, country }, name]),
+    ...near.categories.map(({ slug, category: name }) => [{ categories: [slug], country }, name]),
     ...(found.word_counts ?? []).filter((word) => word.shops).map(({ word }) => [{ ...route, query: word, offset: 0 }, `Only “${word}”`]),
-    ...(country ? [[{ ...route, country: "", offset: 0 }, "Look in all countries"]] : []),
-    ...(category ? [[{ ...route, view: "results", category: "", offset: 0 }, "Look in all categories"]] : []),
-    [{ view: "start", country }, "Browse the categories"],
+    ...(filtered ? [[{ query, categories: [] }, "Look without filters"]] : []),
+    [{ country }, "Browse the categories"],
   ];
   return make("div", { class: "plain" },
-    make("p", { class: "sentence" }, country ? `No shop fits among those${within(route)}.` : "No shop in the directory fits."),
+    make("p", { class: "sentence" }, filtered ? `No shop fits among those${filtered}.` : "No shop in the directory fits."),
     shops.size ? make("h2", { id: "near" }, "Did you mean") : null,
     shops.size ? make("ul", { class: "shops", id: "did-you-mean", "aria-labelledby": "near" }, [...shops.values()].map((shop) => shopRow(shop, route))) : null,
     make("p", { class: "links" }, links.map(([to, text]) => [make("a", { href: hrefOf(to) }, bdi(text)), " "]).flat()));

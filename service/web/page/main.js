@@ -28,18 +28,19 @@ function announce(text, shownToo = false) {
   status.textContent = text;
 }
 
-function go(to, { replace = false } = {}) {
+function go(to, { replace = false, still = replace } = {}) {
   history.replaceState({ scroll: scrollY }, "");
   history[replace ? "replaceState" : "pushState"](null, "", hrefOf(to));
-  show(to, { still: replace });
+  show(to, { still });
 }
 
-// still: the typed text and the focus stay.
+// still: the typed text, the focus and the place on the page stay.
 async function show(to, { scroll = 0, still = false } = {}) {
   const only_country = still && view.getAttribute("aria-busy") === "false" && shown.adapt?.(to);
   route = to;
   country.value = to.country;
   if (country.selectedIndex < 0) country.value = "";
+  country.options[0].text = to.countries?.[1] ? "Several" : "Any country";
   if (only_country) return;
   finder.leave();
   if (!still) field.value = to.query ?? "";
@@ -51,13 +52,13 @@ async function show(to, { scroll = 0, still = false } = {}) {
   view.setAttribute("aria-busy", "true");
   let made;
   try {
-    made = await VIEWS[to.view](to, asking.signal, announce);
+    made = await VIEWS[to.view](to, asking.signal, announce, go);
   } catch (failure) {
     made = failed(failure, to);
   }
   if (mine !== seq) return;
   shown = made;
-  paint(made, scroll);
+  paint(made, scroll, still);
   if (known !== tokens) made.tokenChanged?.();
   // The focus does not move if the visitor has typed meanwhile.
   if (!still && field.value === typed) view.querySelector("h1").focus({ preventScroll: true });
@@ -74,13 +75,15 @@ function failed(failure, to) {
       make("h1", { tabindex: "-1" }, title),
       problem(failure, () => show(to), { button: { id: "retry" } }),
       make("p", { class: "links" },
-        unknown && to.shop ? make("a", { href: hrefOf({ view: "results", query: to.shop }) }, "Search for “", bdi(to.shop), "”") : null,
-        make("a", { href: hrefOf({ view: "start" }) }, "To the start")),
+        unknown && to.shop ? make("a", { href: hrefOf({ query: to.shop }) }, "Search for “", bdi(to.shop), "”") : null,
+        make("a", { href: hrefOf({}) }, "To the start")),
     ],
   };
 }
 
-function paint(made, scroll) {
+function paint(made, scroll, still) {
+  // A filter that has the focus is made again.
+  const focused = still && view.contains(document.activeElement) && document.activeElement.id;
   view.replaceChildren(...made.nodes.filter(Boolean));
   view.dataset.view = made.kind;
   view.setAttribute("aria-busy", "false");
@@ -89,10 +92,11 @@ function paint(made, scroll) {
   document.title = title ? `${title} – ${NAME}` : NAME;
   asOf.replaceChildren(...(made.asOf ? ["Data as of ", dateTime(made.asOf)] : []));
   announce(made.status);
-  scrollTo(0, scroll);
+  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+  else scrollTo(0, scroll);
 }
 
-const search = () => go({ view: "results", query: field.value.trim(), country: route.country });
+const search = () => go(routeOf(hrefOf({ query: field.value.trim(), categories: [], country: route.country })));
 
 async function suggestions(text, signal) {
   const groups = suggested(await suggest(text, route.country, signal), text, (number) => count(number, "shop"), readable);
@@ -114,7 +118,7 @@ const finder = combobox(field, list, {
   choose: ({ kind, found }) => {
     if (kind === "all") search();
     else go(kind === "shop" ? shopRoute(found, route.country)
-      : { view: "category", query: "", category: found.slug, country: route.country });
+      : routeOf(hrefOf({ categories: [found.slug], country: route.country })));
   },
   report: announceSuggestions,
 });
@@ -136,7 +140,8 @@ document.addEventListener("click", (event) => {
 
 addEventListener("popstate", (event) => show(routeOf(), { scroll: event.state?.scroll ?? 0 }));
 
-countryChoice(country, (chosen) => go({ ...route, country: chosen, ...("offset" in route && { offset: 0 }) }, { replace: true }));
+countryChoice(country, (chosen) => go({ ...route, country: chosen,
+  ...("offset" in route && { countries: chosen ? [chosen] : [], offset: 0 }) }, { replace: true }));
 account(corner, panel, (text) => {
   announce(text, true);
   tokens += 1;

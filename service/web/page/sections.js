@@ -35,18 +35,19 @@ export function section(id, title, load) {
   return { element, fill };
 }
 
-// The first of many rows, and a button that shows the others.
-export function firstFew(rows, shown) {
+// The first of many rows, and a button that shows the others; `memory` keeps that it was used.
+export function firstFew(rows, shown, memory = {}) {
   const list = make("ul", { class: "rows" }, rows);
-  if (rows.length <= shown + 2) return [list];
+  if (memory.all || rows.length <= shown + 2) return [list];
   const rest = rows.slice(shown);
   for (const row of rest) row.hidden = true;
   const more = make("button", { type: "button", class: "quiet", onclick: () => {
     for (const row of rest) row.hidden = false;
-    const next = rest[0].querySelector("a, button") ?? rest[0];
+    const next = rest[0].querySelector("a, button, input") ?? rest[0];
     if (next === rest[0]) next.tabIndex = -1;
     next.focus();
     more.remove();
+    memory.all = true;
   } }, `Show ${rest.length} more`);
   return [list, more];
 }

@@ -58,7 +58,7 @@ export async function shop(route, signal, announce) {
 }
 
 function head(found, country) {
-  const links = found.categories.map((slug) => make("a", { href: hrefOf({ view: "category", category: slug, country }) },
+  const links = found.categories.map((slug) => make("a", { href: hrefOf({ categories: [slug], country }) },
     categoryIcon(slug), bdi(categoryName(slug))));
   const domain = readable(found.domain);
   const site = siteOf(found.domain);

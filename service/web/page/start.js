@@ -12,7 +12,7 @@ export async function start(route, signal) {
   const { results, total_count: total, asOf } = await categoryList(signal);
   const { country } = route;
   const links = results.map((found) => make("li", {},
-    make("a", { href: hrefOf({ view: "category", category: found.slug, country }), "data-slug": found.slug },
+    make("a", { href: hrefOf({ categories: [found.slug], country }), "data-slug": found.slug },
       categoryIcon(found.slug), bdi(found.category), make("span", { class: "aside" }, count(found.count, "shop")))));
   const tiles = make("ul", { class: "tiles" }, links);
   const more = make("button", { type: "button", class: "quiet more", onclick: () => {
@@ -31,7 +31,7 @@ export async function start(route, signal) {
         "measured of its site: each with its source and its time."),
       make("div", { class: "heading" },
         make("h2", {}, "Browse by category"),
-        make("a", { href: hrefOf({ view: "results", query: "", country }) }, "All shops")),
+        make("a", { href: hrefOf({ query: "", categories: [], country }) }, "All shops")),
       total ? tiles : make("p", { class: "plain" }, "The directory holds no shops yet."),
       total > FIRST ? more : null,
     ],

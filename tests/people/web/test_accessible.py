@@ -26,6 +26,7 @@ VIEWS: Final = (
     ("/?q=mill&offset=25", "results"),
     ("/?q=harbour zzqq", "results"),
     ("/?q=hrabour", "results"),
+    ("/?q=&country=DE&country=FR&ships_to=FR&include_unsettled=true", "results"),
     ("/?category=souq", "category"),
     ("/?shop=shop_bare", "shop"),
     ("/?shop=nowhere.internal", "error"),

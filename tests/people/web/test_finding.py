@@ -1,20 +1,15 @@
-"""Results and failures: paging, ignored words, what may hide; each failure in a sentence with another try."""
+"""Results: paging with the total, words that were ignored, what may have been meant, and an honest "nothing"."""
 
-import json
-import re
 from pathlib import Path
-from typing import Final
 
 import pytest
-from playwright.async_api import Page, Route, expect
+from playwright.async_api import Page, expect
 
 from service.app import create_app
-from service.limits.policy import QuotaClass
 from service.settings.service import Settings
-from tests.people.web.browser import CUT, Visitor
+from tests.people.web.browser import Visitor
 from tests.people.web.conftest import Site
-from tests.people.web.steps import section, shown, sign_in, suggested, text_of, texts, typed
-from tests.people.web.world import web_world
+from tests.people.web.steps import shown, text_of, texts
 from tests.support.catalogues import shop
 from tests.support.served import served
 from tests.support.worlds import embedded_world
@@ -130,230 +125,83 @@ async def test_a_word_of_too_many_categories_is_said_to_show_a_part(tmp_path: Pa
         assert await visitor.leave() == []
 
 
-async def test_the_numbers_of_the_filters_are_those_that_a_click_shows(tmp_path: Path, visitor: Visitor) -> None:
-    shops = [
-        shop("Maple One", categories=["toys", "books"], countries=["DE", "FR"]),
-        shop("Maple Two", categories=["toys"], countries=["FR"]),
-        shop("Maple Three", categories=["books"], countries=["WORLDWIDE"]),
-        shop("Maple Four", categories=["toys"], countries=[]),
-    ]
+async def test_the_numbers_of_the_filters_are_those_of_all_pages_without_the_own_filter(
+    tmp_path: Path, visitor: Visitor
+) -> None:
+    kinds = [("toys", ["DE"]), ("books", ["FR", "AT"]), ("books", []), ("art", ["WORLDWIDE"])]
+    shops = [shop(f"Maple {at}", categories=[kinds[at % 4][0]], countries=kinds[at % 4][1]) for at in range(104)]
     with served(create_app(Settings(data_dir=embedded_world(tmp_path, shops)))) as base:
-        for path in ("/?q=maple", "/?q=maple&country=DE", "/?q=maple&category=toys"):
-            page, _ = await visitor.visit(base, path)
-            await shown(page, "results")
-            links: list[tuple[str, str]] = await page.locator("[data-filter]").evaluate_all(
-                "all => all.map(one => [one.href, one.querySelector('.aside').textContent.trim()])"
-            )
-            counted = []
-            for address, _number in links:
-                await page.goto(address)
-                await shown(page, "results")
-                counted.append(str(len(await listed(page))))
+        page, _ = await visitor.visit(base, "/?q=maple")
+        await shown(page, "results")
+        category, country = page.get_by_role("group", name="Category"), page.get_by_role("group", name="Sells in")
+        assert await texts(category.locator("li")) == ["Books 52", "Art 26", "Toys 26"]
+        assert await texts(country.locator("li")) == ["Austria 26", "Germany 26", "France 26"]
+        await expect(country).to_contain_text("Always with 26 that sell worldwide and 26 that do not say.")
 
-            assert len(links) >= 2
-            assert counted == [number for _, number in links]
+        await category.get_by_role("checkbox", name="Toys").check()
+        await expect(page.locator("h1")).to_have_text("Shops for “maple” in Toys")
+        assert await texts(category.locator("li")) == ["Toys 26", "Books 52", "Art 26"]
+        assert await texts(country.locator("li")) == []
         assert await visitor.leave() == []
 
 
-async def test_a_filter_of_all_shops_shows_the_number_of_the_whole_category_and_is_set_and_removed(
+async def test_filters_combine_in_the_address_by_keyboard_and_keep_the_focus(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base, "/?q=")
+    await shown(page, "results")
+    books, paper = page.get_by_role("checkbox", name="Books"), page.get_by_role("checkbox", name="Paper")
+    await books.focus()
+    await page.keyboard.press("Space")
+    await page.wait_for_url("**/?category=books")
+    await shown(page, "category")
+    assert await listed(page) == ["shop_books", "shop_japanese"]
+    await expect(books).to_be_focused()
+
+    await paper.press("Space")
+    await page.wait_for_url("**/?category=books&category=paper")
+    await expect(page.locator("h1")).to_have_text("Books or Paper")
+    await expect(page.locator("#view")).to_contain_text("122 shops")
+    await expect(paper).to_be_focused()
+    await page.get_by_role("checkbox", name="France").check()
+    await page.get_by_role("checkbox", name="Germany").check()
+    await page.wait_for_url("**/?category=books&category=paper&country=FR&country=DE")
+    await expect(page.locator("#country option:checked")).to_have_text("Several")
+
+    for label in ("Paper", "France", "Books", "Germany"):
+        await page.get_by_role("checkbox", name=label).uncheck()
+    await page.wait_for_url("**/?q=")
+    await page.go_back()
+    await page.wait_for_url("**/?q=&country=DE")
+    await expect(page.get_by_role("checkbox", name="Germany")).to_be_checked()
+
+
+async def test_a_destination_keeps_shops_that_ship_there_and_counts_those_that_do_not_say(
     site: Site, visitor: Visitor
 ) -> None:
     page, _ = await visitor.visit(site.base, "/?q=")
     await shown(page, "results")
-    await expect(page.locator("[data-filter=paper]")).to_have_text("Paper 120")
+    await page.get_by_label("Ships to").select_option("FR")
+    await page.wait_for_url("**/?q=&ships_to=FR")
+    await expect(page.locator("#view")).to_contain_text("1 shop shipping to France")
+    assert await listed(page) == ["shop_books"]
 
-    await page.locator("[data-filter=books]").click()
-    await page.wait_for_url("**/?category=books")
-    await shown(page, "category")
-    assert await listed(page) == ["shop_books", "shop_japanese"]
-    await page.locator("[data-filter=FR]").click()
-    await page.wait_for_url("**/?category=books&country=FR")
-    await expect(page.locator("#country")).to_have_value("FR")
+    await page.get_by_role("checkbox", name="Also those that do not say").check()
+    await page.wait_for_url("**/?q=&ships_to=FR&include_unsettled=true")
+    await expect(page.locator("[data-shop]")).to_have_count(25)
+    assert (await listed(page))[0] == "shop_books"
+    marks = await texts(page.locator("[data-shop]").filter(has_text="shipping to France not stated"))
+    assert len(marks) == 24
 
-    await page.get_by_role("link", name="Remove the filter Books").click()
-    await page.wait_for_url("**/?q=&country=FR")
-    await page.get_by_role("link", name="Remove the filter France").click()
-    await page.wait_for_url("**/?q=")
-
-
-async def test_of_more_shops_than_one_answer_holds_no_number_is_shown(tmp_path: Path, visitor: Visitor) -> None:
-    kinds = [("toys", ["DE"]), ("books", ["FR", "AT"])]
-    shops = [shop(f"Maple {at}", categories=[kinds[at % 2][0]], countries=kinds[at % 2][1]) for at in range(101)]
-    with served(create_app(Settings(data_dir=embedded_world(tmp_path, shops)))) as base:
-        page, _ = await visitor.visit(base, "/?q=maple")
-        await shown(page, "results")
-
-        filters = page.locator("[data-filter]")
-        assert sorted(await filters.all_inner_texts()) == ["Austria", "Books", "France", "Germany", "Toys"]
-        await page.locator("[data-filter=books]").click()
-        await expect(page.locator("h1")).to_have_text("Shops for “maple” in Books")
-        # Of one category there are 50, which one answer holds.
-        assert sorted(await texts(filters)) == ["Austria 50", "France 50", "Toys"]
-        assert await visitor.leave() == []
+    await page.goto(f"{site.base}/?q=harbour&ships_to=AT")
+    await expect(page.locator("#view")).to_contain_text("No shop fits among those shipping to Austria.")
+    await page.get_by_role("link", name="Look without filters").click()
+    await page.wait_for_url("**/?q=harbour")
+    assert await listed(page) == ["shop_books"]
 
 
-NOT_KNOWN: Final = "This does not mean that there is nothing."
-UNANSWERABLE: Final = "can’t answer this question as it was asked"
-
-LIES: Final = re.compile(
-    r"\b(no (shop|result|match|code|offer|suggestion)|nothing to suggest|0 (shops|codes))", re.IGNORECASE
-)
-
-
-async def nothing_looks_empty(page: Page) -> None:
-    assert LIES.findall(await page.locator("body").inner_text()) == []
-
-
-async def test_a_service_without_its_index_says_so_and_another_try_works(tmp_path: Path, visitor: Visitor) -> None:
-    with served(create_app(Settings(data_dir=tmp_path / "world" / "index"))) as base:
-        page, _ = await visitor.visit(base, "/?q=harbour", announced=(503,))
-        main = await shown(page, "error")
-        await expect(main).to_contain_text("This directory has no index yet.")
-        await expect(main).to_contain_text(NOT_KNOWN)
-        await nothing_looks_empty(page)
-
-        web_world(tmp_path / "world")
-        retry = page.locator("#retry")
-        await expect(retry).to_be_enabled()
-        await expect(retry).to_have_text("Try again")
-        await retry.click()
-
-        await shown(page, "results")
-        await expect(page.locator("[data-shop]")).to_have_attribute("data-shop", "shop_books")
-        assert await visitor.leave() == []
-
-
-async def test_a_connection_that_is_gone_is_said_and_another_key_or_try_works(site: Site, visitor: Visitor) -> None:
-    page, _ = await visitor.visit(site.base, announced=(CUT,))
-    await shown(page, "start")
-
-    await page.context.set_offline(True)
-    await page.locator("#search").press_sequentially("har")
-    await expect(page.locator(".finder")).to_contain_text("can’t be reached")
-    await expect(page.locator("#suggestions")).to_be_hidden()
-    await nothing_looks_empty(page)
-
-    await page.context.set_offline(False)
-    await typed(page, "b")
-    await suggested(page, "Harbour Lane Books")
-    await expect(page.locator(".finder")).not_to_contain_text("can’t be reached")
-
-    await page.context.set_offline(True)
-    await page.locator("#search").fill("harbour")
-    await page.locator("#search").press("Enter")
-    main = await shown(page, "error")
-    await expect(main).to_contain_text("can’t be reached")
-    await nothing_looks_empty(page)
-
-    await page.context.set_offline(False)
-    await page.locator("#retry").click()
+async def test_shops_with_a_code_are_those_whose_codes_are_listed(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base, "/?q=")
     await shown(page, "results")
-    await expect(page.locator("[data-shop]")).to_have_attribute("data-shop", "shop_books")
-
-
-async def test_a_used_up_quota_is_said_with_the_time_to_wait_and_nothing_is_asked_again_immediately(
-    tmp_path: Path, visitor: Visitor
-) -> None:
-    quotas = QuotaClass(reads=2, suggest=2, reports=0)
-    settings = Settings(data_dir=web_world(tmp_path / "world"), quota_anonymous=quotas)
-    with served(create_app(settings)) as frugal:
-        page, watch = await visitor.visit(frugal, "/?q=harbour", announced=(429,))
-        await shown(page, "results")
-        await page.locator("#search").fill("")
-        for key in "moss":
-            await page.locator("#search").press_sequentially(key)
-            await page.wait_for_timeout(100)
-        await expect(page.locator(".finder")).to_contain_text("Too many questions")
-        await nothing_looks_empty(page)
-        asked = len(watch.asked_for("/suggest"))
-        await page.locator("#search").press_sequentially(" and fern")
-        await page.wait_for_timeout(200)
-        assert len(watch.asked_for("/suggest")) == asked
-
-        for word in ("moss", "mill"):
-            await page.locator("#search").fill(word)
-            await page.locator("#search").press("Enter")
-        main = await shown(page, "error")
-        await expect(main).to_contain_text("Too many questions")
-        await expect(page.locator("#retry")).to_be_disabled()
-        await expect(page.locator("#retry")).to_contain_text("second")
-        await nothing_looks_empty(page)
-        assert await visitor.leave() == []
-
-
-async def test_another_try_is_offered_once_the_time_is_over(site: Site, visitor: Visitor) -> None:
-    page, _ = await visitor.arrive(site.base, announced=(503,))
-    refusals = [True]
-
-    async def refuse_once(route: Route) -> None:
-        if not refusals:
-            await route.continue_()
-            return
-        refusals.clear()
-        problem = {"type": "urn:x", "title": "x", "status": 503, "detail": "x", "code": "overloaded"}
-        await route.fulfill(
-            status=503,
-            body=json.dumps(problem),
-            headers={"retry-after": "1", "content-type": "application/problem+json"},
-        )
-
-    await page.route("**/tool/get_shop", refuse_once)
-    await page.goto(f"{site.base}/?shop=shop_books")
-    await shown(page, "error")
-    retry = page.locator("#retry")
-    await expect(retry).to_be_disabled()
-    await expect(retry).to_be_enabled()
-    await retry.click()
-
-    await shown(page, "shop")
-
-
-@pytest.mark.parametrize(
-    ("tool", "name"), [("list_coupons", "coupons"), ("get_shipping_policy", "shipping"), ("get_trust", "trust")]
-)
-async def test_one_part_that_fails_leaves_the_others_standing(
-    site: Site, visitor: Visitor, tool: str, name: str
-) -> None:
-    page, _ = await visitor.arrive(site.base, announced=(CUT,))
-    await page.add_init_script(f"sessionStorage.setItem('token', {json.dumps(site.token)})")
-    await page.route(f"**/tool/{tool}", lambda route: route.abort("connectionreset"), times=1)
-    await page.goto(site.base)
-    await sign_in(page, site.token)
-    await page.goto(f"{site.base}/?shop=shop_books")
-
-    failed = await section(page, name, "error")
-    await expect(failed).to_contain_text("can’t be reached")
-    for other in {"offers", "coupons", "shipping", "trust"} - {name}:
-        await section(page, other, "ok")
-
-    await failed.get_by_role("button", name="Try again").click()
-    await section(page, name, "ok")
-
-
-async def test_an_answer_that_is_no_answer_is_a_failure(site: Site, visitor: Visitor) -> None:
-    page, _ = await visitor.arrive(site.base)
-    await page.route("**/tool/find_shop", lambda route: route.fulfill(status=200, body="<h1>Portal</h1>"))
-    await page.goto(f"{site.base}/?q=harbour")
-
-    main = await shown(page, "error")
-
-    assert "could not be read" in await text_of(main)
-    await nothing_looks_empty(page)
-
-
-async def test_a_question_that_cannot_be_answered_is_said_to_be_one(site: Site, visitor: Visitor) -> None:
-    page, _ = await visitor.arrive(site.base, announced=(400,))
-    for question, heading, said in (
-        ("q=harbour&country=QQ", "No answer", UNANSWERABLE),
-        ("q=mill&offset=x", "No answer", UNANSWERABLE),
-        ("q=mill&offset=100000", "No answer", UNANSWERABLE),
-        ("category=secrets", "Not in the directory", "There is no such category."),
-    ):
-        await page.goto(f"{site.base}/?{question}")
-
-        main = await shown(page, "error")
-
-        await expect(main.locator("h1")).to_have_text(heading)
-        await expect(main).to_contain_text(said)
-        await expect(page.locator("#retry")).to_have_count(0)
-        await nothing_looks_empty(page)
+    await page.get_by_role("checkbox", name="Has a code now").check()
+    await page.wait_for_url("**/?q=&has_code=true")
+    await expect(page.locator("[data-shop]")).to_have_count(2)
+    assert sorted(await listed(page)) == ["shop_books", "shop_markup"]

@@ -330,6 +330,7 @@ async def test_a_tool_can_be_tried_with_each_of_its_examples(visitor: Visitor, s
         "Whether it ships to Austria",
         "The statement alone",
         "Nothing was gathered, which is no verdict",
+        "Of several shops, one of them unknown",
     ]
     await choice.select_option(label="Nothing was gathered, which is no verdict")
     status, body = await tried(block)

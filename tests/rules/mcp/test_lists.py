@@ -236,6 +236,7 @@ CALLING_PAGE: Final = Path(__file__).parents[3] / "docs" / "calling.md"
 CHARACTERS_OF_SCHEMAS: Final = 4
 CHARACTERS_OF_ANSWERS: Final = 3
 ROW: Final = re.compile(r"^\| `(\w+)` `(\{.*\})` \| ([\d,]+) \|$", re.MULTILINE)
+STEP: Final = re.compile(r"^\d\. `(\w+)` `(\{.*\})`$", re.MULTILINE)
 LIST_ROW: Final = re.compile(r"^\| `tools/list` \| ([\d,]+) \|$", re.MULTILINE)
 TOOLS: Final = [mcp_tool(tool) for tool in REGISTRY]
 
@@ -275,6 +276,7 @@ def test_no_schema_of_a_tool_repeats_what_the_openapi_document_says() -> None:
     assert _described(tool.output_schema for tool in TOOLS) == {
         "A shop as in find_shop.",
         "As get_shipping_policy answers.",
+        "As in monetize_offer.",
         "With fields of the top level.",
     }
 
@@ -299,6 +301,25 @@ def test_find_shop_is_described_with_the_numbers_of_the_table() -> None:
     of_limit = {bound.arguments.get("limit"): f"{bound.tokens:,}" for bound in BOUNDS if bound.tool == FIND_SHOP.name}
     stated = f"(up to {of_limit[5]} tokens; 10: {of_limit[10]}; the default 50: {of_limit[None]})"
     assert stated in FIND_SHOP.description
+
+
+@pytest.mark.rule("F17", "F1", "F3", "A1.size")
+def test_a_shop_that_ships_somewhere_and_has_a_code_is_found_in_the_two_calls_of_the_page(
+    sample: SampleService,
+) -> None:
+    page = CALLING_PAGE.read_text(encoding="utf-8")
+    (stated,) = re.findall(r"takes two calls after the list of tools, and ([\d,]+) tokens", page)
+    found, coupons = [
+        post(sample.base, f"/tool/{tool}", json.loads(arguments)) for tool, arguments in STEP.findall(page)
+    ]
+    assert {shop["ships_to"] for shop in found.json["results"]} == {"yes"}
+    assert [entry["shop_domain"] for entry in coupons.json["shops"]] == [
+        shop["domain"] for shop in found.json["results"]
+    ]
+    assert [entry["shop_domain"] for entry in coupons.json["shops"] if not entry["coupons"]["results"]] == []
+    tokens = len((found.body + coupons.body).decode()) / CHARACTERS_OF_ANSWERS
+    bound = int(stated.replace(",", ""))
+    assert bound / 2 <= tokens <= bound
 
 
 def _described(schemas: Iterator[Any]) -> set[str]:
