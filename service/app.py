@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -15,8 +15,9 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.errors import MAX_BODY_BYTES, RouteNotFoundError
-from service.http.messages import problem_answer
+from service.http.messages import bearer_token, problem_answer
 from service.http.middleware import (
+    MCP_ROUTE,
     SUGGEST_PATH,
     BoundedEndpoint,
     Gate,
@@ -25,7 +26,8 @@ from service.http.middleware import (
     suggest_headers,
 )
 from service.mcp_server.endpoint import McpEndpoint, call_over_http, refused_early
-from service.mcp_server.server import build_server
+from service.mcp_server.oauth import OAUTH_PATH, ProtectedResource
+from service.mcp_server.server import TITLE, build_server
 from service.mcp_server.stdio import OPENING_S, call_over_stdio, serve_stdio, wait_for_index
 from service.observability.prometheus import PrometheusMetrics
 from service.operations import HealthProbe, ServiceState, flags_of
@@ -70,14 +72,18 @@ def create_app(
     trusted = proxies(settings.trusted_proxies, settings.forwarding_header, settings.country_header)
     sessions = _mcp_sessions(settings, parts)
     draining, gate = asyncio.Event(), Gate(settings.max_concurrency, metrics)
-    hosts, origins = settings.mcp_allowed_hosts, settings.mcp_allowed_origins
-    mcp = McpEndpoint(sessions, parts.dispatcher, trusted, hosts, origins, traces=traces)
+    resource = _protected_resource(settings)
+    mcp = _mcp_endpoints(settings, parts, sessions, trusted=trusted, traces=traces, resource=resource)
     calls = _calls(parts, mcp, trusted, partial(BoundedEndpoint, gate=gate, timeout=settings.request_timeout))
+    metadata: dict[str, ASGIApp] = {}
+    if resource is not None:
+        metadata[resource.metadata_path] = resource.metadata_endpoint()
+        labels |= {OAUTH_PATH: MCP_ROUTE, resource.metadata_path: "oauth_metadata"}
 
     app = _empty_app(sessions, parts, traces)
     app.openapi_schema = openapi_document(REGISTRY, needs_ops_key=settings.ops_key is not None)
     app.router.routes = [
-        *(Route(path, endpoint=endpoint) for path, endpoint in calls.items()),
+        *(Route(path, endpoint=endpoint) for path, endpoint in {**calls, **metadata}.items()),
         *_probes(settings, parts, draining),
         Route("/openapi.json", endpoint=openapi_endpoint(app.openapi_schema)),
         *_operations(settings, parts, trusted, prometheus),
@@ -160,15 +166,48 @@ def _mcp_sessions(settings: Settings, parts: Parts) -> StreamableHTTPSessionMana
     )
 
 
+def _protected_resource(settings: Settings) -> ProtectedResource | None:
+    issuer = settings.issuer
+    if issuer is None:
+        return None
+    return ProtectedResource(settings.oauth_url, TITLE, issuer.url, tuple(issuer.scope_classes))
+
+
+def _mcp_endpoints(
+    settings: Settings,
+    parts: Parts,
+    sessions: StreamableHTTPSessionManager,
+    *,
+    trusted: Proxies,
+    traces: CallTracer | None,
+    resource: ProtectedResource | None,
+) -> dict[str, McpEndpoint]:
+    """The endpoints of the one MCP server by path: with API tokens, and with those of an issuer."""
+    endpoint = partial(
+        McpEndpoint,
+        sessions,
+        trusted=trusted,
+        allowed_hosts=settings.mcp_allowed_hosts,
+        allowed_origins=settings.mcp_allowed_origins,
+        traces=traces,
+    )
+    if resource is None or parts.oauth_dispatcher is None:
+        return {"/mcp": endpoint(parts.dispatcher)}
+    return {
+        "/mcp": endpoint(parts.dispatcher, explain=resource.mention),
+        OAUTH_PATH: endpoint(parts.oauth_dispatcher, token_of=bearer_token, explain=resource.challenge),
+    }
+
+
 def _calls(
-    parts: Parts, mcp: McpEndpoint, trusted: Proxies, gated: Callable[..., BoundedEndpoint]
+    parts: Parts, mcp: Mapping[str, McpEndpoint], trusted: Proxies, gated: Callable[..., BoundedEndpoint]
 ) -> dict[str, ASGIApp]:
     """MCP, the tools and /suggest by path; they share the bound on concurrent requests."""
     tools = {f"/tool/{tool.name}": tool_endpoint(parts.dispatcher, tool.name, trusted) for tool in REGISTRY}
     endpoints = {**tools, SUGGEST_PATH: suggest_endpoint(parts.responder, trusted)}
     return {
         # Not interrupted, as the SDK's own tasks would outlive the request; a called tool stops at its deadline.
-        "/mcp": gated(mcp, refused=refused_early, interrupted=False),
+        **{path: gated(endpoint, refused=refused_early, interrupted=False) for path, endpoint in mcp.items()},
         **{path: gated(endpoint) for path, endpoint in endpoints.items()},
     }
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from service.auth.opening import open_tokens
-from service.auth.protocol import TokenStore
+from service.auth.protocol import TokenStore, Verifier
 from service.auth.verifier import TokenVerifier
 from service.calls.admission import Admission
 from service.calls.dispatch import Dispatcher
@@ -32,7 +32,7 @@ _ENGINE_TIMEOUT: Final = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts of an application over HTTP or stdio."""
+    """The parts of an application over HTTP or stdio; those of OAuth are None if no issuer is configured."""
 
     search: SearchBackend
     live: LiveData
@@ -43,6 +43,8 @@ class Parts:
     admission: Admission
     dispatcher: Dispatcher
     responder: SuggestResponder
+    oauth_verifier: Verifier | None
+    oauth_dispatcher: Dispatcher | None
 
     async def warm_up(self) -> None:
         """Open the limiter's connection before the first call, which would wait for it."""
@@ -54,6 +56,8 @@ class Parts:
     async def close(self) -> None:
         """Close the parts, each before those that it uses."""
         await self.verifier.close()
+        if self.oauth_verifier is not None:
+            await self.oauth_verifier.close()
         await self.limiter.close()
         await self.tokens.close()
         await self.reports.close()
@@ -71,13 +75,46 @@ def open_parts(settings: Settings, search: SearchBackend | None = None, metrics:
     networks = NamedNetworks(settings.quota_networks)
     policy = QuotaPolicy(settings.quota_anonymous, settings.quota_classes, networks)
     admission = Admission(verifier, limiter, policy, metrics)
+    oauth_verifier = open_oauth(settings, metrics)
     rest, mcp = settings.most_coupons_rest, settings.most_coupons_mcp
     most_coupons = {Channel.REST: rest, Channel.MCP: mcp, Channel.STDIO: mcp}
-    dispatcher = Dispatcher(
-        REGISTRY, live, admission, reports, timeout=settings.request_timeout, most_coupons=most_coupons
+
+    def dispatcher(admission: Admission, *, token_required: bool = False) -> Dispatcher:
+        return Dispatcher(
+            REGISTRY,
+            live,
+            admission,
+            reports,
+            timeout=settings.request_timeout,
+            most_coupons=most_coupons,
+            token_required=token_required,
+        )
+
+    return Parts(
+        search=backend,
+        live=live,
+        tokens=tokens,
+        verifier=verifier,
+        limiter=limiter,
+        reports=reports,
+        admission=admission,
+        dispatcher=dispatcher(admission),
+        responder=SuggestResponder(live, admission, settings.suggest_cache_mb, metrics),
+        oauth_verifier=oauth_verifier,
+        oauth_dispatcher=None
+        if oauth_verifier is None
+        else dispatcher(Admission(oauth_verifier, limiter, policy, metrics), token_required=True),
     )
-    responder = SuggestResponder(live, admission, settings.suggest_cache_mb, metrics)
-    return Parts(backend, live, tokens, verifier, limiter, reports, admission, dispatcher, responder)
+
+
+def open_oauth(settings: Settings, metrics: Metrics = NO_METRICS) -> Verifier | None:
+    """The verifier of the configured issuer's tokens; None without one."""
+    issuer = settings.issuer
+    if issuer is None:
+        return None
+    from service.auth.oauth import OAuthVerifier
+
+    return OAuthVerifier(issuer, metrics=metrics)
 
 
 def open_limiter(settings: Settings, metrics: Metrics = NO_METRICS) -> Limiter:

@@ -3,6 +3,7 @@
 A store never sees a token's text, only its hash, and no `repr` shows even the hash (Q1).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -32,6 +33,35 @@ class Token:
     name: str
     quota_class: str
     expires_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Issuer:
+    """An authorization server, and what its tokens must be.
+
+    `token_types` are values of the header `typ`, in lower case, without `application/`. The first scope of
+    `scope_classes` that a token has names its quota class, by default `default_class`. `source_key` is the key of the
+    HMAC that stands for a subject.
+    """
+
+    url: str
+    keys_url: str
+    audience: str
+    algorithms: tuple[str, ...]
+    token_types: tuple[str, ...]
+    scope_classes: Mapping[str, str]
+    default_class: str
+    source_key: str = field(repr=False)
+
+
+class Verifier(Protocol):
+    """Verifies the tokens of calls."""
+
+    async def verify(self, text: str) -> Token | None:
+        """The token of a text; None if it is not valid, TokensUnavailable if that is not known."""
+
+    async def close(self) -> None:
+        """End pending work."""
 
 
 class TokenStore(Protocol):

@@ -3,13 +3,11 @@
 Both are decided before the tool's code runs and before a backend is called (R5).
 """
 
-from collections import defaultdict
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from service.auth.protocol import Token, TokensUnavailable
-from service.auth.verifier import TokenVerifier
+from service.auth.protocol import Token, TokensUnavailable, Verifier
 from service.errors import (
     BackendUnavailableError,
     QuotaExceededError,
@@ -23,6 +21,7 @@ from service.limits.policy import (
     Headers,
     Limiter,
     LimiterUnavailable,
+    Quota,
     QuotaPolicy,
     quota_headers,
     quota_pattern,
@@ -50,41 +49,44 @@ class AddressQuota:
         self._policy = policy
         self._metrics = metrics
         self._account = lru_cache(_CACHED_ADDRESSES)(self._find_account)
-        # By the name of the network, None for calls that are counted by address.
-        self._allowed: defaultdict[str | None, int] = defaultdict(int)
+        # Of those that are counted by address; of a named network each is reported immediately.
+        self._allowed = 0
 
     def admit(self, address: str) -> Headers | None:
         """Count an anonymous call; returns the headers of the quota, or raises QuotaExceededError.
 
         None means that only `Admission.admit` can decide, and that nothing has been counted.
         """
-        account, policy_header, pattern = self._account(address)
-        decision = self._limiter.take(account.key, account.quota)
+        key, quota, network, policy_header, pattern = self._account(address)
+        decision = self._limiter.take(key, quota)
         if decision is None:
             return None
         headers = policy_header, (b"ratelimit", pattern % (decision.remaining, decision.reset_seconds))
         if not decision.allowed:
-            self._metrics.quota(self._bucket, "refused", network=account.network)
+            self._metrics.quota(self._bucket, "refused", network=network)
             raise QuotaExceededError(decision.retry_after or 1, headers)
-        self._allowed[account.network] += 1
+        if network is None:
+            self._allowed += 1
+        else:
+            self._metrics.quota(self._bucket, "allowed", network=network)
         return headers
 
     def flush_metrics(self) -> None:
         """Report the allowed calls since the last time; one report costs as much for many calls as for one."""
-        for network, times in self._allowed.items():
-            self._metrics.quota(self._bucket, "allowed", times, network)
-        self._allowed.clear()
+        if self._allowed:
+            self._metrics.quota(self._bucket, "allowed", self._allowed)
+            self._allowed = 0
 
-    def _find_account(self, address: str) -> tuple[Account, tuple[bytes, bytes], bytes]:
+    def _find_account(self, address: str) -> tuple[str, Quota, str | None, tuple[bytes, bytes], bytes]:
         account = self._policy.account(self._bucket, None, address)
-        return account, *quota_pattern(account.quota)
+        return *account, *quota_pattern(account.quota)
 
 
 class Admission:
     """Verifies tokens and counts calls."""
 
     def __init__(
-        self, verifier: TokenVerifier, limiter: Limiter, policy: QuotaPolicy, metrics: Metrics = NO_METRICS
+        self, verifier: Verifier, limiter: Limiter, policy: QuotaPolicy, metrics: Metrics = NO_METRICS
     ) -> None:
         self._verifier = verifier
         self._limiter = limiter

@@ -81,10 +81,12 @@ class Dispatcher:
         *,
         timeout: float,
         most_coupons: Mapping[Channel, int | None] = MappingProxyType({}),
+        token_required: bool = False,
     ) -> None:
         """Create a dispatcher; a call whose transport sets no deadline may take `timeout` seconds.
 
-        `most_coupons` bounds the coupons in a listing of all shops by transport; None is no bound (A6).
+        `most_coupons` bounds the coupons in a listing of all shops by transport; None is no bound (A6). With
+        `token_required` every call needs a token, and not only those of tools that do.
         """
         self.tools = tuple(registry)
         self._by_name = {tool.name: tool for tool in registry}
@@ -92,6 +94,7 @@ class Dispatcher:
         self._admission = admission
         self._reports = reports
         self._most_coupons = most_coupons
+        self._token_required = token_required
         self.timeout = timeout
 
     def has_tool(self, name: str) -> bool:
@@ -109,7 +112,7 @@ class Dispatcher:
             # Set before admission, so that refused calls are logged with their tool, too.
             request.tool = tool.name
         bucket = otherwise if tool is None else _bucket(tool)
-        required = tool is not None and tool.token is TokenRule.REQUIRED
+        required = self._token_required or (tool is not None and tool.token is TokenRule.REQUIRED)
         try:
             if caller.token is None and not required:
                 headers = self._admission.try_admit(caller.address, bucket)

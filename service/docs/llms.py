@@ -37,8 +37,9 @@ def llms_page(settings: Settings) -> str:
     """The whole text, with the quotas of the settings."""
     required = ", ".join(f"`{tool.name}`" for tool in REGISTRY if tool.token is TokenRule.REQUIRED)
     anonymous, usual = settings.quota_anonymous, settings.quota_classes[DEFAULT_CLASS]
+    oauth = "There is no OAuth." if settings.issuer is None else f"OAuth is for MCP, at {settings.oauth_url}."
     access = (
-        "A token goes into the header `x-api-token`; the operator of the service issues it. There is no OAuth.\n"
+        f"A token goes into the header `x-api-token`; the operator of the service issues it. {oauth}\n"
         f"Needed for {required}; optional elsewhere, where it raises the quotas.\n"
         f"Without a token: {_quotas(anonymous)}.\n"
         f"With one: {_quotas(usual)}, where nothing else is agreed upon."

@@ -19,7 +19,8 @@ Made by `python -m service.docs.mcp_page > docs/mcp.md`: change the code, not th
 
 `POST /mcp` and `shop-directory mcp` (on stdio) speak the handshake revisions up to 2025-11-25 and 2026-07-28. There are
 no sessions: one message, one JSON answer. [Clients](clients.md) has the settings for common hosts. With
-`SHOP_DIRECTORY_PUBLIC_URL`, `serverInfo` names the page of the service (`websiteUrl`) and its icon (`icons`)."""
+`SHOP_DIRECTORY_PUBLIC_URL`, `serverInfo` names the page of the service (`websiteUrl`) and its icon (`icons`). With
+[an OAuth issuer](running.md#sign-in-by-oauth), `POST /mcp/oauth` is the same for callers who have its tokens."""
 _READING: Final = """\
 Reading a resource is calling its tool: the same quota, deadline, log and data, and the text is the tool's answer, byte
 for byte; `_meta` says which data it comes from. What follows `shop://` is percent-decoded and then taken as

@@ -21,6 +21,7 @@ from service.runtime.caller import Caller, Channel, Proxies, origin_of
 from service.runtime.request_context import RequestContext, current, new_request_context, new_request_id
 
 Headers = tuple[tuple[bytes, bytes], ...]
+TokenReader = Callable[[Iterable[tuple[bytes, bytes]]], str | None]
 
 JSON: Final = b"application/json"
 PROBLEM_JSON: Final = b"application/problem+json"
@@ -139,12 +140,24 @@ def request_context_of(scope: Scope) -> RequestContext:
     return request
 
 
-def http_caller(scope: Scope, channel: Channel, trusted: Proxies) -> Caller:
+def api_token(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+    """The API token of a request."""
+    return header(headers, TOKEN_HEADER) or None
+
+
+def bearer_token(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+    """The OAuth access token of a request; None also if it has several headers that may hold one."""
+    values = [value.decode("latin-1") for name, value in headers if name == b"authorization"]
+    scheme, _, token = values[0].partition(" ") if len(values) == 1 else ("", "", "")
+    return token.strip() or None if scheme.lower() == "bearer" else None
+
+
+def http_caller(scope: Scope, channel: Channel, trusted: Proxies, token_of: TokenReader = api_token) -> Caller:
     """The caller of a request: its token, and the address and country that trusted proxies report (Q3)."""
     peer = scope.get("client")
     origin = origin_of(peer[0] if peer else None, scope["headers"], trusted)
-    token = header(scope["headers"], TOKEN_HEADER)
-    return Caller(channel, request_context_of(scope).request_id, token or None, origin.address, origin.country)
+    token = token_of(scope["headers"])
+    return Caller(channel, request_context_of(scope).request_id, token, origin.address, origin.country)
 
 
 def json_answer(document: dict[str, Any], headers: Headers = ()) -> Answer:

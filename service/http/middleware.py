@@ -49,15 +49,15 @@ from service.runtime.telemetry import NO_METRICS, NO_ROUTE, Metrics, log_call
 from service.runtime.tracing import CallTracer, header_texts
 
 SUGGEST_PATH: Final = "/suggest"
+MCP_ROUTE: Final = "mcp"
 VARY: Final = (b"vary", b"Accept-Encoding")
 MIN_BYTES: Final = 1_024
 
-_MCP_PATH: Final = "/mcp"
 _TOOLS: Final = "/tool/"
 _METHODS: Final = frozenset({"GET", "HEAD", "POST"})
 _OTHER_PATHS: Final = {
     SUGGEST_PATH: "suggest",
-    _MCP_PATH: "mcp",
+    "/mcp": MCP_ROUTE,
     "/health": "health",
     "/ready": "ready",
     "/version": "version",
@@ -69,10 +69,11 @@ _OTHER_PATHS: Final = {
 _ALLOW_ORIGIN: Final = b"access-control-allow-origin"
 _EXPOSED: Final = (
     b"access-control-expose-headers",
-    b"x-request-id, x-generation, x-data-as-of, retry-after, ratelimit, ratelimit-policy, etag",
+    b"x-request-id, x-generation, x-data-as-of, retry-after, ratelimit, ratelimit-policy, etag, www-authenticate",
 )
 _ALLOWED_HEADERS: Final = (
-    b"content-type, accept, if-none-match, x-api-token, mcp-protocol-version, mcp-method, mcp-name, mcp-session-id"
+    b"content-type, accept, if-none-match, x-api-token, authorization, mcp-protocol-version, mcp-method, mcp-name, "
+    b"mcp-session-id"
 )
 _ANY_ORIGIN: Final[Headers] = ((_ALLOW_ORIGIN, b"*"), _EXPOSED)
 _PREFLIGHT_SECONDS: Final = b"600"
@@ -188,8 +189,8 @@ class HttpMiddleware:
             await fault.send(sent)
         finally:
             if request is not None:
-                channel = Channel.MCP if path == _MCP_PATH else Channel.REST
                 route = self._labels.get(path, NO_ROUTE)
+                channel = Channel.MCP if route == MCP_ROUTE else Channel.REST
                 log_call(self._metrics, request, channel=channel.value, route=route, status=sent.status)
 
     def _own_headers(self, request: RequestContext) -> Headers:

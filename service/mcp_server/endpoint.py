@@ -44,6 +44,8 @@ from service.http.messages import (
     BODY,
     JSON,
     Answer,
+    TokenReader,
+    api_token,
     http_caller,
     is_json,
     method_not_allowed,
@@ -193,11 +195,14 @@ class McpEndpoint:
         allowed_origins: Iterable[str],
         *,
         traces: CallTracer | None = None,
+        token_of: TokenReader = api_token,
+        explain: Callable[[ServiceError], ServiceError] = lambda error: error,
     ) -> None:
         """Set up the endpoint; `sessions`, the SDK's session manager, must run while there are requests.
 
         Of the accepted values of Host and Origin `name:*` is any port or none; a request without Origin is accepted.
-        `traces` begins a span for each message; None begins none.
+        `traces` begins a span for each message; None begins none. `token_of` reads the token from the headers, and
+        `explain` makes the error of a call that lacks a valid one, which says how to send it.
         """
         self._sessions = sessions
         self._dispatcher = dispatcher
@@ -205,6 +210,8 @@ class McpEndpoint:
         self._hosts = tuple(allowed_hosts)
         self._origins = tuple(allowed_origins)
         self._traces = traces
+        self._token_of = token_of
+        self._explain = explain
         self._read_plain = partial(read_plain, dispatcher.has_tool)
         # In each result of the modern versions.
         self._server_info = {SERVER_INFO_META_KEY: dict(sessions.app.server_info_stamp)}
@@ -231,15 +238,16 @@ class McpEndpoint:
             # The SDK refuses it, in the caller's protocol version; this comes before the token is checked (R5).
             await self._sessions.handle_request(scope, _replay(body, receive), ErrorRewriter(None, send))
             return
-        caller = http_caller(scope, Channel.MCP, self._trusted)
+        caller = http_caller(scope, Channel.MCP, self._trusted, self._token_of)
         # A caller who types into an argument sends as many requests as with /suggest.
         otherwise = Bucket.SUGGEST if message["method"] == COMPLETION_COMPLETE else Bucket.READS
         admit = await self._dispatcher.admit(tool, caller, otherwise=otherwise)
-        is_call = message["method"] == TOOLS_CALL
-        if isinstance(admit, ServiceError) and (admit.status == HTTPStatus.UNAUTHORIZED or not is_call):
+        if isinstance(admit, ServiceError):
+            refused = admit.status == HTTPStatus.UNAUTHORIZED
             # A call's other refusals are results (E2).
-            await refused_early(admit, message.get("id")).send(send)
-            return
+            if refused or message["method"] != TOOLS_CALL:
+                await refused_early(self._explain(admit) if refused else admit, message.get("id")).send(send)
+                return
         call = Call(caller, admit, request_context_of(scope), admit.headers)
         if plain is not None:
             await self._answer(plain, call, send)

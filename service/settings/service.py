@@ -6,6 +6,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field, SecretStr
 
+from service.auth.protocol import Issuer
 from service.limits.policy import ANONYMOUS, DEFAULT_CLASS, WITH_TOKEN, NamedNetwork, NamedNetworks, QuotaClass
 from service.runtime.caller import ForwardingHeader
 from service.runtime.request_context import REQUEST_SECONDS
@@ -23,9 +24,16 @@ _LOOPBACK: Final = ("127.0.0.1:*", "localhost:*", "[::1]:*")
 # An origin that no browser sends would never match, without an error.
 _HOST: Final = r"(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]+)?"
 _ORIGIN: Final = rf"[a-z][a-z0-9+.-]*://{_HOST}"
+# Keys, and tokens on the way to them, must not be changed on their way: TLS, or this machine.
+_SAFE_URL: Final = (
+    r"^(?:https://[^\s\"#/?@\\]+|http://(?:127\.0\.0\.1|localhost|\[::1\])(?::[0-9]+)?)(?:/[^\s\"#\\]*)?$"
+)
 _PUBLIC_URL: Final = rf"^https?://{_HOST}(?:/[A-Za-z0-9._~-]+)*$"
 
 Origins = Annotated[tuple[Annotated[str, Field(pattern=f"^{_ORIGIN}$")], ...], *COMMA_SEPARATED]
+OAuthAlgorithm = Literal[
+    "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"
+]  # fmt: skip
 # A label of metrics.
 NetworkName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]
 OriginPatterns = Annotated[tuple[Annotated[str, Field(pattern=rf"^{_ORIGIN}(?::\*)?$")], ...], *COMMA_SEPARATED]
@@ -172,6 +180,50 @@ class Settings(StoreSettings, LocationSettings):
     limiter: Literal["memory", "redis"] = Field(
         "memory", title="Where quotas are counted: in each process, or in Redis for all.", description="memory or redis"
     )
+    oauth_issuer: str | None = Field(
+        None,
+        title="The OAuth authorization server whose tokens /mcp/oauth accepts; without one nothing is at that path.",
+        pattern=_SAFE_URL,
+        description="the https:// URL that its tokens name as iss, given with oauth_jwks_uri, oauth_source_key and "
+        "public_url",
+    )
+    oauth_jwks_uri: str | None = Field(
+        None,
+        title="Where the issuer's keys are fetched.",
+        pattern=_SAFE_URL,
+        description="an https:// URL of a JSON Web Key Set",
+    )
+    oauth_audience: str | None = Field(
+        None,
+        title="What the issuer's tokens name as aud; by default the public URL of /mcp/oauth.",
+        min_length=1,
+        description="a text that the issuer puts into tokens for this service",
+    )
+    oauth_algorithms: Annotated[tuple[OAuthAlgorithm, ...], *COMMA_SEPARATED] = Field(
+        ("RS256", "PS256", "ES256", "EdDSA"),
+        title="The algorithms of signatures that are accepted.",
+        min_length=1,
+        description="of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512 and EdDSA, separated by commas",
+    )
+    oauth_token_types: CommaSeparated = Field(
+        ("at+jwt",),
+        title="The values of a token's header typ that are accepted; an issuer that does not follow RFC 9068 may send "
+        "jwt.",
+        min_length=1,
+        description="types such as at+jwt, in lower case, separated by commas",
+    )
+    oauth_scope_classes: dict[str, str] = Field(
+        {},
+        title="The quota class of tokens by scope; the first one that a token has counts, without any the class "
+        "default.",
+        description='JSON such as {"shops:partner": "partner"}, with classes of quota_classes',
+    )
+    oauth_source_key: SecretStr | None = Field(
+        None,
+        title="The key of the HMAC that stands for a subject in quotas and reports; a new key makes all subjects new.",
+        min_length=32,
+        description="at least 32 characters",
+    )
     quota_anonymous: QuotaClass = Field(
         ANONYMOUS,
         title="Quotas of an address without a token: reads and suggest requests per minute, reports per hour.",
@@ -253,11 +305,38 @@ class Settings(StoreSettings, LocationSettings):
         "info", title="The lowest level that is logged.", description="debug, info, warning or error"
     )
 
+    @property
+    def oauth_url(self) -> str:
+        """The public URL of /mcp/oauth."""
+        return f"{self.public_url}/mcp/oauth"
+
+    @property
+    def issuer(self) -> Issuer | None:
+        """The authorization server, if one is configured."""
+        if self.oauth_issuer is None or self.oauth_jwks_uri is None or self.oauth_source_key is None:
+            return None
+        return Issuer(
+            url=self.oauth_issuer,
+            keys_url=self.oauth_jwks_uri,
+            audience=self.oauth_audience or self.oauth_url,
+            algorithms=self.oauth_algorithms,
+            token_types=self.oauth_token_types,
+            scope_classes=self.oauth_scope_classes,
+            default_class=DEFAULT_CLASS,
+            source_key=self.oauth_source_key.get_secret_value(),
+        )
+
     def contradictions(self) -> Iterator[str]:
         """Settings that several processes can't share, and classes of quotas that do not exist."""
         yield from super().contradictions()
         if not {network.quota_class for network in self.quota_networks.values()} <= self.quota_classes.keys():
             yield f"{variable('quota_networks')} names a class that {variable('quota_classes')} does not have."
+        if not set(self.oauth_scope_classes.values()) <= self.quota_classes.keys():
+            yield f"{variable('oauth_scope_classes')} names a class that {variable('quota_classes')} does not have."
+        if self.oauth_issuer is not None:
+            for name in ("oauth_jwks_uri", "oauth_source_key", "public_url"):
+                if getattr(self, name) is None:
+                    yield f"{variable('oauth_issuer')} is set, so {variable(name)} must be, too."
         if self.workers > 1 and self.limiter == "memory":
             yield (
                 f"{variable('workers')} is over 1, so {variable('limiter')} must be redis: "

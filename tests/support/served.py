@@ -71,11 +71,11 @@ class _Server(uvicorn.Server):
 
 
 @contextmanager
-def served(app: ASGIApp, *, hsts_seconds: int = 0) -> Iterator[str]:
-    """Serve an application; yields its base URL."""
+def served(app: ASGIApp, *, hsts_seconds: int = 0, port: int = 0) -> Iterator[str]:
+    """Serve an application, at a free port if none is given; yields its base URL."""
     # What a process does once, in seconds on a busy machine: the first requests of a test are not about that.
     compile_kernel()
-    server = _Server(ServerConfig(app, "127.0.0.1", 0, hsts_seconds=hsts_seconds))
+    server = _Server(ServerConfig(app, "127.0.0.1", port, hsts_seconds=hsts_seconds))
     thread = threading.Thread(target=server.run)
     thread.start()
     deadline = time.monotonic() + _START_BOUND_S

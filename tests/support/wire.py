@@ -92,14 +92,23 @@ def call(base: str, era: Era, tool: str, arguments: bytes, **headers: str) -> Re
     return request(base, era, "tools/call", params, name=tool, **headers)
 
 
-def request(base: str, era: Era, method: str, params: bytes = b"", *, name: str | None = None, **headers: str) -> Reply:
+def request(
+    base: str,
+    era: Era,
+    method: str,
+    params: bytes = b"",
+    *,
+    name: str | None = None,
+    path: str = "/mcp",
+    **headers: str,
+) -> Reply:
     """Any request; `params` are the members of the object, as bytes."""
     headers |= {"mcp_protocol_version": str(era)}
     if era is Era.STATELESS:
         params = b",".join(filter(None, (params, _META)))
         headers |= {"mcp_method": method} | ({"mcp_name": name} if name else {})
     body = b'{"jsonrpc":"2.0","id":7,"method":"%s","params":{%s}}' % (method.encode(), params)
-    return post(base, "/mcp", body, **headers)
+    return post(base, path, body, **headers)
 
 
 _END_BOUND_S: Final = 20.0

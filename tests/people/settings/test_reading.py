@@ -206,6 +206,33 @@ def test_origins_are_separated_by_commas(bare: pytest.MonkeyPatch) -> None:
             '{"hosted": {"ranges": ["192.0.2.0/24"], "quota_class": "gone"}}',
             "SHOP_DIRECTORY_QUOTA_NETWORKS names a class that SHOP_DIRECTORY_QUOTA_CLASSES does not have.",
         ),
+        *(
+            (
+                name,
+                wrong,
+                f"SHOP_DIRECTORY_{name} is wrong: it must be {Settings.model_fields[name.lower()].description}.",
+            )
+            for name, wrong in (
+                ("OAUTH_ISSUER", "http://login.example"),
+                ("OAUTH_JWKS_URI", "http://127.0.0.1.example/jwks"),
+                ("OAUTH_ALGORITHMS", "RS256,HS256"),
+                ("OAUTH_ALGORITHMS", "none"),
+                ("OAUTH_SOURCE_KEY", "x" * 31),
+            )
+        ),
+        (
+            "OAUTH_SCOPE_CLASSES",
+            '{"shops:partner": "gone"}',
+            "SHOP_DIRECTORY_OAUTH_SCOPE_CLASSES names a class that SHOP_DIRECTORY_QUOTA_CLASSES does not have.",
+        ),
+        (
+            "OAUTH_ISSUER",
+            "https://login.example",
+            " ".join(
+                f"SHOP_DIRECTORY_OAUTH_ISSUER is set, so SHOP_DIRECTORY_{name} must be, too."
+                for name in ("OAUTH_JWKS_URI", "OAUTH_SOURCE_KEY", "PUBLIC_URL")
+            ),
+        ),
     ],
 )
 def test_a_wrong_setting_is_named_with_what_it_must_be(

@@ -297,7 +297,7 @@ def test_a_token_is_counted_by_its_id_and_anybody_else_by_the_address() -> None:
     assert keys == ["reads:token:a1", "suggest:address:192.0.2.1", "suggest:address:unknown", "suggest:address:stdio"]
 
 
-@pytest.mark.rule("Q2")
+@pytest.mark.rule("F13")
 @pytest.mark.parametrize(
     ("address", "network", "limit"),
     [

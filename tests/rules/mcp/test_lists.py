@@ -107,7 +107,7 @@ def token(tmp_path: Path) -> str:
     return issue(tmp_path / "tokens.sqlite").text
 
 
-@pytest.mark.rule("E2.protocol", "C1.http", "I80")
+@pytest.mark.rule("F16", "E2.protocol", "C1.http")
 async def test_a_setting_lists_only_usable_tools_for_callers_without_a_token(
     index_directory: Path, tmp_path: Path, token: str
 ) -> None:

@@ -192,7 +192,7 @@ def test_behind_a_configured_proxy_an_ipv6_64_is_one_caller_and_an_ipv4_address_
             assert (address, post(base, LIST, {}, x_forwarded_for=address).status) == (address, status)
 
 
-@pytest.mark.rule("Q2", "Q3")
+@pytest.mark.rule("F13", "Q3")
 def test_callers_of_a_named_network_are_counted_together_and_shown_by_its_name(tmp_path: Path) -> None:
     given = {
         "trusted_proxies": ("127.0.0.1",),

@@ -1,0 +1,69 @@
+"""/mcp/oauth: the endpoint of /mcp for hosts that sign in by OAuth, as a protected resource (RFC 9728).
+
+Of the MCP SDK's parts only the address of the metadata serves: its middleware can't answer 503 while the issuer is
+away, and answers with no JSON-RPC; its models add a slash to an issuer that ends without one.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from mcp.server.auth.routes import build_resource_metadata_url
+from pydantic import AnyHttpUrl
+from starlette.requests import Request
+
+from service.errors import ServiceError, TokenInvalidError
+from service.http.messages import Answer, Endpoint, json_answer
+
+OAUTH_PATH: Final = "/mcp/oauth"
+
+
+@dataclass(frozen=True, slots=True)
+class ProtectedResource:
+    """The endpoint as its metadata describe it; `url` is the public one."""
+
+    url: str
+    name: str
+    issuer: str
+    scopes: tuple[str, ...]
+
+    @property
+    def metadata_url(self) -> str:
+        """The well-known URL of the metadata."""
+        return str(build_resource_metadata_url(AnyHttpUrl(self.url)))
+
+    @property
+    def metadata_path(self) -> str:
+        """The path of that URL."""
+        return urlsplit(self.metadata_url).path
+
+    def metadata_endpoint(self) -> Endpoint:
+        """GET of the metadata: a constant answer."""
+        document = {
+            "resource": self.url,
+            "authorization_servers": [self.issuer],
+            "bearer_methods_supported": ["header"],
+            "resource_name": self.name,
+        }
+        constant = json_answer(document | ({"scopes_supported": self.scopes} if self.scopes else {}))
+
+        async def answer(_: Request) -> Answer:
+            return constant
+
+        return Endpoint(("GET", "HEAD"), answer)
+
+    def challenge(self, error: ServiceError) -> ServiceError:
+        """A refusal of this endpoint, which leads to the issuer."""
+        explained = type(error)(
+            "This endpoint needs an access token of the authorization server that the metadata in the header "
+            "www-authenticate name, for this resource. Send it as authorization: Bearer."
+        )
+        parameters = f'resource_metadata="{self.metadata_url}"'
+        if isinstance(error, TokenInvalidError):
+            parameters = f'error="invalid_token", {parameters}'
+        explained.headers = ((b"www-authenticate", f"Bearer {parameters}".encode()),)
+        return explained
+
+    def mention(self, error: ServiceError) -> ServiceError:
+        """A refusal of /mcp, which names this endpoint as well."""
+        return type(error)(f"{error.detail} A host that signs in by OAuth connects to {self.url} instead.")
