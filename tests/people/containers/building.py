@@ -76,10 +76,25 @@ def install(wheels: Path, folder: Path) -> Installed:
 
 
 def compile_typeahead(installed: Installed) -> None:
-    """The Dockerfile's step that compiles the typeahead's machine code, so that containers need not."""
+    """The Dockerfile's step that compiles the typeahead's machine code, so that containers need not.
+
+    It finds what an earlier run compiled, which numba uses where source and processor are the same: half a minute less.
+    """
     (step,) = (run.words[0] for run in stages()[0].of("RUN") if "service.search.typeahead" in run.words[0])
     words = shlex.split(step.replace(_PYTHON, str(installed.python)))
+    (kernel,) = installed.programs.parent.glob("lib/python*/site-packages/service/search/typeahead/kernel")
+    earlier = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "shop-directory-tests" / "image-kernel"
+    _copy_compiled(earlier, kernel / "__pycache__")
     run(words, installed.programs, NUMBA_CPU_NAME=stages()[0].environment()["NUMBA_CPU_NAME"])
+    _copy_compiled(kernel / "__pycache__", earlier)
+
+
+def _copy_compiled(source: Path, target: Path) -> None:
+    target.mkdir(parents=True, exist_ok=True)
+    # Numba expects all code that an index lists.
+    for kind in ("*.nbc", "*.nbi"):
+        for path in source.glob(kind):
+            shutil.copy(path, target)
 
 
 def _steps() -> list[str]:

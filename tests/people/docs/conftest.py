@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from redis import Redis
 
-from tests.people.docs.shell import Shell
-from tests.people.docs.world import HERE, World, environment, install, repository
+from tests.people.docs.world import HERE, Shell, World, environment, install, repository
 from tests.rules.transports.test_mcp_transport import client_program
 from tests.support.emptying import delete_indices
 from tests.support.real.process import free_ports

@@ -1,9 +1,7 @@
-"""The Markdown pages of the project: their blocks of code, their commands in prose, their links and their titles.
-
-Read by a real Markdown parser, so that a block is a block here exactly when it is one to a reader.
-"""
+"""The Markdown pages of the project, read by a real parser, and the one list of what of them is not run by tests."""
 
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -103,3 +101,28 @@ def _found() -> Iterator[Path]:
 
 PAGES: Final = tuple(Page(path.relative_to(REPOSITORY).as_posix()) for path in _found())
 BY_PATH: Final = {page.path: page for page in PAGES}
+
+
+@dataclass(frozen=True, slots=True)
+class NotRun:
+    page: str
+    text: str
+    reason: str
+    instead: str
+
+    def names(self, page: str, command: str) -> bool:
+        return self.page in {"", page} and self.text == command
+
+
+@dataclass(frozen=True, slots=True)
+class RunBy:
+    """The blocks of one language on a page, and the test file that runs them."""
+
+    page: str
+    language: str
+    test: str
+
+
+_LISTED: Final = tomllib.loads(Path(__file__).with_name("not_run.toml").read_text(encoding="utf-8"))
+NOT_RUN: Final = tuple(NotRun(**one) for one in _LISTED["not_run"])
+RUN_BY: Final = tuple(RunBy(**one) for one in _LISTED["run_by"])

@@ -15,10 +15,16 @@ from service.reports.opening import QueueSettings, open_queue
 from shop_directory.command_line import command_line
 from shop_directory.settings.reading import installed_sides
 from tests.people.docs.conftest import MakeWorld
-from tests.people.docs.not_run import NOT_RUN, RUN_BY, NotRun, RunBy
-from tests.people.docs.pages import BY_PATH, PAGES, SHELL, Block, Page
-from tests.people.docs.shell import CommandFailedError, Shell, commands
-from tests.people.docs.world import CRONTAB, World, sample_catalogue, without_comment
+from tests.people.docs.pages import BY_PATH, NOT_RUN, PAGES, RUN_BY, SHELL, Block, NotRun, Page, RunBy
+from tests.people.docs.world import (
+    CRONTAB,
+    CommandFailedError,
+    Shell,
+    World,
+    commands,
+    sample_catalogue,
+    without_comment,
+)
 from tests.rules.reports.stores import report
 from tests.support.real.secured import Authority
 from tests.support.real.sources import REPOSITORY

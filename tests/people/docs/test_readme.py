@@ -18,8 +18,7 @@ from service.tools.registry import REGISTRY
 from shop_directory.settings.reading import PREFIX
 from tests.people.docs.conftest import MakeWorld
 from tests.people.docs.pages import BY_PATH, SHELL
-from tests.people.docs.shell import commands
-from tests.people.docs.world import sample_catalogue, without_comment
+from tests.people.docs.world import commands, sample_catalogue, without_comment
 
 README: Final = BY_PATH["README.md"]
 CALLING: Final = BY_PATH["docs/calling.md"]
