@@ -5,7 +5,9 @@ from typing import Any, Final
 
 import pytest
 
+from index_mappings.usable_codes import CHANNELS
 from service.errors import ShopNotFoundError, TooManyCouponsError
+from service.runtime.caller import Channel
 from service.search.protocol import Snapshot
 from service.tools.find_shop import FIND_SHOP
 from service.tools.list_coupons import LIST_COUPONS
@@ -211,9 +213,10 @@ async def test_a_policy_hides_a_code_on_its_channels_and_in_its_countries_where_
     )
     shown = {
         (channel, country): sorted(_codes(await _list(world, channel=channel, caller_country=country)))
-        for channel in ("rest", "mcp", "stdio")
+        for channel in CHANNELS
         for country in (None, "AT", "DE")
     }
+    assert set(CHANNELS) == set(Channel)
     # A code that is blocked somewhere is promised to callers of known countries only.
     for audience, codes in shown.items():
         promised = codes if audience[1] else [code for code in codes if code == "NOT-MCP"]
