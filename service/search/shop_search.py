@@ -16,7 +16,6 @@ from service.search.plan import (
     FACET_FIELDS,
     LEADING,
     MATCH_ALL,
-    NO_FILTERS,
     NOTHING,
     Clause,
     Exact,
@@ -293,8 +292,7 @@ def possible_names(text: str, whole: FindForms, missing: Sequence[str]) -> Itera
 
 
 def _page(plan: Plan, query: FindQuery) -> SearchRequest:
-    filters = Filters.of(query) if query.facets else NO_FILTERS
-    facets = tuple([Facet(FACET_FIELDS[kind], filters.without(kind).clauses()) for kind in query.facets])
+    facets = tuple([Facet(FACET_FIELDS[kind], Filters.of(query).without(kind).clauses()) for kind in query.facets])
     # How many hits are before a position is unknown, so one more hit tells whether others follow the page.
     limit = query.limit if query.after is None else query.limit + 1
     return SearchRequest(plan, limit, offset=query.offset, total=True, after=query.after, facets=facets)

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from index_mappings.documents import ShopDocument
-from index_mappings.embedded import index_directory
+from index_mappings.embedded import index_directory, to_checked_json
 from index_mappings.ngrams import covering_runs, is_part_evidence, short_parts
 from index_mappings.tiers import rank_key
 from indexer.projection import project_shop
@@ -31,10 +31,11 @@ from service.errors import OverloadedError
 from service.runtime.request_context import bind_request, new_request_context
 from service.search.embedded import engine, queries
 from service.search.embedded.engine import EmbeddedBackend, TantivyEngine
-from service.search.embedded.order import DocumentCache
+from service.search.embedded.order import Bands, DocumentCache
 from service.search.embedded.queries import OpenIndex, query_of
 from service.search.embedded.threads import SearchThreads
 from service.search.engine import SearchRequest
+from service.search.failures import GenerationDamaged, GenerationGone
 from service.search.plan import MATCH_ALL, Clause, Exact, Infix, Plan, Prefix
 from service.search.protocol import FindQuery, Position, Snapshot
 from service.settings.service import Settings
@@ -162,6 +163,19 @@ def test_after_any_builds_and_changes_the_order_is_that_of_the_ranks(
             first = [key for key in expected if len(tiers) == 1 or "even" in world.shops[key].words]
             behind = [key for key in expected if key not in first or world.shops[key].rank > passed.rank]
             assert world.found(tiers, 0, limit, (0, passed.rank)) == behind[:limit]
+
+
+@pytest.mark.rule("E3", "F7")
+def test_a_page_behind_a_position_fails_without_the_anchors_of_its_generation(tmp_path: Path) -> None:
+    path = tmp_path / "anchors.json"
+    with pytest.raises(GenerationGone):
+        Bands(path, "g").of("a")
+    for damaged in ("{}", "no JSON", to_checked_json({"other": []})):
+        path.write_text(damaged)
+        with pytest.raises(GenerationDamaged):
+            Bands(path, "g").of("a")
+    path.write_text(to_checked_json({"anchors": ["b", "d"]}))
+    assert [Bands(path, "g").of(rank) for rank in "abcde"] == [0, 1, 1, 2, 2]
 
 
 @pytest.mark.rule("M1", "M2", "F7")
