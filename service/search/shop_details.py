@@ -81,14 +81,16 @@ class ShopDetails:
     async def _balance(self, query: CouponQuery, plan: Plan, reasons: tuple[Clause, ...], page: Page) -> Coupons | None:
         """The balance of a page; None if the coupons changed since it was read, which would break the balance."""
         usable = page.total or 0
+        views = None
+        if query.list_limit is None or usable <= query.list_limit:
+            hits: Sequence[Hit] = page.hits
+            if usable > len(hits):
+                hits = await self._all(replace(plan, excluded=reasons))
+            if len(hits) != usable:
+                return None
+            views = tuple([hit.stored["view"] for hit in hits])
         expired, rejected, reserved, policy = page.counts
-        balance = Coupons(usable, expired, rejected, reserved, policy, views=None)
-        if query.list_limit is not None and usable > query.list_limit:
-            return balance
-        hits: Sequence[Hit] = page.hits
-        if usable > len(hits):
-            hits = await self._all(replace(plan, excluded=reasons))
-        return replace(balance, views=tuple(hit.stored["view"] for hit in hits)) if len(hits) == usable else None
+        return Coupons(usable, expired, rejected, reserved, policy, views)
 
     async def facts(self, references: Sequence[str]) -> tuple[Facts | None, ...]:
         """The facts of public shops, found by one search."""
@@ -148,11 +150,9 @@ class ShopDetails:
 
 def coupon_plans(query: CouponQuery) -> tuple[Plan, ...]:
     """The plans for coupons whose validity has started: one for each distinct shop of the query, or one for all."""
-    plan = Plan("coupons", ((0, MATCH_ALL),), (Below("valid_from_us", query.now_us + 1),))
-    if query.shops is None:
-        return (plan,)
-    distinct = dict.fromkeys(query.shops)
-    return tuple(replace(plan, filters=(*plan.filters, Exact("shop_refs", (shop,)))) for shop in distinct)
+    started = Below("valid_from_us", query.now_us + 1)
+    of_shops = [()] if query.shops is None else [(Exact("shop_refs", (shop,)),) for shop in dict.fromkeys(query.shops)]
+    return tuple([Plan("coupons", ((0, MATCH_ALL),), (started, *of_shop)) for of_shop in of_shops])
 
 
 def withheld_reasons(query: CouponQuery) -> tuple[Clause, ...]:

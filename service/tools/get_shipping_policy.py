@@ -80,7 +80,8 @@ async def run(request: GetShippingPolicyRequest, context: ToolContext) -> ToolAn
 
 async def facts_of(request: ShopRequest, context: ToolContext) -> Facts:
     """What is known of the shop of a request; raises ShopNotFoundError."""
-    (facts,) = await look_up_each((request.reference or "",), context.search.facts)
+    lookup = request.lookup
+    (facts,) = (None,) if lookup is None else await context.search.facts((lookup,))
     if facts is None:
         raise ShopNotFoundError(request.reference)
     return facts

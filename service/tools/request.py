@@ -331,7 +331,9 @@ class ShopRequest(EitherShopRequest):
     @classmethod
     def _complete(cls, arguments: dict[str, Any]) -> dict[str, Any]:
         # No field is required by itself; so a missing shop is reported together with all other errors.
-        if cls.model_fields.keys() & REFERENCES & arguments.keys():
+        if "shop_domain" in arguments or "shop_id_or_domain" in arguments:
+            return arguments
+        if _REFERENCE_LIST in arguments and _REFERENCE_LIST in cls.model_fields:
             return arguments
         return {**arguments, "shop_domain": None}
 
@@ -350,11 +352,11 @@ class SeveralShopsRequest(EitherShopRequest):
         examples=[["harbour-lane-books.example", "shop_0042"]],
     )
 
-    @model_validator(mode="after")
-    def _one_or_several(self) -> Self:
-        if self.shop_domains is not None and self.reference is not None:
+    @classmethod
+    def _complete(cls, arguments: dict[str, Any]) -> dict[str, Any]:
+        if "shop_domains" in arguments and arguments.keys() & EitherShopRequest.model_fields.keys():
             raise fault("and shop_domains are alternatives; give one of them")
-        return self
+        return super()._complete(arguments)
 
     @classmethod
     def alternatives(cls) -> tuple[dict[str, Any], ...]:
