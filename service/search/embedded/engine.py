@@ -24,7 +24,7 @@ from service.search.embedded.threads import SearchThreads
 from service.search.embedded.typeahead import LocalTypeaheads, typeahead_scope
 from service.search.engine import GuardedEngine, Hit, Page, SearchRequest
 from service.search.failures import BackendUnavailable
-from service.search.plan import MATCH_ALL, Clause, Plan, exclusive
+from service.search.plan import LEADING, MATCH_ALL, AllOf, Clause, Plan, exclusive
 from service.search.planned_backend import PlannedBackend
 from service.search.protocol import FacetCounts, Generations
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 # A search for at most this number of hits, without counting, takes less time than the switch to a thread and back.
 _INLINE_HITS: Final = 100
+# So many hits are all read, tier by tier, whatever the page.
+_FEW: Final = 64
 # A key has all clauses of a plan, which every full garbage collection visits.
 _KEPT_COUNTS: Final = 512
 
@@ -167,6 +169,8 @@ def _page(reader: RankedReader, request: SearchRequest) -> Page:
         return Page((), total, counts, facets)
     if request.offset or request.after is not None:
         return Page(_later_hits(reader, request, filters, limit), total, counts, facets)
+    if total is not None and total <= _FEW and (plan.preferred or plan.leading):
+        return Page(_few_hits(reader, plan, filters, total, limit), total, counts, facets)
     return Page(_first_hits(reader, plan, filters, limit, counted), total, counts, facets)
 
 
@@ -210,6 +214,30 @@ def _first_hits(
         # These are all hits of this tier, so skipping them leaves the hits of the worse tiers.
         seen.update(address for address, _ in found)
     return tuple(hits)
+
+
+def _few_hits(reader: RankedReader, plan: Plan, filters: Filters, total: int, limit: int) -> tuple[Hit, ...]:
+    """The first of few hits: which of all are preferred or leading is searched for once, and not for each tier."""
+
+    def meeting(clause: Clause | None) -> set[Address]:
+        query = None if clause is None else query_of(reader.index, AllOf((clause, plan.matching)))
+        return set() if query is None else {address for address, _ in reader.top(filters.apply(query), total)}
+
+    preferred, leading = meeting(plan.preferred), meeting(plan.leading)
+    hits: list[Hit] = []
+    seen: set[Address] = set()
+    for tier, clause in plan.tiers:
+        query = query_of(reader.index, clause)
+        found = [] if query is None else reader.top(filters.apply(query), total - len(hits), seen=seen)
+        seen.update(address for address, _ in found)
+        hits += [
+            Hit(2 * tier + (address in preferred) + 2 * LEADING * (address in leading), stored)
+            for address, stored in found
+        ]
+        if len(hits) == total or (not leading and len(hits) >= limit):
+            break
+    # Hits of one level stay in order.
+    return tuple(sorted(hits, key=lambda hit: -hit.level)[:limit])
 
 
 def _later_hits(reader: RankedReader, request: SearchRequest, filters: Filters, limit: int) -> tuple[Hit, ...]:
