@@ -89,7 +89,7 @@ def _run(stage: str, options: Sequence[str], arguments: Sequence[str]) -> int:
     command = [sys.executable, "-m", "pytest", "--stage", stage, *spread, *options, *arguments]
     # Compiled files are kept, whatever this machine is set to: hundreds of processes import the same packages.
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
-    if not _is_roomy():
+    if stage == "serial" or not _is_roomy():
         return subprocess.run(command, env=environment, check=False).returncode
     with tempfile.TemporaryDirectory(dir=_MEMORY, ignore_cleanup_errors=True) as folder:
         # Servers that do not run as root have folders of their own in it.
