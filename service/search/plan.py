@@ -298,9 +298,9 @@ def _several_words(words: Sequence[Word]) -> Tiers:
         # The labels come first: if the index contains none of them, the engine evaluates nothing else.
         tiers.append((FindTier.LABELS, AllOf((labels, *_with_labels(words, named, required, begun)))))
     if any(word.slugs or word.optional for word in words):
+        tiers.append((FindTier.FIRST_CATEGORY, _by_categories(words, "primary", begun)))
         if not all(word.optional for word in words):  # else both are the same
-            tiers.append((FindTier.FIRST_CATEGORY, _by_categories(words, "primary", begun)))
-        tiers.append((FindTier.ANY_CATEGORY, _by_categories(words, "categories", begun)))
+            tiers.append((FindTier.ANY_CATEGORY, _by_categories(words, "categories", begun)))
     return tuple(tiers)
 
 
@@ -343,12 +343,12 @@ def _by_categories(words: Sequence[Word], field: str, begun: Mapping[str, Word])
 def _widest(tiers: Tiers) -> Iterator[Clause]:
     """The clauses of the tiers by words, without those that imply another one of them."""
     clauses = dict(tiers)
+    if FindTier.WORDS in clauses and (last := min(clauses)) <= FindTier.FIRST_CATEGORY:
+        # For several words, the last tier's clause follows from each of the others.
+        yield clauses[last]
+        return
     if FindTier.ANY_CATEGORY in clauses:
         clauses.pop(FindTier.FIRST_CATEGORY, None)
-        # For several words, the last tier's clause follows from each of the others.
-        if FindTier.WORDS in clauses:
-            yield clauses[FindTier.ANY_CATEGORY]
-            return
     if isinstance(labels := clauses.get(FindTier.LABELS), AllOf):
         # Without its first clause, that one word is a label, it holds for the better tiers by words as well.
         yield AllOf(labels.clauses[1:])
