@@ -20,7 +20,7 @@ from index_mappings.tiers import INFIX_MIN
 
 # The lengths of prefixes that are terms of their own: a query for one of five to seven characters visits only its terms
 # of eight, of which there are few, and not the values: 50,000 begin with `store` in some catalogues.
-_PREFIX_LENGTHS: Final = (1, 2, 3, 4, 8)
+PREFIX_LENGTHS: Final = (1, 2, 3, 4, 8)
 # The lengths of runs: short enough for most parts, and few times the one before, so that most parts have two runs, and
 # one of 200 characters has five. Words of four and five letters are a term each: many shops have `shop` or `store`.
 RUN_LENGTHS: Final = (4, 5, 8, 16, 48)
@@ -103,15 +103,15 @@ def is_part_evidence(word: str) -> bool:
 
 def short_prefixes(texts: Iterable[str]) -> list[str]:
     """The distinct prefixes of texts of the lengths that are terms, and shorter whole texts, in no order."""
-    return list({text[:length] for text in texts for length in _PREFIX_LENGTHS})
+    return list({text[:length] for text in texts for length in PREFIX_LENGTHS})
 
 
 def prefix_lookup(name: str, prefix: str) -> tuple[str, bool]:
     """Where the texts of a PREFIX field that begin with a prefix are looked up, and whether by terms that equal it."""
     length = len(prefix)
-    if length > _PREFIX_LENGTHS[-1]:
+    if length > PREFIX_LENGTHS[-1]:
         return name, False
-    return short_field(name), length in _PREFIX_LENGTHS
+    return short_field(name), length in PREFIX_LENGTHS
 
 
 def covering_runs(text: str) -> list[tuple[int, str]]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from index_mappings.countries import WORLDWIDE
 from index_mappings.forms import shop_forms
 from index_mappings.ngrams import is_part_evidence
 from index_mappings.text import words_of
@@ -125,7 +126,7 @@ def _doubts(record: Record) -> Iterator[str]:
             yield "valid_from is after valid_until, so the code is never valid"
         case ShippingRecord(delivery_time=DeliveryTimePart(min_days=int(least), max_days=int(most))) if least > most:
             yield "delivery_time.min_days is greater than max_days"
-        case PolicyRecord(country=str(country), countries=countries) if countries and country not in countries:
+        case PolicyRecord(country=str(country), countries=named) if named and not {country, WORLDWIDE} & {*named}:
             yield "countries lacks the country that the record is for"
         case TrustRecord(kind=kind, value=str()) if kind in _LISTS:
             yield f"value of {kind} is one text, and a list is meant"

@@ -43,6 +43,7 @@ from indexer.records.shop import (
     Timestamp,
     assigned_countries,
     clean,
+    not_blank,
     rfc3339,
 )
 
@@ -310,7 +311,7 @@ class PolicyRecord(Record):
     methods: Annotated[tuple[Name, ...], Field(strict=False, max_length=50)] = ()
     countries: CountryCodes = ()
     as_stated: Name | None = None
-    source: Annotated[str, Field(min_length=1, max_length=2_048), AfterValidator(clean)]
+    source: Annotated[str, Field(min_length=1, max_length=2_048), AfterValidator(not_blank)]
     checked_at: Annotated[
         datetime, Field(description="A date and time as in RFC 3339, with its offset."), BeforeValidator(rfc3339)
     ]

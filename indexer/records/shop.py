@@ -78,7 +78,8 @@ def clean(text: str) -> str:
     raise ValueError(f"holds {next(kind for last, kind in _FORBIDDEN_KINDS if found[0] <= last)}")
 
 
-def _not_blank(text: str) -> str:
+def not_blank(text: str) -> str:
+    """The text, if it holds more than white space and is clean."""
     if is_blank(clean(text)):
         raise ValueError("must not be blank")
     return text
@@ -127,7 +128,7 @@ def rfc3339(value: object) -> object:
 
 
 RecordId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
-Name = Annotated[str, Field(max_length=300, json_schema_extra={"minLength": 1}), AfterValidator(_not_blank)]
+Name = Annotated[str, Field(max_length=300, json_schema_extra={"minLength": 1}), AfterValidator(not_blank)]
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9-]{1,100}$")]
 Host = Annotated[
     str,

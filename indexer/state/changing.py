@@ -72,8 +72,10 @@ class _Changing:
                     self._pending.add_owned("offers", owner)
             case "coupons" | "offers" | "resource_accounts":
                 self._pending.add(row.type, row.key)
+        # Of a shop that is not public, not even a removal may reach an engine either.
+        public = [owner for owner in owners if row.type in _SHOWN_IN and self._public.shop(owner) is not None]
         for kind in _SHOWN_IN.get(row.type, ()):
-            for owner in owners:
+            for owner in public:
                 self._pending.add(kind, owner)
 
     def _assign_domain(self, domain: str) -> None:

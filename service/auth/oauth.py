@@ -97,7 +97,12 @@ class _IssuerKeys:
         self._issuer = issuer
         self._steady = steady
         self._metrics = metrics
-        self._http = httpx2.AsyncClient(timeout=FETCH_SECONDS, headers={"accept-encoding": "identity"})
+        self._http = httpx2.AsyncClient(
+            timeout=FETCH_SECONDS,
+            headers={"accept-encoding": "identity"},
+            # A proxy between this machine and itself could send other keys.
+            trust_env=issuer.keys_url.startswith("https:"),
+        )
         self._keys: Mapping[str | None, jwt.PyJWK] = {}
         # When the last fetch that succeeded, and the last one at all, began.
         self._as_of = self._began_at = float("-inf")

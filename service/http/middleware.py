@@ -67,15 +67,15 @@ _OTHER_PATHS: Final = {
     "/metrics/resources": "metrics_resources",
 }
 _ALLOW_ORIGIN: Final = b"access-control-allow-origin"
-_EXPOSED: Final = (
-    b"access-control-expose-headers",
-    b"x-request-id, x-generation, x-data-as-of, retry-after, ratelimit, ratelimit-policy, etag, www-authenticate",
-)
+_EXPOSED: Final = b"x-request-id, x-generation, x-data-as-of, retry-after, ratelimit, ratelimit-policy, etag"
+_EXPOSE: Final = b"access-control-expose-headers"
 _ALLOWED_HEADERS: Final = (
     b"content-type, accept, if-none-match, x-api-token, authorization, mcp-protocol-version, mcp-method, mcp-name, "
     b"mcp-session-id"
 )
-_ANY_ORIGIN: Final[Headers] = ((_ALLOW_ORIGIN, b"*"), _EXPOSED)
+_ANY_ORIGIN: Final[Headers] = ((_ALLOW_ORIGIN, b"*"), (_EXPOSE, _EXPOSED))
+# Only pages of named origins may use what needs a token of an authorization server.
+_EXPOSED_TO_NAMED: Final = (_EXPOSE, _EXPOSED + b", www-authenticate")
 _PREFLIGHT_SECONDS: Final = b"600"
 _VARY_ORIGIN: Final = (b"vary", b"origin")
 _GZIP: Final = (b"content-encoding", b"gzip")
@@ -207,7 +207,7 @@ class HttpMiddleware:
             # The answer depends on the origin: a cache must not serve it to another one.
             return (_VARY_ORIGIN,)
         # Credentials are never allowed: the service uses no cookies, and a page sends a token explicitly.
-        return (_ALLOW_ORIGIN, origin.encode("latin-1")), _EXPOSED, _VARY_ORIGIN
+        return (_ALLOW_ORIGIN, origin.encode("latin-1")), _EXPOSED_TO_NAMED, _VARY_ORIGIN
 
     def _compressing(self, scope: Scope, send: Send) -> Send:
         """A send that compresses the answer if the caller accepts that."""

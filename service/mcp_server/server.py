@@ -82,7 +82,7 @@ _SHOP: Final = frozenset(ShopView.model_fields)
 _DESCRIBED: Final = {
     _SHOP: ("find_shop", "A shop as in find_shop."),
     frozenset(ShippingStatement.model_fields): ("get_shipping_policy", "As get_shipping_policy answers."),
-    frozenset(Affiliate.model_fields): ("monetize_offer", "As in monetize_offer."),
+    frozenset(Affiliate.model_fields): ("resolve_checkout_url", "As in resolve_checkout_url."),
 }
 _FORMER_NAME_TOOL: Final = "get_shop"
 _FORMER_NAME: Final[Schema] = {"type": ["string", "null"]}

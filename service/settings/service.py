@@ -320,7 +320,7 @@ class Settings(StoreSettings, LocationSettings):
             keys_url=self.oauth_jwks_uri,
             audience=self.oauth_audience or self.oauth_url,
             algorithms=self.oauth_algorithms,
-            token_types=self.oauth_token_types,
+            token_types=tuple(kind.lower().removeprefix("application/") for kind in self.oauth_token_types),
             scope_classes=self.oauth_scope_classes,
             default_class=DEFAULT_CLASS,
             source_key=self.oauth_source_key.get_secret_value(),

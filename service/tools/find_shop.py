@@ -119,7 +119,7 @@ class WordShops(ToolResponse):
     """A word of the query and the shops that it fits."""
 
     word: str = Field(description="The word as typed.")
-    shops: int = Field(description="How many shops it fits, within country and category.")
+    shops: int = Field(description="How many shops that pass the filters it fits.")
 
 
 class FacetValue(ToolResponse):

@@ -7,6 +7,7 @@ files come from a package; no text becomes markup.
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
+from string import ascii_uppercase
 from typing import Final
 
 import fastapi_offline
@@ -146,8 +147,15 @@ def _scripts(folder: str) -> dict[str, str]:
 
 
 def _country_codes() -> str:
-    """A module with the country codes of the interface (R4), so that the page needs no copy of them."""
-    return f'export const COUNTRY_CODES = "{"".join(sorted(COUNTRY_CODES))}".match(/../g);\n'
+    """A module with the country codes of the interface (R4), so that the page needs no copy of them.
+
+    Their second letters, in groups by the first one, which takes half of the bytes.
+    """
+    groups = ",".join(
+        "".join(sorted(code[1] for code in COUNTRY_CODES if code[0] == first)) for first in ascii_uppercase
+    )
+    codes = "[...group].map((letter) => String.fromCharCode(65 + index) + letter)"
+    return f'export const COUNTRY_CODES = "{groups}".split(",").flatMap((group, index) => {codes});\n'
 
 
 def docs_files(settings: Settings) -> tuple[PageFile, ...]:

@@ -136,10 +136,10 @@ class RankedReader:
     def top_after(self, query: Query, limit: int, rank: str) -> list[RankedHit]:
         """At most `limit` hits of a query in order, of those behind a rank, which no document need have."""
         band = self._bands.of(rank)
-        whole_band = self._from_band(band, band)
+        same_band = Query.boolean_query([(Occur.Must, query), (Occur.Must, self._from_band(band, band))])
         found = self._searcher.search(
-            whole_band,
-            limit=max(1, self.count(whole_band)[0]),
+            same_band,
+            limit=max(1, self.count(same_band)[0]),
             count=False,
             order_by_field=self.index.rank,
             order=Order.Asc,

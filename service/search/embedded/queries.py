@@ -11,7 +11,7 @@ import tantivy
 from tantivy import Occur, Query
 
 from index_mappings.embedded import RUN_STEP
-from index_mappings.ngrams import covering_runs, prefix_lookup, runs_field, short_field
+from index_mappings.ngrams import PREFIX_LENGTHS, covering_runs, prefix_lookup, runs_field, short_field
 from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix
 
 _BASIC: Final = "basic"
@@ -131,10 +131,18 @@ def _has_term(index: OpenIndex, clause: Prefix) -> bool:
     """Whether a document has a term with this prefix.
 
     A prefix search builds an automaton, in half a millisecond for twenty Han characters, and a plan has a dozen
-    of them. This query reads a range of at most fifty terms instead, which is enough to see whether there is any.
+    of them. This query reads a range of at most fifty terms instead. All of these may be of removed documents, which a
+    number of documents includes and a search does not; then nothing is known of the other terms, and True is returned.
     """
+    searcher, column, head = index.searcher, short_field(clause.field), clause.text[: PREFIX_LENGTHS[-1]]
+    begun = searcher.doc_freq(column, head)
+    if not begun:
+        return False
     query = Query.phrase_prefix_query(index.schema, clause.field, [clause.text])
-    return bool(index.searcher.search(query, limit=1, count=False).hits)
+    if searcher.search(query, limit=1, count=False).hits:
+        return True
+    live: Any = searcher.search(Query.term_query(index.schema, column, head, _BASIC), limit=1, count=True)
+    return bool(begun != live.count)
 
 
 def _infix(index: OpenIndex, clause: Infix) -> Query | None:

@@ -11,9 +11,10 @@ const FILTERS_SHOWN = 6;
 // What the visitor opened stays open when the results are made again.
 const opened = { categories: {}, countries: {} };
 
+// A second choice may be made before the first one is answered: the address has both.
 export function filters(route, { facets: { category, country }, unsettled_count: unsettled }, go) {
   const { shipsTo } = route;
-  const narrow = (change) => go(routeOf(hrefOf({ ...route, ...change, offset: 0 })), { still: true });
+  const narrow = (change) => go(routeOf(hrefOf({ ...routeOf(), ...change, offset: 0 })), { still: true });
   const select = make("select", { id: "ships-to" }, make("option", { value: "" }, "Anywhere"));
   countryChoice(select, (chosen) => narrow({ shipsTo: chosen, unsettled: false }));
   select.value = shipsTo;
@@ -30,20 +31,22 @@ export function filters(route, { facets: { category, country }, unsettled_count:
 
 function group(kind, title, chosen, { values, missing, other_count: others }, nameOf, narrow) {
   const counts = new Map(values.map(({ value, count }) => [value, count]));
-  const worldwide = counts.get("WORLDWIDE") ?? 0;
+  // Where not all values are listed, this number may be unknown.
+  const worldwide = counts.get("WORLDWIDE") ?? (others ? NaN : 0);
   counts.delete("WORLDWIDE");
   const all = [...new Set([...chosen, ...counts.keys()])];
   if (!chosen.length && all.length < 2) return null;
+  // No more can be chosen than find_shop takes.
   const rows = all.map((value) => make("li", {}, box(`${kind}-${value}`, chosen.includes(value),
-    (is) => narrow({ [kind]: is ? [...chosen, value] : chosen.filter((one) => one !== value) }), nameOf(value), counts.get(value))));
+    (is) => narrow({ [kind]: [...routeOf()[kind].filter((one) => one !== value), ...(is ? [value] : [])] }), nameOf(value), counts.get(value), chosen.length > 19)));
   return make("fieldset", {}, make("legend", {}, title), firstFew(rows, FILTERS_SHOWN + chosen.length, opened[kind]),
     make("p", { class: "small" },
-      worldwide + missing ? `Always with ${numeral(worldwide)} that sell worldwide and ${numeral(missing)} that do not say. ` : "",
+      worldwide + missing > 0 ? `Always with ${numeral(worldwide)} that sell worldwide and ${numeral(missing)} that do not say. ` : "",
       others ? `${numeral(others)} more not listed.` : ""));
 }
 
-function box(id, checked, changed, name, number) {
-  const input = make("input", { type: "checkbox", id, onchange: () => changed(input.checked) });
+function box(id, checked, changed, name, number, full) {
+  const input = make("input", { type: "checkbox", id, disabled: full && !checked ? "" : undefined, onchange: () => changed(input.checked) });
   input.checked = checked;
   return make("label", {}, input, bdi(name), number >= 0 ? make("span", { class: "aside" }, ` ${numeral(number)}`) : null);
 }

@@ -101,24 +101,25 @@ function shopRow(shop, { query, country, shipsTo }) {
 
 // Without results: the shops and categories that a typo may have meant, and other links.
 async function nothing(route, found, signal) {
-  const { query, country } = route;
+  const { query, country, categories } = route;
   if (found.total_count) {
     return make("p", { class: "plain" }, "This page lies behind the last shop. ",
       make("a", { href: hrefOf({ ...route, offset: 0 }) }, "To the first page"));
   }
   const none = { shops: [], categories: [] };
   const filtered = within(route);
+  const of = categories.length ? "of these categories" : "in the directory";
   const near = query ? await suggest(query, country, signal).catch(() => none) : none;
-  const shops = new Map([...found.did_you_mean, ...near.shops.map(({ id, name, domain }) => ({ id, name, domain }))]
+  const shops = new Map([...found.did_you_mean, ...near.shops]
     .map((shop) => [shop.id, shop]));
   const links = [
     ...near.categories.map(({ slug, category: name }) => [{ categories: [slug], country }, name]),
     ...(found.word_counts ?? []).filter((word) => word.shops).map(({ word }) => [{ ...route, query: word, offset: 0 }, `Only “${word}”`]),
-    ...(filtered ? [[{ query, categories: [] }, "Look without filters"]] : []),
+    ...(filtered || (query && categories.length) ? [[{ query, categories: [] }, "Look without filters"]] : []),
     [{ country }, "Browse the categories"],
   ];
   return make("div", { class: "plain" },
-    make("p", { class: "sentence" }, filtered ? `No shop fits among those${filtered}.` : "No shop in the directory fits."),
+    make("p", { class: "sentence" }, `No shop ${filtered ? `fits among those${filtered}` : `${of} fits`}.`),
     shops.size ? make("h2", { id: "near" }, "Did you mean") : null,
     shops.size ? make("ul", { class: "shops", id: "did-you-mean", "aria-labelledby": "near" }, [...shops.values()].map((shop) => shopRow(shop, route))) : null,
     make("p", { class: "links" }, links.map(([to, text]) => [make("a", { href: hrefOf(to) }, bdi(text)), " "]).flat()));

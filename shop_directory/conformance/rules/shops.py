@@ -197,7 +197,7 @@ async def _several_shops(service: ServiceUnderTest) -> None:
             entry["shop_domain"].expect(reference)
             alone = await service.about_shop(tool, reference)
             entry[name].expect(alone.json().value if alone.status == HTTPStatus.OK else None)
-        answer["found"].expect(len(known) + 1)
+        answer["found"].expect(len([*known, *known[:1]]))
         for wrong in ({"shop_domains": []}, {"shop_domains": asked, "shop_domain": asked[0]}):
             (await service.tool(tool, wrong)).problem(400, "invalid_input")
 

@@ -276,7 +276,7 @@ def test_no_schema_of_a_tool_repeats_what_the_openapi_document_says() -> None:
     assert _described(tool.output_schema for tool in TOOLS) == {
         "A shop as in find_shop.",
         "As get_shipping_policy answers.",
-        "As in monetize_offer.",
+        "As in resolve_checkout_url.",
         "With fields of the top level.",
     }
 
