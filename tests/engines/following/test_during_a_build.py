@@ -264,6 +264,28 @@ async def test_the_facts_by_which_a_shop_is_found_follow_its_coupons_and_its_shi
         await backend.close()
 
 
+@pytest.mark.rule("M3", "G3")
+async def test_a_shop_is_found_next_to_the_names_of_many_removed_ones(engine: Engine, tmp_path: Path) -> None:
+    # More than an engine looks at to see whether there is any, and all before the one that is left.
+    others = [shop(f"Restaurant A{n}", f"a{n}.test", id=f"r{n}", version=1) for n in range(100, 180)]
+    left = shop("Restaurant Zum Hof", "zum-hof.test", id="hof", version=1)
+    # Which has the word only as a part, and would come first in the same tier.
+    part = shop("Xrestaurants", "part.test", id="part", popularity=0.9, version=1)
+    followed = FollowedIndex(tmp_path, engine.sink, {"shops": [*others, left, part]})
+    followed.build()
+    followed.append([delete("shops", one["id"], 2) for one in others])
+    followed.step()
+    backend = open_search(engine.settings)
+    try:
+        async with asyncio.timeout(10):
+            while (snapshot := await backend.refresh()).stamp.sequence < followed.live.sequence:
+                await asyncio.sleep(0.05)
+        found = await snapshot.find(FindQuery("restaurant", (), (), 0, 5))
+        assert [one.id for one in found.shops] == ["hof", "part"]
+    finally:
+        await backend.close()
+
+
 class _Recording(BreakingEditor):
     def __init__(self, editor: GenerationEditor) -> None:
         super().__init__(editor)
