@@ -451,7 +451,7 @@ def test_a_library_is_logged_by_location_and_not_by_words_unless_asked_for(log: 
         ("py.warnings", "a library's message; its text is not logged"),
         ("uvicorn.error", "Started"),
     ]
-    assert plain[0]["where"].startswith("test_logs:")
+    assert plain[0]["where"].startswith("test_state:")
     assert with_text[0]["event"] == f"Failed: {CANARY}"
 
 
