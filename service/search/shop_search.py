@@ -118,12 +118,12 @@ class ShopSearch:
         if plan is not whole.plan and unsettled:
             unsettled[:] = await self._engine.search(self._stamp, _unsettled(plan, filters))
         counts = None if page.total else _word_counts(whole.forms, missing, evidence)
+        ignored = tuple(word.typed for word in whole.forms.spelt(missing) if word.is_dropped)
         # Where nothing is left of the query, all shops that pass its filters are found already.
         near: tuple[SuggestedShop, ...] = ()
-        if kept.texts or not page.total:
+        if not page.total or (ignored and kept.texts):
             asked = possible_names(query.text, whole.forms, missing)
             near = await self._near(filters, asked, kept.forms.forms.texts, plan if page.total else None)
-        ignored = tuple(word.typed for word in whole.forms.spelt(missing) if word.is_dropped)
         return _found(query, page, kept.truncated, ignored, near, counts, unsettled)
 
     def _planned(self, forms: FindForms, filters: Filters) -> PlannedSearch:
