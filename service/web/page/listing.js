@@ -108,7 +108,7 @@ async function nothing(route, found, signal) {
   }
   const none = { shops: [], categories: [] };
   const filtered = within(route);
-  const of = categories.length ? "of these categories" : "in the directory";
+  const fits = filtered ? `fits among those${filtered}` : categories.length ? "of these categories fits" : "in the directory fits";
   const near = query ? await suggest(query, country, signal).catch(() => none) : none;
   const shops = new Map([...found.did_you_mean, ...near.shops]
     .map((shop) => [shop.id, shop]));
@@ -119,7 +119,7 @@ async function nothing(route, found, signal) {
     [{ country }, "Browse the categories"],
   ];
   return make("div", { class: "plain" },
-    make("p", { class: "sentence" }, `No shop ${filtered ? `fits among those${filtered}` : `${of} fits`}.`),
+    make("p", { class: "sentence" }, `No shop ${fits}.`),
     shops.size ? make("h2", { id: "near" }, "Did you mean") : null,
     shops.size ? make("ul", { class: "shops", id: "did-you-mean", "aria-labelledby": "near" }, [...shops.values()].map((shop) => shopRow(shop, route))) : null,
     make("p", { class: "links" }, links.map(([to, text]) => [make("a", { href: hrefOf(to) }, bdi(text)), " "]).flat()));
