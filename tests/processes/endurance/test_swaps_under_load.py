@@ -94,6 +94,8 @@ def test_every_answer_during_swaps_is_wholly_that_of_the_generation_that_it_name
         assert not {*right["amber"].values()} & {*right["violet"].values()}
 
         with load(Plan((service.port,), questions, CLIENTS, pause=0.02)) as making:
+            # The load's process takes a moment to start, and a small build is published sooner than that.
+            time.sleep(1.0)
             for swap in range(SWAPS):
                 last = swapping.build(COLOURS[swap % 2], service, questions[0])
             published = time.monotonic()
