@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 # A search for at most this number of hits, without counting, takes less time than the switch to a thread and back.
 _INLINE_HITS: Final = 100
 # So many hits are all read, tier by tier, whatever the page.
-_FEW: Final = 64
+_FEW: Final = 80
 # A key has all clauses of a plan, which every full garbage collection visits.
 _KEPT_COUNTS: Final = 512
 
