@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _INLINE_HITS: Final = 100
 # So many hits are all read, tier by tier, whatever the page.
 _FEW: Final = 80
+# Of so many hits the number is kept, and the first ones are found by tier alone.
+_MANY: Final = 5_000
 # A key has all clauses of a plan, which every full garbage collection visits.
 _KEPT_COUNTS: Final = 512
 
@@ -153,8 +155,6 @@ def _page(reader: RankedReader, request: SearchRequest) -> Page:
         unbucketed = compile_filters(index, plan.filters, plan.excluded)
         counts = tuple(_count(reader, unbucketed, clause)[0] for clause in exclusive(request.buckets))
     filters = compile_filters(index, plan.filters, (*plan.excluded, *request.buckets))
-    if request.total and not request.limit and not request.buckets and not plan.excluded:
-        return Page((), _kept_count(reader, filters, plan), counts)
     facets = _facets(reader, request) if request.facets else ()
     total: int | None = None
     counted: Counted | None = None
@@ -162,7 +162,7 @@ def _page(reader: RankedReader, request: SearchRequest) -> Page:
     if request.total:
         # Counting is cheap and ordering is not: with the count of all tiers together, the search can end at the last
         # tier whose hits are on the page.
-        counted = _count(reader, filters, plan.matching, limit)
+        counted = _kept_count(reader, filters, request)
         total = counted[0]
         limit = min(request.limit, max(0, total - request.offset))
     if filters.empty or not limit:
@@ -279,15 +279,25 @@ def _count(reader: RankedReader, filters: Filters, clause: Clause, limit: int = 
     return (0, ()) if query is None else reader.count(filters.apply(query), limit)
 
 
-def _kept_count(reader: RankedReader, filters: Filters, plan: Plan) -> int:
-    """The number of hits of a plan, kept for the next time: words that many shops have are counted often (M6)."""
+def _kept_count(reader: RankedReader, filters: Filters, request: SearchRequest) -> Counted:
+    """The number of hits of a plan, with the first of them as `_count` returns them unless the number was kept.
+
+    Numbers are kept that are asked for alone, as of words that many shops have (M6), and large ones, as of categories:
+    these are asked for often, and counting takes most of the time of their searches.
+    """
+    plan, limit = request.plan, request.limit
+    if request.buckets or plan.excluded:
+        return _count(reader, filters, plan.matching, limit)
     key = plan.matching, plan.filters
     total = reader.counts.get(key)
-    if total is None:
+    if total is not None and (not limit or total >= _MANY):
+        return total, ()
+    counted = total, _ = _count(reader, filters, plan.matching, limit)
+    if not limit or total >= _MANY:
         if len(reader.counts) >= _KEPT_COUNTS:
             reader.counts.clear()
-        total = reader.counts[key] = _count(reader, filters, plan.matching)[0]
-    return total
+        reader.counts[key] = total
+    return counted
 
 
 def _stored(document: tantivy.Document) -> dict[str, Any]:

@@ -110,7 +110,7 @@ class RankedReader:
     Attributes:
         index: the open index.
         files: its files that are mapped into memory.
-        counts: numbers of hits that were asked for alone, by clause and filters.
+        counts: numbers of hits that the engine keeps, by clause and filters.
     """
 
     def __init__(self, index: OpenIndex, files: Sequence[SizedFile], bands: Bands) -> None:

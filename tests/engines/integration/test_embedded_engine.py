@@ -263,6 +263,24 @@ def test_a_long_prefix_finds_the_shops_that_begin_with_it_and_no_removed_one(beg
     assert ids == {f"s{number}" for number in range(60, begun + 60)}
 
 
+@pytest.mark.rule("M1", "M8")
+async def test_a_kept_number_of_hits_changes_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "_MANY", 5)
+    shops = [
+        shop(f"Birch {number}", id=f"s{number}", popularity=number % 7, countries=["AT"] if number % 3 else ["DE"])
+        for number in range(40)
+    ]
+    backend = EmbeddedBackend(embedded_world(tmp_path, shops))
+    snapshot = await backend.snapshot()
+    for text, countries in (("birch", ()), ("birch", ("AT",))):
+        for offset, limit in ((0, 3), (0, 50), (20, 4)):
+            query = FindQuery(text, countries, (), offset, limit)
+            first = await snapshot.find(query)
+            assert await snapshot.find(query) == first
+            assert len(first.shops) == min(limit, first.total - offset) > 0
+    await backend.close()
+
+
 def _named(number: int, infixes: list[str]) -> ShopDocument:
     line = shop("Any", f"d{number}.internal", id=f"s{number}")
     return replace(project_shop(ShopRecord.model_validate(line)), infixes=tuple(infixes))
