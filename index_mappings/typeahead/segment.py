@@ -16,14 +16,18 @@ from index_mappings.documents import ShopDocument
 SUFFIX: Final = ".segment"
 # A posting is a shop's number, and in its lowest bits the text's marks for that shop: full form, key, word (X2), name
 # of tier 8, leading name. DOTTED: only a query with a dot may be a prefix of this full form or key (M9).
-# The one word after an article has all marks of a leading name but FULL: in a longer query it does not match (M9).
+# The one word after an article has all marks of a leading name, but REST in place of FULL: in a longer query it does not
+# match (M9), and misspelt it is meant like any other full form (M6).
 FULL: Final = 1
 KEY: Final = 2
 WORD: Final = 4
 NAME: Final = 8
 LEADING: Final = 16
 DOTTED: Final = 32
-POSTING_BITS: Final = 6
+REST: Final = 64
+POSTING_BITS: Final = 7
+# Either mark of a full form.
+ANY_FULL: Final = FULL | REST
 # The number of texts of one leaf of a tree whose nodes hold the best posting below them.
 BLOCK: Final = 16
 # The first characters of a text are packed into one integer: FIRSTS code points of LETTER_BITS bits, the first one in

@@ -36,6 +36,7 @@ from index_mappings.typeahead.segment import (
     LEADING,
     NAME,
     POSTING_BITS,
+    REST,
     WORD,
     Shown,
     shown_part,
@@ -114,6 +115,7 @@ def marked_texts(forms: ShopForms | ShopDocument) -> dict[str, int]:
     marks: dict[str, int] = {}
     for mark, texts in (
         (FULL, (text for text in forms.full if text not in forms.rests)),
+        (REST, forms.rests),
         (KEY, forms.keys),
         (WORD, forms.words),
         (NAME, forms.names),

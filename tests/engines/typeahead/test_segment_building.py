@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from index_mappings.documents import CategoryEntry, ShopDocument, stored_part
 from index_mappings.typeahead.manifest import TypeaheadManifest, bitmap_of
-from index_mappings.typeahead.segment import DOTTED, FULL, KEY, LEADING, NAME, WORD
+from index_mappings.typeahead.segment import DOTTED, FULL, KEY, LEADING, NAME, REST, WORD
 from indexer.jobs.build import build
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
@@ -76,6 +76,13 @@ def test_a_manifest_has_all_categories_in_order(tmp_path: Path) -> None:
 def test_a_stored_shop_gives_the_same_as_its_document(lines: list[dict[str, Any]]) -> None:
     for shop in _shops(lines):
         assert stored_segment_shop(stored_part(shop)) == segment_shop(shop)
+
+
+@pytest.mark.rule("M6", "M9")
+def test_the_one_word_after_an_article_is_a_full_form_with_a_mark_of_its_own() -> None:
+    marks = marked_texts(projected("s", line_of("The Kestrel", "birds.internal")))
+    assert marks["kestrel"] == REST | KEY | WORD | NAME | LEADING
+    assert marks["the kestrel"] == FULL | KEY | NAME | LEADING
 
 
 @pytest.mark.rule("M9")

@@ -193,11 +193,8 @@ def is_for_shops(query: FindForms, word: str) -> bool:
 
 
 def near_tier(shop: ShopDocument, query: QueryForms) -> int | None:
-    """The tier of typing errors of what may be meant (M6): of whole full forms, or of their longer half.
-
-    The one word after an article is no such form, as in M9's tier of whole names.
-    """
-    forms = _prefix_candidates([text for text in shop.full if text not in shop.rests], shop, query)
+    """The tier of typing errors of what may be meant (M6): of whole full forms, or of their longer half."""
+    forms = _prefix_candidates(shop.full, shop, query)
     for text in query.texts:
         if len(text) < ONE_TYPO_MIN:
             continue

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from index_mappings.typeahead.segment import BLOCK, FULL, KEY, LEADING, POSTING_BITS, WORD
+from index_mappings.typeahead.segment import ANY_FULL, BLOCK, FULL, KEY, LEADING, POSTING_BITS, WORD
 from service.search.typeahead.kernel.arrays import (
     IN_ORDER,
     IN_WORD,
@@ -165,7 +165,7 @@ def collect_ranges(texts: Texts, ranges: Ranges, range_count: int, mark: int, ra
     for number in range(range_count):
         low, high, lacking = ranges[number, 0], ranges[number, 1], ranges[number, 2]
         # Only leading names, and full forms alone, are bounded by the length of the query.
-        matching = Matching(mark, barred, ranges[number, 3] if mark in (LEADING, FULL) else MAX_INT)
+        matching = Matching(mark, barred, ranges[number, 3] if mark in (LEADING, ANY_FULL) else MAX_INT)
         if lacking == IN_ORDER and (high - low) * _LARGE_SHARE > len(lookup.firsts):
             count, complete = _scan_shops(texts, matching, low, high, ranking, count)
             if complete:

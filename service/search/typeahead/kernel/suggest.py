@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from index_mappings.tiers import HALF_MIN, ONE_TYPO_MIN, SUGGEST_CUT, TWO_TYPOS_MIN, SuggestTier
-from index_mappings.typeahead.segment import DOTTED, FULL, KEY, LEADING, NAME
+from index_mappings.typeahead.segment import ANY_FULL, DOTTED, FULL, KEY, LEADING, NAME
 from service.search.typeahead.kernel.arrays import (
     IN_ORDER,
     IN_WORD,
@@ -262,7 +262,7 @@ def _collect_misspelt(
     texts: Texts, request: Request, errors: int, scratch: Scratch, ranking: Ranking, count: int
 ) -> int:
     """Insert the shops with a key that has a prefix one or two errors away; with NEAR, with such a full form (M6)."""
-    mark = FULL if request.flags & NEAR else KEY
+    mark = ANY_FULL if request.flags & NEAR else KEY
     for number in range(request.forms):
         start, end = request.bounds[number]
         if errors == 1 and end - start >= ONE_TYPO_MIN:

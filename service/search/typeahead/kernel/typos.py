@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from index_mappings.tiers import FIXED_FROM, HALF_MIN
-from index_mappings.typeahead.segment import FULL, LACKING
+from index_mappings.typeahead.segment import ANY_FULL, LACKING
 from service.search.typeahead.kernel.arrays import (
     IN_ORDER,
     MAX_INT,
@@ -49,7 +49,7 @@ _TWO_TYPOS_MAX_ADDED: Final = 2 * CELLS
 def collect_one_typo(texts: Texts, query: Array, mark: int, ranges: Ranges, ranking: Ranking, count: int) -> int:
     """Insert the shops with a text that has a prefix one error away from the query, by postings with a mark.
 
-    Full forms (FULL) have to be one error away as a whole, or to be at most twice as long as a query of at least
+    Full forms (ANY_FULL) have to be one error away as a whole, or to be at most twice as long as a query of at least
     HALF_MIN characters.
     """
     lookup = texts.lookup
@@ -57,13 +57,13 @@ def collect_one_typo(texts: Texts, query: Array, mark: int, ranges: Ranges, rank
     order = Order(offsets, letters, offsets, IN_ORDER)
     size = len(query)
     half = size >= HALF_MIN
-    whole = mark == FULL and not half
+    whole = mark == ANY_FULL and not half
     range_count = _add_early_errors(lookup, query, whole, ranges)
     # Among the texts that equal the query up to `depth`, find those with an error there.
     low, high = prefix_range(lookup, IN_ORDER, query, 0, len(LACKING))
     swapped = np.empty(size, np.int32)
     # A prefix with an error in the last character only is found at the end; for whole texts the error is placed.
-    for depth in range(len(LACKING), size if mark == FULL else size - 1):
+    for depth in range(len(LACKING), size if mark == ANY_FULL else size - 1):
         if low == high:
             break
         # The query has one character too many.
@@ -174,7 +174,7 @@ def _add_early_errors(
 def collect_two_typos(texts: Texts, query: Array, mark: int, scratch: Scratch, ranking: Ranking, count: int) -> int:
     """Insert the shops with a text that has the query's first character and a prefix at most two errors away.
 
-    Postings have the mark; full forms (FULL) are at most twice as long as the query.
+    Postings have the mark; full forms (ANY_FULL) are at most twice as long as the query.
     """
     offsets, letters, firsts = texts.lookup.offsets, texts.lookup.letters, texts.lookup.firsts
     order = Order(offsets, letters, offsets, IN_ORDER)
