@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum, Flag, auto
 from functools import cache
+from operator import itemgetter
 from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
 
 from index_mappings.hosts import country_of
@@ -319,13 +320,14 @@ def in_category_order(entries: Iterable[CategoryEntry]) -> tuple[CategoryEntry, 
     return tuple(sorted(entries, key=lambda entry: (-entry.count, entry.slug)))
 
 
+# Returns all of a shop's fields, and raises KeyError if one is not stored.
+_shop_fields: Final = itemgetter(*(field.name for field in fields(Shop)))
+
+
 def shop_from_stored(stored: dict[str, Any]) -> Shop:
     """Read a shop back from the stored fields of a hit."""
-    values: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()
-    }
-    del values["related_digest"]
-    return Shop(**values)
+    values: list[Any] = [tuple(value) if isinstance(value, list) else value for value in _shop_fields(stored)]
+    return Shop(*values)
 
 
 def category_from_stored(stored: dict[str, Any]) -> CategoryEntry:

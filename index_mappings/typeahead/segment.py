@@ -16,8 +16,8 @@ from index_mappings.documents import ShopDocument
 SUFFIX: Final = ".segment"
 # A posting is a shop's number, and in its lowest bits the text's marks for that shop: full form, key, word (X2), name
 # of tier 8, leading name. DOTTED: only a query with a dot may be a prefix of this full form or key (M9).
-# The one word after an article has all marks of a leading name, but REST in place of FULL: in a longer query it does not
-# match (M9), and misspelt it is meant like any other full form (M6).
+# The one word after an article has REST in place of FULL: it does not match in a longer query (M9), and misspelt it is
+# meant like any other full form (M6).
 FULL: Final = 1
 KEY: Final = 2
 WORD: Final = 4

@@ -14,6 +14,7 @@ from tantivy import Order
 
 from index_mappings.embedded import STORED_COLUMN
 from index_mappings.generations import Stamp
+from index_mappings.tiers import FindTier
 from service.runtime.request_context import current
 from service.runtime.telemetry import NO_METRICS, Metrics
 from service.search.embedded.checks import FileChecks
@@ -282,11 +283,12 @@ def _count(reader: RankedReader, filters: Filters, clause: Clause, limit: int = 
 def _kept_count(reader: RankedReader, filters: Filters, request: SearchRequest) -> Counted:
     """The number of hits of a plan, with the first of them as `_count` returns them unless the number was kept.
 
-    Numbers are kept that are asked for alone, as of words that many shops have (M6), and large ones, as of categories:
-    these are asked for often, and counting takes most of the time of their searches.
+    Numbers are kept that are asked for alone, as of words that many shops have (M6), and large ones of categories: they
+    are asked for often, and counting takes most of the time of their searches.
     """
     plan, limit = request.plan, request.limit
-    if request.buckets or plan.excluded:
+    by_category = plan.tiers[-1][0] == FindTier.ANY_CATEGORY
+    if request.buckets or plan.excluded or (limit and not by_category):
         return _count(reader, filters, plan.matching, limit)
     key = plan.matching, plan.filters
     total = reader.counts.get(key)

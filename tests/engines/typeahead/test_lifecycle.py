@@ -22,7 +22,7 @@ from index_mappings.embedded import generation_directory
 from index_mappings.generations import Stamp
 from index_mappings.typeahead import segment
 from index_mappings.typeahead.manifest import TypeaheadManifest, manifest_path, typeahead_directory
-from index_mappings.typeahead.segment import shown_part
+from index_mappings.typeahead.segment import segment_path, shown_part
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError, TypeaheadDamagedError
 from service.search.typeahead import kernel
@@ -116,7 +116,7 @@ def test_a_commit_builds_a_typeahead_that_is_lost_or_damaged_again_from_the_inde
     world: _World, caplog: pytest.LogCaptureFixture, lost: str
 ) -> None:
     world.change([named("s4", "Kestrel Four")], ["s2"])
-    path = next(world.directory.glob("*.segment"))
+    path = segment_path(world.directory, world.manifest.coverings[0][0].name)
     match lost:
         case "directory":
             shutil.rmtree(world.directory)
