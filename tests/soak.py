@@ -1,6 +1,6 @@
 """The tests that have a longer form than CI's, in that form: `python -m tests.soak [PATH...]`, or `make soak`.
 
-Takes an hour and a half of a quiet machine of two cores. Prints the rows of the table in docs/operations.md at the end;
+Takes an hour and a half of a quiet machine of two cores. Prints a table of what was tested at the end;
 with paths, only the tests there are run, and no benchmark. The amounts are larger where more time finds more: in what
 is drawn by chance, and in what grows slowly.
 """

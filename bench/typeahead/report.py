@@ -41,7 +41,10 @@ def page(report: Report) -> str:
     parts = [f"{measured}Seeds: {seeds}. Each figure is the best of its rounds; all rounds are in `performance.json`."]
     for size in report.sizes:
         parts += _size(size)
-    parts += ["### Goals", *(f"* {line}" for line in findings(report))]
+    goals = list(findings(report))
+    missed = [f"* {line}" for line in goals if not line.startswith("HELD")]
+    held = f"{len(goals) - len(missed)} of {len(goals)} goals are held."
+    parts += ["### Goals", f"{held} The others:" if missed else held, *missed]
     for title, claims in report.extra.items():
         parts += [f"### {title}", table(("figure", "value", "at most", "held"), map(_claim, claims))]
     return "\n\n".join(_together(parts))

@@ -38,6 +38,46 @@ _PROBLEMS: Final = """\
 An error is a problem document (RFC 9457) with `type`, `title`, `status`, `detail` and `code`, and for wrong input with
 `errors`, one entry a field. Over MCP it is the text of a result with `isError`; a missing or wrong token is a JSON-RPC
 error with the same object as its `data`. On 429 and 503, `Retry-After` says how many seconds to wait."""
+_PATHS: Final = (
+    ("`GET /suggest`", "typeahead, for each keystroke: popular shops first, with tolerance for typing errors"),
+    ("`POST /mcp`", "the tools over MCP"),
+    ("`GET /docs`, `/openapi.json`, `/llms.txt`", "the interface for people, for programs and for agents"),
+    ("`GET /health`, `/ready`, `/version`", "probes"),
+    ("`GET /widget.js`", "a search field for any page; `/widget.html` shows it"),
+)
+_SUGGEST: Final = """\
+```sh
+curl 'localhost:8080/suggest?q=lumn'
+```"""
+_HEADERS: Final = (
+    (
+        "`x-api-token`",
+        "requests",
+        "the token; a wrong one is refused where a token is required, and ignored elsewhere; two are 400",
+    ),
+    (
+        "`x-request-id`",
+        "every answer",
+        "the id of the request in the operator's log; over MCP this and the next two are in `_meta`",
+    ),
+    (
+        "`x-generation`, `x-data-as-of`",
+        "answers from the data",
+        "which data the answer comes from, and when they were last changed",
+    ),
+    (
+        "`RateLimit-Policy`, `RateLimit`",
+        "answers that count in a quota",
+        "the quota, what remains of it, and the seconds until it resets",
+    ),
+    ("`Retry-After`", "429 and 503", "the seconds to wait"),
+    ("`Accept-Encoding: gzip`", "requests", "compresses answers of 1,024 bytes or more, except those of `/suggest`"),
+    (
+        "`ETag`",
+        "`/suggest`, pages and their files, `/widget.js`",
+        "to be sent back in `If-None-Match`; answers of tools, probes and `/mcp` are `no-store`",
+    ),
+)
 _EVIDENCE: Final[dict[Kind, str]] = {
     "registrable_domain": "the domains have the same part that somebody registers",
     "main_label": "the domains are alike but for what stands around their main label",
@@ -65,6 +105,8 @@ def tools_page() -> str:
     rows = [(f"[`{tool.name}`](#{tool.name})", tool.title, tool.token.value) for tool in REGISTRY]
     parts = [_INTRODUCTION, _table(("tool", "what it is for", "token"), rows)]
     parts += ["## Errors of every tool", _PROBLEMS, _error_table((*COMMON, *CREDENTIALS))]
+    parts += ["## Paths and headers", _table(("path", "what it is"), _PATHS), _SUGGEST]
+    parts.append(_table(("header", "of", "meaning"), _HEADERS))
     for tool in REGISTRY:
         parts += _tool(tool)
     return "\n\n".join(parts) + "\n"

@@ -28,7 +28,7 @@ from tests.engines.integration.generations import Documents, projected, publish,
 from tests.support.catalogues import build_into, shop
 from tests.support.real.sources import REPOSITORY
 
-PAGE: Final = REPOSITORY / "docs" / "acceptance-queries.md"
+PAGE: Final = REPOSITORY / "docs" / "indexing.md"
 HIDDEN: Final = "Quillomere"
 
 

@@ -94,7 +94,7 @@ def test_a_target_that_never_shows_costs_one_key_more_than_all() -> None:
 
 
 _INVENTED: Final = 20_000
-# A little under what is measured today; docs/relevance.md has the figures, and those among 100,000.
+# A little under what is measured today; decision 23 has the figures, docs/performance.md those among 100,000.
 _SUCCESS_8: Final = {
     "prefix": 0.95,
     "typo_prefix": 0.94,

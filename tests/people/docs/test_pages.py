@@ -44,7 +44,7 @@ def _served(make_world: MakeWorld, sample: SampleService, _folder: Path) -> Worl
 
 def _catalogue(make_world: MakeWorld, _sample: SampleService, folder: Path) -> World:
     catalogue = sample_catalogue(folder / "shops")
-    (queries,) = [block.text for block in BY_PATH["docs/acceptance-queries.md"].blocks if block.language == "ndjson"]
+    (queries,) = [block.text for block in BY_PATH["docs/indexing.md"].blocks if block.language == "ndjson"]
     (folder / "acceptance.ndjson").write_text(queries, encoding="utf-8")
     locations = {
         "./my-shops": str(catalogue),
@@ -61,7 +61,6 @@ def _secrets(make_world: MakeWorld, _sample: SampleService, folder: Path) -> Wor
     locations = {
         "/etc/shop-directory/ca.pem": str(Authority(folder).file),
         "/run/secrets/opensearch-service": str(password),
-        "/run/shop-directory/opensearch_password": str(password),
     }
     return make_world(stands_for=locations)
 
@@ -83,16 +82,14 @@ WORLDS: Final[dict[str, Begin]] = {
     "docs/clients.md": _served,
     "docs/indexing.md": _catalogue,
     "docs/opensearch-security.md": _secrets,
-    "docs/operations.md": _secrets,
     "docs/rechecks.md": _reported,
-    "docs/tools.md": _served,
 }
 
 
 # Pages whose blocks are ways to choose from: none goes on from the one before.
 _ALTERNATIVES: Final = frozenset({"docs/redis.md"})
 # Pages that are typed one after the other, by tests/people/docs/test_readme.py.
-_TYPED: Final = frozenset({"README.md", "docs/calling.md", "docs/running.md"})
+_TYPED: Final = frozenset({"README.md", "docs/tools.md", "docs/running.md"})
 _LISTED: Final = {(one.page, one.language): one for one in RUN_BY}
 
 

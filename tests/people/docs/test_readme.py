@@ -1,7 +1,7 @@
-"""The README, then how to call it and how to run it, in one shell, as a newcomer does.
+"""The README, then the tools and how to run it, in one shell, as a newcomer does.
 
-Clone, start, ask, check, issue tokens, look at re-checks, go on with Redis, then with OpenSearch: nothing is left out
-but what the list of what is not run names.
+Clone, start, check, ask each tool, issue tokens, go on with Redis, then with OpenSearch: nothing is left out but what
+the list of what is not run names.
 """
 
 import re
@@ -21,23 +21,24 @@ from tests.people.docs.pages import BY_PATH, SHELL
 from tests.people.docs.world import commands, sample_catalogue, without_comment
 
 README: Final = BY_PATH["README.md"]
-CALLING: Final = BY_PATH["docs/calling.md"]
+TOOLS: Final = BY_PATH["docs/tools.md"]
 RUNNING: Final = BY_PATH["docs/running.md"]
 _ASKED: Final = re.compile(r"^curl '?localhost:8080/(?:tool/)?(\w+)")
 _ROW: Final = re.compile(r"^\| `(\w+)` \| .+ \| (optional|required) \|$", re.MULTILINE)
 TAKEN: Final = {"status": "wird gemeldet, Pruefung laeuft"}
+KIEFERNHAUS: Final = ["shop_kiefernhaus", "shop_store-kiefernhaus"]
 SENSIBLE: Final[dict[str, Callable[[Any], bool]]] = {
     "suggest": lambda answer: answer["shops"][0]["domain"] == "lumen-larch.internal",
-    "find_shop": lambda answer: [shop["domain"] for shop in answer["results"]] == ["lumen-larch.internal"],
+    "find_shop": lambda answer: [shop["id"] for shop in answer["results"]] == KIEFERNHAUS,
     "list_categories": lambda answer: answer["total_count"] == len(answer["results"]) > 20,
-    "get_shop": lambda answer: (answer["id"], len(answer["offers"])) == ("shop_lumen-larch", answer["offers_total"]),
+    "get_shop": lambda answer: (answer["id"], len(answer["offers"])) == (KIEFERNHAUS[0], answer["offers_total"]),
     "get_shops": lambda answer: (
         ([entry["shop"] and entry["shop"]["id"] for entry in answer["results"]], answer["found"])
-        == (["shop_lumen-larch", None], 1)
+        == ([KIEFERNHAUS[0], "shop_lumen-larch", None], 2)
     ),
-    "list_coupons": lambda answer: answer["results"][0]["code"] == "WELCOME10" and answer["withheld"]["expired"] > 0,
+    "list_coupons": lambda answer: answer["results"][0]["code"] == "*RIMONA*" and answer["withheld"]["expired"] > 0,
     "get_shipping_policy": lambda answer: (answer["collected"], answer["ships_to"]) == (True, "yes"),
-    "get_shop_policies": lambda answer: (answer["returns"]["country"], answer["shipping"]["ships_to"]) == ("JP", "yes"),
+    "get_shop_policies": lambda answer: (answer["returns"]["days"], answer["shipping"]["ships_to"]) == (30, "yes"),
     "get_trust": lambda answer: answer["status"] == "signals_collected" and len(answer["signals"]) > 2,
     "report_code": lambda answer: answer == TAKEN,
     "report_issue": lambda answer: answer == TAKEN,
@@ -45,12 +46,12 @@ SENSIBLE: Final[dict[str, Callable[[Any], bool]]] = {
     "resolve_checkout_url": lambda answer: (
         answer["checkout_url"] == "https://lumen-larch.internal/lamps/larch-desk-lamp"
     ),
-    "resolve_conflict": lambda answer: answer["candidates"][0]["to"]["domain"] != answer["from"]["domain"],
+    "resolve_conflict": lambda answer: [answer["from"]["id"], answer["to"]["id"]] == KIEFERNHAUS,
 }
 
 
 def calls() -> dict[str, str]:
-    given = [command for block in CALLING.blocks if block.language == SHELL for command in commands(block.text)]
+    given = [command for block in TOOLS.blocks if block.language == SHELL for command in commands(block.text)]
     return {asked[1]: without_comment(command) for command in given if (asked := _ASKED.match(command))}
 
 
@@ -73,7 +74,7 @@ def test_the_readme_and_what_it_leads_to_can_be_typed_from_the_first_command_to_
         SHOP_DIRECTORY_INDEX_PREFIX=own_prefix,
         SHOP_DIRECTORY_REDIS_PREFIX=own_prefix,
     )
-    for page in (README, CALLING, RUNNING):
+    for page in (README, TOOLS, RUNNING):
         for block in page.blocks:
             if block.language == SHELL:
                 world.do(block)

@@ -230,7 +230,7 @@ def test_the_typescript_client_is_offered_the_same(base: str, client_program: Pa
     }
 
 
-CALLING_PAGE: Final = Path(__file__).parents[3] / "docs" / "calling.md"
+PERFORMANCE_PAGE: Final = Path(__file__).parents[3] / "docs" / "performance.md"
 # The fewest that usual tokenizers (o200k_base, cl100k_base) were measured to put into one token: 4.2 of schemas,
 # 3.1 of answers, whose ids and times are no words.
 CHARACTERS_OF_SCHEMAS: Final = 4
@@ -249,7 +249,7 @@ class Bound(NamedTuple):
 
 BOUNDS: Final = [
     Bound(tool, json.loads(arguments), int(tokens.replace(",", "")))
-    for tool, arguments, tokens in ROW.findall(CALLING_PAGE.read_text(encoding="utf-8"))
+    for tool, arguments, tokens in ROW.findall(PERFORMANCE_PAGE.read_text(encoding="utf-8"))
 ]
 
 
@@ -262,7 +262,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SampleService]:
 @pytest.mark.rule("F17", "R2.schema", "I5")
 @pytest.mark.parametrize("era", list(Era))
 def test_the_list_of_tools_takes_at_most_as_many_tokens_as_the_page_says(base: str, era: Era) -> None:
-    (bound,) = LIST_ROW.findall(CALLING_PAGE.read_text(encoding="utf-8"))
+    (bound,) = LIST_ROW.findall(PERFORMANCE_PAGE.read_text(encoding="utf-8"))
     tools = request(base, era, "tools/list").json["result"]["tools"]
     text = json.dumps(tools, ensure_ascii=False, separators=(",", ":"))
     assert bound == "5,300"
@@ -307,7 +307,7 @@ def test_find_shop_is_described_with_the_numbers_of_the_table() -> None:
 def test_a_shop_that_ships_somewhere_and_has_a_code_is_found_in_the_two_calls_of_the_page(
     sample: SampleService,
 ) -> None:
-    page = CALLING_PAGE.read_text(encoding="utf-8")
+    page = PERFORMANCE_PAGE.read_text(encoding="utf-8")
     (stated,) = re.findall(r"takes two calls after the list of tools, and ([\d,]+) tokens", page)
     found, coupons = [
         post(sample.base, f"/tool/{tool}", json.loads(arguments)) for tool, arguments in STEP.findall(page)
