@@ -24,15 +24,14 @@ no sessions: one message, one JSON answer. [Clients](clients.md) has the setting
 _READING: Final = """\
 Reading a resource is calling its tool: the same quota, deadline, log and data, and the text is the tool's answer, byte
 for byte; `_meta` says which data it comes from. What follows `shop://` is percent-decoded and then taken as
-`shop_domain` is. No list names the shops, as they are countless: use `find_shop`, or complete the template.
+`shop_domain` is. No list names the shops: use `find_shop`, or complete the template.
 
 A URI at which there is nothing, a shop that the directory does not know included, is error -32602 (-32002 up to
 2025-11-25), which repeats nothing of what was sent. What can't be read now is error -32603 with the problem object as
 `data`; `detail` says how long to wait."""
 _PROMPTS: Final = """\
-A prompt is text that leads an agent through the tools: which to call in which order, what an absence means, and that
-there is no score to compute. It reads no data itself. Arguments are checked as the tools check them; wrong ones are
-error -32602 with the problem object as `data`. They stand in the text as JSON that nothing typed can get out of."""
+A prompt is text that leads an agent through the tools; it reads no data itself. Arguments are checked as the tools
+check them; wrong ones are error -32602 with the problem object as `data`. They stand in the text as JSON."""
 _COMPLETION: Final = f"""\
 `completion/complete` takes an argument of a prompt, or `{{domain}}` of the template. The protocol has none for the
 arguments of tools: complete the prompt's `shop_domain` and `category` instead.
@@ -54,34 +53,27 @@ it is `ttlMs` 0, `private` then."""
 
 def mcp_page() -> str:
     """The whole page, in Markdown."""
-    names = ", ".join(f"[`{tool.name}`](tools.md#{tool.name})" for tool in REGISTRY)
-    tools = f"The {len(REGISTRY)} tools of REST, with the same answers: {names}."
+    tools = f"The {len(REGISTRY)} [tools](tools.md) of REST, with the same answers."
     rows = [(CATEGORIES.uri, CATEGORIES.description), (SHOP.uri_template, SHOP.description)]
     resources = "\n".join(["| URI | what it is |", "|---|---|", *(f"| `{uri}` | {text} |" for uri, text in rows)])
     parts = [_INTRODUCTION, "## Tools", tools, "## Resources", resources, _READING, "## Prompts", _PROMPTS]
-    parts += [*_prompts(), "## Completion", _COMPLETION, "## Caching", _CACHING]
+    parts += [_prompts(), _arguments(), "## Completion", _COMPLETION, "## Caching", _CACHING]
     return "\n\n".join(parts) + "\n"
 
 
-def _prompts() -> list[str]:
-    return [
-        "\n".join(
-            [
-                f"### {prompt.name}",
-                "",
-                f"*{prompt.title}.* {prompt.description}",
-                "",
-                "| argument | required | what it is | is completed to |",
-                "|---|---|---|---|",
-                *(
-                    f"| `{argument.name}` | {'yes' if argument.required else 'no'} | {argument.description} "
-                    f"| {'' if argument.completes is CompletionKind.NOTHING else argument.completes} |"
-                    for argument in prompt.arguments
-                ),
-            ]
-        )
+def _prompts() -> str:
+    return "\n".join(f"- `{prompt.name}`: *{prompt.title}.* {prompt.description}" for prompt in PROMPTS)
+
+
+def _arguments() -> str:
+    rows = [
+        f"| `{prompt.name}` | `{argument.name}` | {'yes' if argument.required else 'no'} | {argument.description} "
+        f"| {'' if argument.completes is CompletionKind.NOTHING else argument.completes} |"
         for prompt in PROMPTS
+        for argument in prompt.arguments
     ]
+    heads = "| prompt | argument | required | what it is | is completed to |"
+    return "\n".join([heads, "|---|---|---|---|---|", *rows])
 
 
 if __name__ == "__main__":
