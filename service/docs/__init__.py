@@ -1,1 +1,1 @@
-"""Pages that are generated from the tool registry: docs/tools.md, docs/mcp.md and /llms.txt."""
+"""Pages that are generated from the tool registry: docs/tools.md and /llms.txt."""

@@ -11,7 +11,6 @@ from mcp import Client
 
 from service.app import create_app
 from service.auth.secrets import new_token_text
-from service.docs.mcp_page import mcp_page
 from service.mcp_server.prompts import PROMPTS, fill
 from service.mcp_server.server import mcp_tool
 from service.settings.service import Settings
@@ -20,6 +19,7 @@ from service.tools.registry import REGISTRY
 from service.tools.tool import TokenRule
 from shop_directory.settings.reading import SettingsError
 from tests.rules.mcp.asking import error, read, status_of
+from tests.rules.mcp.page import mcp_page
 from tests.rules.transports.test_mcp_transport import (
     CAPABILITIES,
     HEADERS,
@@ -164,7 +164,7 @@ def test_malformed_params_are_refused_in_our_words(
 
 
 def test_the_page_is_what_the_code_offers() -> None:
-    renewal = "docs/mcp.md is stale; renew it by `python -m service.docs.mcp_page > docs/mcp.md`"
+    renewal = "docs/mcp.md is stale; renew it by `python -m tests.rules.mcp.page > docs/mcp.md`"
     assert PAGE.read_text(encoding="utf-8") == mcp_page(), renewal
 
 

@@ -1,4 +1,4 @@
-"""docs/mcp.md, made from the MCP server: `python -m service.docs.mcp_page > docs/mcp.md`.
+"""docs/mcp.md, made from the MCP server: `python -m tests.rules.mcp.page > docs/mcp.md`.
 
 Lists and arguments come from the registries, so that the page lists exactly what exists.
 """
@@ -15,7 +15,7 @@ from service.tools.registry import REGISTRY
 _INTRODUCTION: Final = """\
 # Over MCP
 
-Made by `python -m service.docs.mcp_page > docs/mcp.md`: change the code, not this file.
+Made by `python -m tests.rules.mcp.page > docs/mcp.md`: change the code, not this file.
 
 `POST /mcp` and `shop-directory mcp` (on stdio) speak the handshake revisions up to 2025-11-25 and 2026-07-28. There are
 no sessions: one message, one JSON answer. [Clients](clients.md) has the settings for common hosts. With
