@@ -120,7 +120,6 @@ async def _session(service: ServiceUnderTest) -> list[tuple[str, str]]:
 
 
 def _parse(response: Response) -> Message:
-    """The JSON-RPC message of a response."""
     if response.media_type == EVENTS:
         return Message(response, _from_events(response))
     actual = f"content-type {response.media_type or 'missing'}"

@@ -6,8 +6,16 @@ from dataclasses import dataclass, replace
 
 import httpx2
 
-from shop_directory.conformance.client import USUAL, Bounds, Client
-from shop_directory.conformance.exchange import Finding, NotAskedError, NothingToSeeError, Request, RuleBrokenError
+from shop_directory.conformance.exchange import (
+    USUAL,
+    Bounds,
+    Client,
+    Finding,
+    NotAskedError,
+    NothingToSeeError,
+    Request,
+    RuleBrokenError,
+)
 from shop_directory.conformance.rule import Need, Outcome, Rule, Verdict
 from shop_directory.conformance.service_under_test import ServiceUnderTest, Subjects, explore
 
@@ -26,13 +34,8 @@ class RunOptions:
     @property
     def given(self) -> frozenset[Need]:
         """The needs of rules that these options meet."""
-        provided = {
-            Need.TOKEN: bool(self.token),
-            Need.OPS_KEY: bool(self.ops_key),
-            Need.UNDER_REVIEW: bool(self.under_review),
-            Need.WRITE: self.write,
-        }
-        return frozenset(need for need, is_provided in provided.items() if is_provided)
+        provided = (self.token, self.ops_key, self.under_review, self.write)
+        return frozenset(need for need, value in zip(Need, provided, strict=True) if value)
 
 
 @dataclass(frozen=True, slots=True)

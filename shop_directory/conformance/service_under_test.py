@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import orjson
 
-from shop_directory.conformance.client import Client
 from shop_directory.conformance.exchange import (
     MAX_BYTES,
+    Client,
     Finding,
     Part,
     Request,
@@ -65,11 +65,9 @@ class KnownCategory:
 class Subjects:
     """What a run has found in a catalogue, so that rules have shops, categories and coupons to ask for.
 
-    Attributes:
-        answered: at least one response was that of a Shop Directory.
-        shops: the first hundred of the blank query, in its order.
-        categories: all that have shops.
-        codes: by the ids of shops with a usable coupon, one such code.
+    `answered` says whether at least one response was that of a Shop Directory. The shops are the first hundred of the
+    blank query, in its order; the categories all that have shops. `codes` has a usable coupon's code by the ids of
+    shops.
     """
 
     answered: bool = False
@@ -244,7 +242,6 @@ async def _results(
 
 
 async def _is_described(service: ServiceUnderTest) -> bool:
-    """Whether the OpenAPI document describes find_shop."""
     try:
         document = (await service.get("/openapi.json")).document().value
     except RuleBrokenError:

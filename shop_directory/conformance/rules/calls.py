@@ -3,9 +3,8 @@
 import re
 from typing import Final
 
-from shop_directory.conformance.calls import UNKNOWN_ID, Call, each, exactly, expect_shape
 from shop_directory.conformance.exchange import Part, Request, Response, fields_of
-from shop_directory.conformance.rule import rule
+from shop_directory.conformance.rule import UNKNOWN_ID, Call, each, exactly, expect_shape, rule
 from shop_directory.conformance.service_under_test import FULL, JSON, Arguments, ServiceUnderTest, expect_equal
 
 TOOLS: Final = (

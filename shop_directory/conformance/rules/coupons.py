@@ -9,7 +9,6 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from shop_directory.conformance.calls import has, null_or
 from shop_directory.conformance.exchange import (
     NothingToSeeError,
     Part,
@@ -18,7 +17,7 @@ from shop_directory.conformance.exchange import (
     TooLongError,
     require,
 )
-from shop_directory.conformance.rule import Need, rule
+from shop_directory.conformance.rule import Need, has, null_or, rule
 from shop_directory.conformance.rules.shops import expect_absent
 from shop_directory.conformance.service_under_test import Arguments, ServiceUnderTest, expect_equal
 

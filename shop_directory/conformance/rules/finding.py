@@ -6,9 +6,8 @@ from http import HTTPStatus
 from itertools import pairwise
 from typing import Any, Final
 
-from shop_directory.conformance.calls import SHOP_DOMAIN, UNKNOWN_ID, Call
 from shop_directory.conformance.exchange import NothingToSeeError, Part, require
-from shop_directory.conformance.rule import rule
+from shop_directory.conformance.rule import SHOP_DOMAIN, UNKNOWN_ID, Call, rule
 from shop_directory.conformance.rules.statements import is_country
 from shop_directory.conformance.service_under_test import (
     FULL,

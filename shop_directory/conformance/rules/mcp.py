@@ -6,10 +6,9 @@ from typing import Final
 import orjson
 
 from shop_directory.conformance import mcp
-from shop_directory.conformance.calls import exactly, expect_shape
 from shop_directory.conformance.exchange import Part, Request
 from shop_directory.conformance.mcp import Era, Message
-from shop_directory.conformance.rule import rule
+from shop_directory.conformance.rule import exactly, expect_shape, rule
 from shop_directory.conformance.rules.calls import rest_tools
 from shop_directory.conformance.service_under_test import Arguments, ServiceUnderTest
 

@@ -6,9 +6,8 @@ from typing import Final
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from shop_directory.conformance.calls import Call, each, exactly, expect_shape
 from shop_directory.conformance.exchange import Part, Response, require
-from shop_directory.conformance.rule import rule
+from shop_directory.conformance.rule import Call, each, exactly, expect_shape, rule
 from shop_directory.conformance.service_under_test import ServiceUnderTest
 
 _STATE: Final = "/api/ops/state"

@@ -6,10 +6,9 @@ from http import HTTPStatus
 from typing import Final
 
 from shop_directory.conformance import mcp
-from shop_directory.conformance.calls import Call, has
 from shop_directory.conformance.exchange import Part, Response, RuleBrokenError, require
 from shop_directory.conformance.mcp import Era
-from shop_directory.conformance.rule import Need, rule
+from shop_directory.conformance.rule import Call, Need, has, rule
 from shop_directory.conformance.rules.suggest import suggested
 from shop_directory.conformance.service_under_test import (
     FULL,

@@ -3,9 +3,8 @@
 import re
 from typing import Final
 
-from shop_directory.conformance.calls import SHOP_DOMAIN, Call, each, expect_shape, has, null_or
 from shop_directory.conformance.exchange import Part, fields_of, require
-from shop_directory.conformance.rule import Need, rule
+from shop_directory.conformance.rule import SHOP_DOMAIN, Call, Need, each, expect_shape, has, null_or, rule
 from shop_directory.conformance.rules.shops import NO_TOOL, expect_absent
 from shop_directory.conformance.service_under_test import PROBED, ServiceUnderTest, expect_equal
 

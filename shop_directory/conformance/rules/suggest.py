@@ -4,9 +4,8 @@ import re
 from typing import Final
 from urllib.parse import quote
 
-from shop_directory.conformance.calls import Call, expect_shape
 from shop_directory.conformance.exchange import Part, Response, require
-from shop_directory.conformance.rule import rule
+from shop_directory.conformance.rule import Call, expect_shape, rule
 from shop_directory.conformance.rules.calls import named_fields
 from shop_directory.conformance.service_under_test import FULL, WORLDWIDE, KnownShop, ServiceUnderTest, known_shops
 
