@@ -350,16 +350,6 @@ def markets_of(countries: Sequence[str], domain: str) -> tuple[str, ...]:
     return (ANY_MARKET,) if home is None else (ANY_MARKET, home)
 
 
-def sells_in(shop: ShopDocument, country: str | None) -> bool:
-    """Whether a shop passes a country's filter; one that states no market does (M7)."""
-    return country is None or country in shop.markets or ANY_MARKET in shop.markets
-
-
-def is_known_to_sell_in(shop: ShopDocument, country: str | None) -> bool:
-    """Whether a shop is known to sell in a country, which comes before unknown (M4, M9.country)."""
-    return country is None or country in shop.markets or WORLDWIDE in shop.markets
-
-
 def sort_field(kind: str) -> str:
     """The field that orders a kind's documents."""
     (name,) = fields_with(DOCUMENTS[kind], Role.SORT)

@@ -63,10 +63,7 @@ class HealthProbe:
     """Asks the parts for their state."""
 
     def __init__(self, search: SearchBackend, reports: ReportStore, timeout: float) -> None:
-        """Probe these parts, which the caller closes.
-
-        A part that has not answered after `timeout` seconds is unavailable.
-        """
+        """Probe parts, which the caller closes; one that does not answer for `timeout` seconds is unavailable."""
         self._search = search
         self._reports = reports
         self._timeout = timeout
@@ -240,14 +237,8 @@ class OpsState(_Model):
     resource_accounts: AccountsState
 
 
-def ops_state_schema() -> dict[str, Any]:
-    """The JSON Schema (2020-12) of the state, as docs/ops-state.schema.json holds it."""
-    schema = OpsState.model_json_schema(mode="serialization")
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA_ID, **schema}
-
-
 def ops_state_components() -> dict[str, Any]:
-    """The same as OpenAPI components, by name."""
+    """The JSON Schema of the state as OpenAPI components, by name."""
     schema = OpsState.model_json_schema(mode="serialization", ref_template="#/components/schemas/{model}")
     parts: dict[str, Any] = schema.pop("$defs")
     return {"OpsState": schema, **parts}

@@ -41,7 +41,7 @@ from indexer.sinks.embedded.files import (
 from indexer.sinks.failures import SinkError
 from indexer.sinks.typeahead.background_merging import BackgroundMerging
 from indexer.sinks.typeahead.build import TypeaheadBuild, return_freed_memory
-from indexer.sinks.typeahead.editor import SMALL_SHOPS, TypeaheadEditor
+from indexer.sinks.typeahead.editor import TypeaheadEditor
 from indexer.sinks.typeahead.store import TypeaheadStore
 
 # Documents of a band in a build: few enough to sort quickly.
@@ -211,22 +211,14 @@ class EmbeddedWriter(EmbeddedReader):
 class EmbeddedEditor(EmbeddedReader):
     """Changes a sealed generation in place; only under the lease."""
 
-    def __init__(
-        self,
-        root: Path,
-        stamp: Stamp,
-        merging: BackgroundMerging | None = None,
-        small_shops: int = SMALL_SHOPS,
-    ) -> None:
+    def __init__(self, root: Path, stamp: Stamp, merging: BackgroundMerging | None = None) -> None:
         generation = stamp.generation
         super().__init__(root, generation)
         self._stamp = stamp
         self._writers: dict[str, tuple[tantivy.Schema, tantivy.IndexWriter]] = {}
         self._bands: dict[str, Bands] = {}
         self._committed = CommittedFiles(root, generation)
-        self.typeahead = TypeaheadEditor(
-            self, generation_store(root, generation), stamp.typeahead, merging, small_shops
-        )
+        self.typeahead = TypeaheadEditor(self, generation_store(root, generation), stamp.typeahead, merging)
 
     def remove_remains(self) -> None:
         """Remove the partial files and segments of killed jobs."""

@@ -41,17 +41,14 @@ from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import STAMP_DRIFT, Generation, Role, renewed, with_roles
 from indexer.sinks.typeahead.background_merging import BackgroundMerging
 from indexer.sinks.typeahead.build import rebuild_typeahead
-from indexer.sinks.typeahead.editor import SMALL_SHOPS
 
 
 class EmbeddedSink:
     """Generations in one directory."""
 
-    def __init__(self, root: Path, band_width: int = BAND_WIDTH, small_shops: int = SMALL_SHOPS) -> None:
-        """Commits rewrite the last segment of the typeahead while it has fewer than `small_shops` shops."""
+    def __init__(self, root: Path, band_width: int = BAND_WIDTH) -> None:
         self._root = root
         self._band_width = band_width
-        self._small_shops = small_shops
         self._merging = BackgroundMerging()
 
     @property
@@ -81,7 +78,7 @@ class EmbeddedSink:
     def edit(self, generation: str) -> EmbeddedEditor:
         """Open a sealed generation."""
         stamp = read_stamp(self._root, generation)
-        editor = EmbeddedEditor(self._root, stamp, self._merging, self._small_shops)
+        editor = EmbeddedEditor(self._root, stamp, self._merging)
         editor.remove_remains()
         return editor
 

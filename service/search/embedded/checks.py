@@ -53,7 +53,6 @@ class OpenFile:
     """A file of a generation that stays open, so that one system call returns its size; links have its identity too."""
 
     def __init__(self, checked: CheckedFile) -> None:
-        """Open a file. Raises OSError."""
         self.checked = checked
         self.descriptor = os.open(checked.path, os.O_RDONLY | os.O_CLOEXEC)
         status = os.fstat(self.descriptor)
@@ -96,15 +95,11 @@ class FileChecks:
         # By scope: inodes and checksums of verified files; a copy of a file has another inode.
         self._verified: dict[str, set[tuple[int, FileSum]]] = {}
         self._damaged: dict[str, CheckedFile] = {}
-        self._rounds = 0
+        # The completed rounds of the background thread.
+        self.rounds = 0
         self._sizes_compared = 0.0
         self._stop = Event()
         self._thread: Thread | None = None
-
-    @property
-    def rounds(self) -> int:
-        """The number of completed rounds of the background thread."""
-        return self._rounds
 
     def refuse_damaged(self, scope: str) -> None:
         """Raise GenerationDamaged, naming the file, if a file of a scope is known to be damaged."""
@@ -188,7 +183,7 @@ class FileChecks:
             for scope, opened in self._watched():
                 if not self._is_intact(opened):
                     self._mark_damaged(scope, opened.checked)
-            self._rounds += 1
+            self.rounds += 1
 
     def _is_restored(self, scope: str, file: CheckedFile) -> bool:
         """Whether what is mapped of a damaged file is intact again, or the file of that name if nothing is mapped."""

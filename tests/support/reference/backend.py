@@ -21,8 +21,6 @@ from index_mappings.documents import (
     Shop,
     ShopDocument,
     category_from_stored,
-    is_known_to_sell_in,
-    sells_in,
     shop_from_stored,
     stored_part,
 )
@@ -56,9 +54,11 @@ from tests.support.reference.tiers import (
     find_tier,
     has_label,
     is_for_shops,
+    is_known_to_sell_in,
     name_tier,
     near_tier,
     overlap_tier,
+    sells_in,
     suggested_shops,
 )
 

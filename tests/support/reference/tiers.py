@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from rapidfuzz.distance import OSA
 
 from index_mappings.countries import country_names
-from index_mappings.documents import ShopDocument, is_known_to_sell_in, sells_in
+from index_mappings.documents import ANY_MARKET, WORLDWIDE, ShopDocument
 from index_mappings.forms import QueryForms
 from index_mappings.hosts import country_of
 from index_mappings.ngrams import is_part_evidence
@@ -24,6 +24,16 @@ from service.search.query_words import OPTIONAL_WORDS, FindForms
 
 # By word, the slugs of the categories that it means.
 Slugs = dict[str, frozenset[str]]
+
+
+def sells_in(shop: ShopDocument, country: str | None) -> bool:
+    """Whether a shop passes a country's filter; one that states no market does (M7)."""
+    return country is None or country in shop.markets or ANY_MARKET in shop.markets
+
+
+def is_known_to_sell_in(shop: ShopDocument, country: str | None) -> bool:
+    """Whether a shop is known to sell in a country, which comes before unknown (M4, M9.country)."""
+    return country is None or country in shop.markets or WORLDWIDE in shop.markets
 
 
 def suggested_shops(
