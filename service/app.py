@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Final
 
 from fastapi import FastAPI
+from mcp.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from opentelemetry.sdk.trace import SpanProcessor
 from starlette.routing import BaseRoute, Route
@@ -26,6 +27,7 @@ from service.http.middleware import (
     suggest_headers,
 )
 from service.mcp_server.endpoint import McpEndpoint, call_over_http, refused_early
+from service.mcp_server.messages import CallFactory
 from service.mcp_server.oauth import OAUTH_PATH, ProtectedResource
 from service.mcp_server.server import TITLE, build_server
 from service.mcp_server.stdio import OPENING_S, call_over_stdio, serve_stdio, wait_for_index
@@ -70,21 +72,24 @@ def create_app(
     traces = open_traces(SERVICE, VERSION, spans, sent=settings.traces == "otlp")
     parts = open_parts(settings, search, metrics)
     trusted = proxies(settings.trusted_proxies, settings.forwarding_header, settings.country_header)
-    sessions = _mcp_sessions(settings, parts)
+    sessions = StreamableHTTPSessionManager(
+        _mcp_server(settings, parts, call_over_http),
+        json_response=True,
+        stateless=True,
+        max_request_body_size=MAX_BODY_BYTES,
+    )
     draining, gate = asyncio.Event(), Gate(settings.max_concurrency, metrics)
     resource = _protected_resource(settings)
     mcp = _mcp_endpoints(settings, parts, sessions, trusted=trusted, traces=traces, resource=resource)
     calls = _calls(parts, mcp, trusted, partial(BoundedEndpoint, gate=gate, timeout=settings.request_timeout))
-    metadata: dict[str, ASGIApp] = {}
     if resource is not None:
-        metadata[resource.metadata_path] = resource.metadata_endpoint()
         labels |= {OAUTH_PATH: MCP_ROUTE, resource.metadata_path: "oauth_metadata"}
 
     app = _empty_app(sessions, parts, traces)
     app.openapi_schema = openapi_document(REGISTRY, needs_ops_key=settings.ops_key is not None)
     app.router.routes = [
-        *(Route(path, endpoint=endpoint) for path, endpoint in {**calls, **metadata}.items()),
-        *_probes(settings, parts, draining),
+        *(Route(path, endpoint=endpoint) for path, endpoint in calls.items()),
+        *_ungated(settings, parts, draining, resource),
         Route("/openapi.json", endpoint=openapi_endpoint(app.openapi_schema)),
         *_operations(settings, parts, trusted, prometheus),
         *page_routes(files),
@@ -102,36 +107,19 @@ def create_app(
         hsts_seconds=settings.hsts_seconds,
     )
     app.state.draining = draining
-    app.state.suggest_fast_path = None
-    if traces is None:
-        # The fast path begins no spans.
-        app.state.suggest_fast_path = SuggestFastPath(
-            responder=parts.responder,
-            trusted=trusted,
-            gate=gate,
-            draining=draining,
-            metrics=metrics,
-            common=suggest_headers(settings.hsts_seconds),
-            timeout=settings.request_timeout,
-        )
+    # The fast path begins no spans.
+    fast_path = _fast_path(settings, parts, trusted, gate, draining, metrics) if traces is None else None
+    app.state.suggest_fast_path = fast_path
     return app
 
 
-async def run_stdio(settings: Settings, *, search: SearchBackend | None = None) -> None:
+async def run_stdio(settings: Settings) -> None:
     """Serve MCP on stdin and stdout until stdin ends and its requests are answered."""
-    parts = open_parts(settings, search)
+    parts = open_parts(settings)
     token = settings.api_token.get_secret_value().strip() if settings.api_token else None
     traces = open_traces(SERVICE, VERSION, sent=settings.traces == "otlp")
     try:
-        server = build_server(
-            parts.dispatcher,
-            parts.responder,
-            VERSION,
-            call_over_stdio(token or None),
-            traces=traces,
-            public_url=settings.public_url,
-            usable_tools_only=settings.mcp_anonymous_tools == "usable",
-        )
+        server = _mcp_server(settings, parts, call_over_stdio(token or None), traces)
         async with _in_background(parts.live.log_missing_index()), _in_background(_open_index(parts)) as opening:
             server.middleware.insert(0, wait_for_index(opening))
             await serve_stdio(server, OPENING_S + settings.request_timeout + _LATE_S)
@@ -140,7 +128,6 @@ async def run_stdio(settings: Settings, *, search: SearchBackend | None = None) 
 
 
 def _service_state(settings: Settings) -> ServiceState:
-    """The description of this process for its operators; it does not change while the process runs."""
     build = stamp_of_build(settings.commit, settings.built_at)
     return ServiceState(
         name=SERVICE,
@@ -152,17 +139,17 @@ def _service_state(settings: Settings) -> ServiceState:
     )
 
 
-def _mcp_sessions(settings: Settings, parts: Parts) -> StreamableHTTPSessionManager:
-    server = build_server(
+def _mcp_server(
+    settings: Settings, parts: Parts, make_call: CallFactory, traces: CallTracer | None = None
+) -> Server[Any]:
+    return build_server(
         parts.dispatcher,
         parts.responder,
         VERSION,
-        call_over_http,
+        make_call,
+        traces=traces,
         public_url=settings.public_url,
         usable_tools_only=settings.mcp_anonymous_tools == "usable",
-    )
-    return StreamableHTTPSessionManager(
-        app=server, json_response=True, stateless=True, max_request_body_size=MAX_BODY_BYTES
     )
 
 
@@ -212,11 +199,29 @@ def _calls(
     }
 
 
-def _probes(settings: Settings, parts: Parts, draining: asyncio.Event) -> list[Route]:
-    """The endpoints that answer also under overload."""
+def _fast_path(  # noqa: PLR0917 - the parts that it uses
+    settings: Settings, parts: Parts, trusted: Proxies, gate: Gate, draining: asyncio.Event, metrics: Metrics
+) -> SuggestFastPath:
+    return SuggestFastPath(
+        responder=parts.responder,
+        trusted=trusted,
+        gate=gate,
+        draining=draining,
+        metrics=metrics,
+        common=suggest_headers(settings.hsts_seconds),
+        timeout=settings.request_timeout,
+    )
+
+
+def _ungated(
+    settings: Settings, parts: Parts, draining: asyncio.Event, resource: ProtectedResource | None
+) -> list[Route]:
+    """The probes and the metadata of OAuth, which are answered also under overload."""
+    metadata = [] if resource is None else [Route(resource.metadata_path, endpoint=resource.metadata_endpoint())]
     reports = ReportReadiness(parts.limiter, parts.reports)
     build = stamp_of_build(settings.commit, settings.built_at)
     return [
+        *metadata,
         Route("/health", endpoint=health_endpoint()),
         Route("/ready", endpoint=ready_endpoint(parts.live, reports, draining)),
         Route("/version", endpoint=version_endpoint(build)),
