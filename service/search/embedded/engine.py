@@ -18,11 +18,18 @@ from index_mappings.tiers import FindTier
 from service.runtime.request_context import current
 from service.runtime.telemetry import NO_METRICS, Metrics
 from service.search.embedded.checks import FileChecks
-from service.search.embedded.indices import OpenIndices, Readers, read_generations, read_live, translate_errors
+from service.search.embedded.indices import (
+    LocalTypeaheads,
+    OpenIndices,
+    Readers,
+    read_generations,
+    read_live,
+    translate_errors,
+    typeahead_scope,
+)
 from service.search.embedded.order import Address, Counted, RankedReader
 from service.search.embedded.queries import Filters, compile_filters, query_of
 from service.search.embedded.threads import SearchThreads
-from service.search.embedded.typeahead import LocalTypeaheads, typeahead_scope
 from service.search.engine import GuardedEngine, Hit, Page, SearchRequest
 from service.search.failures import BackendUnavailable
 from service.search.plan import LEADING, MATCH_ALL, AllOf, Clause, Plan, exclusive
@@ -58,7 +65,6 @@ class TantivyEngine:
     """
 
     def __init__(self, root: Path, checks: FileChecks | None = None) -> None:
-        """Open nothing yet; the engine closes the checks of its files."""
         self._root = root
         self._checks = FileChecks() if checks is None else checks
         self._indices = OpenIndices(root, self._checks)

@@ -1,4 +1,4 @@
-"""Reads the small files of an index directory, opens the indices that a stamp names, and checks their files (C1, E3).
+"""Reads the small files of an index directory, opens what a stamp names, indices and typeahead, and checks it (C1, E3).
 
 Only the pointer file determines the live generation; a stamp must name the generation in whose directory it is.
 """
@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 import tantivy
 
@@ -16,6 +16,7 @@ from index_mappings.documents import DOCUMENTS, sort_field
 from index_mappings.embedded import (
     META_FILE,
     FilesManifest,
+    FileSum,
     anchors_path,
     committed_directory,
     files_manifest_path,
@@ -28,17 +29,30 @@ from index_mappings.embedded import (
     stamp_path,
 )
 from index_mappings.generations import Operations, Stamp
+from index_mappings.typeahead.manifest import SUFFIX, TypeaheadManifest, is_name, manifest_path, typeahead_directory
+from index_mappings.typeahead.segment import segment_path
 from service.runtime.request_context import detached_from_request
 from service.search.embedded.checks import CheckedFile, FileChecks
 from service.search.embedded.order import Bands, RankedReader
 from service.search.embedded.queries import OpenIndex
-from service.search.failures import BackendUnavailable, GenerationDamaged, GenerationGone, NothingPublished
+from service.search.failures import (
+    BackendUnavailable,
+    GenerationDamaged,
+    GenerationGone,
+    NothingPublished,
+    TypeaheadUnavailable,
+)
 from service.search.protocol import Generations
+
+if TYPE_CHECKING:
+    from service.search.typeahead.segments import SegmentPool
+    from service.search.typeahead.typeahead import Typeahead
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 _CACHED_READERS: Final = 3
+_WATCHED: Final = 3
 # The module of panics of the engine's Python binding; their class cannot be imported.
 _PANICS: Final = "pyo3_runtime"
 _LOG: Final = logging.getLogger(__name__)
@@ -60,7 +74,8 @@ def read_generations(root: Path) -> Generations:
     live, previous = _pointer(root)
     return Generations(
         live=read_stamp(root, live),
-        previous=None if previous is None else _stamp_if_present(root, previous),
+        # The pointer file may still name a previous generation that was removed.
+        previous=read_stamp(root, previous) if previous and stamp_path(root, previous).exists() else None,
         operations=_operations(root, live),
     )
 
@@ -88,11 +103,6 @@ def read_stamp(root: Path, generation: str) -> Stamp:
     if stamp.generation != generation:
         raise BackendUnavailable(f"the stamp in the directory of generation {generation} names another generation")
     return stamp
-
-
-def _stamp_if_present(root: Path, generation: str) -> Stamp | None:
-    # The pointer file may still name a previous generation that was removed.
-    return read_stamp(root, generation) if stamp_path(root, generation).exists() else None
 
 
 def _operations(root: Path, generation: str) -> Operations | None:
@@ -127,7 +137,6 @@ class OpenIndices:
     """The open readers of the newest stamps: a generation stays readable while it is being replaced."""
 
     def __init__(self, root: Path, checks: FileChecks) -> None:
-        """Open nothing yet; the caller closes the checks."""
         self._root = root
         self._checks = checks
         self._readers: dict[tuple[str, int], Readers] = {}
@@ -154,10 +163,8 @@ class OpenIndices:
     async def open(self, stamp: Stamp) -> Readers:
         """The readers of a stamp by kind; they are opened in a thread, which reads all files that are not open yet.
 
-        Raises:
-            GenerationDamaged: a file is missing or differs from what was written.
-            GenerationGone: the generation, or the files that the stamp names, were removed meanwhile.
-            BackendUnavailable: the engine cannot open it.
+        Raises GenerationDamaged if a file is missing or differs from what was written, GenerationGone if the
+        generation, or the files that the stamp names, were removed meanwhile, else BackendUnavailable.
         """
         readers = self.opened(stamp)
         if readers is not None:
@@ -205,7 +212,9 @@ class OpenIndices:
         except FileNotFoundError as error:
             if read_stamp(self._root, stamp.generation) != stamp:
                 raise GenerationGone("the files that the stamp names were removed meanwhile") from error
-            raise GenerationDamaged(f"a file of generation {stamp.generation} is missing: {_name(error)}") from error
+            raise GenerationDamaged(
+                f"a file of generation {stamp.generation} is missing: {Path(str(error.filename)).name}"
+            ) from error
         except ValueError as error:
             raise GenerationDamaged(f"the list of the files of generation {stamp.generation} is damaged") from error
         except OSError as error:
@@ -248,5 +257,64 @@ def _files(directory: Path, generation: str, manifest: FilesManifest) -> dict[st
     }
 
 
-def _name(error: FileNotFoundError) -> str:
-    return Path(str(error.filename)).name
+class LocalTypeaheads:
+    """Opens the typeaheads of an index directory."""
+
+    def __init__(self, root: Path, checks: FileChecks) -> None:
+        self._root = root
+        self._checks = checks
+        self._pool: SegmentPool | None = None
+        self._watched: list[tuple[str, int]] = []
+
+    async def open(self, stamp: Stamp) -> "Typeahead":
+        """Open the typeahead of a stamp in a thread; all of its files are read and checked.
+
+        Raises as `Engine.typeahead`.
+        """
+        return await asyncio.to_thread(self._open, stamp)
+
+    def _open(self, stamp: Stamp) -> "Typeahead":
+        # Importing numpy and numba takes a second, so it must not happen in the event loop.
+        from service.search.typeahead.segments import DamagedSegmentError  # noqa: PLC0415 - see above
+        from service.search.typeahead.typeahead import open_pool, open_typeahead  # noqa: PLC0415 - see above
+
+        directory = generation_directory(self._root, stamp.generation)
+        if not directory.is_dir():
+            raise GenerationGone(f"generation {stamp.generation} is no longer there")
+        if not is_name(stamp.typeahead):
+            raise BackendUnavailable(f"the stamp of generation {stamp.generation} names no typeahead")
+        self._pool = self._pool or open_pool()
+        files = typeahead_directory(directory)
+        try:
+            manifest = _manifest(manifest_path(files, stamp.typeahead).read_bytes(), stamp.typeahead)
+            typeahead = open_typeahead(files, manifest, self._pool)
+        except DamagedSegmentError as error:
+            raise TypeaheadUnavailable(f"its file {error.name} is damaged; this is tried again") from error
+        except (OSError, ValueError) as error:
+            raise BackendUnavailable(f"the typeahead of generation {stamp.generation} cannot be opened") from error
+        self._watch(stamp, files, manifest)
+        return typeahead
+
+    def _watch(self, stamp: Stamp, directory: Path, manifest: TypeaheadManifest) -> None:
+        sizes = {segment_path(directory, name): size for name, size in manifest.files().items()}
+        checked = [
+            CheckedFile(path, f"typeahead/{path.name} of generation {stamp.generation}", FileSum(size, path.stem))
+            for path, size in sizes.items()
+        ]
+        # When a stamp is opened, requests may still use the stamp before it.
+        self._watched.append(stamp.key)
+        self._checks.watch(typeahead_scope(stamp), ("typeahead", stamp.key), checked)
+        while len(self._watched) > _WATCHED:
+            self._checks.release(("typeahead", self._watched.pop(0)))
+
+
+def _manifest(data: bytes, name: str) -> TypeaheadManifest:
+    try:
+        return TypeaheadManifest.from_bytes(data, name)
+    except ValueError as error:
+        raise TypeaheadUnavailable(f"its file {name}{SUFFIX} is damaged; this is tried again") from error
+
+
+def typeahead_scope(stamp: Stamp) -> str:
+    """The scope of a damaged file of a typeahead: other manifests do not share the damage, as they name new files."""
+    return f"{stamp.generation}/{stamp.typeahead}"

@@ -42,8 +42,6 @@ _MISSING: Final = ""
 
 
 class _RankedResult(Protocol):
-    """A search result that is ordered by a column of texts."""
-
     hits: list[tuple[str, tantivy.DocAddress]]
 
 
@@ -58,7 +56,6 @@ class DocumentCache:
     """Reads the stored parts of an index's documents, and caches those read recently."""
 
     def __init__(self, index: OpenIndex, size: int = _CACHED) -> None:
-        """Read nothing yet; at most `size` documents are cached."""
         self._searcher = index.searcher
         self._rank = index.rank
         self._size = size
@@ -82,18 +79,12 @@ class Bands:
     """The bands of an index; their anchors, one for some 16 documents, are read when the first rank is looked up."""
 
     def __init__(self, path: Path, generation: str) -> None:
-        """Read nothing yet; `path` is the file of the anchors."""
         self._path = path
         self._generation = generation
         self._anchors: list[str] | None = None
 
     def of(self, rank: str) -> int:
-        """The band of a rank, whether a document has it or not.
-
-        Raises:
-            GenerationGone: the generation was removed meanwhile.
-            GenerationDamaged: the file of the anchors is damaged.
-        """
+        """The band of a rank, which no document need have; GenerationGone or GenerationDamaged without the anchors."""
         if self._anchors is None:
             try:
                 self._anchors = read_anchors(self._path)
@@ -107,10 +98,7 @@ class Bands:
 class RankedReader:
     """Finds the hits of queries on one index in the order of their rank.
 
-    Attributes:
-        index: the open index.
-        files: its files that are mapped into memory.
-        counts: numbers of hits that the engine keeps, by clause and filters.
+    `files` are mapped into memory; `counts` are numbers of hits that the engine keeps, by clause and filters.
     """
 
     def __init__(self, index: OpenIndex, files: Sequence[SizedFile], bands: Bands) -> None:

@@ -30,14 +30,9 @@ _MAX_CACHED: Final = 512
 
 @dataclass(frozen=True, slots=True)
 class OpenIndex:
-    """One open index, as of one point in time.
+    """One open index, as of one point in time; `rank` names the field that orders its documents.
 
-    Attributes:
-        kind: of its documents.
-        rank: the name of the field that orders them.
-        schema: of the index.
-        searcher: reads the index.
-        cached: the queries of the last searches, by clause: a plan has each several times.
+    `cached` are the queries of the last searches, by clause: a plan has each several times.
     """
 
     kind: str
@@ -61,13 +56,7 @@ def query_of(index: OpenIndex, clause: Clause) -> Query | None:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """The filters and exclusions of a plan, as queries.
-
-    Attributes:
-        required: queries that every hit matches.
-        excluded: queries that no hit matches.
-        empty: whether no document can match all required queries.
-    """
+    """The filters and exclusions of a plan, as queries; `empty` if no document can match all that are required."""
 
     required: tuple[tuple[Occur, Query], ...]
     excluded: tuple[tuple[Occur, Query], ...]
@@ -217,7 +206,6 @@ def _all_of(index: OpenIndex, clause: AllOf) -> Query | None:
 
 
 def _possible(index: OpenIndex, clauses: Sequence[Clause]) -> list[Query]:
-    """The queries of those clauses that some document may meet."""
     return [query for clause in clauses if (query := query_of(index, clause)) is not None]
 
 

@@ -15,7 +15,7 @@ from index_mappings.generations import Stamp
 from service.app import run_stdio
 from service.mcp_server.messages import TEXTS
 from service.mcp_server.stdio import OPENING_S
-from service.search.embedded.typeahead import LocalTypeaheads
+from service.search.embedded.indices import LocalTypeaheads
 from service.search.failures import BackendUnavailable
 from service.settings.service import Settings
 from service.tools.registry import REGISTRY
