@@ -19,7 +19,6 @@ from typer.main import get_group
 
 from shop_directory.build_stamp import stamp_of_build
 from shop_directory.settings.commands import (
-    MEANINGS,
     ExitCode,
     JsonOption,
     end_command,
@@ -58,7 +57,7 @@ def main() -> None:
 
 def command_line() -> typer.Typer:
     """The program with all installed subcommands."""
-    codes = "\n".join(f"  {exit_code.value:<4} {meaning}" for exit_code, meaning in MEANINGS.items())
+    codes = "\n".join(f"  {exit_code.value:<4} {exit_code.meaning}" for exit_code in ExitCode)
     commands = typer.Typer(
         cls=_Installed,
         help=_HELP,
@@ -175,7 +174,6 @@ class _Installed(TyperGroup):
         return [name for name in dict.fromkeys([*_PANELS, *sorted(names)]) if name in names]
 
     def get_command(self, ctx: object, cmd_name: str) -> Any:  # noqa: ANN401, ARG002 - Typer's own type is private
-        """The command of this name, or None."""
         entries = _entries()
         if cmd_name in entries and cmd_name not in self._loaded:
             self._loaded[cmd_name] = _mounted(entries[cmd_name])
@@ -212,7 +210,6 @@ def _missing(error: ImportError) -> str:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    """Run the program once; returns its exit code."""
     problems_as_json(asked=False)
     try:
         code = command_line()(list(arguments), prog_name=NAME, standalone_mode=False) or ExitCode.DONE

@@ -5,12 +5,10 @@ last line on standard error; standard output has only the answer.
 """
 
 import json
-from collections.abc import Mapping
 from contextvars import ContextVar
 from enum import IntEnum
 from pathlib import Path
-from types import MappingProxyType
-from typing import Annotated, Final, NoReturn
+from typing import Annotated, Final, NoReturn, Self
 
 import typer
 
@@ -20,32 +18,27 @@ _ENGINES: Final = ("embedded", "opensearch")
 
 
 class ExitCode(IntEnum):
-    """The exit codes; their names in lower case are the codes of problems in JSON."""
+    """The exit codes with their meanings; their names in lower case are the codes of problems in JSON."""
 
-    DONE = 0
-    BAD_INPUT = 1
-    USAGE = 2
-    UNAVAILABLE = 3
-    BUSY = 4
-    REFUSED = 5
-    DIFFERENT = 6
-    INTERRUPTED = 130
-    CLOSED_PIPE = 141
+    meaning: str
 
+    def __new__(cls, code: int, meaning: str) -> Self:
+        """The member of a code."""
+        member = int.__new__(cls, code)
+        member._value_ = code
+        member.meaning = meaning
+        return member
 
-MEANINGS: Final[Mapping[ExitCode, str]] = MappingProxyType(
-    {
-        ExitCode.DONE: "done",
-        ExitCode.BAD_INPUT: "the input can't be used, such as a faulty catalogue or an unknown id",
-        ExitCode.USAGE: "an unknown command or option, or a wrong value or setting",
-        ExitCode.UNAVAILABLE: "an engine, a store or a service does not answer, or failed",
-        ExitCode.BUSY: "another job is at work",
-        ExitCode.REFUSED: "what was built is not fit to be published",
-        ExitCode.DIFFERENT: "index and source differ, and nothing was repaired",
-        ExitCode.INTERRUPTED: "interrupted by Ctrl-C",
-        ExitCode.CLOSED_PIPE: "the reader of the output closed the pipe",
-    }
-)
+    DONE = 0, "done"
+    BAD_INPUT = 1, "the input can't be used, such as a faulty catalogue or an unknown id"
+    USAGE = 2, "an unknown command or option, or a wrong value or setting"
+    UNAVAILABLE = 3, "an engine, a store or a service does not answer, or failed"
+    BUSY = 4, "another job is at work"
+    REFUSED = 5, "what was built is not fit to be published"
+    DIFFERENT = 6, "index and source differ, and nothing was repaired"
+    INTERRUPTED = 130, "interrupted by Ctrl-C"
+    CLOSED_PIPE = 141, "the reader of the output closed the pipe"
+
 
 _as_json: ContextVar[bool] = ContextVar("problems_as_json", default=False)
 

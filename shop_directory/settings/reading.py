@@ -206,10 +206,7 @@ def known_variables(kind: type[EnvironmentSettings]) -> Iterator[str]:
 
 
 def unknown_variables(own: type[EnvironmentSettings]) -> tuple[str, ...]:
-    """A message for each variable that is set and unknown to all sides, with the one that may be meant.
-
-    The other side is loaded only if some variables are unknown to the calling side, `own`.
-    """
+    """A message for each set variable that no side knows; the other side is loaded only if `own` lacks some."""
     unknown = environment_variables().keys() - set(known_variables(own)) - _DEVELOPMENT_VARIABLES
     if not unknown:
         return ()

@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from shop_directory.command_line import NAME, command_line
-from shop_directory.settings.commands import MEANINGS
+from shop_directory.settings.commands import ExitCode
 
 _EXAMPLES: Final = "Examples:"
 _CODES: Final = "Exit codes: "
@@ -127,9 +127,7 @@ _HEADS: Final = "| name | value | default | what it is for |\n| --- | --- | --- 
 
 
 def commands_page() -> str:
-    codes = [
-        f"| {exit_code.value} | `{exit_code.name.lower()}` | {meaning} |" for exit_code, meaning in MEANINGS.items()
-    ]
+    codes = [f"| {exit_code.value} | `{exit_code.name.lower()}` | {exit_code.meaning} |" for exit_code in ExitCode]
     parts = ["\n".join([_INTRODUCTION, *codes])]
     for command in all_descriptions():
         parts += _section(command)

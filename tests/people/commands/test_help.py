@@ -19,7 +19,7 @@ from typing import IO, Any, Final
 
 import pytest
 
-from shop_directory.settings.commands import MEANINGS
+from shop_directory.settings.commands import ExitCode
 from shop_directory.settings.reading import EnvironmentSettings, installed_sides, variable
 from tests.people.commands.page import Description, all_descriptions, command_descriptions, commands_page
 from tests.people.commands.world import PROGRAMS, environment, queue_up, run
@@ -346,7 +346,7 @@ def test_a_command_has_a_summary_of_one_sentence_examples_and_exit_codes_of_the_
     numbers = [number for number, _ in command.codes]
     assert numbers[:1] == [0]
     assert sorted(set(numbers)) == numbers
-    assert set(numbers) <= set(map(int, MEANINGS))
+    assert set(numbers) <= set(ExitCode)
 
 
 @pytest.mark.parametrize("command", all_descriptions(), ids=named)
