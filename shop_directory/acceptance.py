@@ -10,7 +10,6 @@ and is then an error (E3).
 """
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -31,16 +30,17 @@ from pydantic import (
 )
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
-from index_mappings.countries import COUNTRY_CODES
 from index_mappings.documents import SCHEMA_VERSION, Shop
 from index_mappings.forms import query_forms
 from index_mappings.generations import Stamp
-from index_mappings.hosts import MAX_REFERENCE, has_dot, reduce_host
+from index_mappings.hosts import MAX_REFERENCE
 from index_mappings.strict_json import NotStrictJsonError, strict_loads
 from indexer.jobs.build import AcceptanceFailedError
 from indexer.records.problems import CatalogueError, Problem, ProblemLog
+from indexer.records.related import Country
 from indexer.records.shop import Slug, clean, reasons
 from indexer.sinks.failures import SinkError
+from indexer.sources.lines import BYTE_ORDER_MARK
 from service.search.embedded.engine import TantivyEngine
 from service.search.engine import Engine
 from service.search.failures import BackendUnavailable
@@ -50,17 +50,15 @@ from service.search.planned_backend import PlannedSnapshot, snapshot_of
 from service.search.protocol import FindQuery, Snapshot, SuggestedShop, SuggestQuery
 from service.suggest.wire import DEFAULT_SUGGESTIONS, MAX_Q, MAX_SUGGESTIONS
 from service.tools.find_shop import FindShopRequest
-from service.tools.request import MAX_LIMIT, MAX_QUERY, MAX_QUERY_WORDS, spaced
+from service.tools.request import MAX_LIMIT, MAX_QUERY, MAX_QUERY_WORDS, reduce_reference, spaced
 from shop_directory.settings.locations import LocationSettings
 
 MAX_QUERIES: Final = 10_000
 MAX_BYTES: Final = 16 * 1024 * 1024
 
 _NAMED: Final = 20
-_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 # Advice in the reasons of a catalogue's record; this file has no such option.
 _LENIENT: Final = " (--lenient passes over unknown fields)"
-_ID: Final = re.compile("[A-Za-z0-9_-]{1,64}")
 # No caller waits, and nothing is cached yet: a request may take longer than in service.
 _REQUEST_SECONDS: Final = 10.0
 _ANSWER_SECONDS: Final = 30.0
@@ -88,32 +86,17 @@ class AcceptanceFileError(CatalogueError):
 
 @dataclass(frozen=True, slots=True)
 class AcceptanceFailure:
-    """One way in which an answer fails its query.
-
-    Attributes:
-        location: file and line of the query.
-        reason: the field of the query, and what is wrong with it, without a value of the query.
-    """
+    """One way in which an answer fails its query, at a file and line; the reason names a field and no value."""
 
     location: str
     reason: str
 
 
-def _country(code: str) -> str:
-    if code not in COUNTRY_CODES:
-        raise ValueError("must be an assigned ISO 3166-1 alpha-2 code (or XK) in capitals")
-    return code
-
-
 def _shop(text: str) -> str:
-    """A shop's id, or its domain reduced in the same way as a caller's (R1)."""
-    name = clean(text).strip()
-    if not has_dot(name):
-        if _ID.fullmatch(name):
-            return name
-    elif (host := reduce_host(name)) is not None and has_dot(host):
-        return host
-    raise ValueError("must be the id or the domain of a shop")
+    reference = reduce_reference(clean(text))
+    if reference is None:
+        raise ValueError("must be the id or the domain of a shop")
+    return reference
 
 
 _Shops = Annotated[
@@ -124,22 +107,16 @@ _Shops = Annotated[
 class AcceptanceQuery(BaseModel):
     """An acceptance query as an operator writes it. A field is checked against the fields above it.
 
-    Attributes:
-        tool: the tool to call.
-        query: as a caller types it; blank browses.
-        country: an upper-case ISO code, or None.
-        category: a slug, or None; of find_shop only.
-        expect: ids or reduced domains of shops that must all be among the first `within`.
-        within: the number of first shops that count; None for the first page.
-        absent: ids or reduced domains of shops that must not be on the first page.
-        minimum_total: the least number of matches, or None; of find_shop only.
+    A blank query browses. The shops of `expect`, by ids or reduced domains, must all be among the first `within`, those
+    of `absent` not on the first page; without `within` the first page counts. `category` and `minimum_total`, the least
+    number of matches, are of find_shop only.
     """
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", hide_input_in_errors=True)
 
     tool: Tool
     query: Annotated[str, AfterValidator(clean)]
-    country: Annotated[str, AfterValidator(_country)] | None = None
+    country: Country | None = None
     category: Slug | None = None
     expect: _Shops = ()
     within: Annotated[int, Field(ge=1)] | None = None
@@ -202,15 +179,12 @@ class LocatedQuery:
 
 
 def acceptance_check(path: Path, index: LocationSettings, typeaheads: Path | None) -> Callable[[Stamp], None]:
-    """Read a file of acceptance queries, and return the check of a sealed generation.
+    """Read a file of acceptance queries, as `read_acceptance`, and return the check of a sealed generation.
 
     `typeaheads` holds a folder with the typeahead's files for each generation in OpenSearch; None fetches them. The
     check blocks until all queries are answered, and is not to be called in a running event loop. It raises
     AcceptanceFailedError if an answer fails its query, and SinkError if the generation did not answer, so that no query
     has passed or failed.
-
-    Raises:
-        CatalogueError: as `read_acceptance`.
     """
     queries = read_acceptance(path)
 
@@ -228,9 +202,8 @@ def acceptance_check(path: Path, index: LocationSettings, typeaheads: Path | Non
 def read_acceptance(path: Path) -> tuple[LocatedQuery, ...]:
     """Read a file of acceptance queries: NDJSON, one query a line.
 
-    Raises:
-        AcceptanceFileError: lines are wrong; the whole file was checked.
-        CatalogueError: the file cannot be read, or holds no query or too many.
+    Raises AcceptanceFileError if lines are wrong, after a check of the whole file, or CatalogueError if the file cannot
+    be read, or holds no query or too many.
     """
     problems = ProblemLog()
     queries: list[LocatedQuery] = []
@@ -258,7 +231,7 @@ def _lines(path: Path) -> list[tuple[int, bytes]]:
         raise CatalogueError(f"{path} cannot be read: {error.strerror}") from error
     if len(raw) > MAX_BYTES:
         raise CatalogueError(f"{path} is larger than {MAX_BYTES} bytes")
-    every = raw.removeprefix(_BYTE_ORDER_MARK).split(b"\n")
+    every = raw.removeprefix(BYTE_ORDER_MARK).split(b"\n")
     lines = [(number, line) for number, line in enumerate(every, 1) if line.strip()]
     if not 1 <= len(lines) <= MAX_QUERIES:
         raise CatalogueError(f"{path} holds {len(lines)} acceptance queries: it may hold 1 to {MAX_QUERIES}")
@@ -274,10 +247,8 @@ def failures_of(
 ) -> tuple[AcceptanceFailure, ...]:
     """Ask all queries of a generation, published or not; returns the failures in their order.
 
-    Without `typeaheads`, its files are fetched first. A failing engine is retried for `patience` seconds.
-
-    Raises:
-        SinkError: at least one query was not answered.
+    Without `typeaheads`, its files are fetched first. A failing engine is retried for `patience` seconds. Raises
+    SinkError if at least one query was not answered.
     """
     try:
         return asyncio.run(_ask(queries, index, stamp, typeaheads, patience))
