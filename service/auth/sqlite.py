@@ -91,7 +91,9 @@ class SqliteTokenStore:
             self._disconnect()
         if self._db is None:
             if self._inode is None:
-                _make_private(self._path)
+                # Created if it does not exist; it is never readable by others, not even briefly.
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
             self._db = _open(self._path)
             self._inode = self._path.stat().st_ino
         return self._db
@@ -107,12 +109,6 @@ def _change(db: sqlite3.Connection, statement: str, values: tuple[object, ...]) 
     # Changes are rare, so each goes into the main file: it can be copied alone, and a replacement finds no old log.
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     return changed
-
-
-def _make_private(path: Path) -> None:
-    """Create the file if it does not exist; it is never readable by others, not even briefly."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
 
 
 def _open(path: Path) -> sqlite3.Connection:

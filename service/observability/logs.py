@@ -60,8 +60,6 @@ def configure_logging_from(settings: Settings) -> None:
 
 
 def _field_processors(*, exception_text: bool) -> list[Processor]:
-    """The processors that set the fields of a line, in the order of the fields."""
-
     def library_message(_: Any, __: str, line: EventDict) -> EventDict:  # noqa: ANN401 - as structlog says
         record: logging.LogRecord = line["_record"]
         if not exception_text and record.name.partition(".")[0] not in _TRUSTED:
@@ -79,7 +77,7 @@ def _field_processors(*, exception_text: bool) -> list[Processor]:
     return [
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.stdlib.add_log_level,
-        _logger_name,
+        structlog.stdlib.add_logger_name,
         structlog.stdlib.ExtraAdder(allow=CALL_FIELDS),
         _request_id,
         library_message,
@@ -92,11 +90,6 @@ def _renderers(*, readable: bool) -> list[Processor]:
     if readable:
         return [remove_meta, _as_text, structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
     return [remove_meta, structlog.processors.JSONRenderer(serializer=_json)]
-
-
-def _logger_name(_: Any, __: str, line: EventDict) -> EventDict:  # noqa: ANN401 - as structlog says
-    line["logger"] = line["_record"].name
-    return line
 
 
 def _request_id(_: Any, __: str, line: EventDict) -> EventDict:  # noqa: ANN401 - as structlog says

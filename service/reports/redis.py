@@ -235,7 +235,7 @@ def _waiting(reply: Sequence[Any]) -> Waiting:
     """The state of the queue: [depth, dead, pending, consumers, entries, their states, dead letters]."""
     depth, dead, pending, consumers, entries, states, dead_letters = reply
     held = {entry_id: (worker, idle_ms / 1000, deliveries) for entry_id, worker, idle_ms, deliveries in states}
-    workers = [_worker(_as_dict(consumer)) for consumer in consumers]
+    workers = [Worker(one["name"], int(one["pending"]), one["idle"] / 1000) for one in map(_as_dict, consumers)]
     return Waiting(
         depth=depth,
         lag=depth - pending,
@@ -254,10 +254,6 @@ def _recheck(entry_id: str, texts: dict[str, Any], held: tuple[str, float, int] 
 
 def _dead_letter(texts: dict[str, Any]) -> Recheck:
     return Recheck(texts["recheck"], report_from_texts(texts), int(texts["deliveries"]), texts["worker"], None)
-
-
-def _worker(fields: dict[str, Any]) -> Worker:
-    return Worker(fields["name"], int(fields["pending"]), fields["idle"] / 1000)
 
 
 def _as_dict(flat: Sequence[Any]) -> dict[str, Any]:

@@ -70,14 +70,10 @@ OPTIONAL_WORDS: Final = JOINING_WORDS | {fold(word) for words in _SHOP.values() 
 
 @dataclass(slots=True)  # not frozen: each search creates some
 class QueryWord:
-    """A word of a query, at one place.
+    """A folded word at one place of a query, and how answers spell it.
 
-    Attributes:
-        text: folded.
-        typed: how answers spell it.
-        token: the number of its white-space token.
-        host: the host that its token is, or None.
-        is_suffix: whether it is a label of that host's public suffix, not of its main label.
+    `token` is the number of its white-space token, `host` the host that this is. A suffix is a label of that host's
+    public suffix, not of its main label.
     """
 
     text: str
@@ -89,12 +85,9 @@ class QueryWord:
 
 @dataclass(slots=True)
 class FindForms:
-    """A query of find_shop.
+    """A query of find_shop: its forms, its words in order, and the white-space tokens that words are in, by number.
 
-    Attributes:
-        forms: the whole query.
-        words: its words in order; empty for punctuation alone.
-        tokens: its white-space tokens, by whose numbers the words say where they are.
+    There are no words in punctuation alone.
     """
 
     forms: QueryForms
@@ -112,7 +105,10 @@ class FindForms:
         hosts = {word.token for word in left if not word.is_suffix}
         left = tuple(word for word in left if not word.is_suffix or word.token in hosts)
         texts = list(self._texts_of_tokens(left))
-        return FindForms(query_forms(" ".join(texts)), _renumbered(left), tuple(texts))
+        # Words have the numbers of their tokens among the tokens that are left.
+        numbers = {token: number for number, token in enumerate(dict.fromkeys(word.token for word in left))}
+        words = tuple(QueryWord(one.text, one.typed, numbers[one.token], one.host, one.is_suffix) for one in left)
+        return FindForms(query_forms(" ".join(texts)), words, tuple(texts))
 
     def _texts_of_tokens(self, left: Iterable[QueryWord]) -> Iterator[str]:
         """Each token of which all words are left as it was typed; of others the words."""
@@ -189,9 +185,3 @@ def _by_token(words: Iterable[QueryWord]) -> dict[int, list[QueryWord]]:
     for word in words:
         found.setdefault(word.token, []).append(word)
     return found
-
-
-def _renumbered(words: Sequence[QueryWord]) -> tuple[QueryWord, ...]:
-    """The words with the numbers of their tokens among the tokens that are left."""
-    numbers = {token: number for number, token in enumerate(dict.fromkeys(word.token for word in words))}
-    return tuple(QueryWord(w.text, w.typed, numbers[w.token], w.host, w.is_suffix) for w in words)

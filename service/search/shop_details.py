@@ -22,11 +22,7 @@ _FIRST_NEIGHBOURS: Final = 50
 
 
 class ShopDetails:
-    """Reads shops and their related records from one generation.
-
-    Attributes:
-        stamp: of the generation.
-    """
+    """Reads shops and their related records from one generation."""
 
     def __init__(self, engine: Engine, stamp: Stamp) -> None:
         self._engine = engine
@@ -126,13 +122,13 @@ class ShopDetails:
         others: Sequence[Hit] = [hit for page in pages for hit in page.hits]
         if len(others) == _FIRST_NEIGHBOURS and not _any_without(others, names):
             others = [hit for plan in neighbours for hit in await self._all(plan)]
-        codes = sorted({hit.stored["folded_code"] for hit in await self._all(_one("coupons", _of(first)))})
+        codes = sorted(
+            {hit.stored["folded_code"] for hit in await self._all(_one("coupons", Exact("shop_refs", (first.id,))))}
+        )
         shared: set[str] = set()
         for start in range(0, len(codes), _CODES_PER_SEARCH):
-            plan = replace(
-                _one("coupons", _of(second)),
-                filters=(Exact("folded_code", tuple(codes[start : start + _CODES_PER_SEARCH])),),
-            )
+            some = Exact("folded_code", tuple(codes[start : start + _CODES_PER_SEARCH]))
+            plan = replace(_one("coupons", Exact("shop_refs", (second.id,))), filters=(some,))
             shared |= {hit.stored["folded_code"] for hit in await self._all(plan)}
         has_others = bool(names) and _any_without(others, names)
         return MergeEffects(coupons.total or 0, offers.total or 0, len(shared), has_others)
@@ -208,7 +204,3 @@ def _of_shops(kind: str, field: str, references: Sequence[str]) -> SearchRequest
 
 def _one(kind: str, clause: Clause) -> Plan:
     return Plan(kind, ((0, clause),))
-
-
-def _of(shop: Shop) -> Clause:
-    return Exact("shop_refs", (shop.id,))

@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
 from socket import SO_RCVBUF, SOL_SOCKET, socket
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -78,10 +79,7 @@ def serve_alone(settings: Settings, *, hints: bool, as_json: bool = False) -> No
 
 
 def serve_with_workers(settings: Settings, *, hints: bool, as_json: bool = False) -> None:
-    """Serve in several processes, which are restarted when they die, until a signal ends all of them.
-
-    Exits with 3 when the workers can't start.
-    """
+    """Serve in processes that are restarted when they die, until a signal; exits with 3 when they can't start."""
     with TemporaryDirectory(prefix="shop-directory-metrics-") as folder:
         os.environ[METRICS_FOLDER] = folder
         # The workers read their settings from the environment, so the values of command-line options are put there.
@@ -177,7 +175,6 @@ class _Workers(Multiprocess):
         self._closing_at = float("inf")
 
     def terminate_all(self) -> None:
-        """Send SIGTERM to the workers."""
         if self._drain_seconds < _LAST_SECONDS:
             _ignore_new_connections(self._listener)
             time.sleep(_LAST_SECONDS)
@@ -213,7 +210,6 @@ class _Server(uvicorn.Server):
         self._as_json = as_json
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
-        """Start, and print the URL."""
         await super().startup(sockets)
         for server in self.servers if self.started else ():
             for listener in server.sockets:
@@ -224,15 +220,13 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket] | None = None) -> None:
         """Accept what has connected, and stop: closing the listener would reset those connections."""
         loop = asyncio.get_running_loop()
+        protocol = partial(HttpProtocol, self.config, self.server_state, self.lifespan.state)
         waiting = [connected for server in self.servers for connected in _accept_waiting(server)]
         for connected in waiting:
-            await loop.connect_accepted_socket(self._protocol, connected)
+            await loop.connect_accepted_socket(protocol, connected)
         # What the event loop had accepted itself is known to it one tick later.
         await asyncio.sleep(0)
         await super().shutdown(sockets)
-
-    def _protocol(self) -> asyncio.Protocol:
-        return HttpProtocol(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop, and do not raise SIGTERM again afterwards: a requested stop is not a failure."""

@@ -46,13 +46,11 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What two shops have in common.
+    """What two shops have in common: pieces in the order of `Kind`.
 
-    Attributes:
-        pieces: in the order of `Kind`.
-        same_name: whether their sources state an equal name or alias for both.
-        domain_has_others: whether a third shop without a name that both have is on their registrable domain.
-        disjoint_markets: whether both state markets, none of them in common and none world-wide.
+    `same_name` says whether their sources state an equal name or alias for both, `domain_has_others` whether a third
+    shop without a name that both have is on their registrable domain. Disjoint markets are stated by both, with none in
+    common and none world-wide.
     """
 
     pieces: tuple[Evidence, ...]
@@ -68,7 +66,7 @@ class Comparison:
 
 def compare(first: Shop, second: Shop, *, domain_has_others: bool = False) -> Comparison:
     """All comparisons of two shops; `domain_has_others` does not affect the number of agreeing pieces."""
-    parts, others = domain_parts(first.domain), domain_parts(second.domain)
+    parts, other = domain_parts(first.domain), domain_parts(second.domain)
     similarity = fuzz.ratio(fold(first.name), fold(second.name))
     categories = [slug for slug in first.categories if slug in second.categories]
     redirect = _redirect(first, second)
@@ -76,21 +74,20 @@ def compare(first: Shop, second: Shop, *, domain_has_others: bool = False) -> Co
     pieces = (
         Evidence(
             "registrable_domain",
-            parts.registrable == others.registrable,
-            f"{parts.registrable} and {others.registrable}{crowded}",
+            parts.registrable == other.registrable,
+            f"{parts.registrable} and {other.registrable}{crowded}",
         ),
-        Evidence(
-            "main_label", parts.joined_label == others.joined_label, f"{parts.main_label} and {others.main_label}"
-        ),
+        Evidence("main_label", parts.joined_label == other.joined_label, f"{parts.main_label} and {other.main_label}"),
         Evidence("name_similarity", similarity >= SIMILAR, f"names are {similarity:.0f}% alike"),
         _names(first, second),
         Evidence("stated_redirect", redirect is not None, redirect or "no redirect between them is stated"),
         Evidence("categories", bool(categories), f"shared categories: {_listed(categories)}"),
         _markets(first, second),
     )
-    return Comparison(
-        pieces, bool(shared_names(first, second)), domain_has_others, disjoint_markets=_are_disjoint(first, second)
-    )
+    stated, others = set(first.countries), set(second.countries)
+    # World-wide and unstated markets are shared with all.
+    disjoint = bool(stated and others) and WORLDWIDE not in stated | others and not stated & others
+    return Comparison(pieces, bool(shared_names(first, second)), domain_has_others, disjoint)
 
 
 def verdict(found: Comparison) -> Verdict:
@@ -118,12 +115,6 @@ def _redirect(first: Shop, second: Shop) -> str | None:
             when = f", seen {redirect['observed_at']}" if redirect["observed_at"] else ""
             return f"{redirect['from_domain']} leads to {redirect['to_domain']}{when}"
     return None
-
-
-def _are_disjoint(first: Shop, second: Shop) -> bool:
-    """Whether both state markets and share none; world-wide and unstated markets are shared with all."""
-    stated, others = set(first.countries), set(second.countries)
-    return bool(stated and others) and WORLDWIDE not in stated | others and not stated & others
 
 
 def _markets(first: Shop, second: Shop) -> Evidence:

@@ -66,15 +66,11 @@ BEYOND_SEVERAL: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """All that a call of a tool may use.
+    """All that a call of a tool may use; `now` is read once, and the whole answer comes from `search` (C2).
 
-    Attributes:
-        search: the generation that the whole answer comes from (C2).
-        now: the time of the call, read once.
-        channel: the transport as display policies name it (A5).
-        country: the caller's country as a trusted proxy states it; None otherwise.
-        most_coupons: the bound on the coupons of all shops for this transport; None for no bound (A6).
-        source: the id of the caller's token, under which reports are stored; None for an anonymous call (Q5).
+    The channel is the transport as display policies name it (A5), the country the caller's as a trusted proxy states
+    it. `most_coupons` bounds the coupons of all shops for this transport; None is no bound (A6). `source` is the id of
+    the caller's token, under which reports are stored; None for an anonymous call (Q5).
     """
 
     search: Snapshot
@@ -111,21 +107,12 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Tool(Generic[RequestT]):
-    """A tool.
+    """A tool, its route and its MCP name; the title is for people, the description also for models.
 
-    Attributes:
-        name: of the tool, its route and its MCP name.
-        title: a few words for people.
-        description: for people and for models: what it does, when to call it, what its answer means.
-        request: the model of its arguments.
-        response: the model that describes its answer.
-        several: the model of its answer to `shop_domains` if that differs; None for a tool with one answer.
-        token: whether a call needs a token.
-        run: runs a call; raises ServiceError.
-        examples: calls to try, the simplest one first.
-        read_only: whether a call has no effect besides its answer; of another one, a second equal call has no more.
-        extra_cost: the quota units of a valid call beyond the one that admission counts; None for none.
-        note: a text for people only, shown in OpenAPI and on the page of the tools; mostly empty.
+    `several` is the model of its answer to `shop_domains` if that differs. `run` raises ServiceError. The simplest one
+    of `examples` is first. A tool that is not `read_only` has no more effect if an equal call is repeated. `extra_cost`
+    gives the quota units of a valid call beyond the one that admission counts. `note` is shown to people only, in
+    OpenAPI and on the page of the tools.
     """
 
     name: str
@@ -204,9 +191,6 @@ def own_errors(tool: Tool[Any]) -> tuple[type[ServiceError], ...]:
     module = tool.run.__module__
     called = {getattr(thing, "__module__", "") for thing in vars(sys.modules[module]).values() if callable(thing)}
     modules = {module, *(name for name in called if str(name).startswith(_TOOLS))}
-    found = {thing for name in modules for thing in vars(sys.modules[name]).values() if _is_error(thing)}
+    things = {thing for name in modules for thing in vars(sys.modules[name]).values() if isinstance(thing, type)}
+    found = {thing for thing in things if issubclass(thing, ServiceError)}
     return tuple(sorted(found - {*COMMON, *CREDENTIALS, ServiceError}, key=lambda error: error.code))
-
-
-def _is_error(thing: object) -> bool:
-    return isinstance(thing, type) and issubclass(thing, ServiceError)

@@ -51,10 +51,7 @@ class Segment:
     """One segment, in memory or mapped into it; its number of shops includes removed ones."""
 
     def __init__(self, path: Path) -> None:
-        """Read or map a segment, and check its hash and the bounds of its arrays.
-
-        Raises OSError if the file cannot be read, ValueError if it is damaged, or not a segment.
-        """
+        """Read or map a segment, and check its hash and its arrays; OSError, or ValueError if it is damaged or none."""
         data = _read(path)
         if sha256(data).hexdigest() != path.stem:
             raise ValueError("a segment of the typeahead is damaged")
@@ -170,10 +167,7 @@ class DamagedSegmentError(ValueError):
 
 
 class SegmentPool:
-    """Open segments by name and the newest table of categories, shared by the typeaheads of several stamps.
-
-    A segment that several stamps name is mapped once, and closed with the last of them.
-    """
+    """Open segments by name, each mapped once, and the newest table of categories, shared by several typeaheads."""
 
     def __init__(self) -> None:
         self._open: WeakValueDictionary[str, Segment] = WeakValueDictionary()
@@ -241,7 +235,10 @@ def check_bounds(header: Header, parts: Parts) -> None:
         ("shown_ends", shops, len(parts["shown"])),
         ("id_ends", shops, len(parts["ids"])),
     ):
-        _check_heads(name, parts[name], lists, items)
+        heads = parts[name]
+        # They ascend from 0 to the number of items, one for each list and one for the end.
+        if len(heads) != lists + 1 or heads[0] != 0 or heads[-1] != items or bool((heads[1:] < heads[:-1]).any()):
+            raise _damaged(name)
     marks = 1 << POSTING_BITS
     for name, least, end in (
         ("letters", 1, _LAST_LETTER + 1),
@@ -252,7 +249,9 @@ def check_bounds(header: Header, parts: Parts) -> None:
         ("by_id", 0, shops),
         *((f"rests_{lacking}", 0, texts) for lacking in LACKING),
     ):
-        _check_values(name, parts[name], least, end)
+        values = parts[name]
+        if len(values) and (int(values.min()) < least or int(values.max()) >= end):
+            raise _damaged(name)
     bitmap = -(-shops // _WORD) * countries
     for name, size in (
         ("own", postings),
@@ -267,17 +266,6 @@ def check_bounds(header: Header, parts: Parts) -> None:
     ):
         if len(parts[name]) != size:
             raise _damaged(name)
-
-
-def _check_heads(name: str, heads: np.ndarray[Any, Any], lists: int, items: int) -> None:
-    """Check that the heads ascend from 0 to the number of items, one for each list and one for the end."""
-    if len(heads) != lists + 1 or heads[0] != 0 or heads[-1] != items or bool((heads[1:] < heads[:-1]).any()):
-        raise _damaged(name)
-
-
-def _check_values(name: str, values: np.ndarray[Any, Any], least: int, end: int) -> None:
-    if len(values) and (int(values.min()) < least or int(values.max()) >= end):
-        raise _damaged(name)
 
 
 def _damaged(name: str) -> ValueError:
