@@ -27,11 +27,9 @@ _NORWEGIAN: Final = frozenset(("nb", "nn"))
 class CategoryForms:
     """The forms of a category; each tuple is sorted and has no duplicates.
 
-    Attributes:
-        words: the words of its names by which the typeahead finds it (M9, M10).
-        alone: what one word of a query can equal: the words of its names that are long enough, each name without its
-            spaces, and the stems of both (`stem_term`).
-        whole: what a run of words can equal: its names, spaced and joined, and the stems of both.
+    By `words` of its names the typeahead finds it (M9, M10). One word of a query can equal those in `alone`: the words
+    of its names that are long enough, each name without its spaces, and the stems of both (`stem_term`). A run of words
+    can equal those in `whole`: its names, spaced and joined, and the stems of both.
     """
 
     words: tuple[str, ...]

@@ -189,10 +189,7 @@ def to_stamp_json(stamp: Stamp) -> str:
 
 
 def from_stamp_json(text: str) -> Stamp:
-    """Read a stamp's file; ValueError if it is damaged, or not a stamp.
-
-    Files of earlier schema versions had no checksum; they are read so that they can be refused.
-    """
+    """Read a stamp's file; ValueError if it is damaged or none. Earlier schema versions had no checksum."""
     document = json.loads(text)
     if isinstance(document, dict) and _CHECKSUM not in document and document.get("schema_version") != SCHEMA_VERSION:
         return Stamp.from_wire(document)

@@ -41,22 +41,18 @@ _ANYWHERE: Final = frozenset(("com", "co", "net", "org"))
 class ShopForms:
     """The forms by which a shop is found; each tuple is sorted and has no duplicates.
 
-    Attributes:
-        names: whole names and the whole domain; also the main label if a name is spelt like a domain (`CDON.com`).
-        leading: what most people type, a subset of `names`: the name, aliases that are its last words or in another
-            script, and names without their leading article.
-        full: whole names, whole domain, main label.
-        keys: the texts that a query may be a prefix of: each name from each of its words on, the domain, and each of
-            its labels.
-        words: single words of the names and of the main label.
-        infixes: names without spaces, and the domain without its public suffix, without those that are parts of others;
-            they have all words as parts.
-        labels: what matches next to another word (M3 e): the labels of the domain but the main label, each one word,
-            and the code of the country of its top-level domain.
-        dotted: full forms and keys that come only from a domain with labels left of its main label: in the typeahead,
-            only a query with a dot matches a prefix of these (M9).
-        rests: full forms that are only the one word after an article (`Source` of The Source): the typeahead does not
-            compare these with a part of a longer query (M9).
+    `names` are whole names and the whole domain, and the main label if a name is spelt like a domain (`CDON.com`).
+    `leading` are those that most people type: the name, aliases that are its last words or in another script, and names
+    without their leading article. `full` are whole names, whole domain and main label. A query may be a prefix of
+    `keys`: each name from each of its words on, the domain, and each of its labels. `words` are of the names and of the
+    main label. `infixes` are names without spaces, and the domain without its public suffix, without those that are
+    parts of others; they have all words as parts.
+
+    `labels` match next to another word (M3 e): the labels of the domain but the main label, each one word, and the code
+    of the country of its top-level domain. `dotted` are full forms and keys that come only from a domain with labels
+    left of its main label: in the typeahead, only a query with a dot matches a prefix of these (M9). `rests` are full
+    forms that are only the one word after an article (`Source` of The Source): the typeahead does not compare these
+    with a part of a longer query (M9).
     """
 
     names: tuple[str, ...]
@@ -74,10 +70,8 @@ class ShopForms:
 class QueryForms:
     """The forms of a query that are compared: spaced, joined, and as a domain if it looks like one (X3).
 
-    Attributes:
-        texts: the distinct forms, the spaced one first; empty for a blank query.
-        words: the folded words; empty for punctuation alone.
-        dotted: whether it is one token with a dot, which may be a prefix of a dotted form (M9).
+    `texts` are distinct, the spaced one first; a blank query has none, and punctuation alone has no words. A dotted
+    query is one token with a dot, which may be a prefix of a dotted form (M9).
     """
 
     texts: tuple[str, ...]

@@ -30,16 +30,11 @@ _GENERATION: Final = re.compile(r"^\d{8}t\d{12}-[0-9a-f]{6}$")
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """The state of a generation.
+    """The state of a generation, of a schema version, which was last changed at `built_at`, RFC 3339 UTC.
 
-    Attributes:
-        schema_version: SCHEMA_VERSION of the code that built it.
-        sequence: a number that grows with each refreshed change of its data (C1).
-        built_at: when its data was last changed, RFC 3339 UTC.
-        source_position: its position in the source's changes; None if the source has no positions.
-        counts: the number of documents of each kind.
-        typeahead: the name of the manifest of its typeahead; empty before it is sealed.
-        files: the name of the manifest of its indices' files; empty before it is sealed, and with OpenSearch.
+    `sequence` grows with each refreshed change of its data (C1). The position in the source's changes is None if the
+    source has no positions. `counts` are documents by kind. `typeahead` and `files` name the manifests of the typeahead
+    and of the indices' files; they are empty before it is sealed, the latter always with OpenSearch.
     """
 
     schema_version: int
@@ -136,13 +131,7 @@ def alias_name(prefix: str, kind: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ResourceAccount:
-    """An account of the operator with an outside provider, as in the catalogue; None for values that it does not state.
-
-    Attributes:
-        unit: the unit of `used` and `limit`.
-        resets_at: when `used` is reset, RFC 3339 UTC.
-        observed_at: when these values were observed, RFC 3339 UTC.
-    """
+    """An account with an outside provider, as in the catalogue: None is not stated, times are RFC 3339 UTC."""
 
     provider: str
     account: str
@@ -158,13 +147,10 @@ class ResourceAccount:
 class FollowerStatus:
     """The status that the follower of changes last reported.
 
-    Attributes:
-        source: the kind of source of the changes: `file`, `stdin`, `sql`.
-        position: its position in the source, in the source's own terms, never a record's key or value.
-        waiting: the number of changes that are known to be waiting; None if the source does not know it.
-        caught_up_at: when no changes were waiting last, RFC 3339 UTC; None before the first time. The lag is now minus
-            this, even after the follower has died.
-        told_at: when this was reported, RFC 3339 UTC.
+    The source is `file`, `stdin` or `sql`, the position one in its own terms, never a record's key or value. `waiting`
+    is the number of changes that are known to be waiting; None if the source does not know it. Times are RFC 3339 UTC;
+    `caught_up_at`, when no changes were waiting last, is None before the first time. The lag is now minus this, even
+    after the follower has died.
     """
 
     source: str
@@ -187,10 +173,7 @@ class Operations:
 
     @classmethod
     def from_wire(cls, document: Mapping[str, Any]) -> "Operations":
-        """Read a stored document; ValueError if it is none.
-
-        Unknown fields, which a later version may have added, are ignored.
-        """
+        """Read a stored document; ValueError if it is none. Fields that a later version may have added are ignored."""
         try:
             follower = document["follower"]
             return cls(

@@ -36,12 +36,9 @@ _COMMERCIAL: Final = frozenset(("co", "com"))
 
 @dataclass(frozen=True, slots=True)
 class DomainParts:
-    """A domain split at its public suffix.
+    """A domain split at its public suffix: the labels left of it, the last one of these, and that with the suffix.
 
-    Attributes:
-        labels: the labels left of the public suffix, in order; the first label if the domain is itself a suffix.
-        main_label: the last of these.
-        registrable: main label and public suffix; the whole domain if it is itself a suffix.
+    A domain that is itself a suffix has its first label as label and main label, and is registrable as a whole.
     """
 
     labels: tuple[str, ...]

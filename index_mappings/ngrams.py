@@ -28,14 +28,10 @@ _BETWEEN: Final = " "
 
 
 class EngineField(NamedTuple):
-    """A field of an engine's index.
+    """A field of an engine's index, whose values `values` computes from the document's field `source`.
 
-    Attributes:
-        source: the document's field from which its values follow.
-        values: computes its values or value from that of `source`.
-        indexed: whether its values can be looked up.
-        sortable: whether hits can be ordered by it; such a field has one value per document.
-        counted: whether its values can be counted over the hits.
+    Values of an `indexed` field can be looked up, those of a `counted` one counted over the hits. Hits can be ordered
+    by a `sortable` field, which has one value per document.
     """
 
     name: str

@@ -87,7 +87,6 @@ class Characters(dict[int, int | str | None]):
         self._rule = rule
 
     def __missing__(self, code: int) -> int | str | None:
-        """Compute the replacement of a character that is not cached."""
         char = chr(code)
         replacement: int | str | None = self._rule(char)
         if replacement == char:

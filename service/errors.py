@@ -1,29 +1,6 @@
-"""The errors that callers can get, as one tree (E1).
+"""The errors that callers can get, each a class with its status and code (E1).
 
 A detail is our own text and says what to do. It contains neither the caller's input nor internals (E5, V2).
-
-    ServiceError
-    ├── InvalidInputError           400 invalid_input
-    ├── UnknownCategoryError        400 unknown_category
-    ├── PageTooDeepError            400 page_too_deep
-    ├── TooManyCouponsError         400 too_many_coupons
-    ├── TokenRequiredError          401 token_required
-    ├── TokenInvalidError           401 token_invalid
-    ├── OpsKeyRequiredError         401 ops_key_required
-    ├── QuotaExceededError          429 quota_exceeded
-    ├── ShopNotFoundError           404 shop_not_found
-    ├── OfferNotFoundError          404 offer_not_found
-    ├── NoValidCheckoutUrlError     404 no_valid_checkout_url
-    ├── RouteNotFoundError          404 not_found
-    ├── MethodNotAllowedError       405 method_not_allowed
-    ├── BodyTooLargeError           413 body_too_large
-    ├── UnsupportedMediaTypeError   415 unsupported_media_type
-    ├── MisdirectedRequestError     421 misdirected_request
-    ├── InternalError               500 internal_error
-    ├── VersionUnknownError         503 version_unknown
-    ├── NotReadyError               503 not_ready
-    ├── OverloadedError             503 overloaded
-    └── BackendUnavailableError     503 backend_unavailable
 """
 
 from collections.abc import Sequence
@@ -186,10 +163,7 @@ class QuotaExceededError(ServiceError):
 
 
 class ShopNotFoundError(ServiceError):
-    """There is no such public shop.
-
-    The input is not echoed, and the advice depends on its form only, so that it says nothing of hidden shops (V2).
-    """
+    """There is no such public shop; the advice depends on the input's form, so it says nothing of hidden shops (V2)."""
 
     status = 404
     code = "shop_not_found"

@@ -26,10 +26,7 @@ class BuildStamp:
 
 
 def stamp_of_build(commit: str | None, built_at: str | None) -> BuildStamp | None:
-    """The stamp of this build, from the environment or else from the file; None when it is unknown or malformed.
-
-    If only one of both is set in the environment, the other one is not read from the file.
-    """
+    """The build's stamp, all from the environment or all from the file; None when it is unknown or malformed."""
     if commit is None and built_at is None:
         commit, built_at = _read_stamp()
     return checked(commit, built_at)

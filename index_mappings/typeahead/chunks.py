@@ -41,10 +41,7 @@ def file_size(document: Mapping[str, Any]) -> int:
 
 
 def chunk_of(document: Mapping[str, Any], name: str, number: int, size: int) -> bytes:
-    """The bytes of one chunk, numbered from 0, of a file of `size` bytes.
-
-    Raises ValueError if the document is damaged, or belongs to another file.
-    """
+    """The bytes of one chunk of a file of `size` bytes; ValueError if the document is damaged, or of another file."""
     try:
         decompressor = zlib.decompressobj()
         data = decompressor.decompress(b64decode(document["data"], validate=True), CHUNK_BYTES)

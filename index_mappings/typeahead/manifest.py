@@ -32,14 +32,10 @@ _MAX_BITMAP_BYTES: Final = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class SegmentUse:
-    """A segment in a covering.
+    """A segment in a covering, by its SHA-256, its size in bytes and its number of shops, removed ones included.
 
-    Attributes:
-        name: SHA-256 of its bytes, in hexadecimal.
-        size: in bytes.
-        shops: its number of shops, removed ones included.
-        removed: a bitmap of the numbers of shops that are removed or newer in another segment, the lowest bit of the
-            first byte first; trailing zeros may be left out.
+    `removed` is a bitmap of the numbers of shops that are removed or newer in another segment, the lowest bit of the
+    first byte first; trailing zeros may be left out.
     """
 
     name: str
@@ -55,10 +51,8 @@ Covering = tuple[SegmentUse, ...]
 class TypeaheadManifest:
     """The segments and categories of a typeahead.
 
-    Attributes:
-        coverings: each has every shop exactly once, in segments from the oldest to the newest; the preferred one is
-            first.
-        categories: all categories that a public shop carries, most shops first, then slug (M11).
+    Each covering has every shop exactly once, in segments from the oldest to the newest; the preferred one is first.
+    The categories are all that a public shop carries, most shops first, then slug (M11).
     """
 
     coverings: tuple[Covering, ...]
@@ -122,10 +116,7 @@ def bitmap_of(numbers: Iterable[int], bitmap: bytes = b"") -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """A generation that is about to be published, and the name of the manifest of its typeahead.
-
-    It is written before a publish so that services fetch the typeahead early; no answer depends on it.
-    """
+    """A generation that is about to be published, and its typeahead's manifest, which services fetch early."""
 
     generation: str
     typeahead: str

@@ -89,12 +89,9 @@ class Part(NamedTuple):
 
 
 class Header(NamedTuple):
-    """The header of a segment.
+    """The header of a segment, with the positions of the arrays of ARRAYS, by name, and slugs of categories, by number.
 
-    Attributes:
-        countries: of the rows of `markets` and `known`; the first is "" and stands for every other country.
-        categories: slugs, by number.
-        parts: positions of the arrays of ARRAYS, by name.
+    The countries are of the rows of `markets` and `known`; the first is "" and stands for every other country.
     """
 
     shops: int
@@ -120,10 +117,7 @@ def header_bytes(header: Header, size: int) -> bytes:
 
 
 def read_header(data: memoryview) -> Header:
-    """Read the header of a segment from the whole file, whose hash the caller checks.
-
-    Raises ValueError if the data is not a segment, or an array is missing or lies outside the file.
-    """
+    """Read the header of a whole file, whose hash the caller checks; ValueError if it is damaged, or lacks an array."""
     end = len(data) - TRAILER_BYTES
     try:
         size = int.from_bytes(data[max(0, end) :], "little")

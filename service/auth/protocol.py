@@ -65,10 +65,7 @@ class Verifier(Protocol):
 
 
 class TokenStore(Protocol):
-    """Stores issued tokens.
-
-    Every method except `close` raises TokensUnavailable when the store does not answer.
-    """
+    """Stores issued tokens; every method but `close` raises TokensUnavailable when the store does not answer."""
 
     async def find(self, secret_hash: SecretHash) -> Token | None:
         """The token of a secret; None when it was never issued or has been revoked. An expired token is returned."""

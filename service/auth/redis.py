@@ -46,7 +46,6 @@ class RedisTokenStore:
     """A token store in Redis. Repeating any of its commands is safe."""
 
     def __init__(self, access: RedisAccess, prefix: str, timeout: float = 0.8) -> None:
-        """Configure the store; it connects at the first call. A call may take `timeout` seconds."""
         self._redis = RedisConnection(
             access, connections=_CONNECTIONS, timeout=timeout, purpose="tokens", unavailable=TokensUnavailable
         )

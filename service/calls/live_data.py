@@ -47,10 +47,7 @@ class LiveData:
     """The live generation of a backend, under a deadline."""
 
     def __init__(self, search: SearchBackend, timeout: float) -> None:
-        """Wrap a backend, which the caller closes.
-
-        An answer may take `timeout` seconds; less if the deadline of its request comes first.
-        """
+        """An answer may take `timeout` seconds; less if the deadline of its request comes first."""
         self._search = search
         self._timeout = timeout
         self.current = search.current
@@ -82,10 +79,7 @@ class LiveData:
             return (await self._search.snapshot()).stamp
 
     async def log_missing_index(self) -> None:
-        """Log that there is no readable index, and where it was looked for.
-
-        An unavailable engine is not logged here: calls log it.
-        """
+        """Log that there is no readable index, and where it was looked for; calls log an unavailable engine."""
         try:
             async with asyncio.timeout(self._timeout):
                 stamp = (await self._search.generations()).live

@@ -200,7 +200,6 @@ def _recheck_lines(rechecks: Sequence[Recheck], *, as_json: bool) -> tuple[str, 
 
 
 def _waiting_lines(waiting: Waiting, *, as_json: bool) -> tuple[str, ...]:
-    """The state of the queue, as one JSON object or as lines."""
     if as_json:
         return (json.dumps(_waiting(waiting)),)
     counts = f"{waiting.depth} re-checks wait: {waiting.lag} not claimed yet, {waiting.pending} held by workers"

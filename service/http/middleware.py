@@ -350,7 +350,6 @@ class GateSlot:
     __slots__ = ("_gate", "_held", "_left")
 
     def __init__(self, gate: Gate) -> None:
-        """Take a slot; raises OverloadedError if none is free."""
         gate.enter()
         self._gate = gate
         self._held = True

@@ -70,7 +70,6 @@ class _Block:
         return Decision(True, self.quota.limit, self.remaining_in_store + self.units, reset, None)
 
     def store(self, decision: Decision, units: int, requested_at: float, now: float) -> None:
-        """Store a granted block or a refusal."""
         self.units, self.remaining_in_store = units, decision.remaining
         self.reset_at = now + decision.reset_seconds
         if decision.allowed:
@@ -90,11 +89,7 @@ class BlockLimiter:
     def __init__(
         self, shared: SharedCount, *, max_keys: int = _MAX_KEYS, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Start without blocks; `close` closes `shared`, which counts the units.
-
-        At most `max_keys` callers have a block; requests of others are counted one by one. `clock` gives monotonic
-        seconds.
-        """
+        """At most `max_keys` callers have a block, and requests of others are counted one by one; closes `shared`."""
         self._shared = shared
         self._max_keys = max_keys
         self._clock = clock

@@ -31,10 +31,7 @@ class FallbackLimiter:
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Combine two limiters; `close` closes both.
-
-        `local` decides while `shared`, which counts for all workers, is unavailable. `clock` gives monotonic seconds.
-        """
+        """Combine two limiters, which `close` closes; `local` decides while that of all workers is unavailable."""
         self._shared = shared
         self._local = local
         self._metrics = metrics
@@ -97,7 +94,6 @@ class FallbackLimiter:
             _LOG.error("the shared limiter failed unexpectedly: %s", type(error).__name__)
 
     async def _call_shared(self, key: str, quota: Quota, cost: int) -> Decision | None:
-        """The shared limiter's decision; None when there was none."""
         try:
             decision = await self._shared_hit(key, quota, cost)
         except LimiterUnavailable as error:

@@ -49,11 +49,7 @@ class MemoryLimiter:
     degraded: Final = False
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, max_keys: int = _MAX_KEYS) -> None:
-        """Start with unused quotas; `clock` gives monotonic seconds.
-
-        Beyond `max_keys` keys of one window length, the key that has been idle longest is removed, and so has its whole
-        quota again.
-        """
+        """Beyond `max_keys` keys of one window length, the one idle longest is removed, and so has its whole quota."""
         self._clock = clock
         self._max_keys = max_keys
         self._windows: dict[int, _Window] = {}

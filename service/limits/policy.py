@@ -12,8 +12,6 @@ to a sixtieth of the window too long, never too short. Refused units do not coun
 
 Why not the library `limits` (5.8): its `hit` decides and its `get_window_stats` returns the remainder, and another call
 can come between the two, where headers on every answer need one step; its Redis extra needs a client below version 8.
-Why not a leaky bucket (GCRA): one that admits a burst of the whole quota allows nearly twice the quota in the first
-window, so "120 a minute" would not be true.
 """
 
 from collections.abc import Iterator, Mapping
@@ -163,10 +161,7 @@ class QuotaPolicy:
 
 @lru_cache(maxsize=_CACHED_ADDRESSES)
 def address_group(address: str) -> str:
-    """The address or network that counts as one caller: an IPv4 address (mapped into IPv6 or not), or an IPv6 /64.
-
-    A text that is not an address is returned unchanged.
-    """
+    """The address or network that counts as one caller: IPv4, also if mapped, or an IPv6 /64; other text unchanged."""
     try:
         parsed = ip_address(address)
     except ValueError:
@@ -185,11 +180,9 @@ class LimiterUnavailable(StoreUnavailable):
 class Decision(NamedTuple):
     """The result of a hit: a named tuple, as every suggest request makes one and a dataclass costs twice as much.
 
-    Attributes:
-        allowed: whether the call may go on; only then it was counted.
-        remaining: units that could be taken right after the hit.
-        reset_seconds: whole seconds, at least 1, after which some units become available again.
-        retry_after: whole seconds after which the same hit would be allowed if no other came; None if it was allowed.
+    Only an allowed call was counted. `remaining` are the units right after the hit, of which more become available
+    after `reset_seconds`, at least 1. After `retry_after` seconds the same hit would be allowed if no other came; None
+    if it was allowed.
     """
 
     allowed: bool

@@ -91,10 +91,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 class PlainCall(NamedTuple):
-    """A call that needs nothing of the SDK.
-
-    `modern` means a protocol version without a handshake (since 2026-07-28).
-    """
+    """A call that needs nothing of the SDK; `modern` is a protocol version without a handshake (since 2026-07-28)."""
 
     message_id: int | str
     tool: str
@@ -150,10 +147,7 @@ def _is_plain_id(value: object) -> bool:
 
 
 def accepts(version: str, meta: Mapping[str, Any]) -> bool:
-    """Whether the SDK certainly accepts a call with this `_meta` in a version of the protocol.
-
-    False also for values that are too long to cache.
-    """
+    """Whether the SDK certainly accepts a call with this `_meta` in a version; False if it is too long to cache."""
     constant = meta
     if not _PER_REQUEST.isdisjoint(meta):
         if not all(_is_plain(meta.get(name, "")) for name in _PER_REQUEST):

@@ -98,10 +98,7 @@ MessageId = int | str | None
 
 
 class RpcError(MCPError):
-    """A message or request that is refused, with a code of JSON-RPC and our text, in contrast to errors of the SDK.
-
-    `id` is None if it could not be read, `data` if there is none.
-    """
+    """A refusal with a code of JSON-RPC and our text, unlike errors of the SDK; `id` is None if it is not known."""
 
     def __init__(self, code: int, message: str, message_id: MessageId = None, data: Any = None) -> None:  # noqa: ANN401 - any JSON value
         super().__init__(code, message, data)

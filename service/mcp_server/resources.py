@@ -77,10 +77,7 @@ async def read_resource(
 
 
 def tool_call_of(uri: str) -> tuple[str, dict[str, str]] | None:
-    """The tool that reads a URI, and its arguments; None if the URI can't name a resource.
-
-    `shop://` is followed by any reference that the tool accepts, percent-encoded or not.
-    """
+    """The tool that reads a URI, and its arguments, percent-encoded or not; None if the URI can't name a resource."""
     if uri == CATEGORIES.uri:
         return LIST_CATEGORIES.name, {}
     scheme, mark, rest = uri.partition("://")

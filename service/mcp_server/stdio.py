@@ -39,10 +39,7 @@ def call_over_stdio(token: str | None) -> Callable[[object], Call]:
 
 
 def wait_for_index(opening: asyncio.Task[None]) -> ServerMiddleware[Any]:
-    """Let calls wait until the index is open, or has failed to open: the first ones follow the start immediately (E3).
-
-    They wait outside their own deadlines, at most `OPENING_S`.
-    """
+    """Let calls wait until the index is open, or failed to open (E3), outside their deadlines, at most `OPENING_S`."""
 
     async def wait(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         if ctx.method in _CALLS:
@@ -53,10 +50,7 @@ def wait_for_index(opening: asyncio.Task[None]) -> ServerMiddleware[Any]:
 
 
 async def serve_stdio(server: Server[Any], drain_timeout: float) -> None:
-    """Serve until stdin ends and all requests are answered.
-
-    After the end of stdin, requests count as lost after `drain_timeout` seconds without any answer.
-    """
+    """Serve until stdin ends and all requests are answered, or no answer comes for `drain_timeout` seconds."""
     with _private_streams() as (stdin, stdout):
         lines = _OutgoingLines(stdout)
         checked = _CheckedLines(stdin, lines, drain_timeout)
@@ -102,7 +96,6 @@ class _OutgoingLines:
             self._written.set()
 
     async def write_line(self, line: bytes) -> None:
-        """Write a line unchanged."""
         async with self._write_lock:
             await anyio.to_thread.run_sync(self._write, line)
 

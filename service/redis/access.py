@@ -114,7 +114,6 @@ def _rules(access: RedisAccess) -> Iterator[tuple[str, object, str]]:
 
 
 def _loads(authorities: Path | None, certificate: Path | None = None, key: Path | None = None) -> bool:
-    """Whether the given files can be read and used."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
         if authorities is not None:

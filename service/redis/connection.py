@@ -69,10 +69,7 @@ class RedisConnection:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def execute(self, send: Callable[[], Awaitable[T]], *, retry: bool = False) -> T:
-        """Send a request, and return the reply within the deadline of the current request.
-
-        `retry` says whether it may be sent again if the connection was lost, perhaps after Redis had executed it.
-        """
+        """The reply within the current request's deadline; `retry` says whether Redis may execute it twice."""
         seconds = remaining_seconds(self._timeout)
         if seconds <= 0:
             # Not sent: the reply would come too late.

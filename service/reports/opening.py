@@ -22,10 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class QueueSettings:
-    """Where and how reports are stored: in a file of this machine, or in Redis under keys with a prefix.
-
-    Within the window, a repetition of the same report appends nothing (Q5). A call may take `timeout` seconds.
-    """
+    """Where and how reports are stored; within the window a repetition of the same report appends nothing (Q5)."""
 
     kind: QueueKind = "embedded"
     path: Path = Path("var/reports.sqlite")

@@ -44,14 +44,10 @@ class ReportsUnavailable(StoreUnavailable):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One report. It has no free text.
+    """One report, without free text, on a shop that was public when it arrived.
 
-    Attributes:
-        source: the id of the token of the call (Q5).
-        shop_id: the id of a shop that was public when the report arrived.
-        code: the coupon's code as sent, in NFC; None unless the kind is "code".
-        reason: one of the fixed reasons of its kind.
-        reported_at: when it arrived, in UTC.
+    `source` is the id of the token of the call (Q5), `code` the coupon's as sent, in NFC, None unless the kind is
+    "code"; the reason is a fixed one of its kind. `reported_at` is in UTC.
     """
 
     source: str
@@ -98,14 +94,9 @@ class Worker:
 class Waiting:
     """The state of the queue, for operators.
 
-    Attributes:
-        depth: re-checks that are not acknowledged: lag and pending together.
-        lag: re-checks that no worker has claimed yet.
-        pending: re-checks that a worker holds.
-        dead: re-checks given up after too many deliveries.
-        workers: the workers that hold any, by name.
-        rechecks: the oldest of `depth`, oldest first.
-        dead_letters: the oldest of `dead`, oldest first.
+    `depth` counts the re-checks that are not acknowledged: `lag`, which no worker has claimed yet, and `pending`, which
+    one holds. `dead` were given up after too many deliveries. The lists have the oldest of `depth` and of `dead`,
+    oldest first, and the workers that hold any, by name.
     """
 
     depth: int
@@ -118,10 +109,7 @@ class Waiting:
 
 
 class ReportStore(Protocol):
-    """Takes reports durably, and queues a re-check for each; what the service needs of a queue.
-
-    Every method raises ReportsUnavailable when the store does not confirm within its deadline.
-    """
+    """Takes reports durably and queues a re-check for each, or raises ReportsUnavailable after its deadline."""
 
     async def append(self, report: Report) -> bool:
         """Store a report and queue its re-check, atomically; False when the same report was stored before.
@@ -169,10 +157,7 @@ def report_to_texts(report: Report) -> dict[str, str]:
 
 
 def report_from_texts(texts: Mapping[str, str | None]) -> Report:
-    """The report of a row or a stream entry, whose other fields are ignored.
-
-    ReportsUnavailable is raised for an entry that this service has not written.
-    """
+    """The report of a row or a stream entry; ReportsUnavailable for an entry that this service has not written."""
     try:
         return Report(
             source=texts["source"] or "",

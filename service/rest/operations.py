@@ -50,10 +50,7 @@ _NO_ACCOUNTS: Final = "The accounts can't be read from the search engine just no
 
 
 class OpsKey:
-    """The check of the operations key; None leaves the endpoints open.
-
-    Then a request may name any host only with `any_host`.
-    """
+    """The check of the operations key; None leaves the endpoints open, to any Host only with `any_host`."""
 
     def __init__(self, key: SecretStr | None, admission: Admission, trusted: Proxies, *, any_host: bool) -> None:
         # Hashes have one length, so a comparison does not disclose the length of the key.
@@ -65,10 +62,8 @@ class OpsKey:
     async def check(self, request: Request) -> Headers:
         """Check the key of a request, or count the request where no key is configured; returns its quota headers.
 
-        Raises:
-            MisdirectedRequestError: no key is configured, and Host does not name this machine.
-            OpsKeyRequiredError: the configured key is missing or wrong.
-            QuotaExceededError: no key is configured, and the caller's quota of reads is used up.
+        Raises OpsKeyRequiredError for a missing or wrong key; where none is configured, MisdirectedRequestError if Host
+        does not name this machine, and QuotaExceededError.
         """
         caller = http_caller(request.scope, Channel.REST, self._trusted)
         headers = request.scope["headers"]

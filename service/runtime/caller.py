@@ -94,10 +94,7 @@ def proxies(
     header: ForwardingHeader = ForwardingHeader.X_FORWARDED_FOR,
     country_header: str | None = None,
 ) -> Proxies:
-    """The trusted proxies of the settings: addresses, networks as address/bits, or UNIX for peers on a Unix socket.
-
-    An invalid entry raises ValueError.
-    """
+    """The proxies of the settings: addresses, networks as address/bits, or UNIX; ValueError if an entry is invalid."""
     entries = [text.strip() for text in trusted]
     networks = tuple(network_of(text) for text in entries if text != UNIX)
     country = (country_header or "").strip().lower()
@@ -105,10 +102,7 @@ def proxies(
 
 
 def origin_of(peer: str | None, headers: _RawHeaders, trusted: Proxies) -> Origin:
-    """The origin of a call; never raises.
-
-    `peer` is the address at the other end, None or blank for a Unix socket; headers have names in lower case.
-    """
+    """The origin of a call; never raises. `peer` is None or blank for a Unix socket; header names are in lower case."""
     address, own = _address_of_peer(peer) if peer else (None, UNKNOWN)
     if not (_is_trusted(address, trusted) if peer else trusted.unix):
         return Origin(own, None)
@@ -205,7 +199,6 @@ def _address(text: str) -> IPv4Address | IPv6Address | None:
 # Texts of peers come from the system: those of clients are never cached.
 @lru_cache(_CACHED_PEERS)
 def _address_of_peer(peer: str) -> tuple[IPv4Address | IPv6Address | None, str]:
-    """The address of a peer and its canonical text."""
     address = _address(peer)
     return address, UNKNOWN if address is None else str(address)
 

@@ -38,11 +38,7 @@ class CircuitBreaker:
         metrics: Metrics = NO_METRICS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Start with a closed circuit.
-
-        `part` is the name in the metrics, which count the changes of state. Only `failures` count as failures of the
-        part. `clock` gives monotonic seconds.
-        """
+        """`part` is its name in the metrics, which count changes of state; only `failures` count as failures of it."""
         self._part = part
         self._failures = failures
         self._metrics = metrics

@@ -23,18 +23,13 @@ _NO_SPAN: Final = nullcontext()
 class RequestContext:
     """The state of one request; `began` and `deadline`, after which nothing is awaited, are monotonic seconds.
 
-    Attributes:
-        outcome: `ok`, or the code of the problem that is the answer; None before there is an answer.
-        status: of the answer; None before there is one, and over stdio.
-        tool: the name of the called tool, once it is known to exist.
-        caller: the address or network that counts as one caller; empty while unknown.
-        engine_calls, engine_seconds, store_seconds: requests to the search engine so far, and the time spent waiting
-            for them and for stores.
-        suspended: within, the request only waits, and others may use its slot at the gate; None without a slot.
-        span: makes a client span from a system and an operation; None where the request is not traced.
-        on_answer: called when the answer begins to be sent.
-        on_end: called when the request has been answered or given up.
-        on_disconnect: called when the caller disconnects, to stop the work.
+    `outcome` is `ok`, or the code of the problem that is the answer. It is None before there is an answer, as `status`
+    is, over stdio always. `tool` is known to exist. `caller` is the address or network that counts as one caller.
+    Within `suspended` the request only waits, and others may use its slot at the gate; None without a slot. `span`
+    makes a client span from a system and an operation; None where the request is not traced.
+
+    `on_answer` is called when the answer begins to be sent, `on_end` when the request has been answered or given up,
+    and `on_disconnect` when the caller disconnects, to stop the work.
     """
 
     request_id: str

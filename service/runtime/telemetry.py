@@ -206,10 +206,7 @@ def log_call(metrics: Metrics, request: RequestContext, *, channel: str, route: 
 
 
 def log_calls(metrics: Metrics, calls: Sequence[RequestContext], *, channel: str, route: str) -> None:
-    """Count calls of one route that were answered together, and write their lines in that order.
-
-    A call without an outcome is `ok`; its context has its status.
-    """
+    """Count calls of one route that were answered together, `ok` unless they have an outcome, and write their lines."""
     now = time.monotonic()
     seconds_by_outcome: defaultdict[str, list[float]] = defaultdict(list)
     lines: list[dict[str, Any]] = []

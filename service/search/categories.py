@@ -39,9 +39,7 @@ _NOTHING: Final = ResolvedWords({}, truncated=False)
 class CategoryTable:
     """All categories of one stamp, in M11's order, indexed by all prefixes of their words.
 
-    Attributes:
-        entries: the categories with their words.
-        categories: the categories as answers show them.
+    `categories` are `entries` as answers show them.
     """
 
     def __init__(self, entries: Iterable[CategoryEntry]) -> None:

@@ -92,14 +92,10 @@ LEADING: Final = 100
 class Plan:
     """A search, whose hits are ordered by tier, best first, then by the documents' rank.
 
-    Attributes:
-        kind: the index.
-        tiers: pairs of tier and clause, best first; a document has the best tier whose clause it meets.
-        filters: clauses that every hit meets.
-        excluded: clauses that no hit meets.
-        union: a clause equivalent to the disjunction of all tiers, where there is a shorter one.
-        preferred: a clause; in each tier the hits that meet it come first.
-        leading: a clause; the hits that meet it come before all others, whatever their tier.
+    `tiers` are pairs of tier and clause, best first; a document has the best tier whose clause it meets. Every hit
+    meets all `filters` and none of `excluded`. `union` is equivalent to the disjunction of all tiers, where there is a
+    shorter one. In each tier the hits that meet `preferred` come first; those that meet `leading` come before all
+    others, whatever their tier.
     """
 
     kind: str
@@ -220,16 +216,12 @@ Slugs = Mapping[str, tuple[str, ...]]
 
 @dataclass(slots=True)
 class Word:
-    """A distinct word of a query, with what is evidence of it.
+    """A distinct folded word of a query, with what is evidence of it.
 
-    Attributes:
-        text: folded.
-        slugs: of the categories that it resolves to.
-        countries: codes of the countries that it names, alone or with its neighbours.
-        hosts: the hosts of which it is a part: the shops of these domains have it.
-        is_suffix: whether it is only a part of the public suffix of a host, so that it is a label or nothing.
-        is_inner_letter: whether it is a single letter, and not the last word.
-        optional: whether every shop has evidence of it: a word for a shop next to others (f).
+    `slugs` are of the categories that it resolves to, `countries` those that it names alone or with its neighbours, and
+    `hosts` those of which it is a part: the shops of these domains have it. A suffix is only a part of the public
+    suffix of a host, so that it is a label or nothing. An inner letter is single, and not the last word. Every shop has
+    evidence of an optional word: a word for a shop next to others (f).
     """
 
     text: str

@@ -19,14 +19,10 @@ OFFER_WINDOW: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class CouponQuery:
-    """A query for coupons.
+    """A query for the coupons of `shops`, by ids or reduced domains; None for those of all shops.
 
-    Attributes:
-        shops: ids or reduced domains; None for the coupons of all shops.
-        now_us: the clock reading of the call, in microseconds since 1970.
-        channel: the transport, as display policies name it.
-        country: the caller's, as stated by a trusted edge; None otherwise.
-        list_limit: a list of more usable coupons than this is not read; None reads any number.
+    `now_us` is the time of the call in microseconds since 1970, `country` the caller's as a trusted edge states it. A
+    list of more than `list_limit` usable coupons is not read; None reads any number.
     """
 
     shops: tuple[str, ...] | None
@@ -95,12 +91,7 @@ class MergeEffects:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The position of a shop in the order of a search; it is compared, so there need be no shop at it.
-
-    Attributes:
-        level: of the hit, as `Plan.steps` has it.
-        rank: M1's sortable key, which is the same in every generation.
-    """
+    """A position in the order of a search, where no shop need be: a level of `Plan.steps`, and M1's sortable key."""
 
     level: int
     rank: str
@@ -110,15 +101,10 @@ class Position:
 class FindQuery:
     """A search for shops by a text as typed, which browses if it is blank.
 
-    Attributes:
-        countries: upper-case ISO codes, of which any is enough; none for no filter.
-        categories: slugs of list_categories, likewise.
-        offset: how many shops are skipped; 0 with `after`.
-        ships_to: keeps the shops that ship there by their statements (F1); with `include_unsettled` also those whose
-            statements do not settle it, after all others.
-        coupons: keeps the shops of which this query lists a coupon (F3).
-        after: the position after which the page begins.
-        facets: the kinds of facets to count, of FACET_FIELDS.
+    Of several upper-case ISO codes, and of several slugs, any is enough; none is no filter. `ships_to` keeps the shops
+    that ship there by their statements (F1); with `include_unsettled` also those whose statements do not settle it,
+    after all others. `coupons` keeps the shops of which this query lists a coupon (F3). `offset` is 0 with `after`, the
+    position after which the page begins. `facets` are kinds of FACET_FIELDS.
     """
 
     text: str
@@ -177,20 +163,17 @@ class FacetCounts:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The answer to a search (M3 to M6).
+    """The answer to a search (M3 to M6): one page of shops in order, and the full number of matches.
 
-    Attributes:
-        shops: one page, in order.
-        total: the full number of matches.
-        ignored: words without evidence on any shop, as typed, in query order.
-        category_truncated: whether a word means more categories than the search uses.
-        did_you_mean: up to three other shops whose name is misspelt in the query, or is a part of it.
-        word_counts: for each word of a query of several words without a match; None for other queries.
-        unsettled_count: the number of matches whose statements do not settle whether they ship to the country; None
-            without a country. With `include_unsettled` they are also in `total`.
-        unsettled: the number of `shops`, the last ones, that are among them.
-        last: the position of the last shop of the page if more follow, else None.
-        facets: the counts of each requested kind over all matches, without the filter of that kind (F5).
+    `ignored` are words without evidence on any shop, as typed, in query order. `category_truncated` says whether a word
+    means more categories than the search uses. `did_you_mean` are up to three other shops whose name is misspelt in the
+    query, or is a part of it. `word_counts` has each word of a query of several words without a match; None for other
+    queries.
+
+    `unsettled_count` is the number of matches whose statements do not settle whether they ship to the country, None
+    without one; with `include_unsettled` they are in `total` too, and the last `unsettled` of `shops` are among them.
+    `last` is the position of the last shop if more follow. `facets` are counts over all matches, without the filter of
+    their kind (F5).
     """
 
     shops: tuple[Shop, ...]
@@ -240,12 +223,9 @@ class Generations:
 
 @dataclass(frozen=True, slots=True)
 class TypeaheadState:
-    """Whether suggest requests can be answered.
+    """Whether suggest requests can be answered: not while files are missing or unchecked, nor until a retry succeeds.
 
-    Attributes:
-        status: `ready`; `opening` until its files are present and checked; `failed` when they could not be opened,
-            which is retried.
-        reason: for operators, why it is not ready, without paths and addresses; empty when it is ready.
+    The reason why not is for operators, without paths and addresses; empty when it is ready.
     """
 
     status: Literal["ready", "opening", "failed"]

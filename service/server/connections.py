@@ -40,10 +40,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ConnectionBounds:
-    """The bounds on the connections of one process, in total and of one address (IPv6: of one /64).
-
-    Those of `trusted` proxies count in the total only.
-    """
+    """The bounds on one process's connections in total, and of an address (IPv6: /64) that is no trusted proxy."""
 
     total: int = DEFAULT_MAX_CONNECTIONS
     per_address: int = DEFAULT_MAX_CONNECTIONS_PER_ADDRESS
@@ -96,7 +93,6 @@ class ConnectionTable:
     """The connections of one process."""
 
     def __init__(self, bounds: ConnectionBounds, clock: Callable[[], float] = time.monotonic) -> None:
-        """Start empty; `clock` gives monotonic seconds."""
         self._bounds = bounds
         self._clock = clock
         self._open = 0

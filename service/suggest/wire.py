@@ -156,7 +156,6 @@ class BoundedCache(Generic[V]):
         self.size = 0
 
     def __len__(self) -> int:
-        """How many values are cached."""
         return len(self._entries)
 
     def get(self, key: Hashable) -> V | None:

@@ -193,11 +193,7 @@ async def run(request: FindShopRequest, context: ToolContext) -> dict[str, Any]:
 
 
 def _find_query(request: FindShopRequest, context: ToolContext) -> FindQuery:
-    """The search of a request.
-
-    Raises:
-        InvalidInputError: two parameters contradict each other, or the cursor is of another search.
-    """
+    """The search of a request; InvalidInputError if parameters contradict each other, or the cursor is wrong."""
     for single, several in (("country", "countries"), ("category", "categories")):
         if getattr(request, single) is not None and getattr(request, several) is not None:
             raise invalid((FieldError(several, f"and {single} are two filters of one kind; give one of them"),))

@@ -43,9 +43,7 @@ async def resolve(
 ) -> tuple[CheckoutUrl, Mapping[str, Any] | None]:
     """The URL of an offer, and the affiliate programme that it goes through; None for the plain URL.
 
-    Raises:
-        OfferNotFoundError: no public shop has it.
-        NoValidCheckoutUrlError: it has no safe checkout URL.
+    Raises OfferNotFoundError if no public shop has it, NoValidCheckoutUrlError if it has no safe checkout URL.
     """
     offer = await context.search.offer(offer_id)
     if offer is None:

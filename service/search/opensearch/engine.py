@@ -211,7 +211,6 @@ class OpenSearchEngine:
         return response
 
     def _time_left(self) -> float:
-        """Seconds that a request may take from now on."""
         seconds = remaining_seconds(self._timeout)
         if seconds <= 0:
             raise BackendUnavailable("no time was left for a request to the engine")
@@ -234,7 +233,6 @@ class OpenSearchEngine:
         return response
 
     async def _failure(self, stamp: Stamp, index: str, status: object) -> BackendUnavailable:
-        """The error for the status of a failed search."""
         if status == HTTPStatus.NOT_FOUND:
             return GenerationGone(f"{index} is no longer there")
         # While an index is being deleted its shards go first, and the status is that of unavailable shards.

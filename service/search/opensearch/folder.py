@@ -35,11 +35,9 @@ _GENERATIONS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class FolderLocation:
-    """The folder for the files of typeaheads, and their maximum size.
+    """The folder for the files of typeaheads, and the most bytes that one typeahead may have there.
 
-    Attributes:
-        path: the folder; None for one in the system's folder for temporary files.
-        most_bytes: the maximum size of all files of one typeahead.
+    Without a path it is in the system's folder for temporary files.
     """
 
     path: Path | None = None
@@ -60,7 +58,6 @@ class TypeaheadFolder:
     """A folder that only this user writes; its methods block, and raise OSError if the disk fails."""
 
     def __init__(self, path: Path) -> None:
-        """Prepare; the folder is created before the first write."""
         self.path = path
 
     def has(self, name: str, suffix: str, size: int | None = None) -> bool:
@@ -200,7 +197,6 @@ class NeededManifests:
     """The manifests of the newest stamps and of what is announced, whose files are retained."""
 
     def __init__(self) -> None:
-        """Start without manifests."""
         # By generation and name, the most recently needed one last in both.
         self._manifests: dict[str, dict[str, TypeaheadManifest]] = {}
         self._announced: tuple[str, TypeaheadManifest] | None = None

@@ -125,9 +125,7 @@ class TypeaheadFetcher:
     async def fetch(self, generation: str, name: str) -> TypeaheadManifest:
         """Fetch the missing files of one covering, and in the background those of the preferred one.
 
-        Raises:
-            GenerationGone: the generation does not exist (any more).
-            TypeaheadUnavailable: the files are unavailable; the message says why.
+        Raises GenerationGone, or TypeaheadUnavailable if the files are unavailable; the message says why.
         """
         with translate_failures():
             manifest = await self._manifest(generation, name)
@@ -198,7 +196,6 @@ class TypeaheadFetcher:
         await self._measure_folder()
 
     async def _manifest(self, generation: str, name: str) -> TypeaheadManifest:
-        """The manifest, from the folder or the cluster."""
         if not is_name(name):
             raise TypeaheadUnavailable("the live generation has none. Build the index again")
         path = manifest_path(self._folder.path, name)
@@ -220,7 +217,6 @@ class TypeaheadFetcher:
         return manifest
 
     def _missing(self, manifest: TypeaheadManifest, covering: int) -> dict[str, int]:
-        """The files of a covering that are not in the folder, with their sizes."""
         uses = manifest.coverings[covering]
         return {use.name: use.size for use in uses if not self._folder.has(use.name, SEGMENT, use.size)}
 
@@ -267,7 +263,6 @@ class TypeaheadFetcher:
         return size
 
     async def _chunk(self, index: str, name: str, number: int) -> dict[str, Any]:
-        """The document of a chunk; transient failures are retried."""
         retrying = AsyncRetrying(
             retry=retry_if_exception(_is_transient),
             stop=stop_after_delay(_RETRY_SECONDS),

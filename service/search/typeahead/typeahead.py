@@ -28,10 +28,7 @@ class Typeahead:
     """The shops and all categories of one generation as of one stamp."""
 
     def __init__(self, segments: Sequence[tuple[Segment, Array]], categories: CategoryTable) -> None:
-        """Combine segments, each with the bitmap of its removed shops, as int32 words.
-
-        Each shop is current in one of them.
-        """
+        """Combine segments, in one of which each shop is current, with bitmaps of removed shops, as int32 words."""
         self._segments = tuple(segments)
         self.categories = categories
         # By word: for each segment the numbers of the categories that the word means.
@@ -130,10 +127,7 @@ def open_pool() -> SegmentPool:
 
 
 def open_typeahead(directory: Path, manifest: TypeaheadManifest, pool: SegmentPool) -> Typeahead:
-    """Open the first covering of a manifest of which no file is missing; the pool shares segments with other stamps.
-
-    OSError means that a file cannot be read, ValueError that each covering lacks a file, or that a segment is damaged.
-    """
+    """Open the first covering whose files are there; OSError, or ValueError if none is, or a segment is damaged."""
     for covering in manifest.coverings:
         if all(segment_path(directory, use.name).is_file() for use in covering):
             return Typeahead(_opened(directory, covering, pool), pool.categories(manifest.categories))
@@ -151,7 +145,6 @@ def _opened(directory: Path, covering: Covering, pool: SegmentPool) -> list[tupl
 
 
 def _removed(use: SegmentUse) -> Array:
-    """The bitmap of the removed shops, as int32 words."""
     removed = bytearray(use.removed)
     return read_only(np.frombuffer(removed + bytes(-len(removed) % 4), np.int32)) if removed else NOTHING
 

@@ -336,5 +336,4 @@ def _packed_bounds(query: Array, start: int, end: int) -> tuple[int, int]:
 
 @inner
 def _samples(size: int) -> int:
-    """The number of samples among `size` numbers."""
     return (size + SAMPLED - 1) // SAMPLED
