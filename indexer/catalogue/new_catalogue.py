@@ -1,16 +1,22 @@
-"""Writes a new catalogue into an empty directory: the starter, or the shops of another source."""
+"""Writes the files of a catalogue: the starter into an empty directory, or one file in place of an older one."""
 
+import gzip
+import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import Final, TextIO
 
 from indexer.records.problems import CatalogueError
+from indexer.records.related import RECORDS
 
 STARTER: Final = Path(__file__).parent / "starter_files"
-SHOPS: Final = "shops.ndjson"
-_PART: Final = f"{SHOPS}.part"
+_SUFFIXES: Final = (".ndjson", ".ndjson.gz")
+# Of a file that is being written, and of the one that it replaced.
+_PART: Final = ".part"
+_PREVIOUS: Final = ".previous"
 
 
 def write_starter(folder: Path) -> tuple[str, ...]:
@@ -18,7 +24,7 @@ def write_starter(folder: Path) -> tuple[str, ...]:
 
     Raises CatalogueError if the directory is not empty, or can't be written.
     """
-    with _new_folder(folder):
+    with _folder(folder):
         files = sorted(path for path in STARTER.iterdir() if path.is_file())
         for file in files:
             shutil.copyfile(file, folder / file.name)
@@ -26,29 +32,61 @@ def write_starter(folder: Path) -> tuple[str, ...]:
 
 
 @contextmanager
-def new_shops_file(folder: Path) -> Iterator[TextIO]:
-    """A file that becomes `shops.ndjson` of a directory when the block succeeds, and is removed otherwise.
+def catalogue_file(folder: Path, kind: str) -> Iterator[TextIO]:
+    """A file that becomes `KIND.ndjson` of a directory when the block succeeds, and is removed otherwise.
 
-    Raises CatalogueError if the directory is not empty, or can't be written.
+    The other files of a catalogue stay. A file that is replaced is kept as `KIND.ndjson.previous`, and one that is
+    gzipped by another one that is. At every moment the directory has the whole old file or the whole new one, also when
+    the process is killed or power is lost. Raises CatalogueError if the directory holds something else than a
+    catalogue, or can't be written.
     """
-    with _new_folder(folder):
-        part = folder / _PART
+    with _folder(folder, may_hold=[f"{known}{suffix}" for known in RECORDS for suffix in _SUFFIXES]):
+        named = [folder / f"{kind}{suffix}" for suffix in _SUFFIXES]
+        path = next(filter(Path.exists, named), named[0])
+        part, spare = (path.with_name(f"{path.name}.{token_hex(4)}{_PART}") for _ in range(2))
         try:
-            with part.open("x", encoding="utf-8") as file:
+            opened = gzip.open if path.suffix == ".gz" else open
+            with opened(part, "xt", encoding="utf-8") as file:
                 yield file
-            part.rename(folder / SHOPS)
+            if path.exists():
+                shutil.copy(path, spare)
+                shutil.copymode(path, part)
+                _replace(spare, path.with_name(f"{path.name}{_PREVIOUS}"))
+            _replace(part, path)
         finally:
             part.unlink(missing_ok=True)
+            spare.unlink(missing_ok=True)
+
+
+def _replace(fresh: Path, path: Path) -> None:
+    """Give a whole file its name, so that it survives a loss of power."""
+    _synchronise(fresh)
+    fresh.replace(path)
+    _synchronise(path.parent)
+
+
+def _synchronise(path: Path) -> None:
+    """Write a file, or the names in a directory, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager
-def _new_folder(folder: Path) -> Iterator[None]:
-    """Make a directory where it is missing, and remove it again if it stays empty."""
+def _folder(folder: Path, may_hold: Collection[str] = ()) -> Iterator[None]:
+    """Make a directory where it is missing, and remove it again if it stays empty.
+
+    Raises CatalogueError if it holds files and none of `may_hold`.
+    """
     made = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()):
-            raise CatalogueError(f"{folder} is not empty: name another directory")
+        held = {path.name for path in folder.iterdir() if path.suffix != _PART}
+        if held and held.isdisjoint(may_hold):
+            reason = "holds files that are no catalogue" if may_hold else "is not empty"
+            raise CatalogueError(f"{folder} {reason}: name another directory")
         yield
     except OSError as error:
         raise CatalogueError(f"{folder} cannot be written: {error.strerror}") from error

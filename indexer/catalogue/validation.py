@@ -5,6 +5,7 @@ The records go into a state in a temporary directory, as in a build, so memory i
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -18,7 +19,7 @@ from index_mappings.ngrams import is_part_evidence
 from index_mappings.text import words_of
 from indexer.jobs.reading import NOTED, ReadCounts, Reading, build_notes, disputed_categories, read_catalogue
 from indexer.progress import Advance, stage
-from indexer.records.problems import CatalogueError, Problem, ProblemLog, RefusedRecordError
+from indexer.records.problems import CatalogueError, Problem, ProblemLog, RefusedRecordError, shown
 from indexer.records.related import (
     RELATED_RECORDS,
     CategoryNamesRecord,
@@ -31,6 +32,7 @@ from indexer.records.related import (
 from indexer.records.shop import Record
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.changes import read_change
+from indexer.sources.lines import parsed
 from indexer.sources.ndjson import NdjsonCatalogue, lines_of
 from indexer.sources.protocol import NumberedRecord
 from indexer.state.state import State
@@ -42,9 +44,8 @@ _FEW_CHARACTERS: Final = 40
 _CHANGES: Final = "changes"
 # The kinds of trust facts whose value is a list.
 _LISTS: Final = frozenset({"payment_methods"})
-# The neighbouring words of a query that can be a whole name (M5), and the characters of a value in a note (V1).
+# The neighbouring words of a query that can be a whole name (M5).
 _MAX_RUN: Final = 6
-_MAX_SHOWN: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ def validate(
     source = _NotingCatalogue(path, lenient=lenient, changes=changes)
     if changes is not None and not changes.is_file():
         raise CatalogueError(f"there is no file of changes at {changes}")
-    problems = ProblemLog(report=report)
+    problems = ProblemLog(report=report, shows_values=True)
     records: dict[str, int] = {}
     notes: tuple[str, ...] = ()
     public = 0
@@ -134,9 +135,7 @@ def _doubts(record: Record) -> Iterator[str]:
             yield f"value of {kind} is a list, and one text is meant"
         case CategoryNamesRecord(other_names=names):
             yield from (
-                f"no words find the name or synonym {name[:_MAX_SHOWN]!r}"
-                for _, name in names
-                if not _can_be_found(name)
+                f"no words find the name or synonym {shown(name)}" for _, name in names if not _can_be_found(name)
             )
 
 
@@ -191,7 +190,10 @@ def _count_changes(path: Path, problems: ProblemLog, *, lenient: bool) -> int:
             try:
                 read_change(line, path.name, lenient=lenient)
             except RefusedRecordError as error:
-                problems.add_refused(path.name, line.number, error)
+                change = None
+                with suppress(RefusedRecordError):
+                    change = parsed(line)
+                problems.add_refused(path.name, line.number, error, change)
             else:
                 good += 1
     return good

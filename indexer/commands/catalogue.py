@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections import Counter
+from dataclasses import asdict
 from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -13,15 +13,15 @@ from indexer.commands.parts import LenientOption, counted, exit_on_failure
 from shop_directory.settings.commands import ExitCode, JsonOption, end_command, problems_as_json
 
 if TYPE_CHECKING:
-    from indexer.catalogue.csv_shops import CsvShops
+    from collections.abc import Mapping
+
+    from indexer.catalogue.sheets.columns import Columns
+    from indexer.catalogue.sheets.records import Imported
     from indexer.catalogue.validation import Validated
     from indexer.records.problems import Problem
 
 _FILES: Final = "The files"
-# How many rows with the same fault are named.
-_SHOWN: Final = 5
 
-DirectoryArgument = Annotated[Path, typer.Argument(metavar="DIRECTORY", help="An empty directory, or a new one.")]
 
 catalogue = typer.Typer(help="Write a catalogue, and check it without building an index.", no_args_is_help=True)
 
@@ -84,9 +84,9 @@ def validate_command(
 ) -> None:
     """Report everything that is wrong with a catalogue, by file, line and field.
 
-    No value of a shop's record is printed: the shop may not be public. Notes name
-    what a build would leave out, and what is valid and hardly meant, such as a
-    synonym that no words find. Nothing is built or changed.
+    Values are printed, at most 60 characters of each, also those of shops that are
+    not public. Notes name what a build would leave out, and what is valid and
+    hardly meant, such as a synonym that no words find. Nothing is built or changed.
 
     Examples:
       shop-directory catalogue validate ./my-shops
@@ -101,7 +101,7 @@ def validate_command(
 
     def report_as_json(problem: "Problem") -> None:
         """Print each problem when it is found, as there may be many, within one JSON document."""
-        entry = {"file": problem.file, "line": problem.line or None, "field": problem.field, "reason": problem.reason}
+        entry = {**asdict(problem), "line": problem.line or None}
         print(next(before), json.dumps(entry, ensure_ascii=False), sep="", end="")
 
     with exit_on_failure("Nothing was validated"):
@@ -116,7 +116,7 @@ def validate_command(
 
 @catalogue.command("init")
 def init_command(
-    directory: DirectoryArgument,
+    directory: Annotated[Path, typer.Argument(metavar="DIRECTORY", help="An empty directory, or a new one.")],
     *,
     as_json: JsonOption = False,
 ) -> None:
@@ -141,104 +141,147 @@ def init_command(
     _print_next(directory)
 
 
+def _in_files(name: str, text: str, **more: Any) -> Any:  # noqa: ANN401 - what Typer takes, and its own type
+    """An option about what the files hold."""
+    return typer.Option(name, help=text, rich_help_panel=_FILES, **more)
+
+
+def _sheet_kinds(incomplete: str) -> list[str]:
+    from indexer.sources.ndjson import FROM_SHEETS
+
+    return [kind for kind in FROM_SHEETS if kind.startswith(incomplete)]
+
+
 MapOption = Annotated[
     list[str] | None,
-    typer.Option(
+    _in_files(
         "--map",
+        "The field of a column; without a FIELD the column is left out. Repeatable.",
         metavar="COLUMN=FIELD",
-        help="The field of a column; without a FIELD the column is left out. Repeatable.",
-        rich_help_panel=_FILES,
     ),
 ]
 MapValueOption = Annotated[
     list[str] | None,
-    typer.Option(
+    _in_files(
         "--map-value",
+        "What a value of a status means: public, under_review or removed. Repeatable.",
         metavar="COLUMN:VALUE=VISIBILITY",
-        help="What a value of a status means: public, under_review or removed. Repeatable.",
-        rich_help_panel=_FILES,
     ),
 ]
 
 
 @catalogue.command("from-csv")
 def from_csv_command(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A CSV whose first line names the columns.")],
-    directory: DirectoryArgument,
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A CSV or a workbook (.xlsx, .xls, .ods); its first row names columns."),
+    ],
+    directory: Annotated[
+        Path,
+        typer.Argument(metavar="DIRECTORY", help="A new directory, or a catalogue, of which one file is replaced."),
+    ],
     *,
+    kind: Annotated[
+        str,
+        _in_files(
+            "--kind", "What a row is: shops, coupons, offers, shipping or policies.", autocompletion=_sheet_kinds
+        ),
+    ] = "shops",
     stated: MapOption = None,
     stated_values: MapValueOption = None,
-    category: Annotated[
-        str | None,
-        typer.Option("--category", help="The category of rows without one.", rich_help_panel=_FILES),
-    ] = None,
-    skip_invalid: Annotated[bool, typer.Option("--skip-invalid", help="Leave bad rows out.")] = False,
+    category: Annotated[str | None, _in_files("--category", "The category of shops without one.")] = None,
+    currency: Annotated[str | None, _in_files("--currency", "The currency of amounts that state none, or $.")] = None,
+    encoding: Annotated[str | None, _in_files("--encoding", "A CSV's encoding.", show_default="found")] = None,
+    sheet: Annotated[str | None, _in_files("--sheet", "A workbook's sheet.", show_default="the first")] = None,
+    skip_invalid: Annotated[
+        bool, typer.Option("--skip-invalid", help="Leave bad rows out, and optional fields that can't be read.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a catalogue of shops from a CSV.
+    """Make a file of a catalogue from a CSV or a workbook.
 
     Columns are recognised by their names, such as name, domain or website,
     category and country; the mapping is printed. Several values in a cell are
-    separated by |, ; or commas. Shops are public unless there is a column
-    visibility. A column that looks like a status, such as active or suspended, has
-    to be mapped or left out.
+    separated by |, ; or commas, countries also by /. Shops are public unless there
+    is a column visibility. A column that looks like a status, such as active or
+    suspended, has to be mapped or left out. Coupons and other kinds name their shop
+    by its domain or id.
+
+    In a catalogue only the file of the kind is replaced, after all rows were read;
+    the old one is kept as KIND.ndjson.previous.
 
     Examples:
       shop-directory catalogue from-csv shops.csv ./csv-shops
       shop-directory catalogue from-csv list.csv ./list-shops --map Firma=name
+      shop-directory catalogue from-csv codes.csv ./my-shops --kind coupons
 
     Exit codes: 0 done, 1 the file can't be read, has bad rows, or a status that is
     not mapped, 2 wrong usage.
     """
-    from indexer.catalogue.csv_shops import CsvShops
+    from indexer.catalogue.sheets.files import opened_sheet
+    from indexer.catalogue.sheets.records import Imported, SheetRecords
+    from indexer.catalogue.sheets.values import Faults
+    from indexer.records.related import CURRENCIES
+    from indexer.sources.ndjson import FROM_SHEETS
 
+    if kind not in FROM_SHEETS:
+        end_command(ExitCode.USAGE, f"--kind is wrong: it must be one of {', '.join(FROM_SHEETS)}.")
+    if currency is not None and currency not in CURRENCIES:
+        end_command(ExitCode.USAGE, "--currency is wrong: it must be an ISO 4217 code in capitals, such as EUR.")
+    done = Imported(Faults(file.name))
     with exit_on_failure("Nothing was written"):
-        shops = CsvShops(file, stated=stated or (), category=category, values=stated_values or ())
+        opened = opened_sheet(file, encoding=encoding, sheet=sheet)
+        records = SheetRecords(
+            opened, kind, stated=stated or (), values=stated_values or (), category=category, currency=currency
+        )
         if not as_json:
-            print(shops.columns.as_text())
-        shops.refuse_unclear_status(skip_invalid=skip_invalid)
-        written, hidden, bad = _write_shops(shops, file, directory, skip_invalid=skip_invalid)
-    if as_json:
-        mapped = {field: shops.columns.header[position] for field, position in shops.columns.positions.items()}
-        columns = {"mapped": mapped, "unused": list(shops.columns.unused), "delimiter": shops.delimiter}
-        counts = {"shops": written, "not_public": hidden, "bad_rows": bad}
-        print(json.dumps({"directory": str(directory), **counts, "columns": columns}))
-        return
-    shown = f" ({hidden:,} of them not public)" if hidden else ""
-    print(f"Wrote {written:,} shops{shown} to {directory / 'shops.ndjson'}; {bad:,} bad rows were left out. Next:")
-    _print_next(directory)
+            print(_format_as_text(opened.format), records.columns.as_text(), sep="\n")
+        try:
+            records.write(directory, done, skip_invalid=skip_invalid)
+        finally:
+            for line in done.faults.as_text():
+                print(line, file=sys.stderr)
+            if as_json:
+                print(json.dumps(_import_as_wire(done, records.columns, opened.format, directory), ensure_ascii=False))
+    if not as_json:
+        print(_import_as_text(done, kind, directory))
+        _print_next(directory)
 
 
-def _write_shops(shops: "CsvShops", file: Path, directory: Path, *, skip_invalid: bool) -> tuple[int, int, int]:
-    """Write the shops; returns the number of shops, of those that are not public, and of bad rows."""
-    from indexer.catalogue.new_catalogue import new_shops_file
-    from indexer.records.problems import CatalogueError, Problem, ProblemLog
-    from indexer.records.shop import is_public
+def _format_as_text(format_: "Mapping[str, str]") -> str:
+    """How a sheet was read: what was found is told with a cell that shows whether it is right."""
+    if "sheet" in format_:
+        others = format_.get("other_sheets")
+        return f"Sheet {format_['sheet']!r}" + (f"; --sheet reads another one: {others}" if others else "")
+    if "found_by" not in format_:
+        return f"Encoding {format_['encoding']}"
+    others = f" (it would be {format_['other_readings']})" if "other_readings" in format_ else ""
+    return f"Encoding {format_['encoding']}, found by {format_['found_by']!r}{others}; --encoding names another"
 
-    found: Counter[tuple[str | None, str]] = Counter()
 
-    def report(problem: Problem) -> None:
-        """Print the first rows of each fault: a column in an unexpected form makes all rows bad."""
-        found[problem.field, problem.reason] += 1
-        if found[problem.field, problem.reason] <= _SHOWN:
-            print(problem, file=sys.stderr)
+def _import_as_wire(
+    done: "Imported", columns: "Columns", format_: "Mapping[str, str]", directory: Path
+) -> dict[str, Any]:
+    mapped = {field: columns.header[position] for field, position in columns.positions.items()}
+    return {
+        "directory": str(directory),
+        columns.kind: done.written,
+        "not_public": done.not_public,
+        "bad_rows": done.bad_rows,
+        "dropped_fields": dict(done.dropped),
+        "problems": done.faults.as_json(),
+        "columns": {"mapped": mapped, "unused": list(columns.unused), **format_},
+    }
 
-    problems = ProblemLog(report=report)
-    written = hidden = 0
-    with new_shops_file(directory) as output:
-        for record in shops.records(problems.add):
-            output.write(f"{record.model_dump_json(exclude={'version', 'updated_at'})}\n")
-            written += 1
-            hidden += not is_public(record)
-        for (field, reason), number in found.items():
-            if number > _SHOWN:
-                rows = Problem(file.name, 0, field, reason)
-                print(f"{rows} ({number - _SHOWN:,} more rows)", file=sys.stderr)
-        if problems.records and not skip_invalid:
-            raise CatalogueError(f"{problems.records:,} bad rows: correct them, or leave them out by --skip-invalid")
-        if not written:
-            raise CatalogueError("the file has no row that is a shop")
-    return written, hidden, problems.records
+
+def _import_as_text(done: "Imported", kind: str, directory: Path) -> str:
+    of_them = "of them not public" if kind == "shops" else "more are not public and left out"
+    hidden = f" ({done.not_public:,} {of_them})" if done.not_public else ""
+    dropped = f", and the fields {counted(done.dropped)} of others" if done.dropped else ""
+    return (
+        f"Wrote {done.written:,} {kind}{hidden} to {directory / kind}.ndjson; {done.bad_rows:,} bad rows were left"
+        f" out{dropped}. Next:"
+    )
 
 
 def _print_next(directory: Path) -> None:

@@ -1,27 +1,43 @@
-"""Problems of a catalogue, reported by file, line and field, never by value (V1)."""
+"""Problems of a catalogue, reported by file, line and field.
 
+Values are shown by the commands alone with which operators read files of their own before anything is indexed (V1).
+"""
+
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
 LISTED: Final = 100
+# The characters of a value that are shown (V1).
+MAX_SHOWN: Final = 60
+
+
+def shown(value: object) -> str:
+    """A value as text, cut, without control characters: a text is quoted, anything else is JSON."""
+    if isinstance(value, str):
+        return repr(value[:MAX_SHOWN])
+    return ascii(json.dumps(value, ensure_ascii=False)[:MAX_SHOWN])[1:-1]
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One problem. `reason` says what is wrong, or what would be valid.
 
-    `line` counts from 1, and is 0 for the file as a whole; `field` is a path (`categories.0.slug`).
+    `line` counts from 1, and is 0 for the file as a whole; `field` is a path (`categories.0.slug`). `value` is what the
+    field holds, as `shown`; None where there is none, or it may not be shown (V1).
     """
 
     file: str
     line: int
     field: str | None
     reason: str
+    value: str | None = None
 
     def __str__(self) -> str:
         location = f"{self.file}:{self.line}" if self.line else self.file
-        return f"{location}: {self.field} {self.reason}" if self.field else f"{location}: {self.reason}"
+        text = f"{location}: {self.field} {self.reason}" if self.field else f"{location}: {self.reason}"
+        return text if self.value is None else f"{text}: {self.value}"
 
 
 # A field's path, None for the record as a whole, and what is wrong with it.
@@ -57,13 +73,14 @@ class InvalidRecordsError(CatalogueError):
 class ProblemLog:
     """The problems of one reading: all are counted, as are the records that have one; the first hundred are listed.
 
-    `report` is called with each problem when it is found.
+    `report` is called with each problem when it is found. `shows_values` is true only for the commands that may.
     """
 
     listed: list[Problem] = field(default_factory=list)
     count: int = 0
     records: int = 0
     report: Callable[[Problem], None] | None = None
+    shows_values: bool = False
 
     def add(self, *problems: Problem) -> None:
         """Add the problems of one record."""
@@ -75,6 +92,24 @@ class ProblemLog:
             if self.report is not None:
                 self.report(problem)
 
-    def add_refused(self, file: str, line: int, error: RefusedRecordError) -> None:
-        """Add the faults of one record."""
-        self.add(*(Problem(file, line, field, reason) for field, reason in error.faults))
+    def add_refused(self, file: str, line: int, error: RefusedRecordError, record: object = None) -> None:
+        """Add the faults of one record; `record` is its JSON, if it is any."""
+        self.add(
+            *(
+                Problem(file, line, field, reason, _value_at(record, field) if self.shows_values else None)
+                for field, reason in error.faults
+            )
+        )
+
+
+def _value_at(record: object, path: str | None) -> str | None:
+    """The value of a field, as `shown`; None if there is none, or it is the record as a whole."""
+    value: object = record if path else None
+    for part in (path or "").split("."):
+        if isinstance(value, dict):
+            value = value.get(part)
+        elif isinstance(value, list) and part.isdigit() and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            return None
+    return None if value is None else shown(value)

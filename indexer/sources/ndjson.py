@@ -1,7 +1,7 @@
 """The NDJSON catalogue: a directory of files, or one file of shops, plain or gzipped.
 
-An invalid line is reported by file, line and field, never by value (V1). Memory is bounded by one line. A file that
-is a CSV or one JSON document is refused with what to do, instead of each of its lines as invalid JSON.
+Memory is bounded by one line. A file that is a CSV, a workbook or one JSON document is refused with what to do, instead
+of each of its lines as invalid JSON.
 """
 
 import gzip
@@ -26,15 +26,20 @@ _SUFFIXES: Final = (".ndjson", ".ndjson.gz")
 _BLOCK: Final = 256 * 1024
 
 _HEAD: Final = 64 * 1024
+# The first bytes of .xlsx and .ods, which are ZIP archives, and of .xls.
+WORKBOOK_MARKS: Final = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+# The types that `catalogue from-csv` makes.
+FROM_SHEETS: Final = ("shops", "coupons", "offers", "shipping", "policies")
 _CSV_SUFFIXES: Final = (".csv", ".tsv")
 _DELIMITERS: Final = ",;\t|"
 # A line counts as a header if it has one of these columns and at least one other column.
 _COLUMNS: Final = frozenset({"id", "name", "domain", "url", "website", "shop", "shop_id", "code", "title"})
 
 
-def refuse_other_formats(path: Path, *, of_shops: bool = True) -> None:
-    """Raise CatalogueError, with what to do, if the file is a CSV or one JSON document."""
-    text = _head(path).decode("utf-8", "replace").lstrip()
+def refuse_other_formats(path: Path, kind: str = "shops") -> None:
+    """Raise CatalogueError, with what to do, if the file is a CSV, a workbook or one JSON document."""
+    head = _head(path)
+    text = head.decode("utf-8", "replace").lstrip()
     first = text.partition("\n")[0].strip()
     quoted = shlex.quote(str(path))
     # An array of objects, or an object that continues on the next line.
@@ -42,13 +47,16 @@ def refuse_other_formats(path: Path, *, of_shops: bool = True) -> None:
         raise CatalogueError(
             f"{path} is one JSON document: write one object per line (NDJSON); for an array: jq -c '.[]' {quoted}"
         )
-    if _is_csv(first) or (first and not first.startswith("{") and path.suffix.lower() in _CSV_SUFFIXES):
+    is_workbook = head.startswith(WORKBOOK_MARKS)
+    named_csv = bool(first) and not first.startswith("{") and path.suffix.lower() in _CSV_SUFFIXES
+    if is_workbook or named_csv or _is_csv(first):
+        option = "" if kind == "shops" else f" --kind {kind}"
         advice = (
-            f"make a catalogue of it by shop-directory catalogue from-csv {quoted} DIRECTORY"
-            if of_shops
+            f"make a catalogue of it by shop-directory catalogue from-csv {quoted} DIRECTORY{option}"
+            if kind in FROM_SHEETS
             else "write one JSON object per line (NDJSON)"
         )
-        raise CatalogueError(f"{path} is a CSV: {advice}")
+        raise CatalogueError(f"{path} is a {'workbook' if is_workbook else 'CSV'}: {advice}")
 
 
 def _is_csv(first: str) -> bool:
@@ -74,9 +82,9 @@ def _head(path: Path) -> bytes:
 class NdjsonCatalogue:
     """A catalogue on disk: a directory, or one file of shops.
 
-    Raises CatalogueError if there is none, `shops` is missing, a file's name is unknown, or a file is a CSV or one JSON
-    document. A lenient catalogue ignores unknown fields and files. `changes` is a file of changes in place of
-    `changes.ndjson` of the directory.
+    Raises CatalogueError if there is none, `shops` is missing, a file's name is unknown, or a file is a CSV, a workbook
+    or one JSON document. A lenient catalogue ignores unknown fields and files. `changes` is a file of changes in place
+    of `changes.ndjson` of the directory.
     """
 
     unit: Final = "bytes"
@@ -86,7 +94,7 @@ class NdjsonCatalogue:
         self._changes = changes or (path / CHANGES if path.is_dir() else None)
         self._files = _files_of(path, lenient=lenient)
         for kind, file in self._files.items():
-            refuse_other_formats(file, of_shops=kind == "shops")
+            refuse_other_formats(file, kind)
 
     def kinds(self) -> tuple[str, ...]:
         """The types of the catalogue, in the order of reading."""
@@ -133,10 +141,12 @@ class NdjsonCatalogue:
     def _valid(self, kind: str, problems: ProblemLog, advance: Advance) -> Iterator[NumberedRecord]:
         path = self._files[kind]
         for line in lines_of(path, advance):
+            record: object = None
             try:
-                yield line.number, validated(RECORDS[kind], parsed(line), lenient=self._lenient)
+                record = parsed(line)
+                yield line.number, validated(RECORDS[kind], record, lenient=self._lenient)
             except RefusedRecordError as error:
-                problems.add_refused(path.name, line.number, error)
+                problems.add_refused(path.name, line.number, error, record)
 
 
 def _files_of(path: Path, *, lenient: bool) -> dict[str, Path]:

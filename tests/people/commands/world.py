@@ -56,6 +56,7 @@ def fill(folder: Path) -> None:
     (folder / "changes.ndjson").write_text("")
     (folder / "shops.csv").write_text("name,website,category\nLamp House,lamp-house.example,Lighting\n")
     (folder / "list.csv").write_text("Firma;URL;Category\nLamp House;lamp-house.example;Lighting\n")
+    (folder / "codes.csv").write_text("shop,code\nabc-handel24.internal,READ5\n")
     (folder / "my-shops" / "changes.ndjson").write_text("")
     for _ in range(2):
         built = run(folder, "index", "build", "--catalogue", "my-shops")

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from index_mappings.countries import GROUPS
 from indexer.__main__ import index
-from indexer.catalogue.new_catalogue import STARTER, new_shops_file
+from indexer.catalogue.new_catalogue import STARTER, catalogue_file
 from indexer.catalogue.schema import CHANGE, KINDS, catalogue_schema, record_schema
 from indexer.commands.catalogue import catalogue
 from indexer.commands.parts import SAMPLE
@@ -205,7 +205,7 @@ def test_init_refuses_a_directory_that_is_not_empty_and_a_file(tmp_path: Path) -
 
 def test_nothing_is_left_of_shops_that_could_not_all_be_written(tmp_path: Path) -> None:
     def fail() -> None:
-        with new_shops_file(tmp_path / "new") as output:
+        with catalogue_file(tmp_path / "new", "shops") as output:
             output.write("{}")
             raise CatalogueError("bad row")
 

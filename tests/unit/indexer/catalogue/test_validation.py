@@ -1,10 +1,11 @@
-"""`catalogue validate`: everything that is wrong, by file, line and field and without any value."""
+"""`catalogue validate`: everything that is wrong, by file, line, field and value."""
 
 import gzip
 import json
 import tomllib
 import tracemalloc
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -61,31 +62,34 @@ def test_the_sample_and_one_file_of_shops_are_good() -> None:
     assert (single["valid"], single["records"]) == (True, {"shops": 300})
 
 
-@pytest.mark.rule("V1.silent")
-def test_every_problem_of_every_file_is_listed_by_file_line_and_field_without_its_value(tmp_path: Path) -> None:
+@pytest.mark.rule("V1.shown")
+def test_every_problem_of_every_file_is_listed_by_file_line_and_field_with_its_value(tmp_path: Path) -> None:
     bad = [{**LAMP, "id": f"s{number}", "domain": CANARY} for number in range(150)]
     write_catalogue_directory(
         tmp_path, shops=[LAMP, *bad], coupons=[coupon("A", "lamp", verification_status=CANARY)],
-        changes=[{"op": "delete", "type": "shops", "key": f"{CANARY} x", "version": 1}, {"op": CANARY}],
+        changes=[{"op": "delete", "type": "shops", "key": f"{CANARY} {'x' * 60}", "version": 1}, {"op": 5}],
     )  # fmt: skip
     done = run(tmp_path, "--json")
     printed = json.loads(done.stdout)
     host = "must be a host name with at least two labels"
     status = "must be one of 'verified_applied', 'verified_rejected' or 'unverified'"
-    assert (done.exit_code, CANARY in done.output) == (1, False)
+    assert done.exit_code == 1
     assert printed.pop("problems") == [
-        *({"file": "shops.ndjson", "line": line, "field": "domain", "reason": host} for line in range(2, 152)),
-        {"file": "coupons.ndjson", "line": 1, "field": "verification_status", "reason": status},
-        {"file": "changes.ndjson", "line": 1, "field": "key", "reason": "must be id as in a record"},
-        {"file": "changes.ndjson", "line": 2, "field": "op", "reason": "must be one of 'upsert' or 'delete'"},
-        {"file": "changes.ndjson", "line": 2, "field": "type", "reason": "is missing"},
+        dict(zip(("file", "line", "field", "reason", "value"), problem, strict=True))
+        for problem in (
+            *(("shops.ndjson", line, "domain", host, f"'{CANARY}'") for line in range(2, 152)),
+            ("coupons.ndjson", 1, "verification_status", status, f"'{CANARY}'"),
+            ("changes.ndjson", 1, "key", "must be id as in a record", f"'{CANARY} {'x' * 49}'"),
+            ("changes.ndjson", 2, "op", "must be one of 'upsert' or 'delete'", "5"),
+            ("changes.ndjson", 2, "type", "is missing", None),
+        )
     ]
     assert printed == {
         "valid": False, "bad_records": 153, "records": {"shops": 1, "coupons": 0, "changes": 0}, "public_shops": 1,
         "notes": [],
     }  # fmt: skip
     text = run(tmp_path).stdout.splitlines()
-    assert text[0] == f"shops.ndjson:2: domain {host}"
+    assert text[0] == f"shops.ndjson:2: domain {host}: '{CANARY}'"
     assert (len(text), text[-1].startswith("154 problems in 153 records.")) == (155, True)
 
 
@@ -174,7 +178,8 @@ def test_notes_name_what_is_valid_and_hardly_meant(tmp_path: Path) -> None:
 def test_a_catalogue_without_public_shops_is_a_problem_as_in_a_build(tmp_path: Path) -> None:
     write_catalogue(tmp_path / "shops.ndjson", [shop("Hidden", visibility="under_review")])
     reason = "holds no shop that would be public; --allow-empty builds it nevertheless"
-    assert as_json(tmp_path)["problems"] == [{"file": "shops.ndjson", "line": None, "field": None, "reason": reason}]
+    whole = {"file": "shops.ndjson", "line": None, "field": None, "reason": reason, "value": None}
+    assert as_json(tmp_path)["problems"] == [whole]
 
 
 def test_a_damaged_file_is_a_problem_and_the_document_is_whole(tmp_path: Path) -> None:
@@ -443,7 +448,7 @@ def _problems(folder: Path, kind: str, record: dict[str, Any]) -> list[Problem]:
         with (folder / "shops.ndjson").open("a", encoding="utf-8") as shops:
             shops.writelines(f"{line}\n" for line in others)
     found: list[Problem] = []
-    validate(folder, found.append)
+    validate(folder, lambda problem: found.append(replace(problem, value=None)))
     return found
 
 
@@ -454,14 +459,13 @@ def test_the_table_has_every_field_of_every_record_and_at_least_500_wrong_values
     assert len(CASES) >= 500
 
 
-@pytest.mark.rule("V1.silent", "F12")
+@pytest.mark.rule("F12")
 @pytest.mark.parametrize(("kind", "field", "value", "field_path", "reason"), CASES)
 def test_a_wrong_value_is_reported_by_file_line_and_field_with_what_is_allowed(
     tmp_path: Path, kind: str, field: str, value: object, field_path: str, reason: str
 ) -> None:
     found = _problems(tmp_path, kind, {**_first(kind), field: value})
     assert found == [Problem(f"{kind}.ndjson", 2, field_path, reason)]
-    assert "zqcanaryzq" not in str(found[0])
 
 
 @pytest.mark.parametrize(("kind", "field"), REQUIRED)

@@ -52,10 +52,20 @@ def test_a_directory_with_such_a_file_instead_of_shops_says_so(tmp_path: Path) -
         NdjsonCatalogue(tmp_path)
 
 
-def test_a_csv_of_another_kind_is_not_led_to_the_import_of_shops(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "text", "message"),
+    [
+        ("coupons", b"code,shop_id\nA,1\n", "is a CSV: make a catalogue of it by shop-directory catalogue from-csv "),
+        ("coupons", b"PK\x03\x04...", r"is a workbook: make a .*coupons\.ndjson DIRECTORY --kind coupons$"),
+        ("redirects", b"shop_id,name\n1,b\n", r"is a CSV: write one JSON object per line \(NDJSON\)$"),
+    ],
+)
+def test_a_csv_or_workbook_of_another_kind_leads_to_its_import_if_there_is_one(
+    tmp_path: Path, kind: str, text: bytes, message: str
+) -> None:
     (tmp_path / "shops.ndjson").write_text(json.dumps(shop("Lamp")))
-    (tmp_path / "coupons.ndjson").write_text("code,shop_id\nA,1\n")
-    with pytest.raises(CatalogueError, match=r"coupons\.ndjson is a CSV: write one JSON object per line"):
+    (tmp_path / f"{kind}.ndjson").write_bytes(text)
+    with pytest.raises(CatalogueError, match=message):
         NdjsonCatalogue(tmp_path)
 
 

@@ -1,0 +1,286 @@
+"""Reads the cells of a sheet as values of a catalogue's fields; nothing is guessed that a cell does not state.
+
+A reader returns what the record's model takes, and raises UnreadableError for a text that may mean several things, such
+as `1,234` or `05/06/2026`.
+"""
+
+import re
+import tomllib
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from datetime import UTC, date, datetime
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import pycountry
+from anyascii import anyascii
+from babel import localedata
+
+from index_mappings.countries import COUNTRY_CODES, DESTINATIONS, WORLDWIDE, country_names
+from index_mappings.text import words_of
+from indexer.records.related import CURRENCIES
+
+_MAX_SLUG: Final = 100
+_NO_SLUG: Final = re.compile(r"[^a-z0-9]+")
+_NO_LETTER_OR_DIGIT: Final = re.compile(r"[\W_]+")
+# Words of columns and cells, in lower case with _ for other characters than letters and digits, by what they mean.
+WORDS: Final[Mapping[str, frozenset[str]]] = {
+    meaning: frozenset(" ".join(by_language.values()).split())
+    for meaning, by_language in tomllib.loads(
+        Path(__file__).with_name("words.toml").read_text(encoding="utf-8")
+    ).items()
+}
+_SYMBOLS: Final[Mapping[str, str]] = {
+    "€": "EUR", "£": "GBP", "zł": "PLN", "kč": "CZK", "ft": "HUF", "₺": "TRY", "₹": "INR", "₩": "KRW", "₴": "UAH",
+    "₽": "RUB", "₪": "ILS", "₫": "VND", "us$": "USD", "ca$": "CAD", "a$": "AUD", "r$": "BRL", "fr.": "CHF",
+}  # fmt: skip
+# Symbols of several currencies each.
+_SHARED_SYMBOLS: Final = frozenset({"$", "¥", "kr", "kr."})
+# CLDR's codes of territories that are no countries, by what a catalogue calls them.
+_GROUPS: Final = {"001": WORLDWIDE, "EU": "EU"}
+
+_DECIMAL: Final = re.compile(r"\d+(?:[.,]\d+)?")
+_GROUPED: Final = re.compile(r"\d{1,3}(?:([.,'’ \u00a0\u202f])\d{3})(?:\1\d{3})*(?:(?!\1)[.,]\d+)?")
+# One point or comma before three digits: thousands or thousandths.
+_AMBIGUOUS: Final = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
+_MONEY: Final = re.compile(r"(?P<before>\D*)(?P<number>\d(?:[\d.,'’ \u00a0\u202f]*\d)?)(?:[.,][-–—])?(?P<after>\D*)")
+_PERCENT: Final = re.compile(r"[-–−]?\s*(?:%\s*([\d.,]+)|([\d.,]+)\s*(?:%|percent|prozent))\s*(.*)", re.IGNORECASE)
+_NO_DISCOUNT: Final = (
+    "must be such as 10 %, 12.50 EUR or free shipping; a number alone needs a column of kinds (percent, amount), which"
+    " --map COLUMN=discount_kind names"
+)
+_DAYS: Final = re.compile(r"(\d{1,4})(?:\s*[-–]\s*(\d{1,4}))?(?:\s*([^\W\d]+))?")
+_DATES: Final = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y")
+
+
+class UnreadableError(Exception):
+    """A cell that can't be read: what would be valid, and the texts in it that are not."""
+
+    def __init__(self, reason: str, *values: str) -> None:
+        super().__init__(reason)
+        self.reason, self.values = reason, values
+
+
+def plain(text: str) -> str:
+    """A text in lower case, with _ for other characters than letters and digits."""
+    return _NO_LETTER_OR_DIGIT.sub("_", text.casefold()).strip("_")
+
+
+def several(text: str, delimiters: str = "|;,") -> list[str]:
+    """The entries of a list, split at the first of these delimiters that occurs in it."""
+    delimiter = next((one for one in delimiters if one in text), delimiters[0])
+    return [part.strip() for part in text.split(delimiter) if part.strip()]
+
+
+def names(text: str) -> list[str]:
+    """Names, which may hold commas and slashes."""
+    return several(text, "|;")
+
+
+def choices(text: str) -> list[str]:
+    """Values out of a fixed list."""
+    return [plain(one) for one in several(text, "|;/,")]
+
+
+def categories(text: str) -> list[dict[str, str]]:
+    """Categories by their names."""
+    return [{"slug": slug_of(name), "name": name} for name in several(text)]
+
+
+def countries(text: str) -> list[str]:
+    """Codes of countries by their codes or names in any language of CLDR, or WORLDWIDE."""
+    return _codes(text, COUNTRY_CODES | {WORLDWIDE}, "must be codes (ISO 3166-1 alpha-2) or names of countries")
+
+
+def destinations(text: str) -> list[str]:
+    """As `countries`, with the groups of countries that a shipping statement may name."""
+    return _codes(text, DESTINATIONS, "must be codes or names of countries, or groups such as EU or WORLDWIDE")
+
+
+def country(text: str) -> str:
+    """One country, as in `countries`."""
+    found = country_code(text)
+    if found in COUNTRY_CODES:
+        return str(found)
+    raise UnreadableError("must be the code (ISO 3166-1 alpha-2) or the name of a country", text)
+
+
+def _codes(text: str, known: Collection[str], reason: str) -> list[str]:
+    found, unknown = [], []
+    waiting = [(text, "|;/,")]
+    while waiting:
+        part, delimiters = waiting.pop(0)
+        if (code := country_code(part)) in known:
+            found.append(str(code))
+        elif delimiter := next((one for one in delimiters if one in part), None):
+            waiting[:0] = [(one, delimiters.replace(delimiter, "")) for one in several(part, delimiter)]
+        else:
+            unknown.append(part)
+    if unknown:
+        raise UnreadableError(reason, *unknown)
+    return found
+
+
+@lru_cache(maxsize=4_096)
+def country_code(text: str) -> str | None:
+    """The code of a country, or of a group of countries, by its code or name; None if it is not known.
+
+    A name that different languages give to different countries counts as one of English or of an official language
+    only.
+    """
+    code = text.strip().upper()
+    if code in DESTINATIONS:
+        return code
+    name = " ".join(words_of(text))
+    if plain(text) in WORDS["world"]:
+        return WORLDWIDE
+    of_officials = country_names().get(name, ())
+    if len(of_officials) == 1:
+        return of_officials[0]
+    return _codes_of_iso().get(name) or _codes_of_cldr().get(name)
+
+
+@cache
+def _codes_of_iso() -> Mapping[str, str]:
+    """Codes by three letters and by the names in ISO 3166-1, such as `bolivia plurinational state of`."""
+    found = {"great britain": "GB"}
+    for one in pycountry.countries:
+        for attribute in ("alpha_3", "name", "official_name"):
+            if name := getattr(one, attribute, None):
+                found.setdefault(" ".join(words_of(name)), one.alpha_2)
+    return found
+
+
+@cache
+def _codes_of_cldr() -> Mapping[str, str]:
+    """Codes by the names that all languages of CLDR have for them, each for one alone."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for identifier in localedata.locale_identifiers():
+        own = localedata.load(identifier, merge_inherited=False).get("territories", {})
+        for code, name in own.items():
+            if code in COUNTRY_CODES or code in _GROUPS:
+                found[name].add(_GROUPS.get(code, code))
+    folded: defaultdict[str, set[str]] = defaultdict(set)
+    for name, codes in found.items():
+        folded[" ".join(words_of(name))] |= codes
+    return {name: next(iter(codes)) for name, codes in folded.items() if len(codes) == 1}
+
+
+def number(text: str) -> float:
+    """A number of any kind."""
+    with suppress(ValueError):
+        return float(text)
+    decimal = decimal_of(text)
+    if decimal is None:
+        raise UnreadableError("must be a number such as 12.5", text)
+    return float(decimal)
+
+
+def whole_number(text: str) -> int:
+    """A whole number."""
+    if text.isascii() and text.isdigit():
+        return int(text)
+    raise UnreadableError("must be a whole number", text)
+
+
+def decimal_of(text: str) -> str | None:
+    """A decimal as a catalogue writes it: `12,50` is `12.50`, and `1.234,50` is `1234.50`; None if it is not clear."""
+    if _AMBIGUOUS.fullmatch(text):
+        return None
+    if _DECIMAL.fullmatch(text):
+        return text.replace(",", ".")
+    found = _GROUPED.fullmatch(text)
+    return None if found is None else text.replace(found[1], "").replace(",", ".")
+
+
+def money(text: str) -> dict[str, Any]:
+    """An amount; its currency is None where the cell states none, or by a symbol of several."""
+    found = _MONEY.fullmatch(text)
+    amount = None if found is None else decimal_of(found["number"])
+    if found is None or amount is None:
+        _refuse_money(text)
+    stated = f"{found['before']}{found['after']}".strip()
+    return {"amount": amount, "currency": currency(stated, of=text) if stated else None}
+
+
+def currency(text: str, *, of: str | None = None) -> str | None:
+    """A currency by its code or symbol; None for a symbol of several. `of` is the cell, if it holds more than that."""
+    symbol = text.casefold()
+    code = _SYMBOLS.get(symbol, text.upper())
+    if code not in CURRENCIES and symbol not in _SHARED_SYMBOLS:
+        if of is not None:
+            _refuse_money(of)
+        raise UnreadableError("must be an ISO 4217 code such as EUR, or a symbol such as €", text)
+    return code if code in CURRENCIES else None
+
+
+def _refuse_money(text: str) -> NoReturn:
+    raise UnreadableError("must be a decimal such as 12.50, with a currency such as EUR or €", text)
+
+
+def discount(text: str, kind: str = "") -> dict[str, Any]:
+    """A discount: `10 %`, `5,00 €`, `free shipping`, or a number alone of the `kind` that another column states."""
+    words = plain(text)
+    stated = plain(kind)
+    if words in WORDS["free_shipping"] or stated in WORDS["free_shipping"]:
+        return {"kind": "free_shipping"}
+    if words == "other" or stated == "other":
+        return {"kind": "other"}
+    is_percent = stated in WORDS["percent"] or kind == "%"
+    found = _PERCENT.fullmatch(f"{text} %" if is_percent and "%" not in text else text)
+    if found is not None and (not found[3] or plain(found[3]) in WORDS["discount"]):
+        value = decimal_of(found[1] or found[2])
+        # A workbook holds 10 % as 0.1, so that less than one per cent is hardly meant.
+        if value is not None and float(value) >= 1:
+            return {"kind": "percent", "value": value}
+    with suppress(UnreadableError):
+        amount = money(text)
+        # A number alone may be either.
+        if not is_percent and (stated in WORDS["amount"] or not text.isascii() or re.search(r"[A-Za-z$]", text)):
+            return {"kind": "amount", "value": amount["amount"], "currency": amount["currency"]}
+    raise UnreadableError(_NO_DISCOUNT, text)
+
+
+def delivery_time(text: str) -> dict[str, Any]:
+    """A delivery time as stated, with its days where it is one such as `3`, `2-4` or `2-4 days`."""
+    found = _DAYS.fullmatch(text)
+    if found is None or (found[3] and found[3].casefold() not in WORDS["days"]):
+        return {"as_stated": text}
+    return {"min_days": int(found[1]), "max_days": int(found[2] or found[1]), "as_stated": text}
+
+
+def yes_or_no(text: str) -> bool:
+    """A truth in one of several languages."""
+    if plain(text) in WORDS["yes"] | WORDS["no"]:
+        return plain(text) in WORDS["yes"]
+    raise UnreadableError("must be yes or no", text)
+
+
+def date_or_time(text: str) -> str:
+    """A bare date, or a date and time, which is in UTC where no offset is stated."""
+    day, _, clock = text.upper().replace("T", " ").partition(" ")
+    dates = set[date]()
+    for form in _DATES:
+        with suppress(ValueError):
+            dates.add(datetime.strptime(day, form).date())  # noqa: DTZ007 - a date alone
+    if len(dates) == 1:
+        (found,) = dates
+        if not clock:
+            return found.isoformat()
+        with suppress(ValueError):
+            at = datetime.fromisoformat(f"{found.isoformat()}T{clock.replace(' ', '')}")
+            return (at if at.tzinfo else at.replace(tzinfo=UTC)).isoformat()
+    raise UnreadableError("must be a date such as 2026-12-31, or with a time 2026-12-31T18:30:00Z", text)
+
+
+def timestamp(text: str) -> str:
+    """A date and time; a bare date is its first second, in UTC."""
+    found = date_or_time(text)
+    return found if "T" in found else f"{found}T00:00:00Z"
+
+
+def slug_of(name: str) -> str:
+    """A category's slug from its name in any script; empty where the name has no ASCII transliteration."""
+    return _NO_SLUG.sub("-", anyascii(name).lower()).strip("-")[:_MAX_SLUG].rstrip("-")

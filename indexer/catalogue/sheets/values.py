@@ -1,0 +1,164 @@
+"""Counts the values of a sheet: of columns that look like a status, and of cells that can't be read.
+
+Values are shown to the operator whose file it is, at most 60 characters of each (V1).
+"""
+
+import shlex
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from indexer.catalogue.sheets.cells import WORDS, plain
+from indexer.records.problems import MAX_SHOWN, Problem, shown
+
+VISIBILITIES: Final = ("public", "under_review", "removed")
+_MAX_LISTED: Final = 20
+# Different values that are counted; more than a status has.
+_MAX_COUNTED: Final = 1_000
+
+
+@dataclass(slots=True)
+class Values:
+    """Values that are not blank, with the number of their rows, and one spelling and the first line of each.
+
+    Of the first thousand values, in lower case; the rows of `others` are only counted.
+    """
+
+    rows: Counter[str] = field(default_factory=Counter)
+    spellings: dict[str, str] = field(default_factory=dict)
+    first: dict[str, int] = field(default_factory=dict)
+    others: int = 0
+
+    def add(self, text: str, line: int) -> None:
+        """Count the value of a row."""
+        folded = text.casefold()
+        if folded in self.rows or len(self.rows) < _MAX_COUNTED:
+            self.rows[folded] += 1
+            self.spellings.setdefault(folded, text)
+            self.first.setdefault(folded, line)
+        else:
+            self.others += 1
+
+    def most_frequent(self, chosen: Iterable[str]) -> list[tuple[str, int]]:
+        """The values of these that are listed, with the number of their rows."""
+        return Counter({value: self.rows[value] for value in chosen}).most_common(_MAX_LISTED)
+
+
+@dataclass(slots=True)
+class Column(Values):
+    """The values of a column that may say which shops are suspended."""
+
+    name: str = ""
+
+    @property
+    def is_status(self) -> bool:
+        """Whether the column says which shops are suspended, by its name or its values."""
+        name = plain(self.name)
+        if self.rows and (name.rpartition("_")[2] in WORDS["columns"] or name.endswith("status")):
+            return True
+        known = sum(rows for value, rows in self.rows.items() if value in WORDS["shown"] | WORDS["hidden"])
+        return bool(WORDS["hidden"] & self.rows.keys()) and 2 * known >= self.rows.total() + self.others
+
+    def unknown(self, stated: Mapping[str, str]) -> Sequence[str]:
+        """The values that are no visibility and have none stated."""
+        return [value for value in self.rows if value not in VISIBILITIES and value not in stated]
+
+    def status_as_text(self, kind: str) -> str:
+        """What is wrong with a column that looks like a status and is not mapped, and what to type."""
+        return (
+            f"the column {self.name!r} looks as if it said which {kind} are suspended ({self._listed(self.rows)}), and"
+            " nothing maps it, so that all of them would be public: say what its values mean, such as"
+            f" `{self._options(self.rows)}`, or publish all of them by `--map {shlex.quote(f'{self.name}=')}`"
+        )
+
+    def unknown_as_text(self, unknown: Sequence[str]) -> str:
+        """What is wrong with values that are no visibility, and what to type."""
+        return (
+            f"the column {self.name!r} has values that are no visibility ({self._listed(unknown)}): say what they mean,"
+            f" such as `{self._options(unknown)}`, or leave these rows out by --skip-invalid"
+        )
+
+    def _listed(self, chosen: Collection[str]) -> str:
+        texts = [f"{shown(self.spellings[value])} {rows:,}" for value, rows in self.most_frequent(chosen)]
+        more = len(chosen) - len(texts)
+        return ", ".join([*texts, f"{more:,} more values"] if more else texts)
+
+    def _options(self, chosen: Iterable[str]) -> str:
+        return " ".join(
+            f"--map-value {shlex.quote(f'{self.name}:{self.spellings[value]}={self._suggested(value)}')}"
+            for value, _ in self.most_frequent(chosen)
+            if len(value) <= MAX_SHOWN
+        )
+
+    def _suggested(self, value: str) -> str:
+        """The visibility that a value most probably means; a value that is not known hides the record."""
+        asks_if_shown = plain(self.name).rpartition("_")[2] in WORDS["shown"]
+        is_shown = (
+            (value in WORDS["yes"]) == asks_if_shown if value in WORDS["yes"] | WORDS["no"] else value in WORDS["shown"]
+        )
+        if is_shown or value in VISIBILITIES:
+            return VISIBILITIES[0] if is_shown else value
+        return VISIBILITIES[2] if value in WORDS["removed"] else VISIBILITIES[1]
+
+
+@dataclass(slots=True)
+class Fault(Values):
+    """The rows with one fault of one field, by the values that have it."""
+
+    lines: int = 0
+    first_line: int = 0
+
+    def note(self, line: int, values: Iterable[str]) -> None:
+        """Count a row with this fault, and its values."""
+        self.lines += 1
+        self.first_line = self.first_line or line
+        for value in values:
+            self.add(value, line)
+
+    def as_text(self) -> str:
+        """The rows, grouped by their values: `'Deutschland' (120 rows, first 19), 'Atlantis'`."""
+        if self.lines == 1:
+            return ", ".join(shown(text) for text in self.spellings.values())
+        texts = [
+            f"{shown(self.spellings[value])} ({_rows(rows, self.first[value])})"
+            for value, rows in self.most_frequent(self.rows)
+        ]
+        if more := self.rows.total() + self.others - sum(rows for _, rows in self.most_frequent(self.rows)):
+            texts.append(f"{more:,} rows with other values")
+        return ", ".join(texts) or f"({_rows(self.lines, self.first_line)})"
+
+    def as_json(self) -> dict[str, Any]:
+        """The rows, with the most frequent values, each as in text."""
+        values = [
+            {"value": self.spellings[value][:MAX_SHOWN], "rows": rows, "line": self.first[value]}
+            for value, rows in self.most_frequent(self.rows)
+        ]
+        return {"rows": self.lines, "line": self.first_line, "values": values}
+
+
+class Faults:
+    """All faults of a sheet, by field and reason, which are few: reasons hold no values."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._found: dict[tuple[str | None, str], Fault] = {}
+
+    def note(self, line: int, name: str | None, reason: str, values: Iterable[str]) -> None:
+        """Count a row with a fault of the field of this name, or of the row as a whole."""
+        self._found.setdefault((name, reason), Fault()).note(line, values)
+
+    def as_text(self) -> Iterator[str]:
+        """One line for each field and reason, in the order of the sheet."""
+        for (name, reason), fault in self._found.items():
+            problem = Problem(self._file, fault.first_line, name, reason)
+            rows = fault.as_text()
+            yield f"{problem}{'' if not rows else f' {rows}' if rows.startswith('(') else f': {rows}'}"
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """As `as_text`."""
+        return [{"field": name, "reason": reason, **fault.as_json()} for (name, reason), fault in self._found.items()]
+
+
+def _rows(number: int, first: int) -> str:
+    return f"line {first}" if number == 1 else f"{number:,} rows, first {first}"

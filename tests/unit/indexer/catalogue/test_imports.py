@@ -1,0 +1,193 @@
+"""`catalogue from-csv` into a catalogue: coupons and other kinds, workbooks, what is replaced, and kills."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import tomllib
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import xlsxwriter
+from typer.testing import CliRunner
+
+from indexer.catalogue.sheets.columns import FIELDS
+from indexer.commands.catalogue import catalogue
+from indexer.sources.ndjson import FROM_SHEETS
+from tests.unit.indexer.catalogue.imports import Catalogue, Import
+
+ROWS: Final = tomllib.loads(Path(__file__).with_name("sheet_rows.toml").read_text(encoding="utf-8"))["rows"]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row["kind"]))
+def test_a_row_of_each_kind_becomes_a_record_of_a_shop_by_its_domain_or_id(
+    stocked: Catalogue, row: dict[str, Any]
+) -> None:
+    options = ("--currency", row["currency"]) if "currency" in row else ()
+    assert stocked.records(row["kind"], row["sheet"], *options) == [row["record"]]
+
+
+def test_the_rows_above_are_of_every_kind() -> None:
+    assert ("shops", *dict.fromkeys(row["kind"] for row in ROWS)) == FROM_SHEETS == tuple(FIELDS)
+
+
+@pytest.mark.parametrize(
+    ("cells", "problem"),
+    [
+        ("none.example;A;;;", "shop_id is no id and no domain of a shop of the catalogue: 'none.example'"),
+        ("lamp;A;10;;", "discount must be such as 10 %, 12.50 EUR or free shipping; a number alone needs a column"),
+        ("lamp;A;;1.234;", "min_order must be a decimal such as 12.50, with a currency such as EUR or €: '1.234'"),
+        ("lamp;A;;12,50;", "min_order needs a currency, in the cell (12.50 EUR), in a column (--map COLUMN=currency)"),
+        ("lamp;A;5 Taler;;", "discount must be such as 10 %, 12.50 EUR or free shipping;"),
+        ("lamp;A;;;05/06/2030", "valid_until must be a date such as 2026-12-31, or with a time 2026-12-31T18:30:00Z"),
+        ("lamp;A B;;;", "code must be 1 to 64 letters, marks and numbers"),
+    ],
+)
+def test_a_cell_that_may_mean_several_things_is_refused_with_what_it_may_be(
+    stocked: Catalogue, cells: str, problem: str
+) -> None:
+    done = stocked.run(f"shop;code;discount;minimum;expires\n{cells}\n", "--kind", "coupons")
+    assert done.stderr.startswith(f"list.csv:2: {problem}")
+    assert not (stocked.made / "coupons.ndjson").exists()
+
+
+@pytest.mark.parametrize(("text", "value"), [("12,50 €", "12.50"), ("1.234,5 €", "1234.5"), ("€1'000", "1000")])
+def test_amounts_are_read_as_spreadsheets_write_them(stocked: Catalogue, text: str, value: str) -> None:
+    (record,) = stocked.records("coupons", f"shop;code;discount\nlamp;A;{text}\n")
+    assert record["discount"] == {"kind": "amount", "value": value, "currency": "EUR"}
+
+
+def test_a_record_is_not_kept_without_a_field_that_limits_where_or_when_it_counts(stocked: Catalogue) -> None:
+    text = "shop,code,discount,expires,blocked countries\nlamp,A,much,,\nlamp,B,,soon,\nlamp,C,,,Atlantis\n"
+    (record,) = stocked.records("coupons", text, "--skip-invalid")
+    assert (record["code"], record.get("discount")) == ("A", None)
+
+
+@pytest.mark.rule("V1")
+def test_a_status_of_another_kind_stops_the_import_and_leaves_suspended_records_out(stocked: Catalogue) -> None:
+    text = "shop,code,status\nlamp,A,aktiv\nlamp,B,gesperrt\n"
+    done = stocked.run(text, "--kind", "coupons")
+    message = "the column 'status' looks as if it said which coupons are suspended ('aktiv' 1, 'gesperrt' 1)"
+    assert (done.exit_code, message in done.stderr) == (1, True)
+    meant = ("--map-value", "status:aktiv=public", "--map-value", "status:gesperrt=removed")
+    assert [record["code"] for record in stocked.records("coupons", text, *meant)] == ["A"]
+    told = stocked.run(text, "--kind", "coupons", *meant).stdout
+    assert "Wrote 1 coupons (1 more are not public and left out) to " in told
+
+
+def test_another_kind_needs_a_catalogue_and_is_one_of_those_that_are_known(given: Import) -> None:
+    missing, unknown = (given.run("shop,code\na,B\n", "--kind", kind) for kind in ("coupons", "coupon"))
+    assert (missing.exit_code, f"there is no catalogue at {given.made}" in missing.stderr) == (1, True)
+    assert (unknown.exit_code, unknown.stderr) == (
+        2, "--kind is wrong: it must be one of shops, coupons, offers, shipping, policies.\n",
+    )  # fmt: skip
+
+
+def test_an_import_replaces_its_file_alone_and_keeps_the_one_before(stocked: Catalogue) -> None:
+    coupons = stocked.records("coupons", "shop,code\nlamp,A\n")
+    before = (stocked.made / "shops.ndjson").read_bytes()
+    assert stocked.run("id,name,url,category\nlamp,Lamp,lamp.example,\n").exit_code == 1
+    assert (stocked.made / "shops.ndjson").read_bytes() == before
+    (shop,) = stocked.shops("id,name,url,category\nlamp,New,lamp.example,X\n")
+    assert (shop["name"], (stocked.made / "shops.ndjson.previous").read_bytes()) == ("New", before)
+    assert sorted(path.name for path in stocked.made.iterdir()) == [
+        "coupons.ndjson", "shops.ndjson", "shops.ndjson.previous",
+    ]  # fmt: skip
+    assert json.loads((stocked.made / "coupons.ndjson").read_text()) == coupons[0]
+
+
+def test_a_gzipped_file_is_replaced_by_one_and_another_directory_is_refused(stocked: Catalogue) -> None:
+    plain = stocked.made / "shops.ndjson"
+    (stocked.made / "shops.ndjson.gz").write_bytes(gzip.compress(plain.read_bytes()))
+    plain.unlink()
+    assert stocked.run("id,name,url,category\nlamp,New,lamp.example,X\n").exit_code == 0
+    with gzip.open(stocked.made / "shops.ndjson.gz", "rt") as file:
+        assert json.loads(file.read())["name"] == "New"
+    assert sorted(path.name for path in stocked.made.iterdir()) == ["shops.ndjson.gz", "shops.ndjson.gz.previous"]
+    stocked.made = stocked.made.parent
+    refused = stocked.run("id,name,url,category\nlamp,New,lamp.example,X\n")
+    message = f"Nothing was written: {stocked.made} holds files that are no catalogue: name another directory.\n"
+    assert (refused.exit_code, refused.stderr) == (1, message)
+
+
+# Kills the process at the n-th of its steps that touch the directory.
+KILLED: Final = """
+import os, signal, sys
+steps = int(sys.argv.pop(1))
+folder = sys.argv[-1]
+def step(event, arguments):
+    global steps
+    if event in {"open", "os.rename", "os.remove", "shutil.copyfile", "os.chmod"} and folder in str(arguments[0]):
+        steps -= 1
+        if not steps:
+            os.kill(os.getpid(), signal.SIGKILL)
+sys.addaudithook(step)
+from indexer.commands.catalogue import catalogue
+catalogue(sys.argv[1:])
+"""
+
+
+def test_a_kill_at_any_step_leaves_the_old_file_or_the_new_one(stocked: Catalogue) -> None:
+    shops, coupons = stocked.made / "shops.ndjson", stocked.made / "coupons.ndjson"
+    stocked.records("coupons", "shop,code\nlamp,A\n")
+    old, others = shops.read_bytes(), coupons.read_bytes()
+    stocked.file.write_text("id,name,url,category\nlamp,New,lamp.example,X\n")
+    seen = []
+    for steps in range(1, 40):
+        command = [sys.executable, "-c", KILLED, str(steps), "from-csv", str(stocked.file), str(stocked.made)]
+        done = subprocess.run(command, capture_output=True, check=False, timeout=60, env=os.environ)
+        found = shops.read_bytes()
+        assert found == old or b'"New"' in found
+        assert coupons.read_bytes() == others
+        valid = CliRunner().invoke(catalogue, ["validate", str(stocked.made)])
+        assert valid.exit_code == 0, valid.stdout
+        seen.append(found == old)
+        if done.returncode == 0:
+            break
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        shops.write_bytes(old)
+    assert (seen[0], seen[-1], len(seen) > 5) == (True, False, True)
+
+
+def workbook(path: Path, **sheets: list[list[object]]) -> Path:
+    with xlsxwriter.Workbook(path, {"default_date_format": "dd.mm.yyyy"}) as book:
+        for name, rows in sheets.items():
+            sheet = book.add_worksheet(name)
+            for at, row in enumerate(rows):
+                sheet.write_row(at, 0, row)
+    return path
+
+
+def test_a_workbook_is_read_with_its_numbers_and_dates(stocked: Catalogue) -> None:
+    shops: list[list[object]] = [
+        ["id", "name", "url", "category", "country", "visits"],
+        [],
+        [1001, "Möbel", "m.example", "X", "Polska", 0.5],
+    ]
+    codes: list[list[object]] = [
+        ["shop", "code", "discount", "expires", "verified at", "status"],
+        ["m.example", 2026, "10 %", date(2035, 12, 31), datetime(2026, 10, 1, 9, 30), "active"],  # noqa: DTZ001
+    ]
+    book = workbook(stocked.file.with_suffix(".xlsx"), Shops=shops, Codes=codes)
+    (shop,) = stocked.shops(book.read_bytes())
+    assert (shop["id"], shop["name"], shop["countries"], shop["popularity"]) == ("1001", "Möbel", ["PL"], 0.5)
+    assert stocked.run(book.read_bytes()).stdout.splitlines()[0] == "Sheet 'Shops'; --sheet reads another one: 'Codes'"
+    refused = stocked.run(book.read_bytes(), "--sheet", "Codes", "--kind", "coupons")
+    assert "the column 'status' looks as if it said which coupons are suspended ('active' 1)" in refused.stderr
+    (coupon,) = stocked.records("coupons", book.read_bytes(), "--sheet", "Codes", "--map", "status=")
+    assert (coupon["shop_id"], coupon["code"], coupon["discount"]["value"]) == ("1001", "2026", "10")
+    assert (coupon["valid_until"], coupon["last_verified_at"]) == ("2035-12-31T23:59:59Z", "2026-10-01T09:30:00Z")
+    missing = stocked.run(book.read_bytes(), "--sheet", "Stores")
+    assert "list.csv has no sheet 'Stores': name one of 'Shops', 'Codes'." in missing.stderr
+    bad = stocked.run(workbook(book, Shops=[*shops, ["x", "Y", "nohost", "X"]]).read_bytes())
+    assert bad.stderr.startswith("list.csv:4: domain must be a host name with at least two labels: 'nohost'\n")
+
+
+@pytest.mark.parametrize("name", ["shops.xls", "shops.ods"])
+def test_older_and_open_workbooks_are_read(given: Import, name: str) -> None:
+    shops = given.shops(Path(__file__).with_name(name).read_bytes())
+    assert [(shop["name"], shop["countries"], shop["popularity"]) for shop in shops] == [("Möbel Nord", ["AT"], 12.5)]
