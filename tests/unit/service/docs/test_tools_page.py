@@ -4,15 +4,11 @@ from pathlib import Path
 from typing import Any, Final, get_args
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from service.docs.tools_page import tools_page
-from service.errors import InvalidInputError
 from service.observability.prometheus import PrometheusMetrics
-from service.rest.openapi.document import input_schema
 from service.runtime.telemetry import Metrics
 from service.tools.registry import REGISTRY
-from service.tools.request import validated
 from service.tools.resolve_conflict import Kind, Verdict
 from service.tools.tool import TokenRule, own_errors
 
@@ -64,33 +60,6 @@ def test_a_tool_has_a_section_with_its_parameters_its_fields_its_token_rule_and_
 def test_each_kind_of_evidence_and_each_verdict_of_a_merge_audit_is_documented() -> None:
     rules = tools_page().partition("### Evidence and verdict")[2]
     assert [name for name in (*get_args(Kind), *get_args(Verdict)) if f"| `{name}` | " not in rules] == []
-
-
-TOOLS = {tool.name: tool for tool in REGISTRY}
-
-HOLD_A_CONTROL_CHARACTER = ("lumen.internal\x1c", "lumen\t.internal", "lumen.internal\x00")
-
-
-def calls_with(reference: str) -> list[tuple[str, dict[str, object]]]:
-    """The tool and the arguments of a call that names one shop, and of one that names several."""
-    return [("get_shop", {"shop_domain": reference}), ("get_shops", {"shop_domains": [reference]})]
-
-
-@pytest.mark.rule("R1", "E6")
-@pytest.mark.parametrize(("tool", "arguments"), calls_with(" \t\r\nlumen.internal\f\v\x85\u00a0\u3000"))
-def test_white_space_around_a_reference_is_valid(tool: str, arguments: dict[str, object]) -> None:
-    assert Draft202012Validator(input_schema(TOOLS[tool])).is_valid(arguments)
-    assert validated(TOOLS[tool].request, arguments)
-
-
-@pytest.mark.rule("R1", "E6")
-@pytest.mark.parametrize("reference", HOLD_A_CONTROL_CHARACTER)
-def test_a_control_character_in_a_reference_is_invalid(reference: str) -> None:
-    for tool, arguments in calls_with(reference):
-        assert not Draft202012Validator(input_schema(TOOLS[tool])).is_valid(arguments)
-        with pytest.raises(InvalidInputError) as raised:
-            validated(TOOLS[tool].request, arguments)
-        assert [error.message for error in raised.value.errors] == ["holds a control character"]
 
 
 def test_prometheus_records_every_metric_that_parts_report() -> None:

@@ -89,12 +89,6 @@ async def test_what_opens_no_breaker(course: list[str]) -> None:
     assert (world.asked, world.states.recorded) == (len(course) - course.count(LATER), [])
 
 
-async def test_an_open_breaker_lets_no_call_through() -> None:
-    world = await opened()
-    assert [await world.call() for _ in range(5)] == ["open"] * 5
-    assert (world.asked, world.states.recorded) == (ENOUGH, [("part", "open")])
-
-
 async def test_after_a_second_one_call_tries_and_the_others_do_not_wait_for_it() -> None:
     world = await opened()
     world.clock.pass_seconds(1.0)

@@ -248,17 +248,6 @@ async def test_a_client_that_reads_too_slowly_is_cut_after_its_bound(
     protocol.connection_lost(None)
 
 
-async def test_nothing_follows_the_last_response_of_a_connection() -> None:
-    protocol, wire = Connections(Echo()).connect()
-    head = b"POST /" + _HOST + b"expect: 100-continue\r\ntransfer-encoding: chunked\r\n\r\n"
-    # The application asks for the body when it has been refused.
-    protocol.data_received(head + b"nonsense\r\n")
-    for _ in range(5):
-        await asyncio.sleep(0)
-    assert ([reply.status for reply in replies(wire.out)], b"100 Continue" in wire.out) == ([400], False)
-    protocol.connection_lost(None)
-
-
 _BODIES: Final = st.sampled_from([b"", b"x", b"\r\n\r\n", b"GET /smuggled" + _HOST + b"\r\n", b"0\r\n\r\n"])
 
 

@@ -48,28 +48,6 @@ def _write(folder: TypeaheadFolder, data: bytes) -> str:
     return name
 
 
-def test_one_process_at_a_time_may_write_a_file(tmp_path: Path) -> None:
-    folder = TypeaheadFolder(tmp_path / "folder")
-    first = folder.try_lock("a" * 64)
-    assert first is not None
-    assert folder.try_lock("a" * 64) is None
-    other = folder.try_lock("b" * 64)
-    folder.unlock(first)
-    second = folder.try_lock("a" * 64)
-    for lock in (other, second):
-        assert lock is not None
-        folder.unlock(lock)
-
-
-def test_a_file_that_is_not_what_its_name_says_gets_no_name(tmp_path: Path) -> None:
-    folder = TypeaheadFolder(tmp_path)
-    with folder.begin("a" * 64, _SUFFIX, 4) as part:
-        part.write(0, b"shop")
-        with pytest.raises(ValueError, match="not what its name says"):
-            part.finish()
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_folder_that_is_read_only_or_another_users_is_said_to_be() -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -78,24 +56,6 @@ def test_a_folder_that_is_read_only_or_another_users_is_said_to_be() -> None:
             command = [sys.executable, "-c", _UNPRIVILEGED, str(path)]
             done = subprocess.run(command, cwd=_REPOSITORY, capture_output=True, text=True, timeout=60, check=True)
             assert done.stdout == f"{READ_ONLY}\n"
-
-
-def test_a_file_of_another_size_does_not_count(tmp_path: Path) -> None:
-    folder = TypeaheadFolder(tmp_path)
-    name = _write(folder, b"shops")
-    assert folder.has(name, _SUFFIX)
-    assert folder.has(name, _SUFFIX, 5)
-    assert not folder.has(name, _SUFFIX, 6)
-    assert not folder.has("a" * 64, _SUFFIX)
-
-
-def test_only_files_that_differ_from_their_names_are_removed_as_damaged(tmp_path: Path) -> None:
-    folder = TypeaheadFolder(tmp_path)
-    whole, changed = _write(folder, b"whole"), _write(folder, b"changed")
-    (tmp_path / f"{changed}{_SUFFIX}").write_bytes(b"CHANGED")
-    folder.remove_damaged((whole, changed, "a" * 64), _SUFFIX)
-    assert folder.has(whole, _SUFFIX)
-    assert not folder.has(changed, _SUFFIX)
 
 
 def test_tidying_leaves_what_is_needed_or_young_or_not_ours(tmp_path: Path) -> None:
