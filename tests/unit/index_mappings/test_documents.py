@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone
-from types import MappingProxyType
 from typing import Annotated, Any, Final
 
 import pytest
@@ -199,9 +198,6 @@ ACCOUNT = ResourceAccount("P", "a", "calls", 1.5, 10.0, "2031-05-06T00:00:00Z", 
 FOLLOWER = FollowerStatus("file", "line 3, byte 99", 0, "2031-05-06T07:08:09Z", "2031-05-06T07:08:09Z")
 NOW = datetime(2031, 5, 6, 7, 8, 9, 10, tzinfo=UTC)
 NAME = "20310506t070809000010-0a1b2c"
-STAMP = Stamp(SCHEMA_VERSION, NAME, 7, "2031-05-06T07:08:09Z", "pos-9", MappingProxyType({"shops": 2, "categories": 1}))
-# A stamp of an older schema version has no typeahead, and must be read to be distinguished from this one.
-REQUIRED = sorted({*STAMP.as_wire()} - {"typeahead"})
 timestamps = st.datetimes(datetime(2000, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
 
 
@@ -287,36 +283,6 @@ def test_the_indices_of_a_generation_are_named_after_it_and_the_aliases_are_not(
 def test_a_first_stamp_says_when_by_what_code_and_counts_nothing_yet() -> None:
     assert first_stamp(NAME, NOW, "pos-9") == Stamp(SCHEMA_VERSION, NAME, 1, "2031-05-06T07:08:09Z", "pos-9", {})
     assert first_stamp(NAME, NOW).counted({"shops": 3}).counts == {"shops": 3}
-
-
-@pytest.mark.rule("G1")
-@pytest.mark.parametrize(
-    "document",
-    [
-        {},
-        [],
-        None,
-        "stamp",
-        {**STAMP.as_wire(), "generation": "live"},
-        {**STAMP.as_wire(), "generation": None},
-        {**STAMP.as_wire(), "sequence": "soon"},
-        {**STAMP.as_wire(), "sequence": None},
-        {**STAMP.as_wire(), "counts": None},
-        {**STAMP.as_wire(), "counts": [1, 2]},
-        {**STAMP.as_wire(), "counts": {"shops": "many"}},
-        *({field: value for field, value in STAMP.as_wire().items() if field != gone} for gone in REQUIRED),
-    ],
-)
-def test_a_damaged_stamp_is_refused_whole(document: Any) -> None:  # noqa: ANN401 - whatever JSON holds
-    with pytest.raises(ValueError, match=r"stamp|invalid literal"):
-        Stamp.from_wire(document)
-
-
-@pytest.mark.rule("G4.schema")
-def test_a_stamp_of_another_schema_version_is_not_readable() -> None:
-    assert STAMP.readable
-    assert not replace(STAMP, schema_version=SCHEMA_VERSION + 1).readable
-    assert not replace(STAMP, schema_version=SCHEMA_VERSION - 1).readable
 
 
 _NAME = "ab" * 32
