@@ -61,13 +61,6 @@ def test_a_stage_of_unknown_length_shows_that_it_goes_on_and_how_long_it_took(mo
     assert stream.getvalue().splitlines() == ["Merging: for 6 s", "Merging: done in 8.5 s"]
 
 
-def test_a_short_stage_of_unknown_length_needs_no_line() -> None:
-    stream = io.StringIO()
-    with stage("Merging", stream=stream) as advance:
-        advance(0)
-    assert stream.getvalue() == ""
-
-
 def test_a_terminal_gets_a_bar_for_a_stage_within_a_stage() -> None:
     stream = Terminal()
     with stage("Writing out shops", stream=stream), stage("Sorting", 10, "texts", stream) as advance:

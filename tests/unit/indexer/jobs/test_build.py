@@ -48,11 +48,9 @@ def sink(request: pytest.FixtureRequest, tmp_path: Path) -> Sink:
     return MemorySink() if request.param == "memory" else EmbeddedSink(tmp_path / "index")
 
 
-def _build(
-    sink: Sink, folder: Path, shops: Shops, *, skip_invalid: bool = False, after: timedelta = timedelta()
-) -> BuildSummary:
+def _build(sink: Sink, folder: Path, shops: Shops, *, after: timedelta = timedelta()) -> BuildSummary:
     source = NdjsonCatalogue(write_catalogue(folder / "shops.ndjson", shops))
-    return build(source, sink, options=BuildOptions(skip_invalid=skip_invalid), clock=lambda: NOON + after)
+    return build(source, sink, clock=lambda: NOON + after)
 
 
 def _world() -> list[dict[str, Any]]:
@@ -130,17 +128,6 @@ def test_related_records_of_no_public_shop_are_left_out_and_counted_by_type(sink
         "redirects": 2, "resource_accounts": 0, "categories": 1,
     }  # fmt: skip
     assert summary.stamp.counts == {"shops": 2, "categories": 2, "coupons": 1, "offers": 1, "facts": 2}
-
-
-@pytest.mark.rule("G1")
-def test_the_remains_of_a_killed_build_are_removed_by_the_next_one(tmp_path: Path) -> None:
-    root = tmp_path / "index"
-    remains = root / "generations" / "20310101t000000000000-0a1b2c" / "shops"
-    remains.mkdir(parents=True)
-    (root / "generations" / "notes").mkdir()
-    summary = build_into(EmbeddedSink(root), write_catalogue(tmp_path / "shops.ndjson", [shop("A")]))
-    assert summary.removed == (remains.parent.name,)
-    assert sorted(path.name for path in (root / "generations").iterdir()) == [summary.stamp.generation, "notes"]
 
 
 @pytest.mark.rule("G1")
@@ -278,15 +265,6 @@ def test_to_lose_all_shops_has_to_be_allowed_in_both_ways(operator: Operator) ->
             operator.build([], options)
         assert operator.sink.live() == live
     assert operator.build([], BuildOptions(allow_empty=True, allow_shrink=True)).published is True
-
-
-@pytest.mark.rule("G2", "G3")
-def test_shops_that_changes_hide_count_as_lost(operator: Operator) -> None:
-    live = operator.build(TEN).stamp
-    operator.change(*(_hidden(number) for number in range(3)))
-    with pytest.raises(ShrinkError, match="7 of 10 public shops remain"):
-        operator.build(TEN)
-    assert operator.there() == ([live.generation], [live.generation])
 
 
 @pytest.mark.rule("G2", "G3", "G1")

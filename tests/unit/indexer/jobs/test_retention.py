@@ -5,7 +5,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -14,15 +14,14 @@ import pytest
 from index_mappings.documents import DOCUMENTS, SCHEMA_VERSION
 from index_mappings.embedded import stamp_path
 from index_mappings.generations import Stamp, first_stamp, new_generation
-from indexer.jobs.retention import GRACE, is_due, prune, remove_unfinished
+from indexer.jobs.retention import prune, remove_unfinished
 from indexer.sinks.embedded.sink import EmbeddedSink
-from indexer.sinks.protocol import Generation, Role
+from indexer.sinks.protocol import Role
 from indexer.state.state import States
 from tests.support.catalogues import coupon, shop
 from tests.unit.indexer.commands.index_operator import Operator
 
 NOON: Final = datetime(2031, 5, 6, 12, tzinfo=UTC)
-NAME: Final = new_generation(NOON)
 
 
 class Index:
@@ -64,31 +63,6 @@ class Index:
 @pytest.fixture
 def index(tmp_path: Path) -> Index:
     return Index(tmp_path)
-
-
-@pytest.mark.rule("G2")
-@pytest.mark.parametrize(
-    ("role", "retired", "due", "due_without_previous"),
-    [
-        (Role.LIVE, None, False, False),
-        (Role.LIVE, timedelta(days=9), False, False),
-        (Role.PREVIOUS, timedelta(days=9), False, True),
-        (Role.PREVIOUS, timedelta(seconds=59), False, False),
-        (Role.PREVIOUS, None, False, False),
-        (Role.RETIRED, timedelta(seconds=59), False, False),
-        (Role.RETIRED, timedelta(seconds=60), True, True),
-        (Role.RETIRED, timedelta(seconds=-60), False, False),
-        (Role.UNFINISHED, None, False, False),
-    ],
-)
-def test_what_has_not_been_live_for_a_minute_is_due_but_for_the_live_one_and_the_one_before(
-    role: Role, retired: timedelta | None, *, due: bool, due_without_previous: bool
-) -> None:
-    found = Generation(NAME, role, None, None if retired is None else NOON - retired)
-    assert timedelta(seconds=60) == GRACE
-    for now in (NOON, NOON.astimezone(timezone(timedelta(hours=9)))):
-        assert is_due(found, now, keep_previous=True) is due
-        assert is_due(found, now, keep_previous=False) is due_without_previous
 
 
 @pytest.mark.rule("G2")

@@ -4,8 +4,6 @@ import ctypes
 import json
 import os
 import stat
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -21,8 +19,6 @@ from indexer.sinks.lease import LeaseHolder
 from indexer.sinks.opensearch.bulk_loading import operation_failures
 from indexer.sinks.opensearch.retries import UNREADABLE, RequestFailure
 from indexer.sinks.typeahead.build import return_freed_memory
-from indexer.sources.protocol import RefusedChange
-from tests.support.real.sources import REPOSITORY
 
 _NOW = datetime(2031, 5, 6, 7, 8, 9, 123_456, tzinfo=UTC)
 _LETTER: Final = ("shops", "s1", 400, "mapper_parsing_exception", {"id": "s1", "name": "Lämp\n"})
@@ -75,23 +71,6 @@ def test_a_file_that_others_could_read_is_closed_to_them(tmp_path: Path) -> None
     assert _mode(path) == 0o600
 
 
-def test_a_refused_change_is_stored_as_it_came(tmp_path: Path) -> None:
-    letters = _letters(tmp_path / "letters.ndjson")
-    letters.add_change(RefusedChange("changes.ndjson:7", ("id: is missing", "name: is missing"), '{"half": "\ud83d'))
-    letters.close()
-    assert _lines(letters.path) == [
-        {
-            "at": "2031-05-06T07:08:09.123Z",
-            "index": None,
-            "id": None,
-            "status": None,
-            "reason": "id: is missing; name: is missing",
-            "location": "changes.ndjson:7",
-            "document": '{"half": "\ud83d',
-        }
-    ]
-
-
 def test_letters_are_added_to_those_of_earlier_runs_also_after_half_a_line(tmp_path: Path) -> None:
     path = tmp_path / "letters.ndjson"
     path.write_text('{"earlier": 1}\n{"at": "203', encoding="utf-8")
@@ -121,41 +100,12 @@ def test_a_file_that_cannot_be_written_is_said_without_the_letter(tmp_path: Path
     assert not (tmp_path / "elsewhere").exists()
 
 
-_PROGRAM: Final = """
-import json
-from indexer.sinks.lease import LeaseHolder
-print(json.dumps(LeaseHolder.here("build").as_wire()), flush=True)
-input()
-"""
-
-
 @pytest.mark.rule("G4")
 def test_this_process_lives_and_one_before_it_with_its_number_does_not() -> None:
     here = LeaseHolder.here("build")
     assert here.started is not None
     assert (here.job, here.pid, here.is_dead()) == ("build", os.getpid(), False)
     assert replace(here, started=here.started - 1).is_dead()
-
-
-@pytest.mark.rule("G4")
-def test_a_process_is_dead_from_its_end_on_whether_or_not_its_parent_has_asked() -> None:
-    command = [sys.executable, "-c", _PROGRAM]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY) as process:
-        assert process.stdout is not None
-        holder = LeaseHolder.from_wire(json.loads(process.stdout.readline()))
-        assert (holder.pid, holder.is_dead()) == (process.pid, False)
-        process.kill()
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        assert holder.is_dead()
-    assert holder.is_dead()
-
-
-@pytest.mark.rule("G4")
-@pytest.mark.parametrize("fields", [{"machine": "another boot pid:[1]"}, {"machine": None}, {"started": None}])
-def test_nothing_is_certain_of_a_process_that_cannot_be_seen(fields: dict[str, Any]) -> None:
-    absent = replace(LeaseHolder.here("build"), pid=2**22 + 1)
-    assert absent.is_dead()
-    assert not replace(absent, **fields).is_dead()
 
 
 _BLOCK_BYTES = 64 * 1024  # the C library has larger ones of the system, one by one

@@ -178,35 +178,6 @@ def test_a_line_beyond_a_mebibyte_is_reported_and_passed_over_and_the_next_one_i
     ]
 
 
-def test_a_zipped_file_that_ends_in_the_middle_is_no_catalogue(tmp_path: Path) -> None:
-    path = tmp_path / "shops.ndjson.gz"
-    whole = gzip.compress(b"".join(_line(f"Shop {number}") for number in range(200)))
-    for damaged in (whole[:-20], whole[: len(whole) // 2], whole[:-8] + b"\0" * 8, b"no zip at all"):
-        path.write_bytes(damaged)
-        with pytest.raises(CatalogueError, match=r"shops\.ndjson\.gz is damaged or truncated after line"):
-            _read(path)
-
-
-@pytest.mark.rule("V1.silent")
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        (b'{"id": "zqcanaryzq', "is not valid JSON"),
-        (b'{"id": "zqcanaryzq", "id": "s2"}', "has the same key twice in one object"),
-        (b'{"name": "zqcanaryzq\xff"}', "is not UTF-8"),
-        (b'{"name": "zqcanaryzq", "popularity": NaN}', "holds NaN or Infinity, which JSON does not have"),
-        (b'{"name": "zqcanaryzq", "popularity": 1e999}', "holds a number that is too large"),
-        (b'{"name": "zqcanaryzq\\ud800"}', "holds half of a surrogate pair"),
-        (b"[" * 40 + b"]" * 40, "is nested more than 32 levels deep"),
-        (b'{"popularity": ' + b"1" * 5_000 + b"}", "holds a number with too many digits"),
-        (b'{"id": "s1"} {"id": "zqcanaryzq"}', "is not valid JSON"),
-    ],
-)
-def test_a_line_that_is_not_strict_json_is_reported_without_its_text(tmp_path: Path, line: bytes, reason: str) -> None:
-    content = _line("A") + line + b"\n" + _line("C")
-    assert _problems(content, tmp_path / "shops.ndjson") == (["A", "C"], [f"shops.ndjson:2: the line {reason}"])
-
-
 def test_versions_and_times_are_not_mixed_in_one_file(tmp_path: Path) -> None:
     content = _line("A") + _line("B", version=1) + _line("C", updated_at="2031-05-06T07:08:09Z") + _line("D", version=2)
     assert _problems(content, tmp_path / "shops.ndjson") == (
@@ -252,10 +223,3 @@ def test_a_single_file_of_shops_has_no_changes(tmp_path: Path) -> None:
     path.write_bytes(_line("A"))
     (tmp_path / "changes.ndjson").write_bytes(b"")
     assert NdjsonCatalogue(path).changes() is None
-
-
-def test_gzipped_changes_are_refused_when_they_are_to_be_read(tmp_path: Path) -> None:
-    (tmp_path / "shops.ndjson").write_bytes(_line("A"))
-    (tmp_path / "changes.ndjson.gz").write_bytes(b"")
-    with pytest.raises(CatalogueError, match=r"changes\.ndjson\.gz is gzipped and cannot be followed"):
-        NdjsonCatalogue(tmp_path).changes()

@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from itertools import permutations
 from pathlib import Path
 from typing import Any, Final
 
@@ -375,10 +374,6 @@ def _add(owners: State, kind: str, line: int = 1, /, **fields: Any) -> bool:  # 
     return owners.rows.put(kind, RECORDS[kind].model_validate(fields), line)
 
 
-def _codes(owners: State) -> list[tuple[str, str]]:
-    return [(found.code, its_shop.id) for found, its_shop in owners.public.coupons()]
-
-
 @pytest.mark.rule("G3")
 @pytest.mark.parametrize("owner", ["a", "h"])
 def test_a_row_says_all_that_is_known_of_a_record_of_any_shop(owners: State, owner: str) -> None:
@@ -393,13 +388,6 @@ def test_a_row_says_all_that_is_known_of_a_record_of_any_shop(owners: State, own
     assert owners.rows.row("coupons", "c1") == tombstone
     assert (owners.public.count("coupons"), owners.public.left_out("coupons"), [*owners.public.coupons()]) == (0, 0, [])
     assert owners.rows.row("coupons", "c2") is None
-
-
-@pytest.mark.parametrize("order", list(permutations((1, 2, 3))))
-def test_the_newest_version_wins_in_any_order_of_arrival(owners: State, order: tuple[int, int, int]) -> None:
-    for line, version in enumerate(order, start=1):
-        _add(owners, "coupons", line, **coupon(f"CODE{version}", "a", id="c1", version=version))
-    assert _codes(owners) == [("CODE3", "a")]
 
 
 @pytest.mark.parametrize(("first", "second"), [(None, None), (5, 5), (5, None), (None, 5)])

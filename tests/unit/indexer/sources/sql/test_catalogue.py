@@ -211,27 +211,6 @@ def _refusal(url: str, mapping: Mapping[str, TableMapping] | None = None) -> str
     return str(refused.value)
 
 
-def test_shops_alone_are_a_catalogue_and_null_is_absence(tmp_path: Path) -> None:
-    url = _file(tmp_path, f"{SHOPS}, aliases TEXT, popularity REAL, source TEXT)", _shop_row("s2"), _shop_row("s1"))
-    source = SqlCatalogue(url)
-    assert (source.kinds(), source.name("shops"), source.size("shops"), source.unit) == (
-        ("shops",),
-        "shops",
-        2,
-        "rows",
-    )
-    with source.reading() as position:
-        assert (position, source.changes()) == (None, None)
-    read, problems = _read(url)
-    plain = {"name": "A", "categories": [{"slug": "a", "name": "A"}], "visibility": "public"}
-    model = RECORDS["shops"]
-    assert read == [
-        (number, model.model_validate({**plain, "id": f"s{number}", "domain": f"s{number}.internal"}))
-        for number in (1, 2)
-    ]
-    assert problems == []
-
-
 def test_a_mapping_names_tables_and_columns_and_only_its_types_are_read(tmp_path: Path) -> None:
     url = _file(
         tmp_path,
