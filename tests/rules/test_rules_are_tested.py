@@ -9,7 +9,6 @@ from typing import Final
 import pytest
 
 from tests.rules.proof import (
-    MarkedTest,
     Marks,
     Rule,
     disorder,
@@ -31,45 +30,6 @@ def _rules(*ids: str) -> list[Rule]:
     return [Rule(rule_id, 1, f"Says {rule_id}.") for rule_id in ids]
 
 
-def test_a_marked_function_is_read_with_its_location_and_every_id() -> None:
-    marks = _read("""
-        @pytest.mark.rule("M6", "I14")
-        def test_a():
-            assert found == []
-    """)
-    assert marks == Marks(
-        (MarkedTest(f"{FILE}:3 test_a", frozenset({"M6", "I14"}), asserts=True),),
-        ((f"{FILE}:2", "M6"), (f"{FILE}:2", "I14")),
-    )
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        '@pytest.mark.rule("M6")\nasync def test_a(): assert found',
-        'pytestmark = [pytest.mark.slow, pytest.mark.rule("M6")]\ndef test_a(): assert found',
-        'class TestIt:\n  @pytest.mark.rule("M6")\n  def test_a(self): assert found',
-        '@pytest.mark.parametrize("a", [1, pytest.param(2, marks=pytest.mark.rule("M6"))])\ndef test_a(a): assert a',
-    ],
-)
-def test_each_way_of_marking_counts(source: str) -> None:
-    assert [(test.rules, test.asserts) for test in _read(source).tests] == [(frozenset({"M6"}), True)]
-
-
-def test_a_mark_of_a_module_is_for_all_its_tests_and_one_of_a_test_for_no_other() -> None:
-    marks = _read("""
-        pytestmark = pytest.mark.rule("I1")
-
-        @pytest.mark.rule("V1")
-        def test_a():
-            assert found
-
-        def test_b():
-            assert found
-    """)
-    assert [test.rules for test in marks.tests] == [frozenset({"I1", "V1"}), frozenset({"I1"})]
-
-
 @pytest.mark.parametrize(
     ("body", "asserts"),
     [
@@ -88,26 +48,6 @@ def test_only_a_test_that_can_fail_asserts(body: str, *, asserts: bool) -> None:
     assert [test.asserts for test in _read(f"def test_a():\n  {body}").tests] == [asserts]
 
 
-@pytest.mark.parametrize(
-    ("file", "source"),
-    [
-        (FILE, '@pytest.mark.rule("M6")\ndef given_a_shop(): assert found'),
-        ("tests/conftest.py", '@pytest.mark.rule("M6")\ndef test_a(): assert found'),
-    ],
-)
-def test_what_pytest_does_not_run_proves_nothing_but_must_name_rules_that_exist(file: str, source: str) -> None:
-    marks = _read(source, file)
-    assert marks.tests == ()
-    assert unknown_rules(_rules("M6"), marks) == ""
-    assert unknown_rules(_rules("M7"), marks) == f"{file}:1: there is no rule M6"
-
-
-@pytest.mark.parametrize("arguments", ["*IDS", "case.rule", "", 'ids=["M6"]'])
-def test_a_mark_whose_ids_are_not_written_out_is_reported(arguments: str) -> None:
-    marks = _read(f"@pytest.mark.rule({arguments})\ndef test_a(): assert found")
-    assert unknown_rules(_rules("M6"), marks) == f"{FILE}:1: a rule id must be written out as a string"
-
-
 def test_unproved_rules_are_reported_together_with_their_statements() -> None:
     marks = _read("""
         @pytest.mark.rule("M1")
@@ -123,21 +63,6 @@ def test_unproved_rules_are_reported_together_with_their_statements() -> None:
         "M3                 Says M3."
     )
     assert unproved_rules(_rules("M1"), marks) == ""
-
-
-@pytest.mark.parametrize(
-    ("ids", "findings"),
-    [
-        (("I1", "I2", "I2.more", "V1", "V1.silent", "V2", "R1"), []),
-        (("I1", "I1"), ["I1 is there twice"]),
-        (("I1", "I3"), ["I3 stands where I2 is due"]),
-        (("I1", "V2"), ["V2 stands where V1 is due"]),
-        (("I1", "R1"), ["R1 stands where I2 is due"]),
-        (("I1", "V1", "I1.late"), ["I1.late must follow I1"]),
-    ],
-)
-def test_ids_out_of_order_are_found(ids: tuple[str, ...], findings: list[str]) -> None:
-    assert list(disorder(_rules(*ids), "IVR")) == findings
 
 
 TESTS: Final = Path(__file__).parent.parent

@@ -37,19 +37,6 @@ HIDDEN: Final = shop(
 )
 SHOPS: Final = (BOOKS, KITCHEN, GARDEN, HIDDEN)
 
-BOOKS_VIEW: Final[dict[str, Any]] = {
-    "id": "shop_books",
-    "name": "Harbour Lane Books",
-    "aliases": ["HLB"],
-    "aliases_total": 1,
-    "domain": "harbour-lane-books.example",
-    "category": "books",
-    "categories": ["books"],
-    "countries": ["DE", "FR"],
-    "offers": [],
-    "offers_total": 0,
-}
-
 
 def reference_world(directory: Path, shops: Lines = SHOPS, **others: Lines) -> ReferenceBackend:
     sink = MemorySink()

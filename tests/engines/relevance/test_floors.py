@@ -18,7 +18,6 @@ from service.search.embedded.engine import EmbeddedBackend
 from service.search.protocol import SearchBackend, SuggestQuery
 from service.tools.resolve_conflict import RESOLVE_CONFLICT
 from tests.engines.relevance.development import Report, embedded_engine, measure, opensearch_engine
-from tests.engines.relevance.metrics import keystrokes_until, quality, rank_of_first
 from tests.rules.backends.asking import NOW, call, walked
 from tests.rules.backends.test_matching_cases import WISHES, wrong_answers
 from tests.support.catalogues import build_into
@@ -71,26 +70,6 @@ async def _all_pages(backend: SearchBackend) -> list[list[Shop]]:
     """All matches of searches for much, page by page (F7)."""
     snapshot = await backend.snapshot()
     return [await walked(snapshot, text, country=country) for text in ("", "s", "shop") for country in (None, "DE")]
-
-
-@pytest.mark.rule("I69", "I5")
-def test_an_acceptable_shop_takes_no_rank() -> None:
-    assert rank_of_first(["meh", "right"], {"right"}, {"meh"}) == 1
-    assert rank_of_first(["wrong", "right"], {"right"}, set()) == 2
-    assert rank_of_first(["wrong"], {"right"}, set()) is None
-
-
-@pytest.mark.rule("I69", "I5")
-def test_figures_count_every_query() -> None:
-    found = quality([1, 4, 9, None])
-    assert (found.queries, found.success_1, found.success_8) == (4, 0.25, 0.5)
-    assert found.mrr_10 == pytest.approx((1 + 1 / 4 + 1 / 9) / 4)
-
-
-@pytest.mark.rule("I69", "I5")
-def test_a_target_that_never_shows_costs_one_key_more_than_all() -> None:
-    assert keystrokes_until([["a"], ["b", "a"]], "b") == 2
-    assert keystrokes_until([["a"], ["a"]], "b") == 3
 
 
 _INVENTED: Final = 20_000

@@ -19,16 +19,12 @@ from shop_directory.settings.reading import PREFIX
 from tests.rules.proof import marks_of_tree
 from tests.rules.security import secret_scan
 from tests.rules.security.audit import (
-    BROKEN,
     CLEAN,
     NOT_ALL_ASKED,
     VULNERABLE,
     Heard,
     Vulnerable,
-    for_every_machine,
-    heard,
     judged,
-    locked_packages,
     main,
 )
 from tests.rules.security.secret_scan import NOT_SECRET, Finding, findings, tracked
@@ -86,16 +82,6 @@ def test_a_known_vulnerability_fails_the_audit(lock: str, capsys: pytest.Capture
 
 
 @pytest.mark.slow
-def test_a_service_that_knows_of_nothing_wrong_passes_the_audit(lock: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with vulnerability_service({}) as url:
-        code = main([lock, "--service", "osv", "--osv-url", url])
-    assert (code, capsys.readouterr().out) == (
-        CLEAN,
-        f"audit: none of the 2 packages of {lock} is known to be vulnerable\n",
-    )
-
-
-@pytest.mark.slow
 def test_a_service_that_cannot_be_reached_is_no_clean_bill(lock: str, capsys: pytest.CaptureFixture[str]) -> None:
     code = main([lock, "--service", "osv", "--osv-url", NOWHERE])
     assert (code, capsys.readouterr()) == (
@@ -108,24 +94,6 @@ def test_a_service_that_cannot_be_reached_is_no_clean_bill(lock: str, capsys: py
             ),
         ),
     )
-
-
-@pytest.mark.slow
-def test_a_lock_without_hashes_is_a_broken_audit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lock = tmp_path / "a.lock"
-    lock.write_text("lamp==1.2\n")
-    assert main([str(lock), "--service", "osv", "--osv-url", NOWHERE]) == BROKEN
-    assert "does not contain a hash" in capsys.readouterr().err
-
-
-def test_packages_that_a_service_skips_are_not_answered_for() -> None:
-    report = {
-        "dependencies": [
-            {"name": "lamp", "version": "1.2", "vulns": [{"id": "PYSEC-2026-1", "fix_versions": ["1.3"]}]},
-            {"name": "shade", "skip_reason": "not found"},
-        ]
-    }
-    assert heard(json.dumps(report), "No known vulnerabilities found") == Heard(frozenset({"lamp"}), (BAD_LAMP,))
 
 
 @pytest.mark.parametrize(
@@ -142,18 +110,6 @@ def test_packages_that_a_service_skips_are_not_answered_for() -> None:
 )
 def test_only_an_answer_for_each_package_is_a_clean_bill(answers: tuple[Heard, ...], code: int) -> None:
     assert judged("a.lock", BOTH, answers)[0] == code
-
-
-def test_the_packages_of_a_lock_are_read_those_for_other_machines_too() -> None:
-    text = LOCK.replace("lamp==1.2 ", "lamp==1.2 ; sys_platform == 'win32' ")
-    assert (locked_packages(text), for_every_machine(text)) == (BOTH, (LOCK,))
-
-
-def test_of_a_package_in_two_versions_each_is_asked_about() -> None:
-    older = "lamp==1.1 \\\n    --hash=sha256:00\n"
-    lamp, shade = LOCK[: LOCK.index("shade")], LOCK[LOCK.index("shade") :]
-    conditional = older.replace("1.1 ", "1.1 ; python_version < '3.12' ")
-    assert for_every_machine(conditional + lamp + shade) == (older + shade, lamp)
 
 
 # Put together here, so that this file does not hold what it plants.
@@ -176,10 +132,6 @@ def _plant(root: Path, name: str, text: str) -> None:
     path = root / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"# The first line.\n{text}\n")
-
-
-def test_a_repository_without_secrets_passes(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert (secret_scan.main([str(repository)]), capsys.readouterr()) == (0, ("secrets: none in 1 files\n", ""))
 
 
 @pytest.mark.parametrize("name", ["service/settings/service.py", "tests/test_it.py", "docs/a.md", ".ci/run", "a.json"])
@@ -218,11 +170,6 @@ def test_a_file_that_git_ignores_is_not_scanned(repository: Path) -> None:
     (repository / ".gitignore").write_text("var/\n")
     _plant(repository, "var/token", AWS_KEY)
     assert tracked(repository) == [".gitignore", "harmless.py"]
-
-
-def test_an_images_digest_is_no_secret(repository: Path) -> None:
-    _plant(repository, "Dockerfile", f"FROM python@sha256:{'0f' * 32}")
-    assert findings(repository, ["Dockerfile"]) == []
 
 
 def test_what_only_looks_like_a_secret_is_excused_in_its_own_file_alone(repository: Path) -> None:

@@ -151,16 +151,6 @@ class ServerProcess:
     def resume(self) -> None:
         os.kill(self.pid, signal.SIGCONT)
 
-    def close_stdin(self) -> None:
-        """Ends its standard input, as our own death would, and waits for it to follow."""
-        if self._child is not None and self._child.stdin is not None:
-            self._child.stdin.close()
-            try:
-                self._child.wait(STOP_BOUND_S)
-            except subprocess.TimeoutExpired as outlived:
-                raise ProcessError(self.describe("outlived its standard input")) from outlived
-            self._reap()
-
     def signal(self, number: signal.Signals) -> None:
         """Sends a signal; does nothing when it does not run."""
         if self._child is not None:

@@ -3,13 +3,11 @@
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.support.real.node_build import Jdk, JdkMissingError, find_jdk
-from tests.support.real.sources import REPOSITORY, Missing, Source, find_dev_data, find_opensearch, find_redis
+from tests.support.real.sources import REPOSITORY
 
 SEVEN_TESTS = """
 import pytest
@@ -33,69 +31,10 @@ def test_data(dev_data): pass
 """
 
 
-def make_jdk(home: Path, version: str, *programs: str) -> None:
-    (home / "bin").mkdir(parents=True)
-    (home / "release").write_text(f'IMPLEMENTOR="Made up"\nJAVA_VERSION="{version}"\nOS_NAME="Linux"\n')
-    for program in programs or ("java", "javac"):
-        (home / "bin" / program).touch(mode=0o755)
-
-
-def test_the_newest_jdk_of_all_locations_is_chosen(tmp_path: Path) -> None:
-    make_jdk(tmp_path / "stated", "21.0.11")
-    make_jdk(tmp_path / "on-path", "21.0.9")
-    make_jdk(tmp_path / "roots" / "newest", "25")
-    make_jdk(tmp_path / "roots" / "old", "1.8.0_402")
-    environment = {"JAVA_HOME": str(tmp_path / "stated"), "PATH": str(tmp_path / "on-path" / "bin")}
-
-    assert find_jdk(environment, [f"{tmp_path}/roots/*"]) == Jdk((25,), tmp_path / "roots" / "newest")
-    assert find_jdk(environment, []) == Jdk((21, 0, 11), tmp_path / "stated")
-    assert find_jdk({"PATH": environment["PATH"]}, []) == Jdk((21, 0, 9), tmp_path / "on-path")
-
-
-def test_a_java_on_the_path_is_followed_to_its_jdk(tmp_path: Path) -> None:
-    make_jdk(tmp_path / "jdk", "22.0.1")
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "java").symlink_to(tmp_path / "jdk" / "bin" / "java")
-
-    assert find_jdk({"PATH": str(tmp_path / "bin")}, []) == Jdk((22, 0, 1), tmp_path / "jdk")
-
-
-def test_older_jdks_and_runtimes_without_a_compiler_do_not_serve(tmp_path: Path) -> None:
-    make_jdk(tmp_path / "old", "17.0.15")
-    make_jdk(tmp_path / "runtime", "25.0.3", "java")
-
-    with pytest.raises(JdkMissingError) as missing:
-        find_jdk({}, [f"{tmp_path}/*"])
-
-    assert str(missing.value) == (
-        f"no JDK of version 21 or later (found: 17.0.15 in {tmp_path}/old); install one, for example the package "
-        "openjdk-21-jdk or a Temurin build, and put it on the PATH or in JAVA_HOME"
-    )
-
-
-def test_a_stated_url_is_used_as_it_is(tmp_path: Path) -> None:
-    search = find_opensearch({"OPENSEARCH_URL": "https://search.example:9200"})
-    redis = find_redis({"REDIS_URL": "redis://cache.example/3"})
-
-    assert isinstance(search, Source)
-    assert isinstance(redis, Source)
-    with search.open(tmp_path) as search_url, redis.open(tmp_path) as redis_url:
-        assert (search_url, redis_url) == ("https://search.example:9200", "redis://cache.example/3")
-
-
-def test_development_data_is_a_folder_that_exists(tmp_path: Path) -> None:
-    assert find_dev_data({"SHOP_DIRECTORY_DEV_DATA": str(tmp_path)}) == tmp_path
-    assert find_dev_data({"SHOP_DIRECTORY_DEV_DATA": f"{tmp_path}/none"}) == Missing(
-        f"there is no folder {tmp_path}/none (SHOP_DIRECTORY_DEV_DATA)"
-    )
-
-
-def run_without_parts(
-    tmp_path: Path, *options: str, tests_of_file: str = SEVEN_TESTS, program: Sequence[str] = ("pytest",)
-) -> subprocess.CompletedProcess[str]:
+def run_without_parts(tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """Runs pytest on a file of tests with no programs on the PATH, no Docker engine and no earlier build."""
     tests = tmp_path / "test_file.py"
-    tests.write_text(tests_of_file)
+    tests.write_text(SEVEN_TESTS)
     unset = ("OPENSEARCH_URL", "REDIS_URL")
     environment = {name: value for name, value in os.environ.items() if name not in unset} | {
         "PATH": str(tmp_path),
@@ -106,7 +45,7 @@ def run_without_parts(
     }
     # Without the fixtures of tests/conftest.py, which no test here needs: they load the compiled code.
     plugins = ("-p", "tests.support.real.plugin", "-p", "tests.stages")
-    command = [sys.executable, "-m", *program, *plugins, "-c", "pyproject.toml", *options, str(tests)]
+    command = [sys.executable, "-m", "pytest", *plugins, "-c", "pyproject.toml", *options, str(tests)]
     return subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
 
 
@@ -136,38 +75,3 @@ def test_nothing_runs_where_a_required_part_is_absent(tmp_path: Path) -> None:
     assert missing in run.stdout
     assert "passed" not in run.stdout
     assert run.returncode == pytest.ExitCode.USAGE_ERROR
-
-
-@pytest.mark.parametrize(("stage", "code"), [("parallel", 0), ("serial", pytest.ExitCode.NO_TESTS_COLLECTED)])
-def test_a_stage_leaves_the_tests_of_the_other_one_out(stage: str, code: int, tmp_path: Path) -> None:
-    run = run_without_parts(tmp_path, "--stage", stage, "-k", "test_plain")
-
-    assert run.returncode == code
-    assert ("1 passed" in run.stdout) is (stage == "parallel")
-
-
-@pytest.mark.parametrize(
-    ("options", "line", "code"),
-    [
-        ((), "1 passed, 2 failed in ", pytest.ExitCode.TESTS_FAILED),
-        (("--unknown",), "0 passed, 2 failed in ", pytest.ExitCode.USAGE_ERROR),
-    ],
-    ids=["failed", "not run"],
-)
-def test_both_stages_end_with_one_closing_line(options: tuple[str, ...], line: str, code: int, tmp_path: Path) -> None:
-    run = run_without_parts(
-        tmp_path,
-        *options,
-        tests_of_file="def test_right(): pass\ndef test_wrong(): assert False\ndef test_error(unknown): pass\n",
-        program=("tests.stages", "parallel", "serial"),
-    )
-
-    assert run.stdout.splitlines()[-1].startswith(line)
-    assert run.returncode == code
-
-
-def test_require_real_asks_only_for_what_the_selected_tests_need(tmp_path: Path) -> None:
-    run = run_without_parts(tmp_path, "--require-real", "-k", "test_plain")
-
-    assert "1 passed, 6 deselected" in run.stdout
-    assert run.returncode == 0

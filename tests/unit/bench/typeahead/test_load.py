@@ -15,14 +15,14 @@ from opensearchpy import OpenSearch
 
 from bench.typeahead.findings import findings
 from bench.typeahead.inputs import Inputs
-from bench.typeahead.load import Load, LoadError, NoAnswerYetError, Paced, Targets, WrkCounts, checked, read_wrk
-from bench.typeahead.paced import Pacer, whole
+from bench.typeahead.load import Load, LoadError, Paced, read_wrk
+from bench.typeahead.paced import Pacer
 from bench.typeahead.peers import PEERS
 from bench.typeahead.peers.opensearch_raw import OpenSearchAsYouType, OpenSearchCompletion, RawOpenSearch
 from bench.typeahead.peers.shops import public_shops
 from bench.typeahead.quality import QualityScores
 from bench.typeahead.report import page
-from bench.typeahead.results import Claim, Report, Result, Round, Size, Unmeasured, read, write
+from bench.typeahead.results import Claim, Report, Result, Round, Size, Unmeasured
 from bench.typeahead.run import Comparison, Procedure
 from bench.typeahead.system import BuildStats, Memory, Role, RunningServer, System, descendants
 from bench.typeahead.workload import TypedQuery
@@ -99,35 +99,6 @@ def compared(folder: Path, *systems: System) -> tuple[tuple[Unmeasured, ...], tu
 def test_a_run_with_a_failure_is_no_run(printed: str, reason: str) -> None:
     with pytest.raises(LoadError, match=reason):
         read_wrk(printed)
-
-
-def test_the_warm_up_of_a_server_that_never_answers_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrk(*_asked: object) -> WrkCounts:
-        raise NoAnswerYetError("nothing")
-
-    monkeypatch.setattr(Load, "_wrk", wrk)
-    targets = Targets(tmp_path / "targets", 8, 100.0)
-    load = Load(core=0, seconds=10.0, connections=2)
-    load.warm_up(RunningServer(1, ()), targets, 30.0, every=False)
-    with pytest.raises(LoadError, match="8 of 8 were not asked for within 190 s"):
-        load.warm_up(RunningServer(1, ()), targets, 30.0, every=True)
-
-
-def test_answers_of_another_size_are_no_answers() -> None:
-    counted = WrkCounts(10, 1.0, 1500.0)
-    assert checked(counted, 1400.0) is counted
-    with pytest.raises(LoadError, match="answers of 1500 bytes on average, where the probe had 300"):
-        checked(counted, 300.0)
-
-
-def test_an_answer_is_whole_when_its_body_is() -> None:
-    head = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n"
-    assert not whole(head)
-    assert not whole(head + b"\r\nabc")
-    assert whole(head + b"\r\nabcd")
-    chunked = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nabcd\r\n"
-    assert not whole(chunked)
-    assert whole(chunked + b"0\r\n\r\n")
 
 
 @pytest.mark.parametrize(("target", "refused"), [("/suggest?q=a", 0), ("/other", 60)])
@@ -286,12 +257,6 @@ def test_a_paced_round_counts_if_its_rate_was_held_and_about_half() -> None:
     right = measured(9_900, 1, 1, paced=Paced(4_950, 4_950, 10, 40))
     assert result("x", Role.OURS, late, slow, right).calmest(lambda one: one.even).p99_us == 40
     assert result("x", Role.OURS, late).calmest(lambda one: one.even).p99_us == 20
-
-
-def test_a_report_is_written_and_read_again(tmp_path: Path) -> None:
-    whole = report(replace(size(OURS, PEER), absent=(Unmeasured("sonic", "no crate"),)))
-    write(whole, tmp_path / "report.json")
-    assert read(tmp_path / "report.json") == whole
 
 
 def test_what_was_to_be_shown_is_computed() -> None:
