@@ -1,6 +1,6 @@
 """Generations made by hand, through the real sinks: many of them fast, or one of a wrong version."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -45,20 +45,12 @@ def sealed(
     return writer.seal(stamp), partial(sink.publish, generation, None if live is None else live.generation)
 
 
-def replace_live(sink: Sink, stamp: Stamp, publish: Callable[[], None], *, keep_previous: bool = True) -> None:
-    """Publish a sealed generation; as a build does, keep it and the one before it, unless that is to go at once."""
-    previous = sink.live() if keep_previous else None
-    publish()
-    drop_others(sink, {stamp.generation} | ({previous.generation} if previous else set()))
-
-
-def drop_others(sink: Sink, keep: Collection[str]) -> None:
-    for found in sink.generations():
-        if found.name not in keep:
-            sink.drop(found.name)
-
-
 def publish(sink: Sink, documents: Documents, *, schema_version: int = SCHEMA_VERSION) -> Stamp:
+    """Publish a generation; as a build does, keep it and the one before it."""
     stamp, become_live = sealed(sink, documents, schema_version=schema_version)
-    replace_live(sink, stamp, become_live)
+    previous = sink.live()
+    become_live()
+    for found in sink.generations():
+        if found.name not in {stamp.generation, previous and previous.generation}:
+            sink.drop(found.name)
     return stamp

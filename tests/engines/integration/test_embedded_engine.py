@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from index_mappings.documents import ShopDocument
 from index_mappings.embedded import index_directory, to_checked_json
-from index_mappings.ngrams import covering_runs, is_part_evidence, short_parts
+from index_mappings.ngrams import covering_runs, is_part_evidence
 from index_mappings.tiers import rank_key
 from indexer.projection import project_shop
 from indexer.records.shop import ShopRecord
@@ -204,11 +204,6 @@ _TEXTS: Final = st.one_of(
         st.text("ab", max_size=2),
     ),
 )
-
-
-@pytest.mark.rule("M3")
-def test_a_short_part_is_evidence_only_in_han_kana_or_hangul() -> None:
-    assert short_parts(["ab", "a緑の"]) == ["a緑", "の", "緑", "緑の"]
 
 
 @pytest.mark.rule("M3")

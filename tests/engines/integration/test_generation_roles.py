@@ -1,7 +1,6 @@
 """Which generation is live on each engine, which was before, going back; and what operators can read of it (G2)."""
 
 import asyncio
-import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +10,6 @@ from typing import Any, Final
 
 import pytest
 from opensearchpy import OpenSearch
-from typer.testing import CliRunner
 
 from index_mappings.embedded import generation_directory, operations_path, stamp_path, to_stamp_json
 from index_mappings.generations import (
@@ -25,7 +23,6 @@ from index_mappings.generations import (
     index_name,
     new_generation,
 )
-from indexer.__main__ import index
 from indexer.jobs.following import FollowOptions
 from indexer.jobs.retention import prune, remove_unfinished
 from indexer.jobs.rollback import roll_back
@@ -112,25 +109,6 @@ async def test_a_generation_that_is_dropped_is_gone_and_dropping_it_again_does_n
         assert _roles(engine.sink) == [(live.generation, Role.LIVE)]
     with pytest.raises(SinkError):
         engine.sink.edit(begun.generation)
-
-
-@pytest.mark.opensearch
-def test_the_status_of_a_cluster_is_reported_like_that_of_a_directory(
-    opensearch_location: OpenSearchLocation, opensearch_engine: Engine, tmp_path: Path
-) -> None:
-    environment = {
-        "SHOP_DIRECTORY_ENGINE": "opensearch",
-        "SHOP_DIRECTORY_OPENSEARCH_URLS": opensearch_location.url,
-        "SHOP_DIRECTORY_INDEX_PREFIX": opensearch_location.prefix,
-        "SHOP_DIRECTORY_STATE_DIR": str(tmp_path / "state"),
-    }
-    built = CliRunner().invoke(index, ["build", "--json"], env=environment)
-    done = CliRunner().invoke(index, ["status", "--json"], env=environment)
-    assert (built.exit_code, done.exit_code) == (0, 0)
-    status = json.loads(done.stdout)
-    assert status["location"] == opensearch_engine.sink.location
-    roles = [(found["generation"], found["role"], found["can_be_followed"]) for found in status["generations"]]
-    assert roles == [(json.loads(built.stdout)["generation"], "live", True)]
 
 
 @pytest.mark.rule("G1.fence")

@@ -299,14 +299,6 @@ def _make_red(target: CategoryIndex) -> None:
     _create(target.client, target.index, "categories", **{"routing.allocation.require._name": "nobody"})
 
 
-def test_an_index_that_stays_red_is_lost_before_the_retry_limit(target: CategoryIndex) -> None:
-    _make_red(target)
-    started = time.monotonic()
-    with pytest.raises(IndexLostError, match="without any copy"):
-        target.load(target.url, _categories(100), Pace(give_up_after=120.0, lost_after=1.0, longest_pause=0.2))
-    assert time.monotonic() - started < 20
-
-
 def test_an_index_that_is_red_for_a_short_time_is_waited_for(target: CategoryIndex) -> None:
     _make_red(target)
     anywhere = {"index.routing.allocation.require._name": None}

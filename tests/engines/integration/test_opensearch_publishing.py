@@ -32,7 +32,7 @@ from service.search.opensearch.engine import OpenSearchBackend, OpenSearchEngine
 from service.search.opensearch.folder import FolderLocation
 from service.search.plan import MATCH_ALL, Plan
 from service.search.planned_backend import snapshot_of
-from service.search.protocol import CouponQuery, SearchBackend, Snapshot
+from service.search.protocol import CouponQuery, Snapshot
 from tests.engines.conftest import Engine, OpenSearchLocation
 from tests.engines.integration.generations import Documents, projected, publish, sealed
 from tests.processes.load.relay import counting_relay
@@ -363,16 +363,6 @@ async def _assert_each_fails_in_time(snapshot: Snapshot, failure: type[BackendUn
     await asyncio.gather(*(fails(*one) for one in _QUESTIONS.items()))
 
 
-async def _assert_nothing_is_live_in_time(backend: SearchBackend) -> None:
-    """After two seconds not even the stamp is trusted, and with it no category (C1)."""
-    await asyncio.sleep(_BOUND_S)
-    for ask in (backend.refresh, backend.snapshot):
-        started = time.monotonic()
-        with pytest.raises(BackendUnavailable):
-            await ask()
-        assert time.monotonic() - started < _BOUND_S
-
-
 async def _assert_answers(snapshot: Snapshot) -> None:
     assert names((await find(snapshot, "lamp")).shops) == ["Lamp"]
     assert [found.shop.name for found in (await suggest(snapshot, "cand")).shops] == ["Candle"]
@@ -393,24 +383,6 @@ async def _published(url: str, documents: Documents) -> AsyncIterator[OpenSearch
         yield backend
     finally:
         await backend.close()
-
-
-@pytest.mark.slow
-@pytest.mark.rule("E3", "C1.stale")
-async def test_a_node_that_hangs_is_a_failure_in_time_and_answers_when_it_goes_on(
-    spare_node: OpenSearchNode, asked_documents: Documents
-) -> None:
-    async with _published(spare_node.url, asked_documents) as backend:
-        snapshot = await backend.snapshot()
-        await _assert_answers(snapshot)
-
-        spare_node.pause()
-        await _assert_each_fails_in_time(snapshot, BackendUnavailable)
-        await _assert_nothing_is_live_in_time(backend)
-
-        spare_node.resume()
-        await asyncio.to_thread(spare_node.wait_until_green)
-        await _assert_answers(await backend.snapshot())
 
 
 @pytest.mark.slow

@@ -4,8 +4,6 @@ import errno
 import os
 from contextlib import closing
 from functools import partial
-from hashlib import sha256
-from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
@@ -14,19 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from index_mappings.documents import CategoryEntry, ShopDocument, stored_part
+from index_mappings.documents import ShopDocument, stored_part
 from index_mappings.typeahead.manifest import TypeaheadManifest, bitmap_of
-from index_mappings.typeahead.segment import DOTTED, FULL, KEY, LEADING, NAME, REST, WORD
+from index_mappings.typeahead.segment import FULL, KEY, LEADING, NAME, REST, WORD
 from indexer.jobs.build import build
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
 from indexer.sinks.typeahead import merging
 from indexer.sinks.typeahead.build import Run, TypeaheadBuild, marked_texts, segment_shop, stored_segment_shop
-from indexer.sinks.typeahead.merging import Input, Reader, merge, rounds
+from indexer.sinks.typeahead.merging import Input, merge, rounds
 from indexer.sinks.typeahead.segment_file import Segment, open_segment, write_segment
 from indexer.sinks.typeahead.store import TypeaheadStore
 from indexer.sources.ndjson import NdjsonCatalogue
-from tests.engines.typeahead.segmented import category, named, projected, written
+from tests.engines.typeahead.segmented import named, projected, written
 from tests.rules.backends.strategies import catalogues
 from tests.support.catalogues import shop as line_of
 from tests.support.catalogues import write_catalogue_directory
@@ -57,20 +55,6 @@ def test_neither_the_order_of_the_shops_nor_the_size_of_the_runs_makes_a_differe
         assert _files(store) == {f"{expected.name}.segment", f"{name}.manifest"}
 
 
-def test_a_manifest_has_all_categories_in_order(tmp_path: Path) -> None:
-    store = TypeaheadStore(tmp_path)
-    with closing(TypeaheadBuild(store)) as building:
-        for slug, count in (("b", 2), ("c", 7), ("a", 2)):
-            building.add(category(slug, count))
-        name = building.finish()
-    found = _manifest(store, name)
-    ordered = (("c", 7), ("a", 2), ("b", 2))
-    assert found.categories == tuple(
-        CategoryEntry(slug, slug.title(), count, (slug,), (slug,), (slug,)) for slug, count in ordered
-    )
-    assert [use.shops for use in found.coverings[0]] == [0]
-
-
 @settings(deadline=None)
 @given(catalogues)
 def test_a_stored_shop_gives_the_same_as_its_document(lines: list[dict[str, Any]]) -> None:
@@ -83,23 +67,6 @@ def test_the_one_word_after_an_article_is_a_full_form_with_a_mark_of_its_own() -
     marks = marked_texts(projected("s", line_of("The Kestrel", "birds.internal")))
     assert marks["kestrel"] == REST | KEY | WORD | NAME | LEADING
     assert marks["the kestrel"] == FULL | KEY | NAME | LEADING
-
-
-@pytest.mark.rule("M9")
-def test_texts_of_labels_left_of_the_main_one_are_dotted() -> None:
-    shop = projected("s", line_of("Kestrel", "wren.kestrel.internal"))
-    assert marked_texts(shop) == {
-        "kestrel": FULL | KEY | WORD | NAME | LEADING,
-        "wren": KEY | DOTTED,
-        "wren.kestrel.internal": FULL | KEY | NAME | DOTTED,
-        "wren kestrel internal": FULL | KEY | NAME | DOTTED,
-    }
-
-
-def test_a_segment_is_named_by_its_bytes(tmp_path: Path) -> None:
-    use = written(tmp_path, _BIRDS)
-    data = (tmp_path / f"{use.name}.segment").read_bytes()
-    assert (sha256(data).hexdigest(), len(data), 5) == (use.name, use.size, use.shops)
 
 
 @pytest.mark.parametrize("runs", [1, 2])
@@ -184,33 +151,6 @@ def test_merged_segments_are_the_segment_of_their_current_shops(
         small.setattr(merging, "rounds", partial(rounds, most=block))
         small.setattr(merging, "_BLOCK", block)
         assert merge(Path(directory), inputs) == written(Path(directory), current)
-
-
-@given(
-    st.lists(st.lists(st.text("ab", max_size=3), max_size=20).map(sorted), min_size=1, max_size=4), st.integers(1, 9)
-)
-def test_equal_texts_come_in_one_round_and_smaller_ones_in_no_later_one(several: list[list[str]], most: int) -> None:
-    def reading(texts: list[str]) -> Reader:
-        return lambda low, high: texts[low:high]
-
-    found: list[list[str]] = []
-    places = [0] * len(several)
-    for blocks in rounds(list(map(len, several)), list(map(reading, several)), most):
-        for block in blocks:
-            assert block.low == places[block.source] < block.high
-            assert block.texts == several[block.source][block.low : block.high]
-            places[block.source] = block.high
-        found.append(sorted(text for block in blocks for text in block.texts))
-    assert places == list(map(len, several))
-    assert [text for texts in found for text in texts] == sorted(text for texts in several for text in texts)
-    assert all(before[-1] < after[0] for before, after in pairwise(found))
-
-
-def test_merging_one_segment_gives_the_same_file_again(tmp_path: Path) -> None:
-    use = written(tmp_path, [named("s1", "Kestrel"), named("s2", "Wren")])
-    (path,) = tmp_path.iterdir()
-    assert merge(tmp_path, [Input(open_segment(path))]) == use
-    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_merge_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,6 @@ from service.search.typeahead.typeahead import Typeahead
 from tests.engines.typeahead.crowded import COMMON, COMPANY, HAN, crowded
 from tests.engines.typeahead.segmented import Segmented, assert_answers, document, forms_of, projected, with_texts
 
-_LETTERS = "abc𐐨"
 # The last code point of all, and one that UTF-16 would sort behind those after it.
 _ODD_LETTERS = "ab\ue000𐐨\U0010ffff"
 _COUNTRIES = ("DE", "FR")
