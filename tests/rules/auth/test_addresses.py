@@ -166,14 +166,6 @@ def test_the_edge_states_the_country_as_an_assigned_code(values: list[bytes], co
     assert origin_of(EDGE, headers, COUNTRY) == Origin(EDGE, country)
 
 
-@pytest.mark.rule("A5")
-def test_no_other_peer_states_the_country() -> None:
-    headers = [(b"x-edge-country", b"DE"), (b"x-forwarded-for", b"203.0.113.9")]
-    assert origin_of("192.0.2.7", headers, COUNTRY) == Origin("192.0.2.7", None)
-    assert origin_of(EDGE, headers, CHAIN) == Origin("203.0.113.9", None)
-    assert origin_of(EDGE, headers, COUNTRY) == Origin("203.0.113.9", "DE")
-
-
 PIECES = st.lists(
     st.sampled_from(
         [

@@ -7,7 +7,7 @@ import pytest
 
 from index_mappings.documents import Category
 from service.errors import InvalidInputError
-from service.search.protocol import Found, WordCount
+from service.search.protocol import Found
 from service.tools.find_shop import FIND_SHOP
 from tests.rules.backends.asking import call, find, found_names, names, suggest, walked
 from tests.rules.backends.backends import CATEGORY_CAP
@@ -118,14 +118,6 @@ async def test_a_long_text_begins_a_form_as_a_short_one_does(directory: Director
         f"]{signs[:80]}": [],
     }
     assert {query: await found_names(world, query) for query in found} == found
-
-
-@pytest.mark.rule("M3")
-async def test_the_public_suffix_is_no_part_of_a_name(directory: Directory) -> None:
-    world = await directory([shop("Kiosk", "myblueshop.co.uk")])
-    for query in ("couk", "opco", "co.uk", "uk"):
-        found = await find(world, query)
-        assert (found.shops, found.total, bool(found.ignored)) == ((), 0, True), query
 
 
 @pytest.mark.rule("M3")
@@ -417,16 +409,6 @@ async def test_a_category_of_hidden_shops_means_nothing_by_any_of_its_names(dire
     assert await world.categories() == (Category("wood", "Wood", 1),)
 
 
-@pytest.mark.rule("M6", "M7")
-async def test_browsing_under_a_filter_that_no_shop_passes_finds_nothing_and_counts_nothing(
-    directory: Directory,
-) -> None:
-    world = await directory([shop("Alder", categories=["tv"], countries=["DE"])])
-
-    for found in (await find(world, "", category="garden"), await find(world, "", country="FR")):
-        assert (found.shops, found.total) == ((), 0)
-
-
 @pytest.mark.rule("M5", "I24")
 async def test_of_too_many_categories_those_with_most_public_shops_are_taken(directory: Directory) -> None:
     slugs = ["lamp-z", "lamp-a", "lamp-b", "lamp-c"]
@@ -498,14 +480,6 @@ async def test_a_label_around_the_main_label_is_evidence_where_another_word_is_o
     # These say nothing of a shop, and the beginning of a label is no evidence.
     for word in ("co", "com", "myshop"):
         assert (await find(world, f"books {word}")).ignored == (word,)
-
-
-@pytest.mark.rule("M3.labels")
-async def test_what_is_left_after_a_word_was_dropped_has_no_label_for_evidence_alone(directory: Directory) -> None:
-    world = await directory([shop("Amazon", "amazon.co.uk")])
-    found = await find(world, "qqxx uk")
-    assert (found.shops, found.ignored) == ((), ("qqxx",))
-    assert found.word_counts == (WordCount("qqxx", 0), WordCount("uk", 1))
 
 
 @pytest.mark.rule("M4", "M3.labels")

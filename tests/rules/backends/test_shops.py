@@ -196,16 +196,6 @@ async def test_categories_are_listed_with_the_public_shops_that_carry_them(direc
     )
 
 
-@pytest.mark.rule("A13", "I15")
-async def test_a_directory_of_hidden_shops_answers_with_nothing(directory: Directory) -> None:
-    world = await directory([shop("Quiet", "quiet.internal", visibility="under_review")])
-    assert await world.categories() == ()
-    for text in ("", "quiet", "quite"):
-        found, suggested = await find(world, text), await suggest(world, text)
-        assert (found.shops, found.total, suggested.shops, suggested.categories) == ((), 0, (), ()), text
-    assert await world.shop("quiet.internal") is None
-
-
 def _shops() -> list[dict[str, Any]]:
     return [
         shop("Nord", "nord.internal", id="s1", popularity=1),

@@ -92,19 +92,6 @@ def test_a_body_that_ends_before_its_length_is_not_taken_for_a_whole_one(base: s
     assert exchange(base, _post(transport, "content-length: 50", BODY), finish=True) == []
 
 
-@pytest.mark.rule("E6")
-@pytest.mark.parametrize("transport", TARGETS)
-def test_what_follows_a_body_is_not_read_as_a_request_of_somebody_else(base: str, transport: str) -> None:
-    smuggled = b'{"query":""}GET /version HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n'
-    head = (
-        f"POST {transport} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 5\r\n\r\n"
-    )
-    statuses = [reply.status for reply in exchange(base, head.encode() + smuggled)]
-    # The request itself is whole, and refused for what it is: without a token, without Accept, for its five bytes.
-    own = 401 if transport in TOKEN_ONLY else 406 if transport == "/mcp" else 400
-    assert statuses == [own, 400]
-
-
 @pytest.mark.rule("I2")
 @pytest.mark.parametrize("line", ["content-length: 12", "transfer-encoding: chunked"])
 def test_a_slow_body_is_waited_for(base: str, line: str) -> None:
@@ -251,16 +238,6 @@ def test_a_head_that_is_sent_in_many_small_pieces(base: str, size: int, status: 
     whole = head_of(size)
     pieces = [whole[at : at + 4_000] for at in range(0, size, 4_000)]
     assert [reply.status for reply in exchange(base, *pieces, pause=0.005)] == [status]
-
-
-@pytest.mark.rule("E6", "E1")
-def test_a_head_behind_another_request(base: str) -> None:
-    first = b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"
-    statuses = [
-        [reply.status for reply in exchange(base, first + head_of(size))] for size in (BOUND, BOUND + 100, 120_000)
-    ]
-    assert statuses[0] == [200, 200]
-    assert [found[-1] for found in statuses[1:]] == [400, 400]
 
 
 @pytest.mark.rule("E6")

@@ -70,16 +70,6 @@ async def test_a_claim_without_reports_is_empty_and_the_next_report_is_not_misse
     assert [one.report for one in await queue.claim("w1", 10, 60)] == [report()]
 
 
-async def test_an_acknowledged_recheck_is_off_the_queue_and_its_report_stays(store: Store) -> None:
-    queue = store.open()
-    await queue.append(report("s1"))
-    await queue.append(report("s2"))
-    first, second = await queue.claim("w1", 2, 60)
-    assert await queue.acknowledge("w1", [first.id]) == (first.id,)
-    assert [one.id for one in (await queue.waiting(10)).rechecks] == [second.id]
-    assert ((await queue.waiting(1)).depth, await exported(queue)) == (1, [report("s1"), report("s2")])
-
-
 @pytest.mark.parametrize("unknown", ["", "x", "-", "+", "0-0", "0", "999999", "1-1-1", "9" * 30, "٣"])
 async def test_only_what_the_worker_holds_can_be_acknowledged(store: Store, unknown: str) -> None:
     queue = store.open()
@@ -163,14 +153,6 @@ async def test_a_report_comes_back_as_it_was_given(store: Store) -> None:
     assert await exported(queue) == given
 
 
-@pytest.mark.rule("Q5", "I37")
-async def test_the_same_report_again_appends_and_queues_nothing(store: Store) -> None:
-    queue = store.open()
-    later = report(reported_at=REPORTED_AT + timedelta(hours=1))
-    assert [await queue.append(one) for one in (report(), report(), later)] == [True, False, False]
-    assert (await exported(queue), (await queue.waiting(1)).depth) == ([report()], 1)
-
-
 @pytest.mark.rule("Q5")
 @pytest.mark.parametrize(
     ("first", "second"), [("save10", "SAVE10"), ("Save10", "sAVE10"), ("Straße-Ä", "STRASSE-ä"), ("ΐ", "\u1fd3")]
@@ -237,16 +219,6 @@ async def test_all_reports_are_exported_in_their_order_over_several_pages(store:
     for one in given:
         await queue.append(one)
     assert await exported(queue) == given
-
-
-@pytest.mark.rule("Q5")
-async def test_all_is_there_for_a_queue_that_is_opened_later(store: Store) -> None:
-    first = store.open()
-    await first.append(report())
-    (held,) = await first.claim("w1", 1, 60)
-    later = store.open()
-    assert (await later.append(report()), await exported(later)) == (False, [report()])
-    assert await later.acknowledge("w1", [held.id]) == (held.id,)
 
 
 async def test_a_report_without_a_time_zone_is_refused(store: Store) -> None:
@@ -454,23 +426,6 @@ async def _refused_in_time(ask: Awaitable[object]) -> None:
 
 
 @pytest.mark.redis
-@pytest.mark.rule("Q5")
-async def test_many_appends_to_a_paused_redis_are_all_refused_in_time_and_may_be_tried_again(
-    own_redis: RedisServer, queue: RedisReports
-) -> None:
-    own_redis.process.pause()
-    started = time.monotonic()
-    appends = await asyncio.gather(*(queue.append(report(f"s{n}")) for n in range(60)), return_exceptions=True)
-    took = time.monotonic() - started
-    own_redis.process.resume()
-    assert [type(append) for append in appends] == [ReportsUnavailable] * 60
-    assert took < REDIS_DEADLINE_S + REDIS_SLACK_S
-    for number in range(60):
-        await queue.append(report(f"s{number}"))
-    assert sorted(one.shop_id for one in await exported(queue)) == sorted(f"s{n}" for n in range(60))
-
-
-@pytest.mark.redis
 @pytest.mark.parametrize("times", [1, 3])
 async def test_a_waiting_connection_that_the_server_closed_costs_no_answer(
     own_redis: RedisServer, queue: RedisReports, times: int
@@ -525,20 +480,3 @@ async def test_a_redis_that_takes_no_writes_is_unavailable_and_stores_nothing(
     own_redis.start()
     assert (await exported(queue), (await queue.waiting(1)).depth) == ([report("s0")], 1)
     assert await queue.append(report("s1")) is True
-
-
-@pytest.mark.redis
-@pytest.mark.rule("Q5")
-async def test_a_redis_whose_disk_fails_is_unavailable(own_redis: RedisServer, queue: RedisReports) -> None:
-    await executed(own_redis, "CONFIG", "SET", "save", "3600 1")
-    # A directory where the snapshot belongs makes it fail, as a full disk would: MISCONF.
-    (own_redis.folder / "dump.rdb").mkdir()
-    await executed(own_redis, "BGSAVE")
-    for _ in range(100):
-        if "'rdb_last_bgsave_status': 'err'" in str(await executed(own_redis, "INFO", "persistence")):
-            break
-        await asyncio.sleep(0.05)
-    await _refused_in_time(queue.append(report("s1")))
-    assert await exported(queue) == [report("s0")]
-    # It would not stop without a snapshot.
-    own_redis.kill()

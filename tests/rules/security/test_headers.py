@@ -9,7 +9,6 @@ from typing import Final
 import pytest
 
 from service.app import create_app
-from service.http.messages import security_headers, with_defaults
 from service.settings.service import Settings
 from shop_directory.settings.reading import SettingsError
 from tests.support.served import Reply, ask, get, served
@@ -131,16 +130,6 @@ def test_a_service_behind_tls_sends_hsts(behind_tls: str) -> None:
     assert _policy(get(behind_tls, "/nothing")) == expected
     (refused,) = exchange(behind_tls, b"GET /health HTTP/1.1\r\n\r\n")
     assert _policy(refused) == expected
-
-
-def test_an_endpoint_may_bring_a_policy_of_its_own() -> None:
-    own = ((b"Content-Security-Policy", b"default-src 'self'"), (b"content-type", b"text/html"))
-    assert with_defaults(own, security_headers()) == [
-        *own,
-        (b"x-content-type-options", b"nosniff"),
-        (b"referrer-policy", b"no-referrer"),
-        (b"cross-origin-resource-policy", b"same-origin"),
-    ]
 
 
 @pytest.mark.rule("C3")

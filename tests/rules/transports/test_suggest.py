@@ -169,16 +169,6 @@ def test_a_search_that_fails_is_one_search_and_one_unit(
             assert remaining(reply) == QUOTA - 1
 
 
-@pytest.mark.rule("R5", "Q2")
-@pytest.mark.parametrize("way", WAYS)
-def test_an_invalid_query_costs_one_unit(tmp_path: Path, way: str) -> None:
-    search = reference_world(tmp_path)
-    with served(create_app(settings_of(tmp_path), search=search)) as base:
-        reply = get(base, "/suggest?limit=0", **WAYS[way])
-        assert (reply.status, remaining(reply)) == (400, QUOTA - 1)
-        assert counted(samples(base), "invalid_input") == (1, 1)
-
-
 @pytest.mark.rule("C1")
 @pytest.mark.parametrize("way", WAYS)
 def test_a_response_that_the_caller_has_is_not_searched_for(tmp_path: Path, way: str) -> None:
