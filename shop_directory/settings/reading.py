@@ -33,7 +33,8 @@ MAX_SECRET_BYTES: Final = 65_536
 
 GROUP: Final = "shop_directory.settings"
 
-_MIN_SIMILARITY: Final = 0.8
+# Two letters that are exchanged in a name of four leave three quarters of it.
+_MIN_SIMILARITY: Final = 0.75
 HIDDEN: Final = "(hidden)"
 _INTRODUCTION: Final = f"""\
 # Settings
@@ -222,7 +223,7 @@ def _message(name: str, known: set[str]) -> str:
         return f"{name} is ignored: only secret settings can be in a file."
     suffixes = [each.removeprefix(PREFIX) for each in sorted(known)]
     close = get_close_matches(name.removeprefix(PREFIX), suffixes, n=1, cutoff=_MIN_SIMILARITY)
-    meant = f" Is {PREFIX}{close[0]} meant?" if close else ""
+    meant = f" Did you mean {PREFIX}{close[0]}?" if close else ""
     return f"{name} is not a setting and is ignored.{meant}"
 
 

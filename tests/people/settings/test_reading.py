@@ -245,7 +245,7 @@ def test_a_wrong_setting_is_named_with_what_it_must_be(
 
 
 MISSPELT: Final = (
-    "SHOP_DIRECTORY_OPENSEARCH_URL is not a setting and is ignored. Is SHOP_DIRECTORY_OPENSEARCH_URLS meant?\n"
+    "SHOP_DIRECTORY_OPENSEARCH_URL is not a setting and is ignored. Did you mean SHOP_DIRECTORY_OPENSEARCH_URLS?\n"
 )
 
 
@@ -339,6 +339,14 @@ def test_a_secret_of_the_stores_comes_from_a_file_in_the_operators_commands_too(
     )
 
 
+def test_two_letters_that_are_exchanged_are_a_misspelt_setting() -> None:
+    done = _run("serve", "--print-config", PROT="8081", HSOT="::1")
+    assert done.stderr.splitlines() == [
+        "SHOP_DIRECTORY_HSOT is not a setting and is ignored. Did you mean SHOP_DIRECTORY_HOST?",
+        "SHOP_DIRECTORY_PROT is not a setting and is ignored. Did you mean SHOP_DIRECTORY_PORT?",
+    ]
+
+
 @pytest.mark.parametrize("command", [("config", "--json"), ("serve", "--print-config")])
 def test_a_misspelt_variable_is_reported_with_the_one_that_is_meant(command: tuple[str, ...]) -> None:
     done = _run(*command, OPENSEARCH_URL=f"https://{CANARY}")
@@ -348,7 +356,8 @@ def test_a_misspelt_variable_is_reported_with_the_one_that_is_meant(command: tup
 def test_the_indexer_reports_a_misspelt_variable_too(tmp_path: Path) -> None:
     done = _run("index", "status", DATA_DIR=str(tmp_path / "index"), OPENSEARCH_URL=CANARY, OPENSEARCH_USERS=CANARY)
     assert done.stderr == MISSPELT + (
-        "SHOP_DIRECTORY_OPENSEARCH_USERS is not a setting and is ignored. Is SHOP_DIRECTORY_OPENSEARCH_USER meant?\n"
+        "SHOP_DIRECTORY_OPENSEARCH_USERS is not a setting and is ignored."
+        " Did you mean SHOP_DIRECTORY_OPENSEARCH_USER?\n"
     )
     assert CANARY not in done.output
 
