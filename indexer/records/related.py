@@ -8,7 +8,7 @@ import re
 from datetime import UTC, datetime, time
 from decimal import Decimal
 from functools import cache
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal
 
 import pycountry
 from pydantic import (
@@ -17,9 +17,10 @@ from pydantic import (
     Discriminator,
     Field,
     Tag,
+    ValidationInfo,
     WithJsonSchema,
     create_model,
-    model_validator,
+    field_validator,
 )
 
 from index_mappings.category_forms import ENGLISH, Named
@@ -213,20 +214,26 @@ class MoneyPart(StrictModel):
     currency: Currency
 
 
+# The fields that a discount of a kind must have.
+_DISCOUNT_FIELDS: Final[dict[str | None, tuple[str, ...]]] = {"percent": ("value",), "amount": ("value", "currency")}
+
+
 class DiscountPart(StrictModel):
     """What a coupon takes off."""
 
     kind: Literal["percent", "amount", "free_shipping", "other"]
-    value: Amount | None = None
-    currency: Currency | None = None
+    value: Annotated[Amount | None, Field(validate_default=True)] = None
+    currency: Annotated[Currency | None, Field(validate_default=True)] = None
 
-    @model_validator(mode="after")
-    def _has_fields_of_its_kind(self) -> Self:
-        if self.kind == "percent" and (self.value is None or Decimal(self.value) > _HUNDRED):
-            raise ValueError("needs a value of at most 100 for a percentage")
-        if self.kind == "amount" and (self.value is None or self.currency is None):
-            raise ValueError("needs a value and a currency for an amount")
-        return self
+    @field_validator("value", "currency")
+    @classmethod
+    def _fits_the_kind(cls, value: str | None, info: ValidationInfo) -> str | None:
+        kind = info.data.get("kind")
+        if value is None and info.field_name in _DISCOUNT_FIELDS.get(kind, ()):
+            raise ValueError(f"must be given where kind is {kind}")
+        if value is not None and (kind, info.field_name) == ("percent", "value") and Decimal(value) > _HUNDRED:
+            raise ValueError("must be at most 100 where kind is percent")
+        return value
 
 
 class DeliveryTimePart(StrictModel):
@@ -250,18 +257,17 @@ class CouponRecord(Record):
     valid_from: Start = None
     valid_until: End = None
     verification_status: Literal["verified_applied", "verified_rejected", "unverified"]
-    last_verified_at: Timestamp = None
+    last_verified_at: Annotated[Timestamp, Field(validate_default=True)] = None
     blocked_channels: Channels = ()
     blocked_countries: BlockedCountries = ()
     source: Source | None = None
 
-    @model_validator(mode="after")
-    def _has_time_of_verification(self) -> Self:
-        if self.verification_status != "unverified" and self.last_verified_at is None:
-            raise ValueError(
-                "needs last_verified_at where verification_status is verified_applied or verified_rejected"
-            )
-        return self
+    @field_validator("last_verified_at")
+    @classmethod
+    def _fits_the_verification(cls, at: datetime | None, info: ValidationInfo) -> datetime | None:
+        if at is None and info.data.get("verification_status", "unverified") != "unverified":
+            raise ValueError("must be given where verification_status is verified_applied or verified_rejected")
+        return at
 
 
 # An offer whose URL breaks the rules of A10 is valid, but has no checkout URL.
@@ -296,6 +302,21 @@ class ShippingRecord(Record):
     source: Literal["policy_page", "structured_data"] | None = None
 
 
+# The fields that callers see of each kind; the first one is required.
+POLICY_FIELDS: Final = {
+    "returns": ("category", "days", "counted_from", "fees", "methods", "countries", "as_stated"),
+    "payment_methods": ("methods", "as_stated"),
+    "buyer_protection": ("as_stated",),
+}
+# The fields that returns of a category may not have.
+_NOT_WITH_CATEGORY: Final[dict[str | None, tuple[str, ...]]] = {
+    "unlimited": ("days", "counted_from"),
+    "not_permitted": ("days", "counted_from", "fees", "methods"),
+}
+# After schema.org's ReturnMethodEnumeration.
+RETURN_METHODS: Final = frozenset({"by_mail", "in_store", "at_kiosk", "keep_product"})
+
+
 class PolicyRecord(Record):
     """What a shop states about returns, payment methods or buyer protection: for one country, or without one."""
 
@@ -304,49 +325,34 @@ class PolicyRecord(Record):
     shop_id: RecordId
     kind: Literal["returns", "payment_methods", "buyer_protection"]
     country: Country | None = None
-    category: Literal["finite", "unlimited", "not_permitted"] | None = None
+    category: Annotated[Literal["finite", "unlimited", "not_permitted"] | None, Field(validate_default=True)] = None
     days: Annotated[int, Field(ge=0, le=1_000)] | None = None
     counted_from: Literal["delivered", "ordered"] | None = None
     fees: Literal["free", "paid", "unknown"] | None = None
-    methods: Annotated[tuple[Name, ...], Field(strict=False, max_length=50)] = ()
+    methods: Annotated[tuple[Name, ...], Field(strict=False, max_length=50, validate_default=True)] = ()
     countries: CountryCodes = ()
-    as_stated: Name | None = None
+    as_stated: Annotated[Name | None, Field(validate_default=True)] = None
     source: Annotated[str, Field(min_length=1, max_length=2_048), AfterValidator(not_blank)]
     checked_at: Annotated[
         datetime, Field(description="A date and time as in RFC 3339, with its offset."), BeforeValidator(rfc3339)
     ]
 
-    @model_validator(mode="after")
-    def _has_fields_of_its_kind(self) -> Self:
-        own = POLICY_FIELDS[self.kind]
-        if not getattr(self, own[0]):
-            raise ValueError(f"needs {own[0]} where kind is {self.kind}")
-        for field in POLICY_FIELDS["returns"]:
-            if field not in own and getattr(self, field) not in (None, ()):
-                raise ValueError(f"may not have {field} where kind is {self.kind}")
-        return self
-
-    @model_validator(mode="after")
-    def _has_fields_of_its_category(self) -> Self:
-        if self.kind != "returns":
-            return self
-        if not RETURN_METHODS.issuperset(self.methods):
-            raise ValueError(f"needs methods of {', '.join(sorted(RETURN_METHODS))} where kind is returns")
-        if self.category != "finite" and (self.days, self.counted_from) != (None, None):
-            raise ValueError("may have days and counted_from only where category is finite")
-        if self.category == "not_permitted" and (self.fees is not None or self.methods):
-            raise ValueError("may not have fees or methods where category is not_permitted")
-        return self
-
-
-# The fields that callers see of each kind; the first one is required.
-POLICY_FIELDS: Final = {
-    "returns": ("category", "days", "counted_from", "fees", "methods", "countries", "as_stated"),
-    "payment_methods": ("methods", "as_stated"),
-    "buyer_protection": ("as_stated",),
-}
-# After schema.org's ReturnMethodEnumeration.
-RETURN_METHODS: Final = frozenset({"by_mail", "in_store", "at_kiosk", "keep_product"})
+    @field_validator(*POLICY_FIELDS["returns"])
+    @classmethod
+    def _fits_kind_and_category(cls, value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - of any field
+        kind, category, field = info.data.get("kind"), info.data.get("category"), info.field_name
+        if kind is None:
+            return value  # it is wrong itself
+        if value in (None, ()):
+            if field == POLICY_FIELDS[kind][0]:
+                raise ValueError(f"must be given where kind is {kind}")
+        elif field not in POLICY_FIELDS[kind]:
+            raise ValueError(f"must not be given where kind is {kind}")
+        elif field in _NOT_WITH_CATEGORY.get(category, ()):
+            raise ValueError(f"must not be given where category is {category}")
+        elif (kind, field) == ("returns", "methods") and not RETURN_METHODS.issuperset(value):
+            raise ValueError(f"must be of {', '.join(sorted(RETURN_METHODS))} where kind is returns")
+        return value
 
 
 class TrustRecord(Record):
@@ -382,16 +388,17 @@ class AffiliateProgramRecord(Record):
     shop_id: RecordId
     network: Name
     program_id: Name
-    url_template: Annotated[str, Field(max_length=2_048), AfterValidator(clean)]
     network_hosts: Annotated[tuple[Host, ...], Field(strict=False, min_length=1, max_length=50)]
+    url_template: Annotated[str, Field(max_length=2_048), AfterValidator(clean)]
     commission_stated: Label | None = None
     disclosure: Label | None = None
 
-    @model_validator(mode="after")
-    def _has_safe_template(self) -> Self:
-        if fault := template_fault(self.url_template, self.network_hosts):
-            raise ValueError(f"url_template {fault}")
-        return self
+    @field_validator("url_template")
+    @classmethod
+    def _is_safe(cls, template: str, info: ValidationInfo) -> str:
+        if fault := template_fault(template, info.data.get("network_hosts")):
+            raise ValueError(fault)
+        return template
 
 
 class RedirectRecord(Record):

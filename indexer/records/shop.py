@@ -163,6 +163,7 @@ UNVERSIONED: Final = 0
 UPDATED_AT: Final = 1
 VERSION: Final = 2
 NO_ORDER: Final = Order(UNVERSIONED, 0)
+MAX_VERSION: Final = 2**63 - 1
 # The field that states each kind.
 ORDER_FIELDS: Final = (None, "updated_at", "version")
 
@@ -181,7 +182,7 @@ class Record(StrictModel):
 
     key_fields: ClassVar[tuple[str, ...]] = ("id",)
 
-    version: Annotated[int, Field(ge=0, le=2**63 - 1)] | None = None
+    version: Annotated[int, Field(ge=0, le=MAX_VERSION)] | None = None
     updated_at: Timestamp = None
 
     @property

@@ -21,7 +21,17 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from index_mappings.values import microseconds
 from indexer.records.problems import CatalogueError, Fault, RefusedRecordError
 from indexer.records.related import KEYS, RECORDS
-from indexer.records.shop import NO_ORDER, UPDATED_AT, VERSION, Order, Record, StrictModel, Timestamp, validated
+from indexer.records.shop import (
+    MAX_VERSION,
+    NO_ORDER,
+    UPDATED_AT,
+    VERSION,
+    Order,
+    Record,
+    StrictModel,
+    Timestamp,
+    validated,
+)
 from indexer.sources.lines import MAX_LINE, Line, LineCutter, parsed, warn_of_blank_lines
 from indexer.sources.protocol import Change, ChangeBatch, ChangeSource, RefusedChange
 
@@ -56,7 +66,7 @@ class StatedChange(StrictModel):
     type: Annotated[str, AfterValidator(_known_type)]
     record: dict[str, Any] | None = None
     key: Annotated[str, Field(max_length=MAX_KEY)] | None = None
-    version: Annotated[int, Field(ge=0, le=2**63 - 1)] | None = None
+    version: Annotated[int, Field(ge=0, le=MAX_VERSION)] | None = None
     updated_at: Timestamp = None
 
 
@@ -65,10 +75,32 @@ def read_change(line: Line, name: str, *, lenient: bool = False) -> Change:
 
     Lenient reading ignores unknown fields of the change and of its record.
     """
-    stated = _stated(parsed(line), lenient=lenient)
-    record = None if stated.record is None else _record(stated.type, stated.record, lenient=lenient)
-    key = _key(stated.type, stated.key or "") if record is None else record.key
-    return Change(stated.type, key, _order(stated, record), record, f"{name}:{line.number}")
+    value = parsed(line)
+    if not isinstance(value, dict):
+        raise RefusedRecordError((None, "the line must be an object"))
+    stated = validated(StatedChange, value, lenient=lenient)
+    faults = list(_form_faults(stated))
+    record: Record | None = None
+    key, order = "", NO_ORDER
+    with _collected(faults):
+        if stated.op == "upsert" and stated.record is not None:
+            record = _record(stated.type, stated.record, lenient=lenient)
+        if stated.op == "delete" and stated.key is not None:
+            key = _key(stated.type, stated.key)
+    with _collected(faults):
+        order = _order(stated, record)
+    if faults:
+        raise RefusedRecordError(*faults)
+    return Change(stated.type, key if record is None else record.key, order, record, f"{name}:{line.number}")
+
+
+@contextmanager
+def _collected(faults: list[Fault]) -> Iterator[None]:
+    """Collect the faults of one part of a change, so that those of all parts are reported together."""
+    try:
+        yield
+    except RefusedRecordError as error:
+        faults += error.faults
 
 
 def gather(
@@ -96,19 +128,14 @@ def gather(
     return tuple(changes), tuple(refused)
 
 
-def _stated(value: object, *, lenient: bool) -> StatedChange:
-    if not isinstance(value, dict):
-        raise RefusedRecordError((None, "the line must be an object"))
-    stated = validated(StatedChange, value, lenient=lenient)
+def _form_faults(stated: StatedChange) -> Iterator[Fault]:
     required, other = ("record", "key") if stated.op == "upsert" else ("key", "record")
-    faults: list[Fault] = [(required, "is missing")] if getattr(stated, required) is None else []
+    if getattr(stated, required) is None:
+        yield required, "is missing"
     if getattr(stated, other) is not None:
-        faults.append((other, f"must not be given with {stated.op}"))
+        yield other, f"must not be given with {stated.op}"
     if stated.op == "upsert" and stated.updated_at is not None:
-        faults.append(("updated_at", "must be in the record of an upsert"))
-    if faults:
-        raise RefusedRecordError(*faults)
-    return stated
+        yield "updated_at", "must be in the record of an upsert"
 
 
 def _record(kind: str, value: dict[str, Any], *, lenient: bool) -> Record:
@@ -144,12 +171,16 @@ def _splits(kind: str, key: str, parts: int) -> list[tuple[str, ...]]:
 
 
 def _order(stated: StatedChange, record: Record | None) -> Order:
-    own = None if record is None else record.version
+    """The order that a change states, itself or in its record; NO_ORDER where that of the record is wrong itself."""
+    try:
+        own = record or Record.model_validate(stated.record or {}, extra="ignore")
+    except ValidationError:
+        return NO_ORDER
     if stated.version is not None:
-        if own not in (None, stated.version):
+        if own.version not in (None, stated.version):
             raise RefusedRecordError(("version", "must be the same in the change and in its record"))
         return Order(VERSION, stated.version)
-    order = NO_ORDER if record is None else record.order
+    order = own.order
     if stated.updated_at is not None:
         order = Order(UPDATED_AT, microseconds(stated.updated_at))
     if order == NO_ORDER:

@@ -101,7 +101,7 @@ BAD_COUPONS: Final = (
 _NETWORK: Final = "must be an https URL on one of network_hosts, without credentials or a port"
 _ELSEWHERE: Final = "must lead to no other URL than the offer's"
 BAD_PROGRAMS: Final = tuple(
-    Bad(_line(program(SHOP, "net", url_template=template)), (f"record url_template {fault}",))
+    Bad(_line(program(SHOP, "net", url_template=template)), (f"url_template {fault}",))
     for template, fault in (
         (f"javascript:{REFUSED}({{url}})", "must be an https URL with {url} in its path or query"),
         (f"https://go.network.internal@{REFUSED}.internal/?to={{url}}", _NETWORK),
@@ -166,7 +166,7 @@ BAD_POLICIES: Final = tuple(
         ({"country": REFUSED}, "country must be an assigned ISO 3166-1 alpha-2 code (or XK) in capitals"),
         (
             {"methods": [REFUSED]},
-            "record needs methods of at_kiosk, by_mail, in_store, keep_product where kind is returns",
+            "methods must be of at_kiosk, by_mail, in_store, keep_product where kind is returns",
         ),
         ({"as_stated": f"{REFUSED}\u202e"}, "as_stated holds a bidirectional override or isolate"),
         ({"source": f"{REFUSED}\x1b[31m"}, "source holds a control character"),

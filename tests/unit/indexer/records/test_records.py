@@ -133,13 +133,14 @@ def test_a_record_is_ordered_by_its_version_or_its_time() -> None:
 
 
 APPLIED: Final = {"verification_status": "verified_applied", "last_verified_at": "2031-05-06T07:08:09Z"}
-UNVERIFIED_REASON: Final = "needs last_verified_at where verification_status is verified_applied or verified_rejected"
+UNVERIFIED_REASON: Final = "must be given where verification_status is verified_applied or verified_rejected"
 GOOD_TAGS: Final = (
     "de", "DE", "jpn", "pt-BR", "zh-Hant", "zh-Hant-TW", "zh-yue-HK", "es-419", "de-CH-1996", "sl-rozaj-biske",
     "en-a-myext-b-another", "fr-x-shop", "x-klingon",
 )  # fmt: skip
 PAYMENT: Final[dict[str, Any]] = {"kind": "payment_methods", "category": None, "methods": ["card"]}
-METHODS_REASON: Final = "needs methods of at_kiosk, by_mail, in_store, keep_product where kind is returns"
+METHODS_REASON: Final = "must be of at_kiosk, by_mail, in_store, keep_product where kind is returns"
+KIND_REASON: Final = "must be one of 'returns', 'payment_methods' or 'buyer_protection'"
 ACCOUNT: Final[dict[str, Any]] = {"provider": "P", "account": "a"}
 LINES: Final[dict[str, dict[str, Any]]] = {
     "coupons": coupon("SAVE", "s1"),
@@ -213,41 +214,49 @@ def test_what_is_at_the_limit_is_taken_and_survives_the_staging_file(kind: str, 
 
 # Wrong values of single fields are in the table of tests/unit/indexer/catalogue/test_validation.py.
 RELATED_BEYOND: Final[list[tuple[str, dict[str, Any], str, str]]] = [
-    ("coupons", {"verification_status": "verified_applied"}, "record", UNVERIFIED_REASON),
-    ("coupons", {"verification_status": "verified_rejected"}, "record", UNVERIFIED_REASON),
+    ("coupons", {"verification_status": "verified_applied"}, "last_verified_at", UNVERIFIED_REASON),
+    ("coupons", {"verification_status": "verified_rejected"}, "last_verified_at", UNVERIFIED_REASON),
     (
         "affiliate_programs",
         {"url_template": "https://go.network.internal/"},
-        "record",
-        "url_template must hold {url} exactly once",
+        "url_template",
+        "must hold {url} exactly once",
     ),
     ("resource_accounts", {"limit": float("inf")}, "limit", "must be a finite number"),
     *(
-        ("policies", fields, "record", reason)
-        for fields, reason in (
-            ({"category": None}, "needs category where kind is returns"),
-            ({**PAYMENT, "methods": []}, "needs methods where kind is payment_methods"),
-            ({"kind": "buyer_protection", "category": None}, "needs as_stated where kind is buyer_protection"),
-            ({**PAYMENT, "category": "finite"}, "may not have category where kind is payment_methods"),
-            ({**PAYMENT, "days": 0}, "may not have days where kind is payment_methods"),
-            ({**PAYMENT, "countries": ["DE"]}, "may not have countries where kind is payment_methods"),
+        ("policies", fields, field, reason)
+        for fields, field, reason in (
+            ({"category": None}, "category", "must be given where kind is returns"),
+            ({**PAYMENT, "methods": []}, "methods", "must be given where kind is payment_methods"),
+            (
+                {"kind": "buyer_protection", "category": None},
+                "as_stated",
+                "must be given where kind is buyer_protection",
+            ),
+            ({**PAYMENT, "category": "finite"}, "category", "must not be given where kind is payment_methods"),
+            ({**PAYMENT, "days": 0}, "days", "must not be given where kind is payment_methods"),
+            ({**PAYMENT, "countries": ["DE"]}, "countries", "must not be given where kind is payment_methods"),
             (
                 {**PAYMENT, "kind": "buyer_protection", "as_stated": "a"},
-                "may not have methods where kind is buyer_protection",
+                "methods",
+                "must not be given where kind is buyer_protection",
             ),
-            ({"methods": ["by_mail", "pigeon"]}, METHODS_REASON),
-            ({"category": "unlimited", "days": 0}, "may have days and counted_from only where category is finite"),
+            ({"methods": ["by_mail", "pigeon"]}, "methods", METHODS_REASON),
+            ({"category": "unlimited", "days": 0}, "days", "must not be given where category is unlimited"),
             (
                 {"category": "unlimited", "counted_from": "ordered"},
-                "may have days and counted_from only where category is finite",
+                "counted_from",
+                "must not be given where category is unlimited",
             ),
             (
                 {"category": "not_permitted", "fees": "free"},
-                "may not have fees or methods where category is not_permitted",
+                "fees",
+                "must not be given where category is not_permitted",
             ),
             (
                 {"category": "not_permitted", "methods": ["in_store"]},
-                "may not have fees or methods where category is not_permitted",
+                "methods",
+                "must not be given where category is not_permitted",
             ),
         )
     ),
@@ -260,6 +269,47 @@ def test_what_is_beyond_the_limit_is_refused_by_field_and_reason(
     kind: str, fields: dict[str, Any], field: str, reason: str
 ) -> None:
     assert _related_why_not(kind, fields) == [(field, reason)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "reported"),
+    [
+        (
+            "coupons",
+            {"title": "", "verification_status": "verified_applied", "discount": {"kind": "amount", "currency": "eur"}},
+            {
+                "title": "must not be blank",
+                "discount.value": "must be given where kind is amount",
+                "discount.currency": "must be an ISO 4217 currency code in capitals",
+                "last_verified_at": UNVERIFIED_REASON,
+            },
+        ),
+        (
+            "policies",
+            {"category": "unlimited", "days": 3, "counted_from": "ordered", "methods": ["pigeon"], "source": ""},
+            {
+                "days": "must not be given where category is unlimited",
+                "counted_from": "must not be given where category is unlimited",
+                "methods": METHODS_REASON,
+                "source": "must not be empty",
+            },
+        ),
+        ("policies", {"kind": "vouchers", "category": "finite"}, {"kind": KIND_REASON}),
+        (
+            "affiliate_programs",
+            {"program_id": "", "network_hosts": ["localhost"], "url_template": "https://go.network.internal/"},
+            {
+                "program_id": "must not be blank",
+                "network_hosts.0": HOST_REASON,
+                "url_template": "must hold {url} exactly once",
+            },
+        ),
+    ],
+)
+def test_what_does_not_fit_together_is_reported_with_all_else_and_for_valid_fields_only(
+    kind: str, fields: dict[str, Any], reported: dict[str, str]
+) -> None:
+    assert dict(_related_why_not(kind, fields)) == reported
 
 
 @pytest.mark.rule("A4")

@@ -19,6 +19,7 @@ from tests.support.catalogues import coupon, offer, policy, program, redirect, s
 
 TIMESTAMP = "2031-05-06T07:08:09.000001Z"
 MICROSECONDS = 1_935_817_689_000_001
+UNVERIFIED_REASON = "must be given where verification_status is verified_applied or verified_rejected"
 ACCOUNT = {"provider": "crawl/er", "account": "main"}
 RECORDS_AND_KEYS = [
     ("shops", shop("Oak", id="s1"), "s1"),
@@ -178,9 +179,17 @@ def test_the_order_of_a_delete_is_its_version_else_its_timestamp() -> None:
         (_upsert(record=[], version=1), ("record must be an object",)),
         (_upsert(record="zqcanaryzq", version=1), ("record must be an object",)),
         (_upsert(record=shop("O", aliases=["zqcanary\0"]), version=1), ("record.aliases.0 holds a control character",)),
+        # All of it is reported together.
+        (_delete(key=None), ("key is missing", "the change needs a version or an updated_at")),
+        (_upsert(key="s1", record={**shop("O"), "version": 1.5}), (
+            "key must not be given with upsert", "record.version must be a whole number",
+        )),
         (
             _upsert(type="coupons", record={**coupon("TEN", "s1"), "verification_status": "verified_applied"}),
-            ("record needs last_verified_at where verification_status is verified_applied or verified_rejected",),
+            (
+                f"record.last_verified_at {UNVERIFIED_REASON}",
+                "the change needs a version or an updated_at",
+            ),
         ),
     ],
 )  # fmt: skip
