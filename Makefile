@@ -32,7 +32,7 @@ run: $(VENV)/.run $(VENV)/.compiled  ## index the sample catalogue (or CATALOGUE
 	@$(BIN)/shop-directory index build --if-changed --data-dir "$(INDEX)" \
 	  $(if $(CATALOGUE),--catalogue "$(CATALOGUE)") $(BUILD_ARGS) || \
 	  { code=$$?; echo "make run takes --catalogue as CATALOGUE=, --data-dir as INDEX=, others in BUILD_ARGS=" >&2; exit $$code; }
-	@echo "Serving $(or $(CATALOGUE),the sample catalogue) from $(INDEX) ..."
+	@echo "Starting the service with $(or $(CATALOGUE),the sample catalogue) from $(INDEX) ..."
 	@SHOP_DIRECTORY_COMMIT="$(COMMIT)" SHOP_DIRECTORY_BUILT_AT="$(BUILT_AT)" SHOP_DIRECTORY_DATA_DIR="$(INDEX)" \
 	  exec $(BIN)/shop-directory serve --host "$(HOST)" --port "$(PORT)" --hints
 

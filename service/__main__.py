@@ -52,13 +52,16 @@ def serve(
     data_dir: DataDirOption = None,
     workers: WorkersOption = None,
     *,
-    hints: Annotated[bool, typer.Option("--hints", help="Print things to try once it serves.")] = False,
+    hints: Annotated[
+        bool, typer.Option("--hints", help="Print things to try once it is ready, and until then what it waits for.")
+    ] = False,
     print_config: PrintConfigOption = False,
     as_json: AddressAsJsonOption = False,
 ) -> None:
     """Serve the directory over HTTP: the tools, /suggest, MCP at /mcp, and the probes.
 
-    It prints its address once it listens, and serves until a signal stops it.
+    It prints its address once it listens, or with --hints once it is ready, and
+    serves until a signal stops it.
 
     Examples:
       shop-directory serve --port 8080 --hints

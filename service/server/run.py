@@ -17,8 +17,11 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
 from socket import SO_RCVBUF, SOL_SOCKET, socket
 from tempfile import TemporaryDirectory
+from threading import Thread
 from types import FrameType
 from typing import Any, Final
 
@@ -50,6 +53,10 @@ _READ_BYTES: Final = 64 * 1024
 _GC_THRESHOLD: Final = 10_000
 # How long a request may wait for a thread that opens the next generation; the interpreter's own interval is 5 ms.
 _SWITCH_SECONDS: Final = 0.0005
+# How often a person's service is asked whether it is ready, and how long for an answer.
+_READY_SECONDS: Final = 0.5
+_READY_TIMEOUT_SECONDS: Final = 5.0
+_SERVES: Final = "Shop Directory serves at"
 _HINTS: Final = """
 Things to try:
   {url}/ in a browser: type lumn, or look at {url}/docs
@@ -202,7 +209,7 @@ class _Workers(Multiprocess):
 
 
 class _Server(uvicorn.Server):
-    """A server that prints its URL when it listens, and exits with 0 after SIGTERM."""
+    """A server that announces its URL, and exits with 0 after SIGTERM."""
 
     def __init__(self, config: uvicorn.Config, *, hints: bool, as_json: bool) -> None:
         super().__init__(config)
@@ -264,8 +271,33 @@ def _bound_reads(listener: Any) -> None:  # noqa: ANN401 - a socket, or asyncio'
 
 
 def _announce(listener: Any, *, hints: bool, as_json: bool) -> None:  # noqa: ANN401 - a socket, or asyncio's wrapper of one
+    """Print the URL; with hints, for people, when the service is ready, and until then what it waits for."""
     host, port = listener.getsockname()[:2]
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    print(json.dumps({"url": url}) if as_json else f"Shop Directory serves at {url}", flush=True)
     if hints and not as_json:
-        print(_HINTS.format(url=url), flush=True)
+        Thread(target=_announce_when_ready, args=(host, port, url), daemon=True).start()
+    else:
+        print(json.dumps({"url": url}) if as_json else f"{_SERVES} {url}", flush=True)
+
+
+def _announce_when_ready(host: str, port: int, url: str) -> None:
+    former = None
+    while (reason := _unready(host, port)) is not None:
+        if reason != former:
+            print(f"Listening at {url}, not ready yet: {reason}", flush=True)
+        former = reason
+        time.sleep(_READY_SECONDS)
+    print(f"{_SERVES} {url}", _HINTS.format(url=url), sep="\n", flush=True)
+
+
+def _unready(host: str, port: int) -> str | None:
+    """Why the service is not ready, in the words of /ready; None if it is."""
+    connection = HTTPConnection(host, port, timeout=_READY_TIMEOUT_SECONDS)
+    try:
+        connection.request("GET", "/ready")
+        answer = connection.getresponse()
+        return None if answer.status == HTTPStatus.OK else str(json.load(answer)["detail"])
+    except (OSError, HTTPException, ValueError, KeyError):
+        return "it is starting."
+    finally:
+        connection.close()

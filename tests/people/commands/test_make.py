@@ -62,7 +62,7 @@ def test_the_second_start_says_that_nothing_has_changed_and_a_new_record_is_inde
     assert "Published generation" in first
     assert [line.partition(" generation ")[0] for line in second.splitlines()[1:3]] == [
         "Nothing has changed since",
-        "Serving my-shops from somewhere ...",
+        "Starting the service with my-shops from somewhere ...",
     ]
     lines = (catalogue / "offers.ndjson").read_text(encoding="utf-8").splitlines(keepends=True)
     (catalogue / "offers.ndjson").write_text("".join(lines[1:]), encoding="utf-8")
@@ -76,7 +76,7 @@ def test_neither_the_sample_nor_a_smaller_catalogue_replaces_what_is_served_unas
     build = [sys.executable, "-m", "shop_directory", "index", "build", "--catalogue", str(shops)]
     subprocess.run(build, cwd=checkout, env=environment(), capture_output=True, check=True)
     before = (checkout / "var" / "index" / "live").read_bytes()
-    assert "Serving the sample catalogue from var/sample ...\n" in started(checkout)
+    assert "Starting the service with the sample catalogue from var/sample ...\n" in started(checkout)
     assert (checkout / "var" / "index" / "live").read_bytes() == before
     write_catalogue(shops, [shop("Shop 1", id="s1")])
     refused = subprocess.run(
@@ -89,7 +89,7 @@ def test_neither_the_sample_nor_a_smaller_catalogue_replaces_what_is_served_unas
         " another one an index of its own, or allow the loss by --allow-shrink.\n"
         "make run takes --catalogue as CATALOGUE=, --data-dir as INDEX=, others in BUILD_ARGS=\n"
     ) in refused.stderr
-    assert "Serving mine.ndjson from var/index ...\n" in started(
+    assert "Starting the service with mine.ndjson from var/index ...\n" in started(
         checkout, "CATALOGUE=mine.ndjson", "BUILD_ARGS=--allow-shrink"
     )
 

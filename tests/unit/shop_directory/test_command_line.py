@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import shop_directory.command_line as program
 from shop_directory.settings.commands import problems_as_json
-from tests.support.served import until_ready
+from tests.support.served import get
 from tests.support.worlds import embedded_world
 
 REPOSITORY: Final = Path(__file__).parents[3]
@@ -94,20 +94,34 @@ def test_the_service_listens_on_this_machine_or_with_a_key_or_where_open_operati
     assert result.startswith("Shop Directory serves at http://")
 
 
-def test_serve_says_where_it_listens_gives_hints_and_ends_on_a_signal(tmp_path: Path) -> None:
-    index = embedded_world(tmp_path)
+def test_serve_says_what_it_waits_for_then_that_it_serves_gives_hints_and_ends_on_a_signal(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    command = [sys.executable, "-m", "service", "serve", "--port", "0", "--data-dir", str(index), "--hints"]
+    command = [
+        sys.executable,
+        "-m",
+        "service",
+        "serve",
+        "--port",
+        "0",
+        "--data-dir",
+        str(tmp_path / "index"),
+        "--hints",
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment) as process:
         assert process.stdout is not None
         try:
             first = process.stdout.readline().decode()
-            url = first.rpartition(" ")[2].strip()
-            until_ready(url)
+            assert embedded_world(tmp_path) == tmp_path / "index"
+            while (line := process.stdout.readline().decode()).startswith("Listening at "):
+                pass
+            url = line.rpartition(" ")[2].strip()
+            ready = get(url, "/ready").status
         finally:
             process.send_signal(signal.SIGTERM)
             rest = process.stdout.read()
-    assert first == f"Shop Directory serves at {url}\n"
+    assert (line, ready) == (f"Shop Directory serves at {url}\n", 200)
+    nothing = "Build the index with shop-directory index build; the log of this process says where it looks."
+    assert first == f"Listening at {url}, not ready yet: search: nothing is published yet. {nothing}\n"
     assert [line for line in rest.decode().splitlines() if line] == [
         "Things to try:",
         f"  {url}/ in a browser: type lumn, or look at {url}/docs",
