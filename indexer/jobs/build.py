@@ -33,7 +33,7 @@ from indexer.records.problems import CatalogueError, ProblemLog
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import IndexLostError, SinkError
 from indexer.sinks.lease import Lease, holding
-from indexer.sinks.protocol import Sink
+from indexer.sinks.protocol import Role, Sink
 from indexer.sources.protocol import Source, changes_of
 from indexer.state.state import State, States
 
@@ -243,8 +243,10 @@ class _Build:
         changes = stack.enter_context(changes_of(self.source))
         live_changes = None if dry_run else stack.enter_context(changes_of(self.source))
         former, listing = None, None if dry_run else target.kept_listing
-        if self.previous is not None and not self.options.fresh_state and known.has(self.previous.generation):
-            former = known.path(self.previous.generation)
+        # Its state knows what is hidden, also where its stamp is lost.
+        live = next((found.name for found in self.sink.generations() if found.role is Role.LIVE), None)
+        if live is not None and not self.options.fresh_state and known.has(live):
+            former = known.path(live)
         if former is None and listing is not None:
             listing.unlink(missing_ok=True)
         self.reading = Reading(self.source, changes, former, letters, self.options.skip_invalid, listing)
@@ -307,7 +309,7 @@ class _Build:
         """Record the source's digest, unless the catalogue changed during the build."""
         if self.digest is None or _source_digest(self.source, skip_invalid=self.options.skip_invalid) != self.digest:
             return
-        alone = self.previous is None or self.options.fresh_state
+        alone = (self.previous is None and self.reading.former is None) or self.options.fresh_state
         self.state.set(_DIGEST_KEY, _recorded(self.digest, stamp, alone=alone))
 
     def drop_unless_live(self) -> None:

@@ -54,14 +54,24 @@ _NAME_LENGTH: Final = 16
 FILES: Final = "files"
 
 
+class StampDamagedError(SinkError):
+    """The stamp of a generation is no stamp; the message says what to do."""
+
+
 def read_pointer(root: Path) -> tuple[str | None, str | None]:
     """The live and the previous generation."""
+    pointer = pointer_path(root)
     try:
-        return pointed_to(pointer_path(root).read_text(encoding="ascii"))
+        return pointed_to(pointer.read_text(encoding="ascii"))
     except FileNotFoundError:
         return None, None
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise SinkError(f"what is live in {root} cannot be read: {error}") from error
+    except ValueError as error:
+        raise SinkError(
+            f"what is live in {root} cannot be read: {error}: write the name of the newest folder of its generations"
+            f" into {pointer}"
+        ) from error
 
 
 def read_stamp(root: Path, generation: str) -> Stamp:
@@ -77,8 +87,13 @@ def read_any_stamp(root: Path, generation: str) -> Stamp:
     path = stamp_path(root, generation)
     try:
         return from_stamp_json(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise SinkError(f"the stamp {path} cannot be read: {error}") from error
+    except ValueError as error:
+        raise StampDamagedError(
+            f"the stamp {path} cannot be read: {error}: roll back to the previous generation, or remove the file and"
+            " build again"
+        ) from error
 
 
 def write_stamp(root: Path, stamp: Stamp) -> None:

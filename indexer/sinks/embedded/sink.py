@@ -5,6 +5,7 @@ Readers keep their generation open while it is replaced. Of two publishers the l
 
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -21,6 +22,7 @@ from index_mappings.embedded import (
 from index_mappings.generations import STAMP, Stamp, is_generation
 from indexer.sinks.embedded.files import (
     CommittedFiles,
+    StampDamagedError,
     publisher_lock,
     read_any_stamp,
     read_pointer,
@@ -140,7 +142,9 @@ class EmbeddedSink:
             retired_at = datetime.fromisoformat(retired_path(self._root, name).read_text(encoding="ascii"))
         except (OSError, ValueError):
             retired_at = None
-        stamp = read_stamp(self._root, name) if stamp_path(self._root, name).exists() else None
+        stamp = None
+        with suppress(StampDamagedError):  # it is not whole, and others can be rolled back to
+            stamp = read_stamp(self._root, name) if stamp_path(self._root, name).exists() else None
         whole = (
             stamp is not None
             and CommittedFiles(self._root, name).has_all(stamp.files)

@@ -63,7 +63,7 @@ Readers = dict[str, RankedReader]
 def read_live(root: Path) -> Stamp:
     """The live generation's stamp.
 
-    Raises NothingPublished, or BackendUnavailable if a file is unreadable or damaged.
+    Raises NothingPublished, GenerationDamaged, or BackendUnavailable if a file is unreadable.
     """
     live, _ = _pointer(root)
     return read_stamp(root, live)
@@ -91,17 +91,23 @@ def _pointer(root: Path) -> tuple[str, str | None]:
     except OSError as error:
         raise BackendUnavailable(f"cannot read {pointer}") from error
     except ValueError as error:
-        raise BackendUnavailable(f"{pointer} names no generation") from error
+        raise GenerationDamaged(f"the file {pointer.name}, which names the live generation, is damaged") from error
 
 
 def read_stamp(root: Path, generation: str) -> Stamp:
-    """The stamp of a generation. Raises BackendUnavailable if it cannot be read, or is damaged."""
+    """The stamp of a generation. Raises GenerationDamaged, or BackendUnavailable if it cannot be read."""
+    path = stamp_path(root, generation)
+    file = f"the file {path.name} of generation {generation}"
     try:
-        stamp = from_stamp_json(stamp_path(root, generation).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise BackendUnavailable(f"cannot read the stamp of generation {generation}") from error
+        stamp = from_stamp_json(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise GenerationDamaged(f"{file} is missing") from error
+    except OSError as error:
+        raise BackendUnavailable(f"cannot read {file}") from error
+    except ValueError as error:
+        raise GenerationDamaged(f"{file} is damaged") from error
     if stamp.generation != generation:
-        raise BackendUnavailable(f"the stamp in the directory of generation {generation} names another generation")
+        raise GenerationDamaged(f"{file} names another generation: shop-directory index verify --repair replaces it")
     return stamp
 
 

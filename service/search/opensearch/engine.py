@@ -35,7 +35,7 @@ from index_mappings.typeahead.manifest import ANNOUNCED_ID, Announcement
 from service.runtime.request_context import remaining_seconds
 from service.runtime.telemetry import NO_METRICS, Metrics
 from service.search.engine import Facet, GuardedEngine, Hit, Page, SearchRequest
-from service.search.failures import BackendUnavailable, GenerationGone, NothingPublished
+from service.search.failures import BackendUnavailable, GenerationDamaged, GenerationGone, NothingPublished
 from service.search.opensearch.folder import DEFAULT_FOLDER, FolderLocation
 from service.search.opensearch.nodes import connect
 from service.search.opensearch.typeahead import TypeaheadFetcher
@@ -277,7 +277,7 @@ def _stamp(found: Mapping[str, Any]) -> Stamp | None:
     try:
         return Stamp.from_wire(found["_source"]["stamp"])
     except (KeyError, TypeError, ValueError) as error:
-        raise BackendUnavailable("a stamp's document is damaged") from error
+        raise GenerationDamaged("the stamp's document of a generation is damaged") from error
 
 
 def _operations(found: Mapping[str, Any]) -> Operations | None:

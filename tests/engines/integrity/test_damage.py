@@ -4,7 +4,7 @@ import asyncio
 import os
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event, Thread
 from typing import Final
@@ -22,6 +22,7 @@ from index_mappings.embedded import (
     stamp_path,
 )
 from index_mappings.generations import Stamp
+from indexer.jobs.rollback import roll_back
 from indexer.reconcile.findings import Fault, FaultCount
 from indexer.reconcile.live import VerifyOptions, verify_live
 from indexer.sinks.failures import SinkError
@@ -35,7 +36,7 @@ from service.search.failures import GenerationDamaged, GenerationGone
 from service.search.plan import MATCH_ALL, Plan
 from service.settings.service import Settings
 from tests.engines.integrity.world import UNAVAILABLE, Damage, DamagedWorld, answers
-from tests.support.served import get, served
+from tests.support.served import get, served, until_ready
 
 _MIB: Final = 1024**2
 
@@ -321,6 +322,38 @@ def test_a_service_that_starts_on_a_damaged_generation_names_the_file_and_answer
             )
         shop = get(url, "/suggest?q=l")
         assert (shop.status, shop.json["code"]) == (503, "backend_unavailable")
+
+
+@pytest.mark.rule("E3", "O1")
+@pytest.mark.parametrize(
+    ("name", "spoil", "reason"),
+    [
+        ("stamp.json", _spoil, "the file stamp.json of generation {} is damaged"),
+        ("stamp.json", Path.unlink, "the file stamp.json of generation {} is missing"),
+        ("live", lambda path: path.write_text("x"), "the file live, which names the live generation, is damaged"),
+    ],
+)
+def test_a_damaged_stamp_or_pointer_is_named_and_others_can_be_rolled_back_to(
+    operated: DamagedWorld, name: str, spoil: Callable[[Path], object], reason: str
+) -> None:
+    before, live = operated.stamp, operated.build()
+    path = operated.root / name if name == "live" else stamp_path(operated.root, live.generation)
+    pointer = (operated.root / "live").read_bytes()
+    spoil(path)
+    with served(create_app(Settings(engine="embedded", data_dir=operated.root))) as url:
+        ready = get(url, "/ready")
+        advice = "Build again, or roll back to the previous generation."
+        assert (ready.status, ready.json["detail"]) == (503, f"search: {reason.format(live.generation)}. {advice}")
+        if name == "live":
+            with pytest.raises(SinkError, match=f"write the name of the newest folder .* into {path}"):
+                operated.sink.live()
+            path.write_bytes(pointer)
+        else:
+            if path.exists():
+                with pytest.raises(SinkError, match="roll back to the previous generation, or remove the file"):
+                    operated.sink.live()
+            assert roll_back(operated.sink, operated.states, None).stamp.generation == before.generation
+        until_ready(url)
 
 
 @pytest.mark.rule("V1")
