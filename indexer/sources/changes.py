@@ -189,7 +189,10 @@ def _order(stated: StatedChange, record: Record | None) -> Order:
 
 
 class _Position(BaseModel):
-    """The offset and line of a position; `mark`, a digest of the bytes around it, identifies the file."""
+    """The offset and line of a position; `mark`, a digest of the bytes around it, identifies the file.
+
+    `size` is that of the file when it was read last; None in positions of earlier versions of this program.
+    """
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
@@ -197,6 +200,17 @@ class _Position(BaseModel):
     line: _Count
     skipping: bool
     mark: str
+    size: _Count | None = None
+
+    @property
+    def unread(self) -> str:
+        """What is known of the rest of the file, which is gone, as a sentence."""
+        if self.size is None:
+            return "Changes of the former file that were not read are missing until a full build"
+        if self.size == self.offset:
+            return f"The former file was read to its end, {self.size:,} bytes"
+        missing = self.size - self.offset
+        return f"{missing:,} bytes of the former file were not read, and are missing until a full build"
 
 
 _BEGINNING: Final = _Position(offset=0, line=0, skipping=False, mark="")
@@ -222,7 +236,8 @@ class ChangeFile(ChangeSource):
         self.path = path
         self._lenient = lenient
         self._warned_of: str | None = None
-        self._warned_of_many = False
+        # The newest file, while too many others are open.
+        self._unopened: os.stat_result | None = None
         self._blank = 0
 
     def read(self, position: str | None, limit: int) -> ChangeBatch:
@@ -233,9 +248,9 @@ class ChangeFile(ChangeSource):
             if files and position not in (None, self._warned_of) and _ends_before(stated, files[0]) is None:
                 _LOG.warning(
                     "%s is not the file that was read before, and its folder does not have that one: it is "
-                    "read from its beginning. Changes of the former file that were not read "
-                    "are missing until a full build",
+                    "read from its beginning. %s",
                     self.path.name,
+                    (stated or _BEGINNING).unread,
                 )
                 self._warned_of = position
             for file in files:
@@ -262,6 +277,11 @@ class ChangeFile(ChangeSource):
                     lines += block.count(b"\n")
                     remaining -= len(block)
         return lines
+
+    def hold(self) -> None:
+        """Open the file that is at the path now, if it replaced the former one; what fails is reported by `read`."""
+        with suppress(CatalogueError, OSError):
+            self._open_newest()
 
     def close(self) -> None:
         """Close the files. A later read opens what is then at the path."""
@@ -299,15 +319,17 @@ class ChangeFile(ChangeSource):
                 raise CatalogueError(f"{self.path} is no regular file: follow a pipe by standard input")
             if any(os.path.samestat(found, os.fstat(file.fileno())) for file in self._files):
                 return
-            if len(self._files) < _MAX_OPEN:
-                self._files.append(self.path.open("rb"))
-            elif not self._warned_of_many:
+            if self._unopened is not None and not os.path.samestat(self._unopened, found):
                 _LOG.warning(
-                    "%s was replaced %s times before it was read to its end: changes may be missing until a full build",
+                    "%s was replaced %s times before it was read to its end: one of the files, with %s bytes, was not"
+                    " read and is missing until a full build",
                     self.path.name,
                     _MAX_OPEN,
+                    f"{self._unopened.st_size:,}",
                 )
-                self._warned_of_many = True
+            self._unopened = found if len(self._files) >= _MAX_OPEN else None
+            if self._unopened is None:
+                self._files.append(self.path.open("rb"))
 
     def _rotated(self, position: _Position) -> BinaryIO | None:
         """The file in the same folder that a position is of, opened; None if there is none."""
@@ -341,6 +363,7 @@ class ChangeFile(ChangeSource):
             line=cutter.number,
             skipping=cutter.skipping,
             mark=_mark((first + consumed[:_MARK_BYTES])[:_MARK_BYTES], (last + consumed[-_MARK_BYTES:])[-_MARK_BYTES:]),
+            size=max(start.offset + len(consumed), os.fstat(file.fileno()).st_size) if consumed else start.size,
         )
         return ChangeBatch(changes, refused, end.model_dump_json() if end.offset else None, cutter.more)
 

@@ -104,6 +104,10 @@ class ChangeSource(Protocol):
         """
         return None
 
+    def hold(self) -> None:
+        """Keep what could be replaced before it is read; called once a second while nothing can be read."""
+        return
+
     def close(self) -> None:
         """Release files and connections."""
 

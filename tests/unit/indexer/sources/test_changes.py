@@ -24,8 +24,7 @@ from tests.support.catalogues import shop
 
 NOT_THE_FORMER = (
     "changes.ndjson is not the file that was read before, and its folder does not have that one: it is "
-    "read from its beginning. Changes of the former file that were not read "
-    "are missing until a full build"
+    "read from its beginning. "
 )
 TOO_LONG = f"the line is longer than {MAX_LINE} bytes"
 
@@ -109,6 +108,7 @@ def test_a_file_that_was_replaced_or_cut_short_is_read_from_its_beginning_and_th
 ) -> None:
     path.write_bytes(_delete("a") + _delete("b"))
     before = _read(path)[1]
+    size = path.stat().st_size
     path.write_bytes(replacement)
     source = ChangeFile(path)
     with caplog.at_level(logging.INFO):
@@ -117,7 +117,23 @@ def test_a_file_that_was_replaced_or_cut_short_is_read_from_its_beginning_and_th
     whole = ChangeFile(path).read(None, 100)
     assert [batch.changes for batch in again] == [whole.changes] * 2
     assert (after.changes, after.position) == ((), again[0].position)
-    assert caplog.messages == [NOT_THE_FORMER]
+    assert caplog.messages == [f"{NOT_THE_FORMER}The former file was read to its end, {size} bytes"]
+
+
+@pytest.mark.parametrize("of_an_earlier_version", [False, True])
+@pytest.mark.rule("G3")
+def test_what_was_not_read_of_a_file_that_is_gone_is_reported_in_bytes(
+    path: Path, caplog: pytest.LogCaptureFixture, *, of_an_earlier_version: bool
+) -> None:
+    path.write_bytes(_delete("a") + _delete("b") + _delete("c"))
+    position = json.loads(_read(path, most=1)[1] or "")
+    if of_an_earlier_version:
+        del position["size"]
+    path.write_bytes(_delete("x"))
+    ChangeFile(path).read(json.dumps(position), 100)
+    known = f"{len(_delete('b') + _delete('c'))} bytes of the former file were not read, and are missing"
+    unknown = "Changes of the former file that were not read are missing"
+    assert caplog.messages == [f"{NOT_THE_FORMER}{unknown if of_an_earlier_version else known} until a full build"]
 
 
 @pytest.mark.parametrize("name", ["changes.ndjson.1", "changes.ndjson-20261124"])
@@ -164,6 +180,18 @@ def test_files_that_replace_each_other_before_they_were_read_to_their_end_are_al
     assert (source.backlog(position), caplog.messages) == (0, [])
 
 
+@pytest.mark.rule("G3")
+def test_files_that_replace_each_other_while_nothing_can_be_read_are_held_and_all_read(path: Path) -> None:
+    source, position, read = ChangeFile(path), None, list[str]()
+    for name in "abc":
+        path.with_name("new").write_bytes(_delete(name))
+        path.with_name("new").replace(path)
+        source.hold()
+    while (batch := source.read(position, 1)).changes:
+        read, position = [*read, *(change.key for change in batch.changes)], batch.position
+    assert read == ["a", "b", "c"]
+
+
 def test_a_file_that_was_copied_and_continued_is_not_read_again(path: Path) -> None:
     source = ChangeFile(path)
     path.write_bytes(_delete("a") + _delete("b"))
@@ -180,7 +208,10 @@ def test_more_replaced_files_than_may_be_open_are_reported(path: Path, caplog: p
         path.with_name("new").replace(path)
         source.read(None, 0)
     assert caplog.messages == [
-        "changes.ndjson was replaced 64 times before it was read to its end: changes may be missing until a full build"
+        (
+            "changes.ndjson was replaced 64 times before it was read to its end: one of the files, with"
+            f" {len(_delete('k64'))} bytes, was not read and is missing until a full build"
+        )
     ]
     source.close()
 
@@ -248,7 +279,8 @@ def test_more_is_true_only_for_a_whole_line_behind_a_full_block(path: Path) -> N
     changes, position, more = _read(path)
     assert (changes, more) == ([], False)
     _append(path, b"\n")
-    assert _read(path) == ([], position, True)
+    changes, _, more = _read(path)
+    assert (changes, more) == ([], True)
     assert _read(path, position)[0] == [("5", "a")]
 
 
