@@ -10,6 +10,7 @@ import typer
 from indexer.commands.build import build_command
 from indexer.commands.follow import follow_command
 from indexer.commands.generations import prune_command, rollback_command, status_command
+from indexer.commands.shops import hide_command, show_command
 from indexer.commands.verify import verify_command
 
 index = typer.Typer(help="Build, follow and repair the search indices.", no_args_is_help=True)
@@ -23,6 +24,8 @@ def _index() -> None:
 index.command("build")(build_command)
 index.command("follow")(follow_command)
 index.command("status")(status_command)
+index.command("hide")(hide_command)
+index.command("show")(show_command)
 index.command("rollback")(rollback_command)
 index.command("prune")(prune_command)
 index.command("verify")(verify_command)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from indexer.commands import parts
-from indexer.commands.parts import counted, list_problems
+from indexer.commands.parts import held, list_problems
 from shop_directory.settings.commands import DataDirOption, EngineOption, JsonOption
 
 if TYPE_CHECKING:
@@ -139,12 +139,13 @@ def as_wire(summary: "BuildSummary") -> dict[str, Any]:
 
 def as_text(summary: "BuildSummary") -> str:
     """The summary as text."""
-    held = counted(summary.stamp.counts)
+    documents = held(summary.stamp.counts)
     if summary.unchanged:
-        return f"Nothing has changed since generation {summary.stamp.generation} was built: it stays live with {held}."
+        live = summary.stamp.generation
+        return f"Nothing has changed since generation {live} was built: it stays live with {documents}."
     done = f"Published generation {summary.stamp.generation}" if summary.published else "Nothing was written"
     would = "" if summary.published else "; it would hold"
-    lines = [f"{done} in {summary.seconds:.1f} s{would}: {held}."]
+    lines = [f"{done} in {summary.seconds:.1f} s{would}: {documents}."]
     catalogue = summary.catalogue
     lines.append(
         f"Read {catalogue.read['shops']:,} shops: {catalogue.not_public:,} not public,"
@@ -157,8 +158,9 @@ def as_text(summary: "BuildSummary") -> str:
         if kind in catalogue.left_out
     ]
     changes = summary.changes
-    if changes.applied or changes.older or changes.refused:
-        lines.append(f"Changes: {changes.applied:,} applied, {changes.older:,} older, {changes.refused:,} refused.")
+    if changes.applied or changes.older > changes.known or changes.refused:
+        counts = f"{changes.applied:,} applied, {changes.older:,} older, {changes.refused:,} refused"
+        lines.append(f"Changes: {counts}{changes.details}.")
     if catalogue.kept:
         lines.append(_kept_as_text(summary))
     if summary.restarts:

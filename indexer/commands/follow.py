@@ -94,7 +94,9 @@ def follow_command(
     found = rounds.found
     print(json.dumps(_as_wire(summary, found)) if as_json else _as_text(summary, found))
     if once and summary.changes.refused:
-        end_command(ExitCode.BAD_INPUT, f"{summary.changes.refused:,} changes were refused: see {states.dead_letters}.")
+        first = f", first {summary.changes.first_refused}" if summary.changes.first_refused else ""
+        message = f"{summary.changes.refused:,} changes were refused{first}: see {states.dead_letters} for all."
+        end_command(ExitCode.BAD_INPUT, message)
 
 
 def _changes(
@@ -123,8 +125,8 @@ def _changes(
 
 def _log_batch(done: "ChangeCounts") -> None:
     logging.getLogger(__name__).info(
-        "%d changes applied, %d older, %d refused; %d documents written, %d removed",
-        done.applied, done.older, done.refused, done.written, done.removed,
+        "%d changes applied, %d older, %d refused%s; %d documents written, %d removed",
+        done.applied, done.older, done.refused, done.details, done.written, done.removed,
     )  # fmt: skip
 
 
@@ -174,7 +176,8 @@ def _as_text(summary: "FollowSummary", found: "FaultReport") -> str:
     changes = summary.changes
     return (
         f"Followed for {summary.seconds:.1f} s: {changes.applied:,} changes applied, {changes.older:,} older,"
-        f" {changes.refused:,} refused; {changes.written:,} documents written, {changes.removed:,} removed in"
-        f" {changes.updates:,} updates; {summary.failures:,} attempts failed. Compared {found.checked:,} documents:"
+        f" {changes.refused:,} refused{changes.details};"
+        f" {changes.written:,} documents written, {changes.removed:,} removed in {changes.updates:,} updates;"
+        f" {summary.failures:,} attempts failed. Compared {found.checked:,} documents:"
         f" {found.total:,} differed, {found.repaired:,} were repaired."
     )

@@ -1,4 +1,4 @@
-"""`shop-directory index status`, `rollback` and `prune`: the generations of an index."""
+"""`shop-directory index status`, `rollback` and `prune`: the generations of an index, or single shops of it."""
 
 import json
 from contextlib import ExitStack
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from indexer.commands import parts
-from indexer.commands.parts import counted
+from indexer.commands.parts import held
+from indexer.commands.shops import print_statuses
 from shop_directory.settings.commands import DataDirOption, EngineOption, ExitCode, JsonOption
 
 if TYPE_CHECKING:
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 
 def status_command(
+    shops: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="SHOP...", help="Ids or domains of shops, to say what is known of them."),
+    ] = None,
     engine: EngineOption = None,
     data_dir: DataDirOption = None,
     state_dir: parts.StateDirOption = None,
@@ -26,15 +31,25 @@ def status_command(
 ) -> None:
     """List the generations, what they hold, and whether they can be followed.
 
+    With shops it says instead what the indexer's state knows of each, hidden ones
+    too, and why one is not shown.
+
     Examples:
       shop-directory index status
       shop-directory index status --json
+      shop-directory index status shop_abc-handel24
 
-    Exit codes: 0 done, 1 nothing is live, 2 wrong usage, 3 the engine failed.
+    Exit codes: 0 done, 1 nothing is live or a shop is unknown, 2 wrong usage,
+    3 the engine failed.
     """
+    from indexer.jobs.shop_visibility import shop_statuses
     from indexer.sinks.protocol import Role
 
     with parts.opened("The generations could not be listed", engine, data_dir, state_dir) as (_, sink, states):
+        if shops:
+            generation, found = shop_statuses(sink, states, shops)
+            print_statuses(generation, found, as_json=as_json)
+            raise typer.Exit(ExitCode.BAD_INPUT if any(shop.id is None for shop in found) else ExitCode.DONE)
         location = sink.location
         listed = [_as_wire(found, states) for found in sink.generations()]
     print(json.dumps({"location": location, "generations": listed}) if as_json else _as_text(listed, location))
@@ -86,7 +101,7 @@ def rollback_command(
     }
     text = (
         f"{'Would publish' if dry_run else 'Published'} generation {done.stamp.generation} again instead of"
-        f" {done.replaced}: {counted(done.stamp.counts)}."
+        f" {done.replaced}: {held(done.stamp.counts)}."
         f" {done.changes.applied + done.carried_over:,} newer records were applied first."
     )
     print(json.dumps(wire) if as_json else text)
@@ -152,7 +167,10 @@ def _as_text(listed: list[dict[str, Any]], location: str) -> str:
         return f"There is no generation in {location}: build one by shop-directory index build."
     lines = []
     for found in listed:
-        held = counted(found["counts"] or {}) or "not sealed"
+        unsealed = "not sealed" if found["role"] == "unfinished" else "its stamp is missing or damaged"
+        documents = held(found["counts"] or {}) or unsealed
         state = "can be followed" if found["can_be_followed"] else "can't be followed, its state is lost"
-        lines.append(f"{found['generation']}  {found['role']:<10}  data as of {found['data_as_of']}: {held}; {state}")
+        lines.append(
+            f"{found['generation']}  {found['role']:<10}  data as of {found['data_as_of']}: {documents}; {state}"
+        )
     return "\n".join(lines)

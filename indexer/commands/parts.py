@@ -160,6 +160,11 @@ def counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
 
 
+def held(counts: Mapping[str, int]) -> str:
+    """The counts of a generation, without its facts: each shop has a document of them, whatever is known of it."""
+    return counted({kind: count for kind, count in counts.items() if kind != "facts"})
+
+
 def list_problems(problems: "ProblemLog") -> None:
     """Print the problems of records to standard error."""
     from indexer.records.problems import LISTED

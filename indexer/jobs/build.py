@@ -27,7 +27,7 @@ from indexer.jobs.following import LiveFollower, announce
 from indexer.jobs.generation_writing import Written, first_stamp_of, verify_counts, write_generation
 from indexer.jobs.reading import ReadCounts, Reading, build_notes, disputed_categories, read_records, settle
 from indexer.jobs.retention import prune, remove_unfinished
-from indexer.jobs.update import NOTHING, ChangeApplier, ChangeCounts
+from indexer.jobs.update import NOTHING, ChangeApplier, ChangeCounts, skip_visibility_changes
 from indexer.progress import stage
 from indexer.records.problems import CatalogueError, ProblemLog
 from indexer.sinks.dead_letters import DeadLetters
@@ -251,7 +251,9 @@ class _Build:
             listing.unlink(missing_ok=True)
         self.reading = Reading(self.source, changes, former, letters, self.options.skip_invalid, listing)
         self.state = stack.enter_context(target.create(self.generation))
-        follower = LiveFollower(self.sink, target, letters, self.lease.check, live_changes)
+        if self.options.fresh_state:
+            skip_visibility_changes(self.state)
+        follower = LiveFollower(self.sink, target, letters, self.lease.check, live_changes, held=changes)
         self.live = stack.enter_context(closing(follower))
 
     def discard_state(self) -> None:

@@ -6,7 +6,6 @@ changes itself: a shop that goes under review must not stay visible until a long
 """
 
 import logging
-import math
 import threading
 import time
 from collections.abc import Callable
@@ -105,7 +104,7 @@ class Following:
                         raise
                     failures += 1
                     _LOG.warning("following failed and is retried in %.0f s: %s", pause, error)
-                    stop.wait(pause)
+                    self._wait(stop, pause)
                     pause = min(2 * pause, _LONGEST_PAUSE_S)
                     continue
                 pause = self._options.interval
@@ -115,7 +114,7 @@ class Following:
                         continue
                     if self._options.once or (self._changes is not None and self._changes.ended):
                         break
-                stop.wait(self._options.interval)
+                self._wait(stop, self._options.interval)
         finally:
             self._close_state()
             self._letters.close()
@@ -123,10 +122,18 @@ class Following:
             self._generation, total, failures, self._status.status_failures, time.monotonic() - started
         )
 
+    def _wait(self, stop: threading.Event, seconds: float) -> None:
+        """Wait, and hold the files that replace each other meanwhile."""
+        end = time.monotonic() + seconds
+        while (remaining := end - time.monotonic()) > 0 and not stop.wait(min(remaining, self._options.interval)):
+            if self._changes is not None:
+                self._changes.hold()
+
     def _micro_batch(self) -> ChangeCounts | None:
         """Apply one micro-batch; None while another job has the lease."""
         try:
-            with holding(self._lease, "follow", _WAIT_S):
+            # Another job that goes on is waited for by `_wait`, which holds the files of changes.
+            with holding(self._lease, "follow", 0 if self._waiting else _WAIT_S):
                 self._waiting = False
                 return self._step()
         except LeaseHeldError as error:
@@ -166,7 +173,7 @@ class Following:
 class LiveFollower:
     """Applies changes to the live generation from time to time, when its owner calls `tick`.
 
-    It does nothing without changes, or when the state of the live generation is lost.
+    It does nothing when the state of the live generation is lost, nor without changes, which `index hide` may make.
     """
 
     def __init__(
@@ -176,26 +183,38 @@ class LiveFollower:
         letters: DeadLetters,
         check: Callable[[], None],
         changes: ChangeSource | None,
+        *,
+        held: ChangeSource | None = None,
     ) -> None:
-        """`letters` takes changes that can't be applied; `check` raises when the lease is lost."""
+        """`letters` takes changes that can't be applied; `check` raises when the lease is lost.
+
+        `held` are the changes that the owner reads later for a generation of its own.
+        """
         self._sink, self._states, self._letters, self._check, self._changes = sink, states, letters, check, changes
+        self._held = held
         self._status = StatusWriter(changes, only_known=True)
         self._state: State | None = None
+        self._unusable = False
         self._generation = ""
-        self._next = math.inf if changes is None else 0.0
+        self._next = 0.0
 
     def tick(self) -> None:
         """Apply one micro-batch, if a second has passed since the last one."""
         if time.monotonic() < self._next:
             return
-        if self._state is None:
+        if self._held is not None:
+            self._held.hold()
+        if (
+            self._state is None
+            and not self._unusable
+            and (self._changes is not None or self._states.visibility_changes.exists())
+        ):
             self._state = self._opened()
-            if self._state is None:
-                self._next = math.inf
-                return
+            self._unusable = self._state is None
         try:
             with full_disk_as_error():
-                self._step(self._state)
+                if self._state is not None:
+                    self._step(self._state)
         except LeaseLostError:
             raise
         except (CatalogueError, SinkError, DiskFullError) as error:

@@ -93,7 +93,7 @@ def settle(reading: Reading, counts: ReadCounts, state: State, tick: Callable[[]
             meanwhile()
         state.index(meanwhile)
         state.public.settle(meanwhile)
-    changes = NOTHING if reading.changes is None else replay(state, reading.changes, reading.letters)
+    changes = replay(state, reading.changes, reading.letters)
     state.pending.clear()  # the generation is not written yet: it will have all of it
     lost, lost_domain = state.public.lost_domains(NOTED)
     return replace(

@@ -4,16 +4,20 @@ The previous generation first takes all changes that came after it, and the shop
 then is it published. Records that only the live generation's build brought are not taken over.
 """
 
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import Stamp
 from indexer.jobs.follower_status import carry_over_status
 from indexer.jobs.following import LiveFollower, announce
-from indexer.jobs.update import NOTHING, ChangeApplier, ChangeCounts, update
+from indexer.jobs.generation_writing import first_stamp_of
+from indexer.jobs.update import ChangeApplier, ChangeCounts, replay, update
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import holding
@@ -42,6 +46,7 @@ WHERE now.origin = {Origin.CHANGE:d} AND (was.key IS NULL OR {newer_sql("now", "
 class RollbackSummary:
     """What a rollback did: the stamp that is live now, and the generation that it replaced.
 
+    After a dry run, the stamp has the counts that it would have, and its former sequence.
     `changes` were applied before it was published; `carried_over` counts records of the replaced generation's state.
     """
 
@@ -66,17 +71,20 @@ def roll_back(
     CatalogueError if the changes can't be read; SinkError if no previous generation can be read, or the engine failed.
     """
     lease = sink.lease()
-    with holding(lease, "rollback", wait):
+    with holding(lease, "rollback", wait), ExitStack() as stack:
         live, previous, stamp = _live_and_previous(sink)
+        # It records what has been hidden.
+        known = stack.enter_context(states.open(live.name))
         if dry_run:
-            return RollbackSummary(stamp, live.name, NOTHING, 0)
-        states.open(live.name).close()  # raises if the state, which records what has been hidden, is lost
+            with states.open(previous.name) as state:
+                return _planned(state, known, stamp, changes)
         with closing(DeadLetters(states.dead_letters)) as letters:
             with closing(LiveFollower(sink, states, letters, lease.check, changes)) as follower:
                 announce(sink, previous.name, lease.check, follower)
             with states.open(previous.name) as state, closing(sink.edit(previous.name)) as editor:
                 applied = ChangeApplier(state, editor, changes, letters, lease.check).drain()
-                carried_over = _carry_over(state, states, live.name)
+                with _compared(state, known):
+                    carried_over = _carry_over(state, known)
                 update(state, editor, lease.check)
                 carry_over_status(sink, live.name, state, editor)
                 stamp = editor.stamp
@@ -101,15 +109,34 @@ def _live_and_previous(sink: Sink) -> tuple[Generation, Generation, Stamp]:
     return live, previous, previous.stamp
 
 
-def _carry_over(state: State, states: States, newer: str) -> int:
-    """Take over changes and hidden shops from the newer state; returns the number of records."""
-    db = state.connection
-    db.execute("ATTACH DATABASE ? AS newer", (database_uri(states.path(newer), "ro"),))
+def _planned(state: State, known: State, stamp: Stamp, changes: ChangeSource | None) -> RollbackSummary:
+    """What a rollback would do, tried in the previous generation's state and undone."""
+    with (
+        TemporaryDirectory(prefix="shop-directory-") as folder,
+        closing(DeadLetters(Path(folder) / "none.ndjson")) as letters,
+        _compared(state, known),
+        state.transaction(undone=True),
+    ):
+        applied = replay(state, changes, letters)
+        carried_over = _carry_over(state, known)
+        counts = first_stamp_of(state, stamp.generation, datetime.now(UTC)).counts
+    return RollbackSummary(stamp.counted(counts), known.path.stem, applied, carried_over)
+
+
+@contextmanager
+def _compared(state: State, newer: State) -> Iterator[None]:
+    """Attach the newer state, for `_carry_over`; outside of any transaction, in which nothing can be detached."""
+    state.connection.execute("ATTACH DATABASE ? AS newer", (database_uri(newer.path, "ro"),))
     try:
-        since = list(db.execute(_SINCE))
+        yield
     finally:
-        db.execute("DETACH DATABASE newer")
-    with states.open(newer) as known, state.transaction():
+        state.connection.execute("DETACH DATABASE newer")
+
+
+def _carry_over(state: State, known: State) -> int:
+    """Take over changes and hidden shops from the newer state, which is attached; returns the number of records."""
+    with state.transaction():
+        since = list(state.connection.execute(_SINCE))
         for kind, key in since:
             if (row := known.rows.row(kind, key)) is not None:
                 write_row(state, row)

@@ -8,6 +8,7 @@ at any point loses none.
 """
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -18,9 +19,10 @@ from indexer.jobs.follower_status import write_accounts
 from indexer.projection import Projector
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.protocol import GenerationEditor
+from indexer.sources.changes import ChangeFile
 from indexer.sources.protocol import ChangeSource
 from indexer.state.changing import apply_changes
-from indexer.state.state import ACCOUNTS, REMOVED_SHOPS, State
+from indexer.state.state import ACCOUNTS, POSITION, REMOVED_SHOPS, VISIBILITY_POSITION, State
 
 _BATCH: Final = 1_000
 _OWNED_KINDS: Final = ("coupons", "offers")
@@ -30,9 +32,10 @@ _OWNED_KINDS: Final = ("coupons", "offers")
 class ChangeCounts:
     """The outcome of some changes, or of an update.
 
-    The state had `older` changes already, in this version or a newer one. `refused` changes can't be applied, or the
-    engine refused their documents; they are dead letters. `updates` is how often the stamp's sequence rose. `more` says
-    whether more changes are available already.
+    The state had `older` changes already, in this version or a newer one; of these it had `known` exactly as they are,
+    such as rows of a database that were read again. `refused` changes can't be applied, or the engine refused their
+    documents; they are dead letters, and `first_refused` has the location and the reasons of the first such change.
+    `updates` is how often the stamp's sequence rose. `more` says whether more changes are available already.
     """
 
     applied: int = 0
@@ -42,6 +45,15 @@ class ChangeCounts:
     removed: int = 0
     updates: int = 0
     more: bool = False
+    known: int = 0
+    first_refused: str = ""
+
+    @property
+    def details(self) -> str:
+        """What follows the counts in a text: how many were known, and the first refusal, in parentheses."""
+        known = f"{self.known:,} of the older ones were known as they are" if self.known else ""
+        first = f"first refused: {self.first_refused}" if self.first_refused else ""
+        return f" ({'; '.join(filter(None, (known, first)))})" if known or first else ""
 
     def as_wire(self) -> dict[str, int]:
         """The counts of changes as `--json` prints them."""
@@ -56,6 +68,8 @@ class ChangeCounts:
             self.removed + other.removed,
             self.updates + other.updates,
             other.more,
+            self.known + other.known,
+            self.first_refused or other.first_refused,
         )
 
 
@@ -104,7 +118,7 @@ def update(state: State, editor: GenerationEditor, check: Callable[[], None]) ->
 
 @dataclass(frozen=True, slots=True)
 class ChangeApplier:
-    """Applies changes to a generation, in micro-batches; without `changes` only pending documents are written.
+    """Applies changes to a generation, in micro-batches; without `changes` only those of `index hide` and `show`.
 
     `letters` takes changes that can't be applied; `check` raises when the lease is lost.
     """
@@ -116,12 +130,14 @@ class ChangeApplier:
     check: Callable[[], None]
 
     def step(self, most: int = MICRO_BATCH) -> ChangeCounts:
-        """Apply one micro-batch: all available changes, up to `most`.
+        """Apply one micro-batch: all available changes, up to `most`, and all of `index hide` and `show`.
 
         Raises CatalogueError if the changes can't be read now; SinkError if the engine failed: what was taken into the
         state is pending then, and the next step writes it.
         """
-        applied = NOTHING if self.changes is None else _apply_batch(self.state, self.changes, self.letters, most)
+        applied = replay(self.state, None, self.letters)
+        if self.changes is not None:
+            applied += _apply_batch(self.state, self.changes, self.letters, most)
         return update(self.state, self.editor, self.check) + applied
 
     def drain(self) -> ChangeCounts:
@@ -132,20 +148,48 @@ class ChangeApplier:
         return total
 
 
-def replay(state: State, changes: ChangeSource, letters: DeadLetters) -> ChangeCounts:
-    """Apply all available changes to a state; their documents are pending then."""
-    total = _apply_batch(state, changes, letters, MICRO_BATCH)
+def replay(state: State, changes: ChangeSource | None, letters: DeadLetters) -> ChangeCounts:
+    """Apply all available changes to a state, those of `index hide` and `show` first; their documents are pending then.
+
+    A state in a directory of its own has none of the latter.
+    """
+    with closing(ChangeFile(state.visibility_changes)) as visibility:
+        total = _drain(state, visibility, letters, VISIBILITY_POSITION)
+    return total if changes is None else total + _drain(state, changes, letters, POSITION)
+
+
+def skip_visibility_changes(state: State) -> None:
+    """Let a state begin behind the changes of `index hide` and `show` that were made before."""
+    with closing(ChangeFile(state.visibility_changes)) as visibility:
+        position: str | None = None
+        more = True
+        while more:
+            batch = visibility.read(position, MICRO_BATCH)
+            position, more = batch.position, batch.more
+        state.set(VISIBILITY_POSITION, position)
+
+
+def _drain(state: State, changes: ChangeSource, letters: DeadLetters, position: str) -> ChangeCounts:
+    total = _apply_batch(state, changes, letters, MICRO_BATCH, position)
     while total.more:
-        total += _apply_batch(state, changes, letters, MICRO_BATCH)
+        total += _apply_batch(state, changes, letters, MICRO_BATCH, position)
     return total
 
 
-def _apply_batch(state: State, changes: ChangeSource, letters: DeadLetters, most: int) -> ChangeCounts:
-    batch = changes.read(state.position, most)
+def _apply_batch(
+    state: State, changes: ChangeSource, letters: DeadLetters, most: int, position: str = POSITION
+) -> ChangeCounts:
+    """Apply a micro-batch of changes from the state's position of this name on, and move that."""
+    former = state.get(position)
+    batch = changes.read(former, most)
+    if batch.position == former and not batch.changes and not batch.refused:
+        return ChangeCounts(more=batch.more)
     with state.transaction():
         # After a crash a dead letter may be written twice; it must never be missing.
         for refused in batch.refused:
             letters.add_change(refused)
-        applied = apply_changes(state, batch.changes)
-        state.position = batch.position
-    return ChangeCounts(applied, len(batch.changes) - applied, len(batch.refused), more=batch.more)
+        applied, known = apply_changes(state, batch.changes)
+        state.set(position, batch.position)
+    first = next((f"{refused.location}: {'; '.join(refused.reasons)}" for refused in batch.refused), "")
+    older = len(batch.changes) - applied
+    return ChangeCounts(applied, older, len(batch.refused), more=batch.more, known=known, first_refused=first)

@@ -56,26 +56,28 @@ class DeadLetters:
         try:
             with self._lock:
                 if self._file is None:
-                    self._file = _open_private(self.path)
-                _write_whole(self._file, line)
+                    self._file = open_private(self.path)
+                write_whole(self._file, line)
         except OSError as error:
             raise SinkError(f"the dead-letter file {self.path} cannot be written: {error.strerror}") from error
 
 
-def _open_private(path: Path) -> int:
+def open_private(path: Path) -> int:
+    """Open a file of lines for appending, which its owner alone can read; returns its descriptor."""
     path.parent.mkdir(mode=_PRIVATE_DIRECTORY, parents=True, exist_ok=True)
     file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, _PRIVATE_FILE)
     try:
         os.fchmod(file, _PRIVATE_FILE)  # also if another program created the file
         size = os.fstat(file).st_size
         if size and os.pread(file, 1, size - 1) != b"\n":
-            _write_whole(file, b"\n")  # ends a partial line of a killed run
+            write_whole(file, b"\n")  # ends a partial line of a killed run
     except OSError:
         os.close(file)
         raise
     return file
 
 
-def _write_whole(file: int, line: bytes) -> None:
+def write_whole(file: int, line: bytes) -> None:
+    """Write all bytes."""
     while line:
         line = line[os.write(file, line) :]

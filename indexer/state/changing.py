@@ -4,6 +4,7 @@ All documents that may change are added to the pending ones in the same transact
 records, of the shop that gains or loses its domain, of the other ends of redirects, of the categories.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
@@ -22,10 +23,14 @@ _SHOWN_IN: Final = {
 }
 
 
-def apply_changes(state: State, changes: Iterable[Change]) -> int:
-    """Apply changes within the caller's transaction; returns how many were newer than the state's records."""
+def apply_changes(state: State, changes: Iterable[Change]) -> tuple[int, int]:
+    """Apply changes within the caller's transaction.
+
+    Returns how many were newer than the state's records, and how many equal them.
+    """
     changing = _Changing(state)
-    return sum([changing.apply(change) for change in changes])
+    compared = Counter(changing.apply(change) for change in changes)
+    return compared[1], compared[0]
 
 
 def write_row(state: State, row: Row) -> None:
@@ -40,16 +45,17 @@ class _Changing:
         self._public = state.public
         self._pending = state.pending
 
-    def apply(self, change: Change) -> bool:
+    def apply(self, change: Change) -> int:
+        """Apply a change that is newer than the record of its key; returns 1 if it is, 0 if it equals it, else -1."""
         if change.record is None:
             row = Row(change.type, change.key, change.order, Origin.CHANGE, 0, Presence.DELETED)
         else:
             row = Row.of(change.type, change.record, change.order, Origin.CHANGE, 0)
         known = self._rows.row(change.type, change.key)
         if known is not None and row.precedence <= known.precedence:
-            return False
+            return 0 if row.precedence == known.precedence else -1
         self.replace(row, known)
-        return True
+        return 1
 
     def replace(self, row: Row, known: Row | None) -> None:
         if row.type == SHOPS:

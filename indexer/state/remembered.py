@@ -15,7 +15,7 @@ from typing import Final
 
 from indexer.disk_space import raise_if_full
 from indexer.state.rows import Origin, Presence, newer_sql
-from indexer.state.state import STATE_VERSION, StateError, database_uri
+from indexer.state.state import STATE_VERSION, VISIBILITY_POSITION, StateError, database_uri
 
 # A former row of a stronger kind of order wins only if a change wrote it, as an operator may begin to state versions.
 # Of equal versions the one that hides more wins, as among changes.
@@ -33,6 +33,8 @@ _DIFFERS: Final = """
 former.presence <> fresh.presence
 OR json_remove(former.record, '$.version', '$.updated_at') IS NOT json_remove(fresh.record, '$.version', '$.updated_at')
 """
+# What `index hide` and `index show` changed before is in the rows.
+_VISIBILITY: Final = f"INSERT INTO main.meta SELECT * FROM former_state.meta WHERE name = '{VISIBILITY_POSITION}'"
 _PRIVATE: Final = 0o600
 
 
@@ -89,6 +91,7 @@ def take_over(db: sqlite3.Connection, former: Path, listing: Path | None = None)
         db.execute("ATTACH DATABASE ? AS former_state", (database_uri(former, "ro"),))
         _refuse_unusable(db, former)
         db.execute("CREATE TEMP TABLE kept (type TEXT, key TEXT, newer INTEGER)")
+        db.execute(_VISIBILITY)
         _take_over(db, _SHOPS, "shops")
         for (kind,) in db.execute("SELECT DISTINCT type FROM former_state.belongings").fetchall():
             _take_over(db, _RELATED, kind)

@@ -148,6 +148,17 @@ class StateRows:
         order, number, origin, line, presence, shown, *others = found
         return Row(kind, key, Order(order, number), Origin(origin), line, Presence(presence), bool(shown), *others)
 
+    def shops_of_domain(self, domain: str) -> list[Row]:
+        """The rows of all shops whose records state this domain, public or not, by id; reads all shops."""
+        query = "SELECT id FROM shops WHERE presence = 0 AND record ->> '$.domain' = ? ORDER BY id"
+        ids = self._db.execute(query, (domain,)).fetchall()
+        return [row for (shop_id,) in ids if (row := self.row(SHOPS, shop_id)) is not None]
+
+    def count_related(self, shop_id: str) -> dict[str, int]:
+        """The numbers of a shop's coupons, offers and other related records by type, without its redirects."""
+        query = "SELECT type, COUNT(*) FROM belongings WHERE owner = ? AND presence = 0 GROUP BY type"
+        return dict(self._db.execute(query, (shop_id,)))
+
     def _insert(self, insert: str, row: Row, otherwise: str = "") -> int:
         stated = (row.key, *row.order, row.origin, row.line, row.presence)
         values: tuple[object, ...]

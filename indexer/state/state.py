@@ -24,6 +24,9 @@ from indexer.state.public_records import PublicRecords
 from indexer.state.rows import StateRows
 
 STATE_VERSION: Final = "1"
+# Properties: the positions in the source's changes, and in those of `index hide` and `index show`.
+POSITION: Final = "position"
+VISIBILITY_POSITION: Final = "visibility_position"
 
 SCHEMA: Final = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
@@ -57,6 +60,7 @@ ACCOUNTS: Final = "resource_accounts"
 _LOCATION_FILE: Final = "place"
 _DEAD_LETTERS: Final = "dead-letters.ndjson"
 _KEPT: Final = "kept-from-changes.ndjson"
+_VISIBILITY: Final = "visibility-changes.ndjson"
 _SUFFIX: Final = ".sqlite"
 # The prefix of the directories in which a source is read again for a comparison.
 REREAD_PREFIX: Final = "reread-"
@@ -94,9 +98,10 @@ class Pending:
         (count,) = self._db.execute("SELECT COUNT(*) FROM pending").fetchone()
         return int(count)
 
-    def has(self, kind: str) -> bool:
-        """Whether a document of this kind is pending."""
-        return self._db.execute("SELECT 1 FROM pending WHERE kind = ? LIMIT 1", (kind,)).fetchone() is not None
+    def has(self, kind: str, document_id: str | None = None) -> bool:
+        """Whether a document of this kind is pending, or the one with this id."""
+        query = "SELECT 1 FROM pending WHERE kind = ?1 AND (?2 IS NULL OR id = ?2) LIMIT 1"
+        return self._db.execute(query, (kind, document_id)).fetchone() is not None
 
     def clear(self, kind: str | None = None) -> None:
         """Clear the documents of a kind, or all of them."""
@@ -187,16 +192,22 @@ class State:
             meanwhile()
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Run the block in a transaction, which an error rolls back."""
-        self.connection.execute("BEGIN IMMEDIATE")
+    def transaction(self, *, undone: bool = False) -> Iterator[None]:
+        """Run the block in a transaction, or as a part of a running one.
+
+        An error rolls the transaction back; with `undone` its end does so as well.
+        """
+        is_outer = not self.connection.in_transaction
+        if is_outer:
+            self.connection.execute("BEGIN IMMEDIATE")
         try:
             yield
         except BaseException:
-            if self.connection.in_transaction:  # SQLite has rolled back already when the disk is full
+            if is_outer and self.connection.in_transaction:  # SQLite has rolled back already when the disk is full
                 self.connection.execute("ROLLBACK")
             raise
-        self.connection.execute("COMMIT")
+        if is_outer:
+            self.connection.execute("ROLLBACK" if undone else "COMMIT")
 
     def get(self, name: str) -> str | None:
         """A property of the state as a whole; None if it is not set."""
@@ -208,13 +219,18 @@ class State:
         self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
 
     @property
+    def visibility_changes(self) -> Path:
+        """The file of the changes of `index hide` and `index show`, which all states of a directory read."""
+        return self.path.with_name(_VISIBILITY)
+
+    @property
     def position(self) -> str | None:
         """The position in the changes."""
-        return self.get("position")
+        return self.get(POSITION)
 
     @position.setter
     def position(self, position: str | None) -> None:
-        self.set("position", position)
+        self.set(POSITION, position)
 
     def close(self) -> None:
         """Close the file."""
@@ -258,6 +274,11 @@ class States:
     def kept_listing(self) -> Path:
         """The file that names the records which the last build kept from earlier changes."""
         return self.directory / _KEPT
+
+    @property
+    def visibility_changes(self) -> Path:
+        """As of `State`."""
+        return self.directory / _VISIBILITY
 
     def path(self, generation: str) -> Path:
         """A generation's state file."""

@@ -14,6 +14,7 @@ import pytest
 
 from index_mappings.generations import Stamp
 from indexer.jobs.build import BuildOptions, BuildSummary, build
+from indexer.jobs.shop_visibility import set_visibility
 from indexer.records.problems import ProblemLog
 from indexer.sinks.protocol import GenerationEditor, GenerationWriter
 from indexer.sources.ndjson import NdjsonCatalogue
@@ -56,8 +57,8 @@ class SlowCatalogue(NdjsonCatalogue):
 class _Watching:
     """Hides the lamp shop when a build has begun to read, and slows reading until the live generation has lost it."""
 
-    def __init__(self, followed: FollowedIndex) -> None:
-        self._followed = followed
+    def __init__(self, followed: FollowedIndex, hide: Callable[[], None]) -> None:
+        self._followed, self._hide = followed, hide
         self._before = followed.live
         self.records = 0
         self.seen: Scanned | None = None
@@ -66,7 +67,7 @@ class _Watching:
     def __call__(self) -> None:
         self.records += 1
         if self.records == 2:
-            self._followed.append([now("under_review", 2)])
+            self._hide()
         if self.seen is None and self.records > 2:
             time.sleep(0.2)
             live = self._followed.live
@@ -74,17 +75,22 @@ class _Watching:
                 self.seen, self.risen = self._followed.scan(), live
 
 
+@pytest.mark.parametrize("by_command", [False, True])
 @pytest.mark.rule("V3", "G3")
 def test_a_shop_hidden_while_a_slow_source_is_read_leaves_the_live_generation_before_the_build_ends(
-    engine: Engine, tmp_path: Path
+    engine: Engine, tmp_path: Path, *, by_command: bool
 ) -> None:
     catalogue = lamp_world()
     (row,) = catalogue["trust"]
     catalogue["trust"] = [row, *({**row, "shop_id": f"unknown-{number}"} for number in range(60))]
     followed = FollowedIndex(tmp_path / "followed", engine.sink, catalogue)
     first = followed.build().stamp
-    watching = _Watching(followed)
+    hiding = _Hiding(followed)
+    watching = _Watching(followed, hiding.start if by_command else lambda: followed.append([now("under_review", 2)]))
     summary = _build(followed, watching)
+    if by_command:
+        hiding.join()
+        assert hiding.visibility == "under_review"
     without = right(tmp_path / "right", _statements(lamp_world(known=False)))
 
     assert (watching.seen, followed.scan()) == (scanned(without), scanned(without))
@@ -92,6 +98,19 @@ def test_a_shop_hidden_while_a_slow_source_is_read_leaves_the_live_generation_be
     assert (watching.risen.generation, watching.risen.sequence) == (first.generation, first.sequence + 1)
     assert summary.stamp.generation != first.generation
     assert watching.records > 2 + 4
+
+
+class _Hiding(threading.Thread):
+    def __init__(self, followed: FollowedIndex) -> None:
+        super().__init__(name="hiding")
+        self._followed = followed
+        self.visibility: str | None = None
+
+    def run(self) -> None:
+        _, (status,) = set_visibility(
+            self._followed.sink, self._followed.states, ["lumen.internal"], public=False, wait=60
+        )
+        self.visibility = status.visibility
 
 
 @pytest.mark.rule("V3", "G3")
@@ -130,6 +149,29 @@ def test_a_shop_hidden_after_the_verification_is_not_in_what_is_published(engine
     assert (followed.scan(), summary.changes.applied) == (scanned(without), 1)
     assert without.stamp is not None
     assert followed.live.counts == without.stamp.counts
+
+
+@pytest.mark.rule("G3")
+def test_every_file_of_changes_that_is_replaced_during_a_build_is_in_what_it_publishes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    followed = FollowedIndex(tmp_path / "followed", MemorySink(), lamp_world())
+    shops = [upsert("shops", shop(name, id=name.lower()), 1) for name in ("Cup", "Mug", "Jug")]
+
+    def sealed_later(seal: Callable[[Stamp], Stamp], stamp: Stamp) -> Stamp:
+        for line in shops:
+            followed.changes.unlink(missing_ok=True)
+            followed.append([line])
+            time.sleep(1.7)  # longer than between two looks at the file
+        return seal(stamp)
+
+    def begin(generation: str, begin: Callable[[str], GenerationWriter] = followed.sink.begin) -> GenerationWriter:
+        writer = begin(generation)
+        monkeypatch.setattr(writer, "seal", partial(sealed_later, writer.seal))
+        return writer
+
+    monkeypatch.setattr(followed.sink, "begin", begin)
+    assert _build(followed).changes.applied == len(shops)
 
 
 class _Appending(threading.Thread):

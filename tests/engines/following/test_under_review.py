@@ -9,6 +9,7 @@ from typing import Any, Final, Self
 
 import pytest
 
+from indexer.jobs.shop_visibility import set_visibility
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.protocol import GenerationEditor
 from service.app import create_app
@@ -157,6 +158,11 @@ def test_a_shop_under_review_is_in_no_answer_within_six_seconds_and_comes_back_w
 
             followed.append([now("public", 3)])
             _assert_all_become(known, poller, _step(followed))
+
+            # Hidden by the command, it is as unknown.
+            _, (hidden,) = set_visibility(followed.sink, followed.states, ["lamp"], public=False, wait=10)
+            assert hidden.order == {"version": 4}
+            _assert_all_become(never_known, poller, time.monotonic())
 
 
 def _step(followed: FollowedIndex) -> float:

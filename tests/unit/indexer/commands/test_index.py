@@ -17,6 +17,7 @@ from typing import Any, Final
 import pytest
 from typer.testing import Result
 
+from index_mappings.embedded import stamp_path
 from indexer.commands.follow import stopped_by_signals
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.lease import holding
@@ -42,7 +43,7 @@ def test_a_build_is_exit_code_0_and_prints_the_generation_and_the_numbers(tmp_pa
     assert (done.exit_code, live is not None) == (0, True)
     published, read = done.stdout.splitlines()
     assert published.startswith(f"Published generation {live.generation if live else ''} in ")
-    assert published.endswith(" s: 1 shops, 1 categories, 0 coupons, 0 offers, 1 facts.")
+    assert published.endswith(" s: 1 shops, 1 categories, 0 coupons, 0 offers.")
     assert read == ("Read 2 shops: 1 not public, 0 superseded, 0 without their domain; 0 bad records skipped.")
     assert done.stderr.startswith("Reading shops: ")
 
@@ -200,10 +201,12 @@ def test_rollback_prints_what_is_live_and_a_second_one_goes_forward_again(operat
     first = operator.live
     operator.build(LAMP, arguments=("--allow-shrink",))
     second = operator.live
-    planned = operator.run_json("rollback", "--dry-run")
-    assert (planned["generation"], planned["published"], operator.live) == (first, False, second)
     operator.change(op="upsert", type="shops", record=shop("Vase", id="vase"), version=1)
-    answer = operator.run_json("rollback", "--catalogue", str(operator.catalogue))
+    source = ("--catalogue", str(operator.catalogue))
+    planned = operator.run_json("rollback", *source, "--dry-run")
+    assert operator.live == second
+    answer = operator.run_json("rollback", *source)
+    assert planned == {**answer, "published": False}
     assert answer == {
         "generation": first,
         "published": True,
@@ -214,6 +217,35 @@ def test_rollback_prints_what_is_live_and_a_second_one_goes_forward_again(operat
     assert operator.live == first
     assert operator.run("rollback").exit_code == 0
     assert operator.live == second
+
+
+@pytest.mark.rule("G2", "V1")
+def test_a_planned_rollback_counts_what_the_newer_state_has_hidden_and_changes_nothing(operator: Operator) -> None:
+    operator.build(LAMP, BOOK)
+    operator.build(LAMP, {**BOOK, "visibility": "under_review"}, arguments=("--allow-shrink",))
+    before = operator.run_json("status")
+    for _ in range(2):
+        planned = operator.run("rollback", "--dry-run")
+        assert planned.stdout.endswith(
+            ": 1 shops, 1 categories, 0 coupons, 0 offers. 1 newer records were applied first.\n"
+        )
+    assert operator.run_json("status") == before
+
+
+@pytest.mark.rule("G3")
+def test_a_first_build_from_tables_reports_no_changes_where_it_read_its_rows_again(tmp_path: Path) -> None:
+    columns = "id TEXT, name TEXT, domain TEXT, categories TEXT, visibility TEXT, row_version INTEGER"
+    row = ("s1", "A", "a.internal", '[{"slug": "a", "name": "A"}]', "public", 7)
+    with closing(sqlite3.connect(tmp_path / "catalogue.sqlite")) as connection, connection:
+        connection.execute(f"CREATE TABLE shops ({columns})")
+        connection.execute("INSERT INTO shops VALUES (?, ?, ?, ?, ?, ?)", row)
+    (tmp_path / "mapping.toml").write_text('[shops]\nversion = "row_version"\n', encoding="utf-8")
+    environment = {"SHOP_DIRECTORY_SQL_URL": f"sqlite:///{tmp_path}/catalogue.sqlite"}
+    arguments = ("--sql", "--mapping", str(tmp_path / "mapping.toml"))
+    done = _run(tmp_path, *arguments, environment=environment)
+    assert (done.exit_code, [line for line in done.stdout.splitlines() if "Changes" in line]) == (0, [])
+    answer = json.loads(_run(tmp_path, *arguments, "--json", environment=environment).stdout)
+    assert answer["changes"] == {"applied": 0, "older": 1, "refused": 0}
 
 
 @pytest.mark.rule("G2")
@@ -232,7 +264,7 @@ def test_a_build_that_loses_too_many_shops_is_exit_code_5_and_nothing_changes(op
     lowered = operator.run("build", "--catalogue", str(operator.catalogue), SHOP_DIRECTORY_MOST_SHRINK="0.75")
     assert (
         lowered.exit_code,
-        lowered.stdout.splitlines()[0].endswith(": 2 shops, 1 categories, 0 coupons, 0 offers, 2 facts."),
+        lowered.stdout.splitlines()[0].endswith(": 2 shops, 1 categories, 0 coupons, 0 offers."),
     ) == (0, True)
 
 
@@ -299,11 +331,16 @@ def test_follow_once_ends_with_1_where_changes_were_refused_and_names_their_file
     )  # fmt: skip
     assert "zqcanaryzq" not in done.output
     letters = operator.folder / "index.state" / "dead-letters.ndjson"
-    problem = {"code": "bad_input", "message": f"1 changes were refused: see {letters}."}
+    reason = "changes.ndjson:3: op must be one of 'upsert' or 'delete'"
+    message = f"1 changes were refused, first {reason}: see {letters} for all."
+    problem = {"code": "bad_input", "message": message}
     assert json.loads(done.stderr.splitlines()[-1]) == {"error": problem}
     again = operator.run("follow", "--catalogue", str(operator.catalogue), "--once")
     assert again.exit_code == 0
     assert (letters.stat().st_mode & 0o777, "zqcanaryzq" in letters.read_text()) == (0o600, True)
+    details = f"1 of the older ones were known as they are; first refused: {reason}"
+    built = operator.build(LAMP)
+    assert f"Changes: 0 applied, 2 older, 1 refused ({details}).\n" in built.stdout
 
 
 def test_follow_without_a_published_generation_is_exit_code_1(operator: Operator) -> None:
@@ -407,6 +444,106 @@ def test_verify_is_exit_code_6_when_something_differs_and_0_once_it_is_repaired(
     mended = operator.run_json("verify", "--catalogue", str(operator.catalogue), "--repair")
     assert mended["repaired"] == 1
     assert operator.run_json("status")["generations"][-1]["counts"]["shops"] == 3
+
+
+def _said(operator: Operator, *arguments: str) -> tuple[int, list[str]]:
+    done = operator.run(*arguments)
+    return done.exit_code, [line for line in (*done.stdout.splitlines(), *done.stderr.splitlines()) if line]
+
+
+@pytest.mark.rule("V1", "G3")
+def test_a_shop_is_hidden_and_shown_by_id_or_domain_and_its_status_says_why(operator: Operator) -> None:
+    rival = shop("Rival", "lamp.internal", id="rival")
+    lamp = shop("Lamp", "lamp.internal", id="lamp", popularity=5, version=7)
+    operator.build(lamp, rival, BOOK)
+    assert _said(operator, "status", "lamp", "https://www.LAMP.internal/x") == (
+        0,
+        [
+            "lamp: shown; lamp.internal; version 7; from line or row 1 of the catalogue",
+            "lamp: shown; lamp.internal; version 7; from line or row 1 of the catalogue",
+            (
+                "rival: not shown: its domain belongs to lamp, which ranks higher; lamp.internal;"
+                " from line or row 2 of the catalogue"
+            ),
+        ],
+    )
+    assert _said(operator, "hide", "lamp", "nobody", "none.internal") == (
+        1,
+        [
+            "lamp: not shown: its visibility is under_review; lamp.internal, which rival has; version 8; from a change",
+            "nobody: not shown: the state has no record of it",
+            "none.internal: not shown: the state has no record of it",
+            "Unknown, so not hidden: nobody, none.internal. Name ids or domains.",
+        ],
+    )
+    assert _shops(operator) == {"rival", "book"}
+    hidden = operator.run_json("hide", "lamp.internal")
+    assert [(found["id"], found["visibility"], found["order"].get("version")) for found in hidden["shops"]] == [
+        ("lamp", "under_review", 8), ("rival", "under_review", None),
+    ]  # fmt: skip
+    assert (_shops(operator), hidden["generation"]) == ({"book"}, operator.live)
+    code, said = _said(operator, "show", "rival", "lamp.internal")
+    assert (code, said[0].startswith("rival: not shown: its domain belongs to lamp"), said[-1]) == (
+        1, True, "Still not shown, for the reason above: rival.",
+    )  # fmt: skip
+    assert _shops(operator) == {"lamp", "book"}
+    private = operator.folder / "index.state" / "visibility-changes.ndjson"
+    assert private.stat().st_mode & 0o777 == 0o600
+
+
+def _shops(operator: Operator) -> set[str]:
+    with closing(operator.sink.edit(operator.live)) as editor:
+        return set(editor.read("shops", ["lamp", "rival", "book"]))
+
+
+@pytest.mark.rule("V1", "G3")
+def test_what_was_hidden_stays_hidden_in_the_next_builds_until_a_newer_record_or_a_fresh_state(
+    operator: Operator,
+) -> None:
+    operator.build(LAMP, {**BOOK, "version": 3})
+    assert operator.run("hide", "lamp", "book").exit_code == 0
+    for version in (3, 4):  # of two records of the same version the one that hides more is taken
+        operator.build(LAMP, {**BOOK, "version": version}, arguments=("--allow-empty", "--allow-shrink"))
+        assert _shops(operator) == set()
+    operator.build(LAMP, {**BOOK, "version": 5})
+    assert _shops(operator) == {"book"}
+    operator.build(LAMP, BOOK, arguments=("--fresh-state",))
+    assert _shops(operator) == {"lamp", "book"}
+    assert operator.run_json("status", "lamp")["shops"][0]["origin"] == "catalogue"
+
+
+@pytest.mark.rule("V1", "G3")
+def test_a_build_after_the_stamp_was_lost_still_knows_what_was_hidden(operator: Operator) -> None:
+    operator.build(LAMP, BOOK)
+    operator.change(op="upsert", type="shops", record={**LAMP, "visibility": "under_review"}, version=1)
+    operator.run("follow", "--catalogue", str(operator.catalogue), "--once")
+    (operator.catalogue / "changes.ndjson").unlink()
+    stamp_path(operator.folder / "index", operator.live).unlink()
+    operator.build(LAMP, BOOK)
+    assert _shops(operator) == {"book"}
+
+
+@pytest.mark.rule("G3")
+def test_a_deleted_shop_has_no_record_that_could_be_shown(operator: Operator) -> None:
+    operator.build(LAMP, BOOK)
+    operator.change(op="delete", type="shops", key="book", version=1)
+    operator.run("follow", "--catalogue", str(operator.catalogue), "--once")
+    said = "book: not shown: a change deleted it; version 1; from a change"
+    assert _said(operator, "status", "book") == (0, [said])
+    assert _said(operator, "hide", "book") == (0, [said])
+    assert _said(operator, "show", "book") == (1, [said, "Still not shown, for the reason above: book."])
+
+
+@pytest.mark.rule("G4", "G3")
+def test_a_shop_that_another_job_keeps_from_being_hidden_is_hidden_by_the_next_job(operator: Operator) -> None:
+    operator.build(LAMP, BOOK)
+    with holding(operator.sink.lease(), "prune", 0):
+        done = operator.run("hide", "book", "--wait", "0")
+    assert (done.exit_code, _shops(operator)) == (4, {"lamp", "book"})
+    assert done.stderr.startswith("Not hidden: another job has the lease of ")
+    assert done.stderr.endswith("; the change is recorded, and that job or the next one applies it.\n")
+    operator.run("follow", "--changes", str(operator.catalogue / "changes.ndjson"), "--once")
+    assert _shops(operator) == {"lamp"}
 
 
 def test_a_state_directory_of_another_index_is_refused(operator: Operator) -> None:

@@ -14,6 +14,7 @@ from index_mappings.generations import FollowerStatus, Operations, ResourceAccou
 from indexer.jobs.build import build
 from indexer.jobs.follower_status import StatusWriter
 from indexer.jobs.following import Following, FollowOptions, FollowSummary, LiveFollower
+from indexer.jobs.shop_visibility import set_visibility
 from indexer.jobs.update import ChangeCounts
 from indexer.records.problems import CatalogueError
 from indexer.sinks.dead_letters import DeadLetters
@@ -139,6 +140,37 @@ def test_it_waits_while_another_job_has_the_lease_and_goes_on_afterwards(
     _until(lambda: world.names() == ["Book", "Lamp"])
     running.end()
     assert caplog.text.count("waiting: ") == 1
+
+
+@pytest.mark.rule("G3", "G4")
+def test_files_that_replace_each_other_while_another_job_has_the_lease_are_all_read(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = world.changes().path
+    with holding(world.sink.lease(), "prune", 0):
+        running = Running(world.following())
+        _until(lambda: "waiting: " in caplog.text)
+        for name in ("Book", "Cup", "Vase"):
+            path.unlink(missing_ok=True)
+            world.add(name, 1)
+            threading.Event().wait(0.2)  # as long as many looks at the file take
+    _until(lambda: world.names() == ["Book", "Cup", "Lamp", "Vase"])
+    running.end()
+
+
+@pytest.mark.rule("G3", "V1")
+def test_a_shop_is_hidden_and_shown_while_its_changes_are_followed(world: World) -> None:
+    running = Running(world.following())
+    world.add("Book", 1)
+    _until(lambda: "Book" in world.names())
+    for public, names in ((False, ["Lamp"]), (True, ["Book", "Lamp"])):
+        _, (status,) = set_visibility(world.sink, world.states, ["book"], public=public, wait=_BOUND_S)
+        assert (status.shown, world.names()) == (public, names)
+    world.add("Vase", 1)
+    _until(lambda: "Vase" in world.names())
+    world.change(op="delete", type="shops", key="book", version=4)
+    _until(lambda: world.names() == ["Lamp", "Vase"])
+    running.end()
 
 
 @pytest.mark.rule("G3", "G4")

@@ -66,7 +66,7 @@ def _former(folder: Path, lines: Lines, *changes: Change) -> Path:
         state.public.settle()
         state.seal()
     with State.open(path) as state, state.transaction():
-        assert apply_changes(state, changes) == len(changes)
+        assert apply_changes(state, changes) == (len(changes), 0)
     return path
 
 
@@ -143,7 +143,7 @@ def test_the_tombstone_of_a_shop_that_no_catalogue_has_stays_through_many_builds
         folder = tmp_path / str(turn)
         with _fresh(folder, former, {"shops": [_shop("B", 9, "s2")]}) as state:
             assert _known(state) == (Presence.DELETED, None)
-            assert apply_changes(state, [_upsert("shops", _shop("Late", 1))]) == 0
+            assert apply_changes(state, [_upsert("shops", _shop("Late", 1))]) == (0, 0)
             state.seal()
         former = folder / "fresh.sqlite"
 
@@ -272,7 +272,7 @@ def test_a_type_that_the_catalogue_has_no_more_leaves_tombstones(tmp_path: Path)
     with _fresh(tmp_path, former, {"shops": [_shop("A", 1)]}) as state:
         row = state.rows.row("coupons", "c1")
         assert (row is not None and row.presence, state.public.count("coupons")) == (Presence.MISSING, 0)
-        assert apply_changes(state, [_upsert("coupons", coupon("A", "s1", id="c1", version=3))]) == 0
+        assert apply_changes(state, [_upsert("coupons", coupon("A", "s1", id="c1", version=3))]) == (0, 0)
 
 
 def test_what_the_former_states_follower_has_written_lately_is_taken_over(tmp_path: Path) -> None:
