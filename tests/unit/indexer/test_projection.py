@@ -1,6 +1,8 @@
 """Projection: a public record becomes its document, and the record's own words stay as they were stated."""
 
+import json
 from collections import Counter
+from dataclasses import fields
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
@@ -8,18 +10,26 @@ from typing import Any, Final
 import pytest
 
 from index_mappings.category_forms import category_forms
-from index_mappings.documents import CategoryDocument, ShopDocument
+from index_mappings.documents import (
+    CategoryDocument,
+    CategoryEntry,
+    Shop,
+    ShopDocument,
+    category_from_stored,
+    shop_from_stored,
+    stored_part,
+)
 from index_mappings.tiers import rank_key
 from indexer.jobs.reading import Reading, read_catalogue
 from indexer.projection import Projector, is_reserved, project_category, project_facts, project_shop
 from indexer.records.problems import ProblemLog
-from indexer.records.related import ShippingRecord
+from indexer.records.related import RECORDS, ShippingRecord
 from indexer.records.shop import ShopRecord
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.public_records import CarriedCategory, ShopFacts
 from indexer.state.state import States
-from tests.support.catalogues import shipping, shop
+from tests.support.catalogues import shipping, shop, write_catalogue_directory
 from tests.support.sample import SAMPLE
 
 TIME: Final = "2031-05-06T07:08:09Z"
@@ -126,6 +136,100 @@ def test_a_shop_becomes_its_document() -> None:
         codes=(),
         related_digest=sha256(b"unknown:*").hexdigest()[:16],
     )  # fmt: skip
+
+
+# Of each kind a record with a value in every field, as no other field has it.
+_FULL: Final[dict[str, dict[str, Any]]] = {
+    "shops": {
+        "id": "s1", "name": "Nord", "domain": "nord.internal", "categories": [{"slug": "books", "name": "Libri"}],
+        "countries": ["DE"], "popularity": 0.8125, "aliases": ["Süd"], "checkout_hosts": ["pay.internal"],
+        "visibility": "public", "source": "crawl", "version": 3, "updated_at": TIME,
+    },
+    "categories": {
+        "slug": "books", "name": "Libri", "names": {"it": "volumi"}, "synonyms": ["tomes"], "version": 3,
+        "updated_at": TIME,
+    },
+    "coupons": {
+        "id": "c1", "shop_id": "s1", "code": "SAVE", "title": "Ten", "discount": {
+            "kind": "amount", "value": "5.00", "currency": "EUR",
+        },
+        "min_order": {"amount": "49.00", "currency": "CHF"}, "countries": ["AT"], "valid_from": "2031-05-06T07:08:10Z",
+        "valid_until": "2031-05-06T07:08:11Z", "verification_status": "verified_applied",
+        "last_verified_at": "2031-05-06T07:08:12Z", "blocked_channels": ["stdio"], "blocked_countries": ["CH"],
+        "source": "letter", "version": 3, "updated_at": TIME,
+    },
+    "offers": {
+        "id": "o1", "shop_id": "s1", "title": "Lamp", "url": "https://nord.internal/p", "price": {
+            "amount": "89.90", "currency": "USD",
+        },
+        "availability": "preorder", "version": 3, "updated_at": TIME,
+    },
+    "shipping": {
+        "shop_id": "s1", "destinations": ["EU"], "excluded": ["MT"], "destinations_exhaustive": True,
+        "delivery_time": {"min_days": 611, "max_days": 612, "as_stated": "soon"},
+        "free_shipping_threshold": {"amount": "60", "currency": "SEK"}, "checked_at": "2031-05-06T07:08:13Z",
+        "source": "policy_page", "version": 3, "updated_at": TIME,
+    },
+    "policies": {
+        "shop_id": "s1", "kind": "returns", "country": "FI", "category": "finite", "days": 417,
+        "counted_from": "delivered", "fees": "paid", "methods": ["by_mail"], "countries": ["NO"], "as_stated": "a moon",
+        "source": "page", "checked_at": "2031-05-06T07:08:14Z", "version": 3, "updated_at": TIME,
+    },
+    "trust": {
+        "shop_id": "s1", "kind": "registrar", "value": "R", "source": "rdap", "checked_at": "2031-05-06T07:08:15Z",
+        "version": 3, "updated_at": TIME,
+    },
+    "affiliate_programs": {
+        "shop_id": "s1", "network": "Net", "program_id": "p9", "url_template": "https://go.network.internal/{url}",
+        "network_hosts": ["go.network.internal"], "commission_stated": "4 %", "disclosure": "We earn", "version": 3,
+        "updated_at": TIME,
+    },
+    "redirects": {
+        "from_domain": "nord.internal", "to_domain": "south.internal", "observed_at": "2031-05-06T07:08:16Z",
+        "source": "seen", "version": 3, "updated_at": TIME,
+    },
+}  # fmt: skip
+# What no answer shows, or in another form only; and how new a record is.
+_NOT_STORED: Final[dict[str, set[str]]] = {
+    "shops": {"checkout_hosts", "visibility", "source"},
+    "affiliate_programs": {"url_template", "network_hosts"},
+}
+_AGE: Final = {"version", "updated_at"}
+_OTHER_END: Final = {**_FULL["shops"], "id": "s2", "domain": "south.internal"}
+
+
+@pytest.mark.rule("A1", "A13")
+def test_every_stated_field_is_stored_and_every_stored_field_is_read_back(tmp_path: Path) -> None:
+    assert {kind: {*record} for kind, record in _FULL.items()} == {
+        kind: {*model.model_fields} for kind, model in RECORDS.items() if kind != "resource_accounts"
+    }
+    lines = {kind: [record] for kind, record in _FULL.items() if kind != "shops"}
+    catalogue = write_catalogue_directory(tmp_path / "catalogue", shops=[_FULL["shops"], _OTHER_END], **lines)
+    state = States(tmp_path / "state", "a test").create("whole")
+    letters = DeadLetters(tmp_path / "letters.ndjson")
+    read_catalogue(Reading(NdjsonCatalogue(catalogue), None, None, letters, skip_invalid=False), state, ProblemLog())
+    stored = {
+        projected.kind: [stored_part(document) for document in projected.documents()]
+        for projected in Projector(state).all()
+    }
+    text = json.dumps(stored, ensure_ascii=False)
+    for kind, record in _FULL.items():
+        missing = [field for field, value in record.items() if not all(part in text for part in _parts(value))]
+        assert {*missing} - _AGE == _NOT_STORED.get(kind, set()), kind
+    # A field of a reading class that nothing fills has its default.
+    shops = [shop_from_stored(one) for one in stored["shops"] if one["id"] == "s1"]
+    read: list[Shop | CategoryEntry] = [*shops, *map(category_from_stored, stored["categories"])]
+    empty = [field.name for one in read for field in fields(one) if not getattr(one, field.name)]
+    assert (len(read), empty) == (2, [])
+    assert {*stored["shops"][0]} - {field.name for field in fields(Shop)} == {"related_digest"}
+    state.close()
+
+
+def _parts(value: object) -> list[str]:
+    """The texts of a value's parts, as JSON has them."""
+    if isinstance(value, dict | list):
+        return [part for one in (value.values() if isinstance(value, dict) else value) for part in _parts(one)]
+    return [json.dumps(value, ensure_ascii=False)]
 
 
 @pytest.mark.rule("M7", "M9.country")
