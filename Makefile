@@ -19,7 +19,7 @@ PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LOCKED = --require-hashes --no-deps --no-compile
 
 .DEFAULT_GOAL := help
-.PHONY: help run image up test test-long check audit format relevance bench soak golden examples picture settings commands schema lock clean
+.PHONY: help run image up test test-long check audit format relevance bench soak golden examples picture settings commands schema categories lock clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -90,6 +90,9 @@ commands: $(VENV)/.dev  ## docs/commands.md anew, from the code
 
 schema: $(VENV)/.dev  ## docs/catalogue.schema.json again, from the code
 	@$(BIN)/shop-directory catalogue schema > docs/catalogue.schema.json
+
+categories: $(VENV)/.dev  ## the categories of `catalogue init --categories shops` again, from their npm package
+	@$(BIN)/python -m tests.golden.shop_categories
 
 lock: $(VENV)/.dev  ## pin the dependencies anew
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade \

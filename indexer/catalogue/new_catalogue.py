@@ -3,7 +3,7 @@
 import gzip
 import os
 import shutil
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
@@ -13,22 +13,34 @@ from indexer.records.problems import CatalogueError
 from indexer.records.related import RECORDS
 
 STARTER: Final = Path(__file__).parent / "starter_files"
+# A folder for each set of categories that a catalogue may begin with: their names, and the licence of these.
+CATEGORY_SETS: Final = Path(__file__).parent / "category_sets"
 _SUFFIXES: Final = (".ndjson", ".ndjson.gz")
 # Of a file that is being written, and of the one that it replaced.
 _PART: Final = ".part"
 _PREVIOUS: Final = ".previous"
 
 
-def write_starter(folder: Path) -> tuple[str, ...]:
+def write_starter(folder: Path, categories: str | None = None) -> tuple[str, ...]:
     """Write a small catalogue with one file of each kind, and a README.md that explains them; returns their names.
 
-    Raises CatalogueError if the directory is not empty, or can't be written.
+    `categories` names a set whose files take the place of the starter's; a directory that has shops only gets these.
+    Raises CatalogueError if the directory has something else, or names of categories already, or can't be written.
     """
-    with _folder(folder):
-        files = sorted(path for path in STARTER.iterdir() if path.is_file())
+    files = sorted((CATEGORY_SETS / categories).iterdir()) if categories else []
+    held = {path.name for path in folder.glob("*") if path.name in _file_names(("shops", "categories"))}
+    if taken := held & _file_names(("categories",)):
+        raise CatalogueError(f"{folder / min(taken)} is there: remove it, or name another directory")
+    with _folder(folder, may_hold=_file_names(("shops",)) if files else ()):
+        if not held:
+            files = [path for path in STARTER.iterdir() if path.name not in {file.name for file in files}] + files
         for file in files:
             shutil.copyfile(file, folder / file.name)
-        return tuple(file.name for file in files)
+        return tuple(sorted(file.name for file in files))
+
+
+def _file_names(kinds: Iterable[str]) -> frozenset[str]:
+    return frozenset(f"{kind}{suffix}" for kind in kinds for suffix in _SUFFIXES)
 
 
 @contextmanager
@@ -40,7 +52,7 @@ def catalogue_file(folder: Path, kind: str) -> Iterator[TextIO]:
     the process is killed or power is lost. Raises CatalogueError if the directory holds something else than a
     catalogue, or can't be written.
     """
-    with _folder(folder, may_hold=[f"{known}{suffix}" for known in RECORDS for suffix in _SUFFIXES]):
+    with _folder(folder, may_hold=_file_names(RECORDS)):
         named = [folder / f"{kind}{suffix}" for suffix in _SUFFIXES]
         path = next(filter(Path.exists, named), named[0])
         part, spare = (path.with_name(f"{path.name}.{token_hex(4)}{_PART}") for _ in range(2))

@@ -5,7 +5,7 @@ import sys
 from dataclasses import asdict
 from itertools import chain, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
@@ -118,14 +118,21 @@ def validate_command(
 def init_command(
     directory: Annotated[Path, typer.Argument(metavar="DIRECTORY", help="An empty directory, or a new one.")],
     *,
+    categories: Annotated[
+        Literal["shops"] | None,
+        typer.Option("--categories", help="The categories to begin with: the kinds of shops of OpenStreetMap."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write a small catalogue to start with: each file with a few invented records.
 
-    A README.md explains the files. The catalogue can be built as it is.
+    A README.md explains the files. The catalogue can be built as it is. With
+    --categories shops, categories.ndjson names some 140 kinds of shops, in many
+    languages and with synonyms; a catalogue that is there only gets this file.
 
     Examples:
       shop-directory catalogue init ./new-shops
+      shop-directory catalogue init ./named-shops --categories shops
 
     Exit codes: 0 done, 1 the directory is not empty or can't be written, 2 wrong
     usage.
@@ -133,7 +140,7 @@ def init_command(
     from indexer.catalogue.new_catalogue import write_starter
 
     with exit_on_failure("Nothing was written"):
-        files = write_starter(directory)
+        files = write_starter(directory, categories)
     if as_json:
         print(json.dumps({"directory": str(directory), "files": list(files)}))
         return

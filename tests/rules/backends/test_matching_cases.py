@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from indexer.catalogue.new_catalogue import CATEGORY_SETS
 from service.search.protocol import Snapshot, WordCount
 from service.search.query_words import OPTIONAL_WORDS
 from tests.rules.backends.asking import find, names, suggest
@@ -132,6 +133,15 @@ async def test_wishes_in_words_and_countries_and_hosts_are_understood(directory:
 async def test_wishes_about_the_shops_of_the_sample_are_understood(directory: Directory) -> None:
     shops, categories = (records(SAMPLE / f"{kind}.ndjson") for kind in ("shops", "categories"))
     assert await wrong_answers(await directory(shops, categories=categories), WISHES["sample"]["cases"]) == []
+
+
+@pytest.mark.rule("M3.wishes", "M5", "M5.stems", "M6.ignored")
+async def test_wishes_are_understood_by_the_kinds_of_shops_that_a_catalogue_may_begin_with(
+    directory: Directory,
+) -> None:
+    kinds, categories = WISHES["kinds"], records(CATEGORY_SETS / "shops" / "categories.ndjson")
+    world = await directory(_lines(kinds["shops"]), categories=categories)
+    assert await wrong_answers(world, kinds["cases"], by_id=True) == []
 
 
 @pytest.mark.rule("M6", "M6.ignored", "M6.did_you_mean", "M6.word_counts", "M3.labels")

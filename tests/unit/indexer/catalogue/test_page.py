@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from index_mappings.countries import GROUPS
 from indexer.__main__ import index
-from indexer.catalogue.new_catalogue import STARTER, catalogue_file
+from indexer.catalogue.new_catalogue import CATEGORY_SETS, STARTER, catalogue_file
 from indexer.catalogue.schema import CHANGE, KINDS, catalogue_schema, record_schema
 from indexer.commands.catalogue import catalogue
 from indexer.commands.parts import SAMPLE
@@ -189,6 +189,34 @@ def test_init_writes_one_file_of_each_kind_and_a_readme_that_names_them(tmp_path
     assert sorted(path.name for path in folder.iterdir()) == files
     readme = (folder / "README.md").read_text(encoding="utf-8")
     assert [kind for kind in RECORDS if f"| `{kind}.ndjson` |" not in readme] == []
+
+
+def test_init_with_the_categories_of_shops_writes_their_file_and_its_licence_and_a_build_takes_it(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "catalogue"
+    done = CliRunner().invoke(catalogue, ["init", str(folder), "--categories", "shops", "--json"])
+    files = json.loads(done.stdout)["files"]
+    chosen = sorted((CATEGORY_SETS / "shops").iterdir())
+    assert files == sorted({*(path.name for path in chosen), *(path.name for path in STARTER.iterdir())})
+    assert sorted(path.name for path in folder.iterdir()) == files
+    assert [(folder / path.name).read_bytes() for path in chosen] == [path.read_bytes() for path in chosen]
+    built = json.loads(run(tmp_path, "build").stdout)
+    assert (built["counts"]["categories"], built["notes"]) == (3, [])
+
+
+def test_init_adds_categories_to_a_catalogue_and_replaces_none(tmp_path: Path) -> None:
+    (tmp_path / "shops.ndjson").write_text("mine")
+    words = ["init", str(tmp_path), "--categories", "shops"]
+    added = CliRunner().invoke(catalogue, [*words, "--json"])
+    files = sorted(path.name for path in (CATEGORY_SETS / "shops").iterdir())
+    assert (added.exit_code, json.loads(added.stdout)["files"]) == (0, files)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [*files, "shops.ndjson"]
+    assert (tmp_path / "shops.ndjson").read_text() == "mine"
+    (tmp_path / "categories.ndjson").write_text("mine too")
+    again = CliRunner().invoke(catalogue, words)
+    assert (again.exit_code, "is there: remove it, or name another directory" in again.stderr) == (1, True)
+    assert (tmp_path / "categories.ndjson").read_text() == "mine too"
 
 
 def test_init_refuses_a_directory_that_is_not_empty_and_a_file(tmp_path: Path) -> None:

@@ -56,10 +56,10 @@ def test_domains_are_unique_hosts_in_a_label_that_cannot_be_registered(sample: W
     assert [domain for domain in domains if not domain.endswith(".internal") and not RESERVED.search(domain)] == []
 
 
-def test_every_category_has_a_name_in_five_languages_and_synonyms(sample: World) -> None:
+def test_every_category_has_a_name_in_five_languages_or_more_and_synonyms(sample: World) -> None:
     carried = {category["slug"]: category["name"] for shop in sample["shops"] for category in shop["categories"]}
     assert {record["slug"]: record["name"] for record in sample["categories"]} == carried
-    assert {tuple(record["names"]) for record in sample["categories"]} == {("de", "fr", "es", "ja", "ar")}
+    assert [record["slug"] for record in sample["categories"] if len(record["names"]) < 5] == []
     assert [record["slug"] for record in sample["categories"] if not all(record["synonyms"])] == []
 
 
