@@ -190,7 +190,7 @@ def download(folder: Path) -> Path:
         return_completed_process=True, cwd=folder, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     if done.returncode:
-        raise OSError(f"npm pack failed: {done.stderr}")
+        raise OSError(f"npm pack failed: {done.stderr!r}")
     (archive,) = folder.glob("*.tgz")
     with tarfile.open(archive) as packed:
         packed.extractall(folder, filter="data")
