@@ -17,7 +17,7 @@ def shown(value: object) -> str:
     """A value as text, cut, without control characters: a text is quoted, anything else is JSON."""
     if isinstance(value, str):
         return repr(value[:MAX_SHOWN])
-    return ascii(json.dumps(value, ensure_ascii=False)[:MAX_SHOWN])[1:-1]
+    return repr(json.dumps(value, ensure_ascii=False)[:MAX_SHOWN])[1:-1]
 
 
 @dataclass(frozen=True, slots=True)

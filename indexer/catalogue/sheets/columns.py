@@ -30,6 +30,7 @@ _SOURCE: Final = Field("not stated", "source")
 _SHOP: Final = Field("", "shop_id shop shop_domain domain merchant_id merchant store_id store website shop_url")
 _CURRENCY: Final = Field("as in the cell, or --currency", "currency currency_code", cells.currency)
 _VISIBILITY: Final = Field("public", "visibility")
+_SHOWN: Final = Field("as in the file that is replaced, else public", "visibility")
 _CHECKED: Final = Field("not stated", "checked_at checked", cells.timestamp)
 # No record has a currency, a discount_kind or, but for shops, a visibility: they say how other fields are read, and
 # which rows are left out.
@@ -49,7 +50,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Field]]] = {
         "popularity": Field("not known", "popularity score weight traffic visits visitors", cells.number),
         "aliases": Field("none", "aliases alias aka also_known_as other_names alternative_names synonyms", cells.names),
         "checkout_hosts": Field("none", "checkout_hosts checkout_host checkout_domains checkout_domain", cells.several),
-        "visibility": _VISIBILITY,
+        "visibility": _SHOWN,
         "source": _SOURCE,
     },
     "coupons": {

@@ -87,6 +87,7 @@ class SheetRecords:
         """
         self._file, self._kind, self._category, self._currency = file, kind, category, currency
         self._model = RECORDS[kind]
+        self._hidden: Mapping[str, str] = {}
         header = next((row for _, row in file.rows()), None)
         if header is None:
             raise CatalogueError(f"{file.path} is empty: its first line must name the columns")
@@ -110,6 +111,8 @@ class SheetRecords:
         """
         named = self._examined(skip_invalid=skip_invalid)
         shops = {} if self._kind == "shops" else _shop_ids(directory, named)
+        if self._kind == "shops" and "visibility" not in self.columns.positions:
+            self._hidden = _hidden_shops(directory)
         written = 0
         with catalogue_file(directory, self._kind) as output:
             for record in self._records(shops, done, skip_invalid=skip_invalid):
@@ -262,14 +265,16 @@ class SheetRecords:
         """Add what a row need not state."""
         if self._kind == "coupons":
             fields.setdefault("verification_status", "unverified")
+        if "id" not in stated and "id" in self._model.model_fields and (made := self._made_id(fields)):
+            fields["id"] = made
         if "visibility" not in self.columns.positions:
-            fields["visibility"] = VISIBILITIES[0]
+            known = (fields.get("id", ""), reduce_host(fields.get("domain", "")) or "")
+            before = (self._hidden[name] for name in known if name in self._hidden)
+            fields["visibility"] = next(before, VISIBILITIES[0])
         elif "visibility" not in stated and "" in self._visibilities:
             fields["visibility"] = self._visibilities[""]
         elif "visibility" not in stated:
             yield self._fault("visibility", "is missing", row)
-        if "id" not in stated and "id" in self._model.model_fields and (made := self._made_id(fields)):
-            fields["id"] = made
 
     def _made_id(self, fields: Mapping[str, Any]) -> str | None:
         if self._kind == "shops":
@@ -324,12 +329,33 @@ def _shop_ids(directory: Path, references: Collection[str]) -> Mapping[str, str]
     wanted = set(hosts.values())
     ids = dict[str, str]()
     owners = dict[str | None, ShopRecord]()
-    for _, shop in NdjsonCatalogue(directory, lenient=True).records("shops", ProblemLog(), lambda _: None):
+    for shop in _shops_of(directory):
         if shop.id in of_ids:
             ids[shop.id] = shop.id
         if shop.domain in wanted:
             owners[shop.domain] = min(shop, owners.get(shop.domain, shop), key=_preference)
     return {**ids, **{text: owners[host].id for text, host in hosts.items() if host in owners}}
+
+
+def _hidden_shops(directory: Path) -> Mapping[str, str]:
+    """The visibilities of the shops of a catalogue, if there is one, that are not public, by id and by domain.
+
+    A sheet that states no visibility must not publish them (V1). A domain that a public shop has as well counts not.
+    """
+    if not any((directory / name).exists() for name in ("shops.ndjson", "shops.ndjson.gz")):
+        return {}
+    by_id, by_domain, public = dict[str, str](), dict[str, str](), set[str]()
+    for shop in _shops_of(directory):
+        if is_public(shop):
+            public.add(shop.domain)
+        else:
+            by_id[shop.id] = by_domain[shop.domain] = shop.visibility
+    return {**{domain: said for domain, said in by_domain.items() if domain not in public}, **by_id}
+
+
+def _shops_of(directory: Path) -> Iterator[ShopRecord]:
+    for _, shop in NdjsonCatalogue(directory, lenient=True).records("shops", ProblemLog(), lambda _: None):
+        yield shop
 
 
 def _preference(shop: ShopRecord) -> tuple[bool, float, str]:

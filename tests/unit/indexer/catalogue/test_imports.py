@@ -100,6 +100,25 @@ def test_an_import_replaces_its_file_alone_and_keeps_the_one_before(stocked: Cat
     assert json.loads((stocked.made / "coupons.ndjson").read_text()) == coupons[0]
 
 
+@pytest.mark.rule("V1")
+def test_shops_that_are_not_public_stay_so_where_a_sheet_states_no_visibility(stocked: Catalogue) -> None:
+    sheet = "id,name,url,category{}\nlamp,Lamp,lamp.example,X{}\nbook,Book,book.example,X{}\n"
+    stocked.shops(sheet.format(",visibility", ",under_review", ",public"))
+    for text in (sheet.format("", "", ""), "name,url,category\nLamp,lamp.example,X\nBook,book.example,X\n"):
+        done = stocked.run(text)
+        assert f"Wrote 2 shops (1 of them not public) to {stocked.made / 'shops.ndjson'}" in done.stdout
+        lamp, book = map(json.loads, (stocked.made / "shops.ndjson").read_text().splitlines())
+        assert (lamp["visibility"], book["visibility"]) == ("under_review", "public")
+    lamp, _ = stocked.shops(sheet.format(",visibility", ",public", ",public"))
+    assert lamp["visibility"] == "public"
+
+
+def test_amounts_of_a_currency_that_cannot_be_read_are_not_given_another_one(stocked: Catalogue) -> None:
+    text = "shop,title,price,currency\nlamp,A,12,Taler\nlamp,B,12,\n"
+    first, second = stocked.records("offers", text, "--currency", "USD", "--skip-invalid")
+    assert ("price" in first, second["price"]) == (False, {"amount": "12", "currency": "USD"})
+
+
 def test_a_gzipped_file_is_replaced_by_one_and_another_directory_is_refused(stocked: Catalogue) -> None:
     plain = stocked.made / "shops.ndjson"
     (stocked.made / "shops.ndjson.gz").write_bytes(gzip.compress(plain.read_bytes()))
