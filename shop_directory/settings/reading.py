@@ -47,12 +47,10 @@ and ignore each other's settings. A value that is wrong, or contradicts another,
 message that names the variable and never the value. `serve`, `mcp`, `index` and `config` warn on standard error about
 unknown `SHOP_DIRECTORY_` variables and suggest the one that may be meant.
 
-A secret setting can be in a file instead, as containers provide secrets: a variable with `{FILE}` at the end of its
-name holds the path of the file. The file is UTF-8 of at most {MAX_SECRET_BYTES:,} bytes; a final newline is ignored. It
-is read once, at the start. A file that is empty or can't be read is refused, and so is setting both variables.
-
-`shop-directory config` prints the effective settings and where each comes from, with secrets hidden; `--json` prints
-them for programs, and `shop-directory serve --print-config` takes the options of `serve` into account."""
+A secret setting can be in a file instead: a variable with `{FILE}` at the end of its name holds the path of the file
+(UTF-8, at most {MAX_SECRET_BYTES:,} bytes; a final newline is ignored). `shop-directory config` prints the effective
+settings and where each comes from, with secrets hidden; `shop-directory serve --print-config` takes the options of
+`serve` into account."""
 _HEADER: Final = ("variable", "must be", "default", "what it is for")
 # Read by tests and benchmarks only, so it is not a misspelt setting.
 _DEVELOPMENT_VARIABLES: Final = frozenset((f"{PREFIX}DEV_DATA",))
