@@ -158,8 +158,7 @@ def _codes_of_cldr() -> Mapping[str, str]:
     """Codes by the names that all languages of CLDR have for them, each for one alone."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for identifier in localedata.locale_identifiers():
-        own = localedata.load(identifier, merge_inherited=False).get("territories", {})
-        for code, name in own.items():
+        for code, name in localedata.load(identifier)["territories"].items():
             if code in COUNTRY_CODES or code in _GROUPS:
                 found[name].add(_GROUPS.get(code, code))
     folded: defaultdict[str, set[str]] = defaultdict(set)

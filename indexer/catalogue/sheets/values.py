@@ -69,7 +69,8 @@ class Column(Values):
         return (
             f"the column {self.name!r} looks as if it said which {kind} are suspended ({self._listed(self.rows)}), and"
             " nothing maps it, so that all of them would be public: say what its values mean, such as"
-            f" `{self._options(self.rows)}`, or publish all of them by `--map {shlex.quote(f'{self.name}=')}`"
+            f" `{self._options(self.rows)}`, or publish all that were not hidden before by"
+            f" `--map {shlex.quote(f'{self.name}=')}`"
         )
 
     def unknown_as_text(self, unknown: Sequence[str]) -> str:

@@ -237,7 +237,7 @@ def test_a_column_that_looks_like_a_status_stops_the_import_with_what_to_type(gi
     assert done.stderr.splitlines()[-1] == (
         """Nothing was written: the column 'Status' looks as if it said which shops are suspended ('aktiv' 5,"""
         """ 'gesperrt' 2, "it's over" 1), and nothing maps it, so that all of them would be public: say what its"""
-        f""" values mean, such as `{NAMED} {OVER}`, or publish all of them by `--map Status=`."""
+        f""" values mean, such as `{NAMED} {OVER}`, or publish all that were not hidden before by `--map Status=`."""
     )
 
 
