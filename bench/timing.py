@@ -103,7 +103,7 @@ class _DelayedSnapshot:
 
         self.stamp = inner.stamp
         self.find, self.suggest, self.categories = inner.find, inner.suggest, inner.categories
-        self.closest_categories = inner.closest_categories
+        self.closest_categories, self.domains = inner.closest_categories, inner.domains
         self.merge_candidates, self.merge_effects = inner.merge_candidates, inner.merge_effects
         self.shop = _delayed(inner.shop, wait)
         self.shops = _delayed(inner.shops, each)

@@ -15,7 +15,7 @@ from index_mappings.hosts import country_of
 
 # Raise this with every change of a document class, of a role or of the text pipeline: a service refuses a generation
 # of another version (G4).
-SCHEMA_VERSION: Final = 14
+SCHEMA_VERSION: Final = 15
 
 # In `markets`: the shop passes every country filter, because it sells world-wide or states no market (M7).
 ANY_MARKET: Final = "*"
@@ -112,6 +112,7 @@ class ShopDocument:
         markets: the values that a country filter matches, and the countries in which it is known to sell
             (`markets_of`).
         popularity: any number >= 0; None when the source has none.
+        logo: an https URL of at most 300 ASCII characters; None without one that may be shown (F21).
         offers: the newest few offers, with the fields of the offers' own documents; `offers_total` counts all (A1).
         redirects: redirects in the source between this shop's domain and another public shop's (A12).
         registrable, main_label: parts of the domain that merge audits look up; the label without its hyphens.
@@ -133,6 +134,7 @@ class ShopDocument:
     countries: Annotated[tuple[str, ...], Role.STORED | Role.COUNTED]
     markets: Annotated[tuple[str, ...], Role.EXACT]
     popularity: Annotated[float | None, Role.STORED]
+    logo: Annotated[str | None, Role.STORED]
     offers: Annotated[tuple[Mapping[str, Any], ...], Role.STORED]
     offers_total: Annotated[int, Role.STORED]
     redirects: Annotated[tuple[Mapping[str, Any], ...], Role.STORED]
@@ -283,6 +285,7 @@ class Shop:
     offers: tuple[Mapping[str, Any], ...] = ()
     offers_total: int = 0
     redirects: tuple[Mapping[str, Any], ...] = ()
+    logo: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

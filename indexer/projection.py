@@ -26,7 +26,6 @@ from index_mappings.hosts import domain_parts
 from index_mappings.tiers import coupon_rank_key, rank_key
 from index_mappings.usable_codes import code_terms
 from index_mappings.values import FAR_AHEAD, LONG_AGO, folded_code, microseconds, optional_timestamp
-from indexer.records.checkout_urls import affiliate_url, checkout_url
 from indexer.records.related import (
     POLICY_FIELDS,
     AffiliateProgramRecord,
@@ -39,6 +38,7 @@ from indexer.records.related import (
     TrustRecord,
 )
 from indexer.records.shop import ShopRecord
+from indexer.records.urls import affiliate_url, url_of_shop
 from indexer.state.public_records import SHOWN_IN_SHOPS, CarriedCategory, ShopFacts
 from indexer.state.state import State
 
@@ -128,7 +128,7 @@ def project_coupon(coupon: CouponRecord, shop: ShopRecord) -> CouponDocument:
 
 def project_offer(offer: OfferRecord, shop: ShopRecord, program: AffiliateProgramRecord | None) -> OfferDocument:
     """The document of a public shop's offer."""
-    url = checkout_url(offer.url, shop.domain, shop.checkout_hosts)
+    url = url_of_shop(offer.url, shop.domain, shop.checkout_hosts)
     return OfferDocument(
         id=offer.id,
         rank=offer.rank,
@@ -200,8 +200,12 @@ def project_shop(
     *,
     shipping: ShippingRecord | None = None,
     coupons: tuple[CouponRecord, ...] = (),
+    logo_hosts: Collection[str] = (),
 ) -> ShopDocument:
-    """The document of a public shop; offers are the newest first, redirects to or from another public shop."""
+    """The document of a public shop; offers are the newest first, redirects to or from another public shop.
+
+    `logo_hosts` are hosts besides the shop's own on which its logo may be.
+    """
     forms = shop_forms(shop.name, shop.aliases, shop.domain)
     parts = domain_parts(shop.domain)
     ships_to = shipping_terms(_shipping(shipping))
@@ -218,6 +222,7 @@ def project_shop(
         countries=shop.countries,
         markets=markets_of(shop.countries, shop.domain),
         popularity=shop.popularity,
+        logo=url_of_shop(shop.logo, shop.domain, logo_hosts),
         offers=tuple(offer_view(offer) for offer in newest_offers),
         offers_total=offers_total,
         redirects=tuple(_redirect_view(redirect) for redirect in redirects),
@@ -282,7 +287,7 @@ class Projector:
     """Makes documents from the records of one settled state."""
 
     def __init__(self, state: State) -> None:
-        self._rows, self._public = state.rows, state.public
+        self._rows, self._public, self._logo_hosts = state.rows, state.public, state.logo_hosts
 
     def all(self) -> tuple[Projected, ...]:
         """All kinds, with the counts of now."""
@@ -331,6 +336,7 @@ class Projector:
             public.redirects(shop.domain) if "redirects" in related else (),
             shipping=public.shipping(shop.id) if "shipping" in related else None,
             coupons=public.coupons_of(shop.id) if "coupons" in related else (),
+            logo_hosts=self._logo_hosts,
         )
 
     def _owned(self, kind: str, key: str) -> CouponDocument | OfferDocument | None:

@@ -7,6 +7,9 @@ from pydantic import Field, SecretStr
 
 from indexer.jobs.defaults import MOST_SHRINK
 from shop_directory.settings.locations import LocationSettings
+from shop_directory.settings.reading import COMMA_SEPARATED
+
+HostName = Annotated[str, Field(pattern=r"^(?:[a-z0-9_-]{1,63}\.)+[a-z0-9_-]{1,63}$")]
 
 
 class IndexerSettings(LocationSettings):
@@ -61,6 +64,11 @@ class IndexerSettings(LocationSettings):
         le=1,
         allow_inf_nan=False,
         description="a share from 0 to 1",
+    )
+    logo_hosts: Annotated[tuple[HostName, ...], *COMMA_SEPARATED] = Field(
+        (),
+        title="Hosts besides a shop's own domain on which its `logo` may be; the next build applies them.",
+        description="host names in lower case such as images.example, separated by commas",
     )
 
     @property

@@ -46,7 +46,19 @@ from service.search.protocol import SearchBackend
 from service.settings.service import Settings
 from service.suggest.endpoint import SuggestFastPath, suggest_endpoint
 from service.tools.registry import REGISTRY
-from service.web.pages import docs_files, page_files, page_labels, page_routes, site_files
+from service.web.pages import (
+    PAGE_PATH,
+    SITEMAP_PATH,
+    docs_files,
+    file_endpoint,
+    page_files,
+    page_labels,
+    page_routes,
+    site_files,
+)
+from service.web.site import Site
+from service.web.sitemap import Sitemap
+from service.web.views import PageEndpoint, Views
 from shop_directory.build_stamp import stamp_of_build
 
 # How long after its deadline the answer to a request over stdio may be written.
@@ -65,8 +77,9 @@ def create_app(
     The parameters stand in for what the settings name: a backend, which the application closes, the metrics of
     /metrics, and the exporter of spans.
     """
-    files = (*page_files(), *site_files(), *docs_files(settings))
-    labels = route_labels(tool.name for tool in REGISTRY) | page_labels(files)
+    site = Site(settings)
+    files = {file.path: file for file in (*page_files(site), *site_files(site), *docs_files(settings))}
+    labels = route_labels(tool.name for tool in REGISTRY) | page_labels(files.values())
     prometheus = PrometheusMetrics()
     metrics = safe_metrics(prometheus if metrics is None else metrics)
     traces = open_traces(SERVICE, VERSION, spans, sent=settings.traces == "otlp")
@@ -81,7 +94,13 @@ def create_app(
     draining, gate = asyncio.Event(), Gate(settings.max_concurrency, metrics)
     resource = _protected_resource(settings)
     mcp = _mcp_endpoints(settings, parts, sessions, trusted=trusted, traces=traces, resource=resource)
-    calls = _calls(parts, mcp, trusted, partial(BoundedEndpoint, gate=gate, timeout=settings.request_timeout))
+    gated = partial(BoundedEndpoint, gate=gate, timeout=settings.request_timeout)
+    views = Views(site, parts.dispatcher, trusted)
+    calls = _calls(parts, mcp, trusted, gated)
+    calls[PAGE_PATH] = PageEndpoint(file_endpoint(files[PAGE_PATH]), gated(views.endpoint(), refused=views.refused))
+    if site.sitemap:
+        labels[SITEMAP_PATH] = "sitemap"
+        calls[SITEMAP_PATH] = gated(Sitemap(site, parts.live, parts.admission, trusted).endpoint())
     if resource is not None:
         labels |= {OAUTH_PATH: MCP_ROUTE, resource.metadata_path: "oauth_metadata"}
 
@@ -92,7 +111,7 @@ def create_app(
         *_ungated(settings, parts, draining, resource),
         Route("/openapi.json", endpoint=openapi_endpoint(app.openapi_schema)),
         *_operations(settings, parts, trusted, prometheus),
-        *page_routes(files),
+        *page_routes(files[path] for path in files.keys() - calls.keys()),
     ]
     app.router.default = _not_found
     # In place of the framework's stack, whose layers would do nothing for these endpoints.

@@ -4,11 +4,10 @@ The records go into a state in a temporary directory, as in a build, so memory i
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -29,7 +28,8 @@ from indexer.records.related import (
     ShippingRecord,
     TrustRecord,
 )
-from indexer.records.shop import Record
+from indexer.records.shop import Record, ShopRecord
+from indexer.records.urls import url_of_shop
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.changes import read_change
 from indexer.sources.lines import parsed
@@ -64,12 +64,17 @@ class Validated:
 
 
 def validate(
-    path: Path, report: Callable[[Problem], None], *, changes: Path | None = None, lenient: bool = False
+    path: Path,
+    report: Callable[[Problem], None],
+    *,
+    changes: Path | None = None,
+    lenient: bool = False,
+    logo_hosts: Sequence[str] = (),
 ) -> Validated:
     """Read a catalogue, and report every problem when it is found.
 
     Raises CatalogueError if the path has no catalogue; other problems within a catalogue are reported instead.
-    Arguments as for NdjsonCatalogue.
+    Arguments as for NdjsonCatalogue and BuildOptions.
     """
     source = _NotingCatalogue(path, lenient=lenient, changes=changes)
     if changes is not None and not changes.is_file():
@@ -79,7 +84,7 @@ def validate(
     notes: tuple[str, ...] = ()
     public = 0
     try:
-        counts, notes = _read(source, problems)
+        counts, notes = _read(source, problems, logo_hosts)
         records, public = dict(counts.read), counts.public
         if not public:
             reason = "holds no shop that would be public; --allow-empty builds it nevertheless"
@@ -145,7 +150,9 @@ def _can_be_found(name: str) -> bool:
     return any(is_part_evidence(word) for word in words) or 1 <= len(words) <= _MAX_RUN
 
 
-def _read(source: _NotingCatalogue, problems: ProblemLog) -> tuple[ReadCounts, tuple[str, ...]]:
+def _read(
+    source: _NotingCatalogue, problems: ProblemLog, logo_hosts: Sequence[str]
+) -> tuple[ReadCounts, tuple[str, ...]]:
     with TemporaryDirectory(prefix="shop-directory-") as folder:
         letters = DeadLetters(Path(folder) / "none.ndjson")  # unused, as no changes are read here
         reading = Reading(source, None, None, letters, skip_invalid=True)
@@ -163,23 +170,35 @@ def _read(source: _NotingCatalogue, problems: ProblemLog) -> tuple[ReadCounts, t
                 for line in state.public.without_shop(kind, NOTED)
             ]
             shops = source.name("shops")
-            many = islice(_with_many_forms(shops, state), NOTED)
+            doubtful = _doubtful_shops(shops, state, logo_hosts)
             built = build_notes(shops, counts, disputed_categories(state))
-            return counts, (*left_out, *unknown, *many, *built, *source.notes)
+            return counts, (*left_out, *unknown, *doubtful, *built, *source.notes)
 
 
-def _with_many_forms(file: str, state: State) -> Iterator[str]:
-    """Notes on the public shops that are found by so many forms that searches take longer for them."""
+def _doubtful_shops(file: str, state: State, logo_hosts: Sequence[str]) -> list[str]:
+    """Notes on public shops with so many forms that searches take longer, and on those whose logo is left out."""
+    many: list[str] = []
+    logos: list[str] = []
     for line, shop in state.public.shops_by_line():
-        if sum(map(len, (shop.name, *shop.aliases))) < _FEW_CHARACTERS:
-            continue
-        forms = shop_forms(shop.name, shop.aliases, shop.domain)
-        count = len({*forms.full, *forms.keys, *forms.words, *forms.infixes})
-        if count > MANY_FORMS:
-            yield (
+        if (count := _forms_of(shop)) > MANY_FORMS:
+            many.append(
                 f"{file}:{line}: name and aliases have {count:,} forms, by which the shop is found; over {MANY_FORMS} "
                 "make searches slower and the index larger: leave out aliases that nobody types"
             )
+        if shop.logo is not None and url_of_shop(shop.logo, shop.domain, logo_hosts) is None:
+            logos.append(
+                f"{file}:{line}: logo is neither on the shop's domain nor on a host of SHOP_DIRECTORY_LOGO_HOSTS, and "
+                "would be left out"
+            )
+    return [*many[:NOTED], *logos[:NOTED]]
+
+
+def _forms_of(shop: ShopRecord) -> int:
+    """The number of forms by which a shop is found; 0 where its names are so short that there are few."""
+    if sum(map(len, (shop.name, *shop.aliases))) < _FEW_CHARACTERS:
+        return 0
+    forms = shop_forms(shop.name, shop.aliases, shop.domain)
+    return len({*forms.full, *forms.keys, *forms.words, *forms.infixes})
 
 
 def _count_changes(path: Path, problems: ProblemLog, *, lenient: bool) -> int:

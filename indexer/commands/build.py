@@ -92,6 +92,7 @@ def build_command(
             allow_empty=allow_empty,
             allow_shrink=allow_shrink,
             most_shrink=settings.most_shrink,
+            logo_hosts=settings.logo_hosts,
             fresh_state=fresh_state,
             dry_run=dry_run,
             if_changed=if_changed and settings.engine == "embedded",

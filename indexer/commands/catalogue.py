@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from indexer.commands.parts import LenientOption, counted, exit_on_failure
+from indexer.commands.parts import LenientOption, counted, exit_on_failure, loaded
 from shop_directory.settings.commands import ExitCode, JsonOption, end_command, problems_as_json
 
 if TYPE_CHECKING:
@@ -105,7 +105,8 @@ def validate_command(
         print(next(before), json.dumps(entry, ensure_ascii=False), sep="", end="")
 
     with exit_on_failure("Nothing was validated"):
-        done = validate(path, report_as_json if as_json else print, changes=changes, lenient=lenient)
+        report = report_as_json if as_json else print
+        done = validate(path, report, changes=changes, lenient=lenient, logo_hosts=loaded().logo_hosts)
     if as_json:
         print("" if done.problems else next(before), "], ", json.dumps(_as_wire(done), ensure_ascii=False)[1:], sep="")
     else:

@@ -50,6 +50,17 @@ ChangesOption = Annotated[
 WaitOption = Annotated[float, typer.Option("--wait", help="Seconds to wait while another job is running.")]
 
 
+def loaded(**options: str | Path | None) -> "IndexerSettings":
+    """The settings of the environment, which these options override; a wrong setting ends the command."""
+    from indexer.settings import IndexerSettings
+    from shop_directory.settings.reading import SettingsError
+
+    try:
+        return IndexerSettings.load(**options)
+    except SettingsError as error:
+        end_command(ExitCode.USAGE, str(error))
+
+
 @contextmanager
 def opened(
     outcome: str, engine: str | None, data_dir: Path | None, state_dir: Path | None, *, make_states: bool = True
@@ -59,15 +70,11 @@ def opened(
     Failures end the command as by `exit_on_failure`. `make_states` says whether to make the directory of the states
     where it is missing.
     """
-    from indexer.settings import IndexerSettings
     from indexer.state.state import States
-    from shop_directory.settings.reading import SettingsError, unknown_variables
+    from shop_directory.settings.reading import unknown_variables
 
-    try:
-        settings = IndexerSettings.load(engine=engine, data_dir=data_dir, state_dir=state_dir)
-    except SettingsError as error:
-        end_command(ExitCode.USAGE, str(error))
-    for line in (*unknown_variables(IndexerSettings), *settings.cautions()):
+    settings = loaded(engine=engine, data_dir=data_dir, state_dir=state_dir)
+    for line in (*unknown_variables(type(settings)), *settings.cautions()):
         print(line, file=sys.stderr)
     with exit_on_failure(outcome), closing(sink_of(settings)) as sink:
         yield settings, sink, States(settings.states, sink.location, make=make_states)

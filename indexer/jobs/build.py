@@ -55,6 +55,7 @@ class BuildOptions:
     """How a build is done; the help of `index build` describes most options.
 
     `most_shrink` is the share of the live generation's public shops that may be lost without `allow_shrink`.
+    `logo_hosts` are hosts besides a shop's own on which its logo may be.
     `acceptance` asks the operator's acceptance queries of a sealed generation, and raises SinkError when one fails.
     `wait` is how many seconds to wait while another job has the lease.
     """
@@ -63,6 +64,7 @@ class BuildOptions:
     allow_empty: bool = False
     allow_shrink: bool = False
     most_shrink: float = MOST_SHRINK
+    logo_hosts: tuple[str, ...] = ()
     fresh_state: bool = False
     dry_run: bool = False
     if_changed: bool = False
@@ -115,7 +117,7 @@ def build(
         lease = sink.lease()
         if not options.dry_run:
             stack.enter_context(holding(lease, "build", options.wait))
-        digest = _source_digest(source, skip_invalid=options.skip_invalid)
+        digest = _source_digest(source, options)
         if (live := _unchanged(sink, states, digest, options)) is not None:
             return BuildSummary(live, published=False, unchanged=True, seconds=time.monotonic() - started)
 
@@ -173,12 +175,12 @@ def _is_complete(sink: Sink, stamp: Stamp) -> bool:
         return counted and not editor.typeahead.damaged()
 
 
-def _source_digest(source: Source, *, skip_invalid: bool) -> str | None:
+def _source_digest(source: Source, options: BuildOptions) -> str | None:
     """A digest of all inputs of a build except former states; None where the source can't be digested."""
     content = source.fingerprint()
     if content is None:
         return None
-    return sha256(json.dumps([content, skip_invalid, *_program()]).encode()).hexdigest()
+    return sha256(json.dumps([content, options.skip_invalid, options.logo_hosts, *_program()]).encode()).hexdigest()
 
 
 def _recorded(digest: str, stamp: Stamp, *, alone: bool) -> str:
@@ -251,6 +253,7 @@ class _Build:
             listing.unlink(missing_ok=True)
         self.reading = Reading(self.source, changes, former, letters, self.options.skip_invalid, listing)
         self.state = stack.enter_context(target.create(self.generation))
+        self.state.logo_hosts = self.options.logo_hosts
         if self.options.fresh_state:
             skip_visibility_changes(self.state)
         follower = LiveFollower(self.sink, target, letters, self.lease.check, live_changes, held=changes)
@@ -309,7 +312,7 @@ class _Build:
 
     def _record_source(self, stamp: Stamp) -> None:
         """Record the source's digest, unless the catalogue changed during the build."""
-        if self.digest is None or _source_digest(self.source, skip_invalid=self.options.skip_invalid) != self.digest:
+        if self.digest is None or _source_digest(self.source, self.options) != self.digest:
             return
         alone = (self.previous is None and self.reading.former is None) or self.options.fresh_state
         self.state.set(_DIGEST_KEY, _recorded(self.digest, stamp, alone=alone))

@@ -27,7 +27,6 @@ from index_mappings.category_forms import ENGLISH, Named
 from index_mappings.countries import COUNTRY_CODES, DESTINATIONS, GROUPS, WORLDWIDE
 from index_mappings.tiers import newest_first_key
 from index_mappings.values import ALLOWED_CODE, CODE_PATTERN, microseconds, normal_code
-from indexer.records.checkout_urls import template_fault
 from indexer.records.shop import (
     BY_LANGUAGE,
     ONE,
@@ -47,6 +46,7 @@ from indexer.records.shop import (
     not_blank,
     rfc3339,
 )
+from indexer.records.urls import template_fault
 
 CURRENCIES: Final = frozenset(currency.alpha_3 for currency in pycountry.currencies)
 

@@ -16,6 +16,7 @@ from index_mappings.hosts import reduce_host
 from index_mappings.text import is_blank
 from index_mappings.values import microseconds
 from indexer.records.problems import RefusedRecordError
+from indexer.records.urls import safe_url
 
 # A host whose last label is a number is parsed as an IP address.
 _HOST: Final = re.compile(
@@ -34,6 +35,8 @@ _FORBIDDEN_KINDS: Final = (
     ("\udfff", "half of a surrogate pair"),
     ("\U000e007f", "an invisible tag character"),
 )
+# 50 shops of a page have one (A1).
+_MAX_LOGO: Final = 300
 _RFC3339: Final = re.compile(r"^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$")
 
 # The names of a union's branches (one text, a list of texts, lists by language) in validation errors; not part of a
@@ -92,6 +95,15 @@ def _host(text: str) -> str:
     if host is None or _HOST.fullmatch(host) is None:
         raise ValueError("must be a host name with at least two labels")
     return host
+
+
+def _logo(text: str) -> str:
+    url = safe_url(text)
+    if url is None:
+        raise ValueError("must be an https URL to a named host, without credentials or a port")
+    if len(url.href) > _MAX_LOGO:
+        raise ValueError(f"is longer than {_MAX_LOGO} characters as browsers write it")
+    return url.href
 
 
 def assigned_countries(codes: tuple[str, ...]) -> tuple[str, ...]:
@@ -221,6 +233,18 @@ class ShopRecord(Record):
     popularity: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     aliases: Annotated[tuple[Name, ...], Field(max_length=50, strict=False)] = ()
     checkout_hosts: Annotated[tuple[Host, ...], Field(max_length=50, strict=False)] = ()
+    logo: (
+        Annotated[
+            str,
+            Field(
+                max_length=_MAX_LOGO,
+                description="An https URL.",
+                json_schema_extra={"pattern": "^[Hh][Tt]{2}[Pp][Ss]://"},
+            ),
+            AfterValidator(_logo),
+        ]
+        | None
+    ) = None
     visibility: Literal["public", "under_review", "removed"]
     source: Source | None = None
 

@@ -232,6 +232,15 @@ class State:
     def position(self, position: str | None) -> None:
         self.set(POSITION, position)
 
+    @property
+    def logo_hosts(self) -> tuple[str, ...]:
+        """The hosts besides a shop's own on which its logo may be, the same for all documents of the generation."""
+        return tuple((self.get("logo_hosts") or "").split())
+
+    @logo_hosts.setter
+    def logo_hosts(self, hosts: Sequence[str]) -> None:
+        self.set("logo_hosts", " ".join(hosts))
+
     def close(self) -> None:
         """Close the file."""
         self.connection.close()

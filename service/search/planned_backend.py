@@ -336,6 +336,10 @@ class PlannedSnapshot(ShopDetails):
         """Suggest shops and categories (M9, M10)."""
         return self._typeahead.suggest(query)
 
+    def domains(self, start: int, stop: int) -> list[str]:
+        """The domains of some public shops."""
+        return self._typeahead.domains(start, stop)
+
     async def categories(self) -> tuple[Category, ...]:
         """All categories (M11)."""
         return self._typeahead.categories.categories

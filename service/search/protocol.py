@@ -253,6 +253,15 @@ class Snapshot(Protocol):
             BackendUnavailable: the typeahead of this generation is not open.
         """
 
+    def domains(self, start: int, stop: int) -> list[str]:
+        """The domains of the public shops from one position to another, in an order of the snapshot's own.
+
+        It does no I/O, but takes some microseconds for each domain, so it is called in a thread.
+
+        Raises:
+            BackendUnavailable: the typeahead of this generation is not open.
+        """
+
     async def categories(self) -> tuple[Category, ...]:
         """All categories of public shops, by descending number of shops, then slug (M11)."""
 

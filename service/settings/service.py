@@ -10,6 +10,7 @@ from service.auth.protocol import Issuer
 from service.limits.policy import ANONYMOUS, DEFAULT_CLASS, WITH_TOKEN, NamedNetwork, NamedNetworks, QuotaClass
 from service.runtime.caller import ForwardingHeader
 from service.runtime.request_context import REQUEST_SECONDS
+from service.settings.site import SiteSettings
 from service.settings.stores import StoreSettings
 from shop_directory.build_stamp import is_commit, is_time
 from shop_directory.settings.locations import LocationSettings
@@ -55,7 +56,7 @@ def _no_wrong_range(networks: dict[str, NamedNetwork]) -> dict[str, NamedNetwork
     return networks
 
 
-class Settings(StoreSettings, LocationSettings):
+class Settings(StoreSettings, SiteSettings, LocationSettings):
     """All settings of the service."""
 
     host: str = Field(
@@ -337,6 +338,8 @@ class Settings(StoreSettings, LocationSettings):
             for name in ("oauth_jwks_uri", "oauth_source_key", "public_url"):
                 if getattr(self, name) is None:
                     yield f"{variable('oauth_issuer')} is set, so {variable(name)} must be, too."
+        if self.site_sitemap and self.public_url is None:
+            yield f"{variable('site_sitemap')} is true, so {variable('public_url')} must be set, too."
         if self.workers > 1 and self.limiter == "memory":
             yield (
                 f"{variable('workers')} is over 1, so {variable('limiter')} must be redis: "

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 from pydantic import Field
 
 from index_mappings.documents import Shop
-from service.tools.tool import ToolResponse
+from service.tools.tool import ToolResponse, is_none
 
 # A page of shops with all their aliases would be too long for a model (A1).
 MOST_ALIASES: Final = 10
@@ -65,11 +65,14 @@ class ShopView(ToolResponse):
         description="The newest offers. Empty when none were ingested, which is no verdict; in resolve_conflict always."
     )
     offers_total: int = Field(description="How many offers there are in all.")
+    logo_url: str | None = Field(
+        None, description="https URL of its logo, if there is one. Beyond the interface.", exclude_if=is_none
+    )
 
 
 def shop_wire(shop: Shop, most_aliases: int | None = MOST_ALIASES) -> dict[str, Any]:
     """The wire form of `ShopView`; `most_aliases` of None is for all."""
-    return {
+    wire = {
         "id": shop.id,
         "name": shop.name,
         "aliases": shop.aliases[:most_aliases],
@@ -82,3 +85,6 @@ def shop_wire(shop: Shop, most_aliases: int | None = MOST_ALIASES) -> dict[str, 
         "offers": shop.offers,
         "offers_total": shop.offers_total,
     }
+    if shop.logo is not None:
+        wire["logo_url"] = shop.logo
+    return wire

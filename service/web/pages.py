@@ -1,9 +1,10 @@
-"""All files for people and agents, read once: the page at /, the widget, the documentation, and files for crawlers.
+"""The constant files for people and agents: the start page, the widget, the documentation, and files for crawlers.
 
 Browsers cache each file and revalidate it each time. Pages load nothing from other hosts, Swagger UI included, whose
 files come from a package; no text becomes markup.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
@@ -21,31 +22,32 @@ from service.http.messages import CONTENT_SECURITY_POLICY, RESOURCE_POLICY, Answ
 from service.http.middleware import VARY, accepts_gzip, compressed
 from service.mcp_server.server import ICON_PATH
 from service.settings.service import Settings
-from service.web.bundling import bundled, compact_lines, compact_style
+from service.web.bundling import bundled, compact_style
+from service.web.site import Head, Site
 
-POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; "
-    # In browsers that support trusted types, no text can become markup or code.
-    "form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
-)
 # Swagger UI has its icons as data: URLs in its stylesheet.
 DOCS_POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
-_METHODS: Final = ("GET", "HEAD")
+METHODS: Final = ("GET", "HEAD")
 # Browsers may cache the file, but must revalidate it before each use.
-_UNCHANGED: Final = b"no-cache"
+UNCHANGED: Final = b"no-cache"
 # On pages of other sites: used for an hour without revalidation, and for a day while it is revalidated.
 _FOR_AN_HOUR: Final = b"public, max-age=3600, stale-while-revalidate=86400"
 _FOREIGN_PAGES: Final[Headers] = ((RESOURCE_POLICY, b"cross-origin"),)
 _ANY_ORIGIN: Final[Headers] = ((b"access-control-allow-origin", b"*"), *_FOREIGN_PAGES)
 
-_HTML: Final = b"text/html; charset=utf-8"
+HTML: Final = b"text/html; charset=utf-8"
 _SCRIPT: Final = b"text/javascript; charset=utf-8"
 _STYLE: Final = b"text/css; charset=utf-8"
 _TEXT: Final = b"text/plain; charset=utf-8"
+_DESCRIPTION: Final = "Find online shops by name, domain or category, and see what is known of them and what is not."
+# An image may be opened by itself, where it could be a document with scripts.
+_LOGO_POLICY: Final = b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
+PAGE_PATH: Final = "/"
+SITEMAP_PATH: Final = "/sitemap.xml"
 DOCS_PATH: Final = "/docs"
 TOOLS_PATH: Final = "/tools.md"
 LLMS_PATH: Final = "/llms.txt"
@@ -67,7 +69,7 @@ class PageFile:
     body: bytes
     media_type: bytes
     policy: bytes | None = None
-    cache: bytes = _UNCHANGED
+    cache: bytes = UNCHANGED
     headers: Headers = ()
 
     @property
@@ -76,42 +78,48 @@ class PageFile:
         return f'"{sha256(self.body).hexdigest()[:32]}"'
 
 
-def page_files() -> tuple[PageFile, ...]:
-    """The page and the files that it loads, from the package."""
+def page_files(site: Site) -> tuple[PageFile, ...]:
+    """The start page of a site, and the files that all its pages load."""
     modules = {**_scripts("page"), "countries.js": _country_codes()}
+    start = site.render("index.html", Head("", _DESCRIPTION, "/"))
+    style = compact_style(_text("page/page.css")) + site.style
+    logo = () if site.logo is None else (PageFile(*site.logo, policy=_LOGO_POLICY),)
     return (
-        PageFile("/", "page", compact_lines(_text("page/index.html")).encode(), _HTML, POLICY.encode()),
+        PageFile(PAGE_PATH, "page", start, HTML, site.policy),
         # MCP hosts show it on their own pages.
         PageFile(ICON_PATH, "page_asset", _text("page/icon.svg").encode(), b"image/svg+xml", headers=_FOREIGN_PAGES),
         PageFile("/assets/main.js", "page_asset", bundled("main.js", modules).encode(), _SCRIPT),
-        PageFile("/assets/page.css", "page_asset", compact_style(_text("page/page.css")).encode(), _STYLE),
+        PageFile("/assets/page.css", "page_asset", style.encode(), _STYLE),
+        *logo,
     )
 
 
-def site_files() -> tuple[PageFile, ...]:
-    """The other files of the site: the widget with its page, and the files for crawlers."""
+def site_files(site: Site) -> tuple[PageFile, ...]:
+    """The other files of a site: the widget with its page, and the files for crawlers."""
+    sitemap = f"Sitemap: {site.public_url}{SITEMAP_PATH}\n" if site.sitemap else ""
     widget = bundled("widget.js", {**_scripts("page"), **_scripts("widget")})
     return (
         PageFile("/widget.js", "widget", widget.encode(), _SCRIPT, cache=_FOR_AN_HOUR, headers=_ANY_ORIGIN),
-        PageFile("/widget.html", "widget_page", _text("widget/widget.html").encode(), _HTML, POLICY.encode()),
+        PageFile("/widget.html", "widget_page", _text("widget/widget.html").encode(), HTML, site.policy),
         PageFile("/assets/example.js", "page_asset", _text("widget/example.js").encode(), _SCRIPT),
         PageFile("/assets/example.css", "page_asset", _text("widget/example.css").encode(), _STYLE),
         PageFile("/favicon.ico", "site_file", _bytes("site/favicon.ico"), b"image/x-icon"),
-        PageFile("/robots.txt", "site_file", _text("site/robots.txt").encode(), _TEXT),
+        PageFile("/robots.txt", "site_file", f"{_text('site/robots.txt')}{sitemap}".encode(), _TEXT),
     )
 
 
-def page_routes(page: tuple[PageFile, ...]) -> list[Route]:
+def page_routes(page: Iterable[PageFile]) -> list[Route]:
     """One route for each file."""
-    return [Route(file.path, endpoint=_endpoint(file)) for file in page]
+    return [Route(file.path, endpoint=file_endpoint(file)) for file in page]
 
 
-def page_labels(page: tuple[PageFile, ...]) -> dict[str, str]:
+def page_labels(page: Iterable[PageFile]) -> dict[str, str]:
     """The route in the log and the metrics by path."""
     return {file.path: file.label for file in page}
 
 
-def _endpoint(file: PageFile) -> Endpoint:
+def file_endpoint(file: PageFile) -> Endpoint:
+    """The endpoint of a file."""
     headers: Headers = ((b"cache-control", file.cache), *file.headers)
     if file.policy is not None:
         headers = (*headers, (CONTENT_SECURITY_POLICY, file.policy))
@@ -130,7 +138,7 @@ def _endpoint(file: PageFile) -> Endpoint:
         unchanged = tag in known or "*" in known
         return Answer(304, b"", None, (*headers, (b"etag", tag.encode()))) if unchanged else whole
 
-    return Endpoint(_METHODS, answer)
+    return Endpoint(METHODS, answer)
 
 
 def _bytes(path: str) -> bytes:
@@ -161,7 +169,7 @@ def _country_codes() -> str:
 def docs_files(settings: Settings) -> tuple[PageFile, ...]:
     """All files of the documentation, read from the packages; llms.txt states the quotas of the settings."""
     return (
-        PageFile(DOCS_PATH, "docs", _bytes("reference/docs.html"), _HTML, DOCS_POLICY.encode()),
+        PageFile(DOCS_PATH, "docs", _bytes("reference/docs.html"), HTML, DOCS_POLICY),
         _asset("docs.js", _bytes("reference/docs.js"), _SCRIPT),
         _asset("docs.css", _bytes("reference/docs.css"), _STYLE),
         _asset("swagger-ui-bundle.js", _packaged("swagger-ui-bundle.js"), _SCRIPT),

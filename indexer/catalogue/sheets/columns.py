@@ -50,6 +50,8 @@ FIELDS: Final[Mapping[str, Mapping[str, Field]]] = {
         "popularity": Field("not known", "popularity score weight traffic visits visitors", cells.number),
         "aliases": Field("none", "aliases alias aka also_known_as other_names alternative_names synonyms", cells.names),
         "checkout_hosts": Field("none", "checkout_hosts checkout_host checkout_domains checkout_domain", cells.several),
+        # Only by --map, as the logos of other catalogues are often no https URLs.
+        "logo": Field("none", ""),
         "visibility": _SHOWN,
         "source": _SOURCE,
     },

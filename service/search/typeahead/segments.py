@@ -120,6 +120,17 @@ class Segment:
             bits &= ~_bitmap(self._shops_with_key_prefix(prefix), words)
         return read_only(bits)
 
+    def domains(self, removed: Array, start: int, stop: int) -> tuple[int, list[str]]:
+        """The number of shops that are not removed, and the domains of those from one position to another.
+
+        `removed` is the bitmap of the removed shops in int32 words. Raises as `best`.
+        """
+        bits = np.unpackbits(removed.view(np.uint8), count=self.shops, bitorder="little")
+        current = np.flatnonzero(bits == 0)
+        domains = [self._shown(number).domain for number in current[start:stop].tolist()]
+        self._refuse_cut()
+        return len(current), domains
+
     def is_cut(self) -> bool:
         """Whether the mapped file was cut short: the rest of its last page reads as zeros."""
         return self._mapped is not None and self._mapped.size() != self.bytes

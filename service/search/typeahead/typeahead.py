@@ -63,6 +63,15 @@ class Typeahead:
                 break
         return tuple(near.values())[:limit]
 
+    def domains(self, start: int, stop: int) -> list[str]:
+        """The domains of the shops from one position to another, in an order of its own that does not change."""
+        found: list[str] = []
+        for segment, removed in self._segments:
+            count, domains = segment.domains(removed, max(0, start), max(0, stop))
+            found += domains
+            start, stop = start - count, stop - count
+        return found
+
     def _best(self, query: SuggestQuery) -> list[Suggestion]:
         forms = query.forms
         packed = _pack_query(forms)

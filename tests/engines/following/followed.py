@@ -199,6 +199,7 @@ class Story:
             popularity=chance.choice((None, 0.0, 1.0, 2.0, 3.0)),
             aliases=[chance.choice(_WORDS)] if chance.random() < 0.3 else [],
             checkout_hosts=[self._domain()] if chance.random() < 0.3 else [],
+            logo=f"https://{self._domain()}/logo.svg" if chance.random() < 0.7 else None,
             visibility=chance.choice(("public", "public", "public", "public", "under_review", "removed")),
         )
 

@@ -44,6 +44,7 @@ def _hidden(kind: str, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON 
         "aliases": [f"{mark}alias"],
         "categories": [{"slug": f"{mark}slug", "name": f"{mark}category"}],
         "checkout_hosts": [f"{mark}checkout.internal"],
+        "logo": f"https://{mark}domain.internal/{mark}logo.svg",
         "source": f"{mark}source",
         **fields,
     }

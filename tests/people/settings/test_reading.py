@@ -218,7 +218,35 @@ def test_origins_are_separated_by_commas(bare: pytest.MonkeyPatch) -> None:
                 ("OAUTH_ALGORITHMS", "RS256,HS256"),
                 ("OAUTH_ALGORITHMS", "none"),
                 ("OAUTH_SOURCE_KEY", "x" * 31),
+                ("SITE_NAME", " "),
+                ("SITE_TAGLINE", "x" * 121),
+                ("SITE_LOGO", "/nowhere/logo.svg"),
+                ("SITE_LOGO", __file__),
+                ("SITE_IMPRINT", "http://house.example"),
+                ("SITE_CONTACT", "javascript:alert(1)"),
+                ("SITE_PRIVACY", 'https://house.example/"><script>'),
+                ("SITE_ACCENT", "#0d6655"),
+                ("SITE_ACCENT", "#0d6655,green"),
             )
+        ),
+        *(
+            (
+                "SITE_ACCENT",
+                colours,
+                (
+                    f"SHOP_DIRECTORY_SITE_ACCENT is wrong: the colour of the {theme} theme has a contrast of {least} "
+                    f"to its backgrounds and needs 4.5; a {direction} one has more."
+                ),
+            )
+            for colours, theme, least, direction in (
+                ("#ffcc00,#6fd0b5", "light", "1.3", "darker"),
+                ("#0d6655,#0d6655", "dark", "2.3", "lighter"),
+            )
+        ),
+        (
+            "SITE_SITEMAP",
+            "true",
+            "SHOP_DIRECTORY_SITE_SITEMAP is true, so SHOP_DIRECTORY_PUBLIC_URL must be set, too.",
         ),
         (
             "OAUTH_SCOPE_CLASSES",

@@ -10,7 +10,7 @@ from playwright.async_api import Page, Route, expect
 
 from service.app import create_app
 from service.settings.service import Settings
-from tests.people.web.browser import CUT, DESKTOP, PHONE, Screen, Visitor
+from tests.people.web.browser import DESKTOP, PHONE, Screen, Visitor
 from tests.people.web.conftest import Site
 from tests.people.web.steps import section, shown, sign_in, suggested, typed
 from tests.support.catalogues import shop
@@ -153,14 +153,6 @@ async def test_the_page_has_one_heading_of_each_view_and_its_landmarks(site: Sit
     await expect(skip).to_be_focused()
     await page.keyboard.press("Enter")
     await expect(page.locator("#view")).to_be_focused()
-
-
-async def test_without_scripts_it_is_said_that_they_are_needed(site: Site, visitor: Visitor) -> None:
-    page, _ = await visitor.visit(site.base, "/", Screen(scripts=False), announced=(CUT,))
-
-    fault = page.locator("noscript p")
-    await expect(fault).to_be_visible()
-    await expect(fault).to_contain_text("needs JavaScript")
 
 
 async def test_suggestions_are_met_by_a_finger(site: Site, visitor: Visitor) -> None:

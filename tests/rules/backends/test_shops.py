@@ -81,6 +81,37 @@ async def test_many_shops_are_looked_up_together_in_the_order_asked(directory: D
     assert [found and found.id for found in await world.shops(all_of_them)] == [f"s{n}" for n in range(100)]
 
 
+@pytest.mark.rule("F21", "A13")
+async def test_a_logo_is_shown_with_its_shop_and_nothing_where_there_is_none(directory: Directory) -> None:
+    logo = "https://img.nord.internal/Logo.svg?v=2"
+    world = await directory(
+        [
+            shop("Nord", "nord.internal", id="s1", logo="HTTPS://IMG.nord.internal/a/../Logo.svg?v=2"),
+            shop("Sud", "sud.internal", id="s2"),
+            shop("West", "west.internal", id="s3", logo="https://elsewhere.internal/west.svg"),
+        ]
+    )
+    for shop_id, shown in (("s1", {"logo_url": logo}), ("s2", {}), ("s3", {})):
+        views = [
+            await call(world, GET_SHOP, shop_domain=shop_id),
+            (await call(world, GET_SHOPS, shop_domains=[shop_id]))["results"][0]["shop"],
+            *(found for found in (await call(world, FIND_SHOP, query=""))["results"] if found["id"] == shop_id),
+        ]
+        assert [{name: view[name] for name in view if name == "logo_url"} for view in views] == [shown] * 3
+
+
+@pytest.mark.rule("F19", "V1")
+async def test_all_public_domains_are_listed_part_by_part(directory: Directory) -> None:
+    hidden = [shop(f"Quiet {n}", f"quiet-{n}.internal", visibility="under_review") for n in range(3)]
+    public = [shop(f"Shop {n}", f"shop-{n}.internal", popularity=n) for n in range(40)]
+    world = await directory([*public, *hidden])
+    listed = world.domains(0, 100)
+    assert sorted(listed) == sorted(one["domain"] for one in public)
+    assert [world.domains(start, start + 7) for start in range(0, 49, 7)] == [
+        listed[start : start + 7] for start in range(0, 49, 7)
+    ]
+
+
 @pytest.mark.rule("A14", "A1")
 async def test_get_shops_shows_each_shop_as_a_search_does(directory: Directory) -> None:
     aliases = [f"Alias {n}" for n in range(12)]

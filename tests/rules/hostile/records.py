@@ -72,6 +72,9 @@ BAD_SHOPS: Final = (
     Bad(_shop(checkout_hosts=[f"{REFUSED}.internal\nhost: x"]), (
         "checkout_hosts.0 holds a control character",
     )),
+    Bad(_shop(logo=f"data:image/svg+xml,<svg onload={REFUSED}>"), (
+        "logo must be an https URL to a named host, without credentials or a port",
+    )),
     Bad(_line(shop(REFUSED, "192.0.2.7")), ("domain must be a host name with at least two labels",)),
     Bad(_shop(id=f"{REFUSED}\x1b[31m"), ("id must match ^[A-Za-z0-9_-]{1,64}$",)),
     Bad(_popular(b"[" * 40 + b"]" * 40), ("the line is nested more than 32 levels deep",)),
@@ -119,6 +122,7 @@ GOOD_SHOPS: Final = (
         categories=[("zq-goods", ORDER)],
         popularity=1.7e308,
         checkout_hosts=["pay.hostile-goods.internal"],
+        logo=f"https://{DOMAIN}/\"><script>alert('{TAKEN}')</script>?</script><img/src=x/onerror=alert(1)>",
         source=ORDER,
     ),
     shop(MARKUP, "markup.internal", id="shop_markup", aliases=[ORDER, FAMILY, JOINERS], popularity=5e-324),

@@ -75,6 +75,8 @@ def _world(records: Records, directory: Path, opensearch_url: str | None) -> Ite
             reports_file=directory / "reports.sqlite",
             quota_classes={"default": QuotaClass(reads=100_000, suggest=100_000, reports=100_000)},
             request_timeout=10.0,
+            site_sitemap=True,
+            public_url="https://shops.example",
         )
         with served(create_app(settings)) as base:
             yield World(Service(base, issue(directory / "tokens.sqlite").text), directory, settings)

@@ -150,6 +150,16 @@ def typed(subject: Subject) -> list[str]:
     return [subject.name, subject.domain, subject.word[:3], subject.word, subject.word[1:], subject.slug]
 
 
+def addresses(subject: Subject) -> list[str]:
+    """The addresses of pages of a shop, of its own category, and of searches for it."""
+    shops = (subject.id, subject.domain, f"https://www.{subject.domain.upper()}/sale")
+    return [
+        *(f"/?shop={quote(shop)}&country=AT" for shop in shops),
+        f"/?category={subject.slug}",
+        *(f"/?q={quote(query)}" for query in (subject.name, subject.domain, f"{subject.name} gifts")),
+    ]
+
+
 _DIFFERENT_EACH_TIME: Final = {"date", "x-request-id"}
 _REQUEST_ID: Final = re.compile(rb'("x-request-id":")[0-9a-f]{32}"')
 _LEFT: Final = re.compile(r";[rt]=\d+")
@@ -208,7 +218,10 @@ class Service:
         return self._ask("POST", "/mcp", message(tool, {**arguments}, 7), {"mcp-protocol-version": _OLDER})
 
     def suggest(self, text: str) -> Whole:
-        return self._ask("GET", f"/suggest?q={quote(text)}", None, {})
+        return self.get(f"/suggest?q={quote(text)}")
+
+    def get(self, path: str) -> Whole:
+        return self._ask("GET", path, None, {})
 
     def _ask(self, method: str, path: str, body: Mapping[str, Any] | None, headers: Mapping[str, str]) -> Whole:
         given = {"content-type": "application/json", "accept": "application/json", "x-api-token": self.token, **headers}

@@ -25,6 +25,7 @@ from tests.rules.indistinguishable.subjects import (
     Service,
     Subject,
     Whole,
+    addresses,
     calls,
     catalogue,
     message,
@@ -115,6 +116,20 @@ def test_suggestions_for_a_hidden_name_have_the_bytes_of_those_for_an_unknown_on
         assert settled[0] == settled[1]
 
 
+@pytest.mark.rule("F18", "V2", "I6")
+@pytest.mark.parametrize("hidden", HIDDEN, ids=lambda subject: subject.word)
+def test_the_page_of_a_hidden_shop_has_the_bytes_of_that_of_an_unknown_one(world: World, hidden: Subject) -> None:
+    statuses = []
+    for path, of_unknown, of_public in zip(addresses(hidden), addresses(UNKNOWN), addresses(PUBLIC), strict=True):
+        answer, unknown, public = (world.service.get(asked) for asked in (path, of_unknown, of_public))
+        # The tag of a page is made of what was searched for, too.
+        settled = answer.settled(hidden.blanked).without("etag")
+        assert settled == unknown.settled(UNKNOWN.blanked).without("etag")
+        assert settled.body != public.settled(PUBLIC.blanked).body
+        statuses.append(answer.status)
+    assert statuses == [404, 404, 404, 400, 200, 200, 200]
+
+
 @pytest.mark.rule("V2", "Q2")
 def test_a_hidden_shop_costs_as_much_of_the_quota_as_an_unknown_one(world: World) -> None:
     service = Service(world.service.base, issue(world.settings.token_file).text)
@@ -194,6 +209,16 @@ def test_no_suggestion_or_tag_shows_whether_the_catalogue_holds_hidden_shops(wor
         with_hidden, without = world.service.suggest(text), plain_world.service.suggest(text)
         assert with_hidden.header("etag") == without.header("etag")
         assert with_hidden.settled(_as_it_is) == without.settled(_as_it_is)
+
+
+@pytest.mark.rule("F18", "F19", "V1", "V2")
+def test_no_page_and_no_sitemap_shows_whether_the_catalogue_holds_hidden_shops(
+    world: World, plain_world: World
+) -> None:
+    pages = [path for subject in (PUBLIC, EMPTY, UNKNOWN, *HIDDEN) for path in addresses(subject)]
+    for path in ("/", "/?q=", "/?category=gifts", "/sitemap.xml", "/sitemap.xml?file=1", *pages):
+        with_hidden, without = world.service.get(path), plain_world.service.get(path)
+        assert (path, with_hidden.settled(_as_it_is)) == (path, without.settled(_as_it_is))
 
 
 @pytest.mark.rule("I4", "I5", "V2", "I60")

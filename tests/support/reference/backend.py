@@ -243,6 +243,9 @@ class ReferenceBackend(ReferenceShopDetails):
     async def close(self) -> None:
         """Do nothing, as there is nothing to release."""
 
+    def domains(self, start: int, stop: int) -> list[str]:
+        return [shop.domain for shop in self._shops][start:stop]
+
     async def categories(self) -> tuple[Category, ...]:
         return self._table.categories
 

@@ -46,6 +46,7 @@ SHOP = ShopDocument(
     countries=(),
     markets=(ANY_MARKET,),
     popularity=0.25,
+    logo=None,
     offers=({"offer_id": "o1"},),
     offers_total=4,
     redirects=(),

@@ -98,6 +98,7 @@ def test_a_shop_becomes_its_document() -> None:
         popularity=0.5,
         aliases=["Nord", "Müller", "Nord"],
         checkout_hosts=["pay.internal"],
+        logo="https://img.nord-licht.internal/logo.svg",
         version=3,
     )
     assert project_shop(ShopRecord.model_validate(line)) == ShopDocument(
@@ -112,6 +113,7 @@ def test_a_shop_becomes_its_document() -> None:
         countries=("DE", "AT"),
         markets=("DE", "AT"),
         popularity=0.5,
+        logo="https://img.nord-licht.internal/logo.svg",
         offers=(),
         offers_total=0,
         redirects=(),
@@ -143,7 +145,8 @@ _FULL: Final[dict[str, dict[str, Any]]] = {
     "shops": {
         "id": "s1", "name": "Nord", "domain": "nord.internal", "categories": [{"slug": "books", "name": "Libri"}],
         "countries": ["DE"], "popularity": 0.8125, "aliases": ["Süd"], "checkout_hosts": ["pay.internal"],
-        "visibility": "public", "source": "crawl", "version": 3, "updated_at": TIME,
+        "logo": "https://nord.internal/logo.svg", "visibility": "public", "source": "crawl", "version": 3,
+        "updated_at": TIME,
     },
     "categories": {
         "slug": "books", "name": "Libri", "names": {"it": "volumi"}, "synonyms": ["tomes"], "version": 3,
@@ -230,6 +233,27 @@ def _parts(value: object) -> list[str]:
     if isinstance(value, dict | list):
         return [part for one in (value.values() if isinstance(value, dict) else value) for part in _parts(one)]
     return [json.dumps(value, ensure_ascii=False)]
+
+
+@pytest.mark.rule("F21")
+@pytest.mark.parametrize(
+    ("logo", "hosts", "shown"),
+    [
+        (None, ("images.internal",), False),
+        ("https://nord.internal/a.svg", (), True),
+        ("https://a.b.nord.internal/a.svg", (), True),
+        ("https://images.internal/nord.svg", (), False),
+        ("https://images.internal/nord.svg", ("images.internal",), True),
+        ("https://images.internal/nord.svg", ("other.internal",), False),
+        ("https://evil-nord.internal/a.svg", ("images.internal",), False),
+        ("https://nord.internal.evil.internal/a.svg", ("images.internal",), False),
+    ],
+)
+def test_a_logo_is_on_the_shops_domain_or_on_a_host_of_the_setting(
+    logo: str | None, hosts: tuple[str, ...], *, shown: bool
+) -> None:
+    record = ShopRecord.model_validate(shop("Nord", "nord.internal", logo=logo))
+    assert project_shop(record, logo_hosts=hosts).logo == (logo if shown else None)
 
 
 @pytest.mark.rule("M7", "M9.country")

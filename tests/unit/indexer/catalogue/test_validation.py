@@ -101,6 +101,20 @@ def test_a_key_that_comes_twice_without_versions_is_a_problem_as_in_a_build(tmp_
     ]  # fmt: skip
 
 
+@pytest.mark.rule("F21")
+def test_a_logo_that_would_be_left_out_is_noted_and_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    logo = "https://images.internal/lamp.svg"
+    path = write_catalogue(tmp_path / "shops.ndjson", [BOOK, {**LAMP, "logo": logo}])
+    left_out = (
+        "shops.ndjson:2: logo is neither on the shop's domain nor on a host of SHOP_DIRECTORY_LOGO_HOSTS, and would be "
+        "left out"
+    )
+    done = as_json(path)
+    assert (done["valid"], done["notes"]) == (True, [left_out])
+    monkeypatch.setenv("SHOP_DIRECTORY_LOGO_HOSTS", "other.internal, images.internal")
+    assert as_json(path)["notes"] == []
+
+
 def test_a_public_shop_with_more_than_200_forms_is_noted_and_valid(tmp_path: Path) -> None:
     aliases = [f"{'a' * length}b" for length in range(100, 150)]
     shops = [
@@ -388,6 +402,16 @@ WRONG: Final[dict[str, list[Wrong]]] = {
     "verification": _one_of("verified_applied", "verified_rejected", "unverified"),
     "channels": [("rest", "", _LIST), (["ftp"], "0", "must be one of 'rest', 'mcp' or 'stdio'")],
     "url": [(5, "", _TEXT), _longer(2_048), ("https://zqcanaryzq\x00", "", _CONTROL)],
+    "logo": [
+        (5, "", _TEXT), _longer(300),
+        *_each(
+            ("", "zqcanaryzq", "http://zqcanaryzq.internal/", "//zqcanaryzq.internal/", "https://[::1]/zqcanaryzq",
+             "https://zqcanaryzq@a.internal/", "https://a.internal:8443/zqcanaryzq", "data:image/svg+xml,zqcanaryzq",
+             "javascript:zqcanaryzq", "https://a.internal/zqcanaryzq\n"),
+            "must be an https URL to a named host, without credentials or a port",
+        ),
+        (f"https://zqcanaryzq.internal/{'ä' * 100}", "", "is longer than 300 characters as browsers write it"),
+    ],
     "availability": _one_of("in_stock", "out_of_stock", "preorder", "discontinued"),
     "switch": _each(("true", 1), "must be true, false or null"),
     "delivery": [

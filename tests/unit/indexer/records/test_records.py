@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from index_mappings.countries import COUNTRY_CODES
-from indexer.records.checkout_urls import affiliate_url, checkout_url, template_fault
 from indexer.records.related import RECORDS, CouponRecord
 from indexer.records.shop import NO_ORDER, UPDATED_AT, VERSION, CategoryRecord, Order, Record, ShopRecord, reasons
+from indexer.records.urls import affiliate_url, template_fault, url_of_shop
 from tests.support.catalogues import coupon, offer, policy, program, redirect, shipping, shop, trust
 
 CANARY: Final = "zqcanaryzq"
@@ -60,6 +60,8 @@ AT_THE_LIMIT: Final[dict[str, tuple[str, object]]] = {
     "removed": ("visibility", "removed"),
     "a source of 2,048 characters": ("source", "s" * 2_048),
     "no source": ("source", None),
+    "a logo of 300 characters": ("logo", f"https://elsewhere.internal/{'a' * 273}"),
+    "no logo": ("logo", None),
     "joiners and a variation selector that is no tag": ("name", "a\u200d\u2060\ufe0f\U000e0100b"),
     "version nought": ("version", 0),
     "the greatest version": ("version", 2**63 - 1),
@@ -330,14 +332,14 @@ NETWORK: Final = ("go.network.internal",)
 @pytest.mark.rule("A10")
 @pytest.mark.parametrize(("stated", "canonical"), TABLE["good"])
 def test_a_url_of_the_shop_or_of_a_listed_host_is_given_in_canonical_form(stated: str, canonical: str) -> None:
-    assert checkout_url(stated, SHOP, HOSTS) == canonical
-    assert checkout_url(canonical, SHOP, HOSTS) == canonical
+    assert url_of_shop(stated, SHOP, HOSTS) == canonical
+    assert url_of_shop(canonical, SHOP, HOSTS) == canonical
 
 
 @pytest.mark.rule("A10")
 @pytest.mark.parametrize("kind", TABLE["bad"])
 def test_any_other_url_is_none(kind: str) -> None:
-    assert checkout_url(TABLE["bad"][kind], SHOP, HOSTS) is None
+    assert url_of_shop(TABLE["bad"][kind], SHOP, HOSTS) is None
 
 
 @pytest.mark.rule("A10")
@@ -361,19 +363,19 @@ def test_any_other_url_is_none(kind: str) -> None:
 def test_a_sub_domain_is_of_its_parent_only_with_the_same_registrable_domain(
     shop_domain: str, listed: tuple[str, ...], valid: tuple[str, ...], invalid: tuple[str, ...]
 ) -> None:
-    assert [checkout_url(f"https://{host}/", shop_domain, listed) for host in valid] == [
+    assert [url_of_shop(f"https://{host}/", shop_domain, listed) for host in valid] == [
         f"https://{host}/" for host in valid
     ]
-    assert [checkout_url(f"https://{host}/", shop_domain, listed) for host in invalid] == [None] * len(invalid)
+    assert [url_of_shop(f"https://{host}/", shop_domain, listed) for host in invalid] == [None] * len(invalid)
 
 
 @pytest.mark.rule("A10")
 def test_an_address_is_refused_even_where_a_catalogue_lists_it() -> None:
     listed = ("127.0.0.1", "[::1]", "::1", "2130706433", "localhost")
-    assert [checkout_url(f"https://{host}/", SHOP, listed) for host in ("127.0.0.1", "[::1]", "2130706433")] == [
+    assert [url_of_shop(f"https://{host}/", SHOP, listed) for host in ("127.0.0.1", "[::1]", "2130706433")] == [
         None
     ] * 3
-    assert checkout_url("https://localhost/", SHOP, listed) is None
+    assert url_of_shop("https://localhost/", SHOP, listed) is None
 
 
 _pieces = st.sampled_from(
@@ -400,7 +402,7 @@ def _is_safe(url: str, hosts: tuple[str, ...]) -> bool:
 @example(f"https://{SHOP}")
 @given(_urls)
 def test_whatever_is_given_out_is_https_to_a_host_of_the_shop_without_credentials_or_port(stated: str) -> None:
-    given_out = checkout_url(stated, SHOP, HOSTS)
+    given_out = url_of_shop(stated, SHOP, HOSTS)
     assert given_out is None or _is_safe(given_out, (SHOP, *HOSTS))
 
 

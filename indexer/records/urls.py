@@ -1,4 +1,4 @@
-"""Decides which URLs may be published as checkout URLs (A10), once, when an offer is projected.
+"""Decides which URLs of a catalogue may be published: checkout URLs of offers (A10) and logos of shops (F21).
 
 A catalogue may be hostile: credentials, IP addresses in any notation, look-alike hosts and templates that lead to other
 sites are rejected. No URL is fetched.
@@ -21,26 +21,26 @@ _AUTHORITY: Final = re.compile(r"^https://[^/?#@]+(?:[/?#]|$)", re.IGNORECASE)
 _NAMES: Final = re.compile(r"^[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+$")
 
 
-def checkout_url(url: str | None, shop_domain: str, checkout_hosts: Collection[str]) -> str | None:
-    """The URL in canonical form, if it leads to the shop by https; None otherwise.
+def url_of_shop(url: str | None, shop_domain: str, hosts: Collection[str]) -> str | None:
+    """The URL in canonical form, if it leads by https to the shop or to one of these hosts; None otherwise.
 
-    Domain and hosts are reduced; the hosts are those that the source lists for the shop's checkout.
+    Domain and hosts are reduced; the hosts are those that are listed for the purpose besides the shop's own.
     """
-    parsed = _safe(url) if url else None
+    parsed = safe_url(url) if url else None
     if parsed is None:
         return None
     host = parsed.hostname
     allowed = (
-        host in (shop_domain, *checkout_hosts)
+        host in (shop_domain, *hosts)
         or _is_below(host, shop_domain)
-        or any(host == f"www.{listed}" and _is_below(host, listed) for listed in checkout_hosts)
+        or any(host == f"www.{listed}" and _is_below(host, listed) for listed in hosts)
     )
     return parsed.href if allowed else None
 
 
 def affiliate_url(template: str, network_hosts: Collection[str], url: str) -> str | None:
     """The network's URL for a valid checkout URL, which is percent-encoded once; None if the result is not safe."""
-    built = _safe(template.replace(PLACEHOLDER, quote(url, safe="")))
+    built = safe_url(template.replace(PLACEHOLDER, quote(url, safe="")))
     return built.href if built is not None and _is_network(built, network_hosts) else None
 
 
@@ -57,7 +57,7 @@ def template_fault(template: str, network_hosts: Collection[str] | None) -> str 
     remainder = _decoded(template.removeprefix("https://").replace(PLACEHOLDER, ""))
     if "//" in remainder or ":" in remainder or "\\" in remainder:
         return "must lead to no other URL than the offer's"
-    built = _safe(template.replace(PLACEHOLDER, "x"))
+    built = safe_url(template.replace(PLACEHOLDER, "x"))
     if built is None or (network_hosts is not None and not _is_network(built, network_hosts)):
         return "must be an https URL on one of network_hosts, without credentials or a port"
     return None
@@ -82,7 +82,7 @@ def _is_network(url: URL, network_hosts: Collection[str]) -> bool:
     return url.hostname in network_hosts or url.hostname.removeprefix("www.") in network_hosts
 
 
-def _safe(text: str) -> URL | None:
+def safe_url(text: str) -> URL | None:
     """The URL as browsers parse it (WHATWG), if it is https, to a named host, without credentials or port."""
     if _FORBIDDEN.search(text) or _AUTHORITY.match(text) is None:
         return None

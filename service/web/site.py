@@ -1,0 +1,175 @@
+"""What all pages of the service share: the operator's house as the settings describe it, the templates, the policy.
+
+Templates escape every value, so no text of a catalogue becomes markup; JSON within a page has no `<`, `>` or `&`.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.resources import files
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+from index_mappings.countries import MARKET_NAMES
+from service.settings.service import Settings
+from service.settings.site import LOGO_TYPES, THEMES, contrast, mixed, tint
+from service.web.bundling import compact_lines
+
+_BAND: Final = "#0c4b40"
+_INKS: Final = ("#ffffff", "#101514")
+_LOGO_PATH: Final = "/assets/logo"
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What the head of a page says of it, to search engines and where a link to it is shown.
+
+    Attributes:
+        title: of the document, without the name of the directory; empty for the start page.
+        path: its address below the public URL, such as `/?shop=a.example`; empty where it has none of its own.
+        image: the URL of an image; None without one.
+        data: its JSON-LD; None without any.
+    """
+
+    title: str
+    description: str
+    path: str = ""
+    image: str | None = None
+    data: dict[str, Any] | None = None
+
+
+class Site:
+    """The pages of one operator."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Read the templates and the operator's logo."""
+        self.name = settings.site_name
+        self.tagline = settings.site_tagline
+        self.public_url = settings.public_url
+        self.sitemap = settings.site_sitemap
+        links = (
+            ("Imprint", settings.site_imprint),
+            ("Privacy", settings.site_privacy),
+            ("Contact", settings.site_contact),
+        )
+        self.links = tuple((text, url) for text, url in links if url is not None)
+        self.token_help = _token_help(settings.site_token_help)
+        self.shop_logos = settings.site_shop_logos
+        self.accent = settings.site_accent
+        self.band = _BAND if self.accent is None else mixed(self.accent[0], "#000000", 0.55)
+        logo = settings.site_logo
+        # The path, the label, the content and the media type of its file.
+        self.logo = (
+            None if logo is None else (_LOGO_PATH, "page_asset", logo.read_bytes(), LOGO_TYPES[logo.suffix.lower()])
+        )
+        self._templates = Environment(
+            loader=FunctionLoader(template),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._templates.globals |= {"site": self, "address": address, "query": "", "as_of": ""}
+        self._templates.filters |= {
+            "market": market,
+            "markets": markets,
+            "money": money,
+            "day": day,
+            "sign": sign,
+            "tone": tone,
+        }
+
+    @property
+    def policy(self) -> bytes:
+        """The content security policy of its pages."""
+        images = "'self' https:" if self.shop_logos else "'self'"
+        return (
+            "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+            f"img-src {images}; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
+            # In browsers that support trusted types, no text can become markup or code.
+            "require-trusted-types-for 'script'; trusted-types 'none'"
+        ).encode()
+
+    @property
+    def for_script(self) -> dict[str, Any]:
+        """What the script of the page needs to know of the site."""
+        return {
+            "name": self.name,
+            "tagline": self.tagline,
+            "logos": self.shop_logos,
+            "token": self.token_help,
+        }
+
+    @property
+    def style(self) -> str:
+        """The rules that follow those of the page's style sheet: the operator's accent."""
+        if self.accent is None:
+            return ""
+        light, dark = self.accent
+        in_dark = _accent_rule(dark, "dark", mixed(dark, THEMES["dark"][0][0], 0.22))
+        return f"{_accent_rule(light, 'light', self.band)}\n@media (prefers-color-scheme: dark){{{in_dark}}}\n"
+
+    def render(self, name: str, head: Head, **values: Any) -> bytes:  # noqa: ANN401 - values of a template
+        """A page of a template."""
+        return self._templates.get_template(name).render(head=head, **values).encode()
+
+
+def template(name: str) -> str:
+    """The source of a template of the page, without indentation."""
+    return compact_lines(files(__package__).joinpath("page", name).read_text(encoding="utf-8"))
+
+
+def address(**parameters: Any) -> str:  # noqa: ANN401 - values of a query
+    """The address of a view, as `hrefOf` of the scripted page makes it; parameters without a value are left out."""
+    given = {name: value for name, value in parameters.items() if value or (name, value) == ("q", "")}
+    return f"?{urlencode(given, doseq=True)}" if given else "./"
+
+
+def market(code: str) -> str:
+    """The name of a country; a group of countries is named by its own code."""
+    return MARKET_NAMES.get(code, code)
+
+
+def markets(codes: Iterable[str] | None) -> str:
+    """The names of countries and groups; empty without any."""
+    return ", ".join(map(market, codes or ()))
+
+
+def money(price: Mapping[str, str]) -> str:
+    """An amount with its currency."""
+    return f"{price['amount']} {price['currency']}"
+
+
+def day(time: str) -> str:
+    """The day of an RFC 3339 time in UTC."""
+    return f"{datetime.fromisoformat(time):%-d %b %Y}"
+
+
+def sign(name: str) -> str:
+    """The first letter or digit of a name, for its tile."""
+    return next((character.upper() for character in name if character.isalnum()), "·")
+
+
+def tone(shop_id: str) -> int:
+    """The colour of a shop's tile, the same as that of the scripted page."""
+    number = 0
+    for character in shop_id:
+        number = (number * 31 + ord(character)) % 4
+    return number
+
+
+def _accent_rule(colour: str, theme: str, band: str) -> str:
+    ink = max(_INKS, key=lambda text: contrast(colour, text))
+    marked = tint(colour, THEMES[theme][0][-1])
+    return f":root{{--accent:{colour};--accent-ink:{ink};--tint:{marked};--band:{band}}}"
+
+
+def _token_help(stated: str | None) -> dict[str, str | None] | None:
+    """How one gets a token: a text, and a URL where there is one."""
+    if stated is None:
+        return None
+    if stated.startswith(("https://", "mailto:")):
+        return {"text": "Get a token", "url": stated}
+    return {"text": stated, "url": None}

@@ -1,0 +1,106 @@
+"""/sitemap.xml: the addresses of the start page, all categories and all public shops, where the operator wants that.
+
+The path itself is an index of files, and with `?file=1` and so on it is one of them, of at most 50,000 addresses. It
+has nothing but addresses: a shop under review is missing as an unknown one is. A file counts as one read for each 2,000
+addresses begun. It is made and compressed in a thread, and never cached, as a shop that is hidden must leave it.
+"""
+
+import asyncio
+import gzip
+from collections.abc import Iterable
+from typing import Final
+from urllib.parse import parse_qs
+from xml.sax.saxutils import escape
+
+from starlette.requests import Request
+
+from service.calls.admission import Admission
+from service.calls.live_data import LiveData
+from service.errors import RouteNotFoundError, ServiceError
+from service.http.messages import Answer, Endpoint, http_caller, problem_answer, stamp_headers
+from service.http.middleware import VARY, accepts_gzip
+from service.limits.policy import Bucket
+from service.runtime.caller import Channel, Proxies
+from service.search.protocol import Snapshot
+from service.web.pages import METHODS, SITEMAP_PATH
+from service.web.site import Site, address
+
+# The most addresses of a file that the protocol of sitemaps allows.
+FILE_ADDRESSES: Final = 50_000
+_ADDRESSES_PER_READ: Final = 2_000
+_XML: Final = b"application/xml"
+_HEAD: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
+_NAMESPACE: Final = "http://www.sitemaps.org/schemas/sitemap/0.9"
+
+
+class Sitemap:
+    """The sitemap of one site."""
+
+    def __init__(self, site: Site, live: LiveData, admission: Admission, trusted: Proxies) -> None:
+        self._site = site
+        self._live = live
+        self._admission = admission
+        self._trusted = trusted
+
+    def endpoint(self) -> Endpoint:
+        """The endpoint of SITEMAP_PATH."""
+        return Endpoint(METHODS, self._answer)
+
+    async def _answer(self, request: Request) -> Answer:
+        caller = http_caller(request.scope, Channel.REST, self._trusted)
+        packed = accepts_gzip(request.headers.raw)
+        try:
+            number = _file_number(request.scope["query_string"])
+            admitted = await self._admission.admit(caller, Bucket.READS)
+        except ServiceError as error:
+            return problem_answer(error)
+
+        async def work(snapshot: Snapshot) -> bytes:
+            slugs = [category.slug for category in await snapshot.categories()]
+            total = 1 + len(slugs) + snapshot.stamp.counts.get("shops", 0)
+            numbers = range(1, -(-total // FILE_ADDRESSES) + 1)
+            if number is None:
+                return self._index(numbers)
+            if number not in numbers:
+                raise RouteNotFoundError
+            listed = min(FILE_ADDRESSES, total - (number - 1) * FILE_ADDRESSES)
+            if units := (listed - 1) // _ADDRESSES_PER_READ:
+                await self._admission.charge(caller, admitted.token, Bucket.READS, units)
+            return await asyncio.to_thread(self._file, snapshot, slugs, number, packed=packed)
+
+        live = await self._live.run(work, caller.request_id)
+        if isinstance(live.result, ServiceError):
+            return problem_answer(live.result, stamp_headers(live.stamp))
+        encoding = ((b"content-encoding", b"gzip"),) if packed and number is not None else ()
+        return Answer(200, live.result, _XML, (*stamp_headers(live.stamp), *admitted.headers, *encoding, VARY))
+
+    def _index(self, numbers: Iterable[int]) -> bytes:
+        files = (f"{self._site.public_url}{SITEMAP_PATH}?file={number}" for number in numbers)
+        return _document("sitemapindex", "sitemap", files)
+
+    def _file(self, snapshot: Snapshot, slugs: list[str], number: int, *, packed: bool) -> bytes:
+        start = (number - 1) * FILE_ADDRESSES
+        pages = [f"{self._site.public_url}/", *(self._url(category=slug) for slug in slugs)]
+        first = max(0, start - len(pages))
+        pages = pages[start : start + FILE_ADDRESSES]
+        domains = snapshot.domains(first, first + FILE_ADDRESSES - len(pages))
+        document = _document("urlset", "url", (*pages, *(self._url(shop=domain) for domain in domains)))
+        return gzip.compress(document, compresslevel=5, mtime=0) if packed else document
+
+    def _url(self, **parameters: str) -> str:
+        return f"{self._site.public_url}/{address(**parameters)}"
+
+
+def _file_number(query_string: bytes) -> int | None:
+    """The number of the file that is asked for; None for their index. Raises RouteNotFoundError if it is none."""
+    asked = parse_qs(query_string.decode("latin-1"), keep_blank_values=True).get("file")
+    if asked is None:
+        return None
+    if len(asked) > 1 or not asked[0].isascii() or not asked[0].isdecimal():
+        raise RouteNotFoundError
+    return int(asked[0][:20])
+
+
+def _document(root: str, entry: str, urls: Iterable[str]) -> bytes:
+    entries = "".join(f"<{entry}><loc>{escape(url)}</loc></{entry}>\n" for url in urls)
+    return f'{_HEAD}<{root} xmlns="{_NAMESPACE}">\n{entries}</{root}>\n'.encode()

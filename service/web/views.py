@@ -1,0 +1,259 @@
+"""The views of the page as HTML from the server: a shop, a list of shops, an error, each under its own address.
+
+The addresses are those of the scripted page, which replaces a view by its own one; without scripts they are readable as
+they are. A view is made of the answers of tools, each of which counts in the quota of the caller and is limited as any
+call. What an anonymous caller may not see is not in it. An unknown shop and one under review are one view (V2).
+"""
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from index_mappings.countries import WORLDWIDE
+from service.calls.dispatch import Dispatcher, Outcome
+from service.errors import ServiceError
+from service.http.messages import (
+    CONTENT_SECURITY_POLICY,
+    Answer,
+    Endpoint,
+    Headers,
+    entity_tags,
+    http_caller,
+    problem_answer,
+    stamp_headers,
+)
+from service.http.middleware import VARY
+from service.runtime.caller import Caller, Channel, Proxies
+from service.runtime.request_context import current
+from service.web.pages import HTML, METHODS, UNCHANGED
+from service.web.site import Head, Site, address, markets
+
+_PAGE: Final = 25
+# A page shows so many codes of a shop, and says how many more there are.
+_MOST_CODES: Final = 100
+_MOST_NAMED: Final = 3
+_OFFSET: Final = re.compile(r"[0-9]{1,9}")
+_SCHEMA: Final = "https://schema.org"
+# A view: the name of its template, its head and its values.
+_View = tuple[str, Head, dict[str, Any]]
+
+
+class PageEndpoint:
+    """The endpoint of the page's path: the start page, which is a constant, or the view that the query string names."""
+
+    def __init__(self, start: ASGIApp, views: ASGIApp) -> None:
+        self._start = start
+        self._views = views
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        await (self._views if asked_view(scope["query_string"]) else self._start)(scope, receive, send)
+
+
+class Views:
+    """Makes the views of one site."""
+
+    def __init__(self, site: Site, dispatcher: Dispatcher, trusted: Proxies) -> None:
+        self._site = site
+        self._dispatcher = dispatcher
+        self._trusted = trusted
+
+    def endpoint(self) -> Endpoint:
+        """The endpoint of all addresses of the page but the start page's."""
+        return Endpoint(METHODS, self._answer)
+
+    def refused(self, error: ServiceError, headers: Headers = ()) -> Answer:
+        """The view of an error, with the status and the headers of its problem document."""
+        is_absent = error.code in {"shop_not_found", "unknown_category"}
+        head = Head("Not in the directory" if is_absent else "No answer", error.detail)
+        body = self._site.render("error.html", head, error=error)
+        answer = problem_answer(error, (*headers, (CONTENT_SECURITY_POLICY, self._site.policy)), body)
+        return replace(answer, media_type=HTML)
+
+    async def _answer(self, request: Request) -> Answer:
+        caller = http_caller(request.scope, Channel.REST, self._trusted)
+        asked = asked_view(request.scope["query_string"])
+        outcomes = await self._asked("get_shop" if "shop_domain" in asked else "find_shop", asked, caller)
+        if (context := current()) is not None:
+            context.tool = None  # the log and the metrics have the page, and not its last tool
+        last = outcomes[-1]
+        if last.error is not None:
+            return self.refused(last.error, (*stamp_headers(last.stamp), *last.headers))
+        name, head, values = (_shop_view if "shop_domain" in asked else _list_view)(asked, outcomes)
+        stamp = outcomes[0].stamp
+        body = self._site.render(name, head, as_of="" if stamp is None else stamp.built_at, **values)
+        # Weak, as it is the same for the compressed bytes.
+        tag = f'W/"{sha256(body).hexdigest()[:32]}"'
+        headers: Headers = (
+            *stamp_headers(stamp),
+            *last.headers,
+            (b"cache-control", UNCHANGED),
+            (CONTENT_SECURITY_POLICY, self._site.policy),
+            (b"etag", tag.encode()),
+            VARY,
+        )
+        known = entity_tags(request.headers.get("if-none-match"))
+        if tag.removeprefix("W/") in known or "*" in known:
+            return Answer(304, b"", None, headers)
+        return Answer(200, body, HTML, headers)
+
+    async def _asked(self, tool: str, asked: Mapping[str, Any], caller: Caller) -> list[Outcome]:
+        """The outcomes of a view's calls, in order; of a failed view that of the failed call is the last one."""
+        more: dict[str, dict[str, Any]] = {"list_categories": {}}
+        arguments = dict(asked)
+        if tool == "get_shop":
+            country = arguments.pop("country")
+            more = {"list_coupons": arguments, "get_shop_policies": {**arguments, "country": country}, **more}
+        first = await self._dispatcher.call(tool, arguments, caller)
+        if first.error is not None:
+            return [first]
+        calls = [self._dispatcher.call(name, given, caller) for name, given in more.items()]
+        outcomes = [first, *await asyncio.gather(*calls)]
+        return sorted(outcomes, key=lambda outcome: outcome.error is not None)
+
+
+def asked_view(query_string: bytes) -> dict[str, Any]:
+    """The arguments of find_shop, or those about a shop, that the query string of an address has; none: the start page.
+
+    It is read as the script of the page reads it (`address.js`), and the tools refuse what is wrong in it.
+    """
+    given = parse_qs(query_string.decode("latin-1"), keep_blank_values=True)
+    texts = {name: list(dict.fromkeys(filter(None, map(str.strip, values)))) for name, values in given.items()}
+    first = {name: values[0] for name, values in given.items()}
+    countries = [code.upper() for code in texts.get("country", ())]
+    if first.get("shop"):
+        return {"shop_domain": first["shop"], "country": countries[0] if len(countries) == 1 else None}
+    categories = texts.get("category", [])
+    if "q" not in given and not categories:
+        return {}
+    ships_to = next(iter(texts.get("ships_to", ())), "").upper()
+    offset = first.get("offset") or "0"
+    return {
+        "query": first.get("q", "").strip(),
+        "limit": _PAGE,
+        "offset": int(offset) if _OFFSET.fullmatch(offset) else offset,
+        "categories": categories or None,
+        "countries": countries or None,
+        "ships_to": ships_to or None,
+        "include_unsettled": bool(ships_to) and first.get("include_unsettled") == "true",
+        "has_code": first.get("has_code") == "true",
+    }
+
+
+def _shop_view(asked: Mapping[str, Any], outcomes: Sequence[Outcome]) -> _View:
+    shop, coupons, policies, categories = (outcome.document for outcome in outcomes)
+    names = _names(categories)
+    carried = [(slug, names.get(slug, slug)) for slug in shop["categories"]]
+    codes = len(coupons["results"])
+    description = " ".join(
+        (
+            f"{shop['name']} ({shop['domain']}): {', '.join(name for _, name in carried)}.",
+            *([f"Sells in {_markets(shop['countries'])}."] if shop["countries"] else []),
+            *([f"{codes} {'code' if codes == 1 else 'codes'} known."] if codes else []),
+        )
+    )
+    path = f"/{address(shop=shop['domain'])}"
+    head = Head(shop["name"], description, path, shop.get("logo_url"), {"@context": _SCHEMA, **_linked_shop(shop)})
+    values = {
+        "shop": shop,
+        "categories": carried,
+        "coupons": {**coupons, "results": coupons["results"][:_MOST_CODES]},
+        "more_codes": max(0, codes - _MOST_CODES),
+        "policies": policies,
+        "country": asked["country"],
+    }
+    return "shop.html", head, values
+
+
+def _list_view(asked: Mapping[str, Any], outcomes: Sequence[Outcome]) -> _View:
+    found, categories = (outcome.document for outcome in outcomes)
+    names = _names(categories)
+    chosen = " or ".join(names.get(slug, slug) for slug in asked["categories"] or ())
+    query, total = asked["query"], found["total_count"]
+    title = f"{query} in {chosen}" if query and chosen else query or chosen or "All shops"
+    shops = f"{total:,} {'shop' if total == 1 else 'shops'}"
+    # The whole category or directory has an address of its own; searches and parts of lists have none.
+    narrowed = asked["countries"] or asked["ships_to"] or asked["has_code"] or len(asked["categories"] or ()) > 1
+    is_own = not query and not narrowed and not asked["offset"] and bool(chosen)
+    path = f"/{address(category=asked['categories'])}" if is_own else ""
+    data = None
+    if is_own:
+        listed = [
+            {"@type": "ListItem", "position": 1 + n, "item": _linked_shop(s)} for n, s in enumerate(found["results"])
+        ]
+        data = {
+            "@context": _SCHEMA,
+            "@type": "CollectionPage",
+            "name": chosen,
+            "mainEntity": {"@type": "ItemList", "numberOfItems": total, "itemListElement": listed},
+        }
+    head = Head(
+        title, f"{shops} in {chosen}." if chosen and not query else f"{shops} for this search.", path, data=data
+    )
+    values = {
+        "found": found,
+        "query": query,
+        "title": title,
+        "chosen": chosen,
+        "shops": shops,
+        "asked": asked,
+        "names": names,
+        "categories": categories["results"],
+        "pages": _pages(asked, total),
+    }
+    return "results.html", head, values
+
+
+def _names(categories: Mapping[str, Any]) -> dict[str, str]:
+    return {found["slug"]: found["category"] for found in categories["results"]}
+
+
+def _markets(countries: Sequence[str]) -> str:
+    """The names of some markets of a shop, and how many more there are."""
+    named = markets(countries[:_MOST_NAMED])
+    more = len(countries) - _MOST_NAMED
+    return f"{named} and {more} more" if more > 0 else named
+
+
+def _linked_shop(shop: Mapping[str, Any]) -> dict[str, Any]:
+    """What is publicly known of a shop, as linked data; what is not known is not in it."""
+    linked: dict[str, Any] = {"@type": "OnlineStore", "name": shop["name"], "url": f"https://{shop['domain']}/"}
+    if shop["aliases"]:
+        linked["alternateName"] = list(shop["aliases"])
+    if shop["countries"]:
+        linked["areaServed"] = ["Worldwide" if code == WORLDWIDE else code for code in shop["countries"]]
+    if "logo_url" in shop:
+        linked["logo"] = shop["logo_url"]
+    return linked
+
+
+def _pages(asked: Mapping[str, Any], total: int) -> list[tuple[str, str, str]]:
+    """The id, the address and the text of the links to the pages before and after one, where there are shops."""
+    offset = asked["offset"]
+    # After the last shop, the previous page is the last one with shops.
+    end = min(offset, -(-total // _PAGE) * _PAGE)
+    links = []
+    if end > 0:
+        links.append(("previous", _address_of(asked, offset=max(0, end - _PAGE)), "Previous"))
+    if offset + _PAGE < total:
+        links.append(("next", _address_of(asked, offset=offset + _PAGE), "Next"))
+    return links
+
+
+def _address_of(asked: Mapping[str, Any], *, offset: int) -> str:
+    return address(
+        q=asked["query"] or (None if asked["categories"] else ""),
+        category=asked["categories"],
+        country=asked["countries"],
+        ships_to=asked["ships_to"],
+        include_unsettled="true" if asked["include_unsettled"] else None,
+        has_code="true" if asked["has_code"] else None,
+        offset=offset,
+    )

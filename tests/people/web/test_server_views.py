@@ -1,0 +1,377 @@
+"""Views from the server: what a shared link shows, pages without scripts, the sitemap, the operator's house."""
+
+import gzip
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, Final
+from xml.etree import ElementTree as ET
+
+import pytest
+from playwright.async_api import expect
+
+from service.app import create_app
+from service.limits.policy import QuotaClass
+from service.settings.service import Settings
+from service.settings.site import THEMES
+from service.web import sitemap
+from service.web.views import asked_view
+from tests.people.web.browser import CUT, PHONE, Screen, Visitor
+from tests.people.web.conftest import Site
+from tests.people.web.test_accessible import SCREENS, assert_usable
+from tests.people.web.world import BOOKS, MARKUP, SCRIPT, SHOPS, web_world
+from tests.support.callers import issue
+from tests.support.served import get, post, served
+from tests.support.worlds import limited
+
+PUBLIC_URL: Final = "https://shops.example/find"
+LOGO: Final = "https://harbour-lane-books.internal/logo.svg"
+HOUSE: Final[dict[str, Any]] = {
+    "site_name": "Höfe & <b>Co",
+    "site_tagline": 'Nearby "shops"',
+    "site_imprint": "https://house.example/imprint?a=1&b=2",
+    "site_contact": "mailto:hello@house.example",
+    "site_token_help": "https://house.example/token",
+    "site_accent": ("#7a1f5c", "#f0a6d6"),
+    "site_shop_logos": True,
+    "site_sitemap": True,
+    "public_url": PUBLIC_URL,
+}
+_DATA: Final = ("application/json", "application/ld+json")
+
+
+class Page(HTMLParser):
+    """What a reader of shared links sees: the title, tags of the head, links, and scripts with their texts."""
+
+    def __init__(self, body: bytes) -> None:
+        super().__init__()
+        self.title = ""
+        self.tags: dict[str, str | None] = {}
+        self.links: dict[str, str | None] = {}
+        self.scripts: list[tuple[str | None, str]] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self._open = ""
+        self.feed(body.decode())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.elements.append((tag, given))
+        self._open = tag
+        if tag == "meta":
+            self.tags |= {str(given[name]): given.get("content") for name in ("name", "property") if name in given}
+        elif tag == "link":
+            self.links[str(given["rel"])] = given["href"]
+        elif tag == "script":
+            self.scripts.append((given["type"], ""))
+
+    def handle_endtag(self, tag: str) -> None:  # noqa: ARG002 - as the parser calls it
+        self._open = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._open == "title":
+            self.title += data
+        elif self._open == "script":
+            kind, text = self.scripts.pop()
+            self.scripts.append((kind, text + data))
+
+    def data(self, kind: str) -> Any:  # noqa: ANN401 - any JSON value
+        """The JSON in the one script of a type."""
+        (text,) = (text for found, text in self.scripts if found == kind)
+        return json.loads(text)
+
+
+def page_of(base: str, path: str, status: int = 200) -> Page:
+    reply = get(base, path)
+    assert (reply.status, reply.headers["content-type"]) == (status, "text/html; charset=utf-8")
+    return Page(reply.body)
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The world of the page in a house of its own, and with the logo of a shop."""
+    folder = tmp_path_factory.mktemp("house")
+    (folder / "logo.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>")
+    shops = [{**one, "logo": LOGO} if one is BOOKS else one for one in SHOPS]
+    settings = Settings(
+        data_dir=web_world(folder / "world", shops),
+        token_file=folder / "tokens.sqlite",
+        reports_file=folder / "reports.sqlite",
+        request_timeout=10.0,
+        quota_anonymous=QuotaClass(reads=10_000, suggest=10_000, reports=0),
+        site_logo=folder / "logo.svg",
+        **HOUSE,
+    )
+    with served(create_app(settings)) as base:
+        yield base
+
+
+@pytest.mark.rule("F18", "F21")
+def test_a_link_to_a_shop_says_what_is_publicly_known_of_it(house: str) -> None:
+    page = page_of(house, "/?shop=shop_books&country=DE")
+    view = post(house, "/tool/get_shop", {"shop_domain": "shop_books"}).json
+    assert view["logo_url"] == LOGO
+    url = f"{PUBLIC_URL}/?shop=harbour-lane-books.internal"
+    description = (
+        "Harbour Lane Books (harbour-lane-books.internal): Books, Stationery. Sells in Germany, France. 3 codes known."
+    )
+    assert page.title == "Harbour Lane Books – Höfe & <b>Co"
+    assert {name: text for name, text in page.tags.items() if name not in {"viewport", "theme-color"}} == {
+        "description": description,
+        "og:description": description,
+        "og:type": "website",
+        "og:site_name": "Höfe & <b>Co",
+        "og:title": "Harbour Lane Books",
+        "og:image": LOGO,
+        "og:url": url,
+        "twitter:card": "summary",
+    }
+    assert page.links["canonical"] == url
+    assert page.data("application/ld+json") == {
+        "@context": "https://schema.org",
+        "@type": "OnlineStore",
+        "name": view["name"],
+        "alternateName": view["aliases"],
+        "url": "https://harbour-lane-books.internal/",
+        "areaServed": view["countries"],
+        "logo": LOGO,
+    }
+
+
+@pytest.mark.rule("F18", "A13")
+def test_linked_data_has_nothing_that_is_not_known(site: Site) -> None:
+    page = page_of(site.base, "/?shop=shop_bare")
+    assert page.data("application/ld+json") == {
+        "@context": "https://schema.org", "@type": "OnlineStore", "name": "Moss & Fern",
+        "url": "https://moss-and-fern.internal/",
+    }  # fmt: skip
+    assert page.tags["description"] == "Moss & Fern (moss-and-fern.internal): Garden."
+    assert {"og:url", "og:image"}.isdisjoint(page.tags)
+
+
+@pytest.mark.rule("F18")
+def test_a_link_to_a_category_names_it_and_its_shops(house: str) -> None:
+    page = page_of(house, "/?category=paper")
+    assert (page.title, page.tags["description"]) == ("Paper – Höfe & <b>Co", "120 shops in Paper.")
+    assert page.links["canonical"] == f"{PUBLIC_URL}/?category=paper"
+    data = page.data("application/ld+json")
+    listed = data["mainEntity"]["itemListElement"]
+    assert (data["@type"], data["name"], data["mainEntity"]["numberOfItems"], len(listed)) == (
+        "CollectionPage", "Paper", 120, 25,
+    )  # fmt: skip
+    assert [entry["item"]["name"] for entry in listed] == [
+        found["name"]
+        for found in post(house, "/tool/find_shop", {"query": "", "category": "paper"}).json["results"][:25]
+    ]
+
+
+@pytest.mark.rule("F18")
+@pytest.mark.parametrize(
+    "path", ["/?q=books", "/?q=", "/?category=paper&country=DE", "/?category=paper&offset=25", "/?category=paper&q=a"]
+)
+def test_searches_and_parts_of_lists_are_not_indexed(house: str, path: str) -> None:
+    page = page_of(house, path)
+    assert (page.tags["robots"], "canonical" in page.links, "og:url" in page.tags) == ("noindex", False, False)
+
+
+@pytest.mark.rule("F18")
+@pytest.mark.parametrize(
+    ("query_string", "asked"),
+    [
+        ("", {}),
+        ("country=DE", {}),
+        ("utm_source=x&shop=", {}),
+        ("shop=a.example", {"shop_domain": "a.example", "country": None}),
+        ("shop=+a.example&q=x&country=+de+", {"shop_domain": " a.example", "country": "DE"}),
+        ("shop=a.example&country=de&country=AT", {"shop_domain": "a.example", "country": None}),
+        ("q=", {"query": ""}),
+        ("q=+l%C3%A4mp+&offset=25", {"query": "lämp", "offset": 25}),
+        ("q=a&offset=-1", {"query": "a", "offset": "-1"}),
+        ("q=a&offset=0000000001", {"query": "a", "offset": "0000000001"}),
+        ("category=b&category=a&category=b&category=+", {"query": "", "categories": ["b", "a"]}),
+        ("q=a&country=de&country=at", {"query": "a", "countries": ["DE", "AT"]}),
+        ("q=a&ships_to=at&include_unsettled=true", {"query": "a", "ships_to": "AT", "include_unsettled": True}),
+        ("q=a&include_unsettled=true&has_code=true", {"query": "a", "has_code": True}),
+    ],
+)
+def test_an_address_is_read_as_the_script_reads_it(query_string: str, asked: dict[str, Any]) -> None:
+    listed = {
+        "limit": 25, "offset": 0, "categories": None, "countries": None, "ships_to": None, "include_unsettled": False,
+        "has_code": False,
+    }  # fmt: skip
+    expected = {**listed, **asked} if "query" in asked else asked
+    assert asked_view(query_string.encode()) == expected
+
+
+@pytest.mark.rule("F18", "Q2")
+def test_a_view_counts_as_the_calls_that_it_makes(tmp_path: Path) -> None:
+    with limited(tmp_path, quota_anonymous=QuotaClass(reads=6, suggest=2, reports=0)) as base:
+        assert [get(base, path).status for path in ("/", "/?category=books", "/?shop=shop_books", "/")] == [200] * 4
+        refused = get(base, "/?shop=shop_books")
+        page = Page(refused.body)
+        assert (refused.status, refused.headers["content-type"]) == (429, "text/html; charset=utf-8")
+        assert (page.title, "retry-after" in refused.headers) == ("No answer – Shop Directory", True)
+        token = issue(tmp_path / "tokens.sqlite").text
+        assert get(base, "/?shop=shop_books", x_api_token=token).status == 200
+
+
+@pytest.mark.rule("F18")
+def test_a_view_that_a_browser_has_is_not_sent_again(site: Site) -> None:
+    first = get(site.base, "/?shop=shop_books")
+    tag = first.headers["etag"]
+    assert (first.headers["cache-control"], tag.startswith('W/"'), first.headers["vary"]) == (
+        "no-cache", True, "Accept-Encoding",
+    )  # fmt: skip
+    again = get(site.base, "/?shop=shop_books", if_none_match=tag)
+    assert (again.status, again.body, again.headers["etag"]) == (304, b"", tag)
+    packed = get(site.base, "/?shop=shop_books", accept_encoding="gzip")
+    assert (gzip.decompress(packed.body), packed.headers["etag"]) == (first.body, tag)
+
+
+@pytest.mark.rule("F18")
+def test_what_needs_a_token_is_in_no_view(site: Site) -> None:
+    measured = b"Invented Authority R3"
+    trust = post(site.base, "/tool/get_trust", {"shop_domain": "shop_books"}, x_api_token=site.token)
+    page = get(site.base, "/?shop=shop_books", x_api_token=site.token)
+    assert (measured in trust.body, page.status, measured in page.body) == (True, 200, False)
+
+
+@pytest.mark.rule("F18")
+@pytest.mark.parametrize("path", ["/?shop=shop_markup", "/?category=markup", "/?q=%3C/script%3E%3Cimg+onerror=x%3E"])
+def test_texts_of_others_are_never_markup(site: Site, path: str) -> None:
+    page = page_of(site.base, path)
+    assert [kind for kind, _ in page.scripts if kind not in _DATA] == ["module"]
+    assert [text for kind, text in page.scripts if kind in _DATA and re.search("[<>&]", text)] == []
+    assert {tag for tag, _ in page.elements} & {"b", "iframe", "object", "embed", "style"} == set()
+    assert [given for tag, given in page.elements if tag == "img" and given["src"] != "assets/icon.svg"] == []
+    assert [name for _, given in page.elements for name in given if name.startswith("on")] == []
+    assert [given["href"] for tag, given in page.elements if tag == "a" and "javascript:" in str(given["href"])] == []
+    if "shop=" in path:
+        assert page.data("application/ld+json")["name"] == MARKUP
+        assert page.data("application/ld+json")["alternateName"] == [SCRIPT]
+
+
+@pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.parametrize("screen", [Screen(scripts=False), replace(PHONE, scripts=False)])
+async def test_without_scripts_shops_are_found_and_read(site: Site, visitor: Visitor, screen: Screen) -> None:
+    page, _ = await visitor.visit(site.base, "/", screen)
+    await expect(page.get_by_role("heading", name="Know a shop before you buy")).to_be_visible()
+    await expect(page.locator("#country")).to_be_hidden()
+    await page.locator("#search").fill("mill")
+    await page.get_by_role("button", name="Search").click()
+    await page.wait_for_url("**/?q=mill")
+    await expect(page.locator("[data-shop]")).to_have_count(25)
+    await expect(page.locator("#search")).to_have_value("mill")
+    await page.get_by_role("link", name="Next").click()
+    await page.wait_for_url("**/?q=mill&offset=25")
+
+    await page.goto(f"{site.base}/?q=harbour&country=DE")
+    await page.get_by_role("link", name="Harbour Lane Books").click()
+    main = page.locator("#view")
+    for text in ("WORKED-10", "10% off", "Worked in a real checkout", "Stationery", "Germany, France"):
+        await expect(main).to_contain_text(text)
+    await main.get_by_role("link", name="Stationery").click()
+    await expect(page.get_by_role("heading", name="Stationery")).to_be_visible()
+
+
+@pytest.mark.rule("F20")
+@pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.parametrize("screen", SCREENS.values(), ids=SCREENS)
+async def test_what_the_server_makes_is_accessible_in_the_colours_of_the_house(
+    house: str, visitor: Visitor, screen: Screen
+) -> None:
+    # Axe is a script, so that only the script of the page is missing.
+    page, _ = await visitor.arrive(house, screen, announced=(CUT, 404))
+    await page.route("**/assets/main.js", lambda route: route.abort())
+    for path in ("/?q=mill+zzqq", "/?category=paper&offset=25", "/?shop=shop_books&country=DE", "/?shop=nobody"):
+        await page.goto(f"{house}{path}")
+        await assert_usable(page, screen)
+
+
+@pytest.mark.rule("F19")
+def test_the_sitemap_has_each_public_address_once_and_no_file_is_too_long(
+    house: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    public = [one for one in SHOPS if one["visibility"] == "public"]
+    slugs = {category["slug"] for one in public for category in one["categories"]}
+    expected = {
+        f"{PUBLIC_URL}/",
+        *(f"{PUBLIC_URL}/?category={slug}" for slug in slugs),
+        *(f"{PUBLIC_URL}/?shop={one['domain']}" for one in public),
+    }
+    for most in (50_000, 50):
+        monkeypatch.setattr(sitemap, "FILE_ADDRESSES", most)
+        files = _locations(get(house, "/sitemap.xml").body)
+        assert files == [f"{PUBLIC_URL}/sitemap.xml?file={n}" for n in range(1, -(-len(expected) // most) + 1)]
+        listed = [_locations(get(house, url.removeprefix(PUBLIC_URL)).body) for url in files]
+        assert max(map(len, listed)) <= most
+        assert sorted(url for urls in listed for url in urls) == sorted(expected)
+    packed = get(house, "/sitemap.xml?file=1", accept_encoding="gzip")
+    assert _locations(gzip.decompress(packed.body)) == listed[0]
+    assert (packed.headers["cache-control"], packed.headers["content-type"]) == ("no-store", "application/xml")
+    for wrong in ("0", "99", "-1", "", "1&file=1", "x" * 1_000):
+        assert get(house, f"/sitemap.xml?file={wrong}").status == 404
+    assert get(house, "/robots.txt").body.decode().endswith(f"\nSitemap: {PUBLIC_URL}/sitemap.xml\n")
+
+
+def _locations(document: bytes) -> list[str]:
+    return [str(found.text) for found in ET.fromstring(document).iter() if found.tag.endswith("}loc")]  # noqa: S314 - our own document
+
+
+@pytest.mark.rule("F19")
+def test_without_the_setting_there_is_no_sitemap(site: Site) -> None:
+    assert get(site.base, "/sitemap.xml").json["code"] == "not_found"
+    assert b"Sitemap" not in get(site.base, "/robots.txt").body
+
+
+@pytest.mark.rule("F19", "Q2")
+def test_a_file_of_the_sitemap_counts_by_its_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sitemap, "_ADDRESSES_PER_READ", 2)
+    quota = QuotaClass(reads=4, suggest=2, reports=0)
+    with limited(tmp_path, quota_anonymous=quota, site_sitemap=True, public_url=PUBLIC_URL) as base:
+        # Of seven addresses, which are four reads.
+        assert [get(base, path).status for path in ("/sitemap.xml?file=1", "/sitemap.xml")] == [200, 429]
+
+
+@pytest.mark.rule("F20")
+@pytest.mark.parametrize("path", ["/", "/?shop=shop_books", "/?shop=nobody"])
+def test_the_house_is_the_operators_own(house: str, path: str) -> None:
+    page = Page(get(house, path).body)
+    assert page.title.endswith("Höfe & <b>Co")
+    assert page.data("application/json") == {
+        "name": "Höfe & <b>Co",
+        "tagline": 'Nearby "shops"',
+        "logos": True,
+        "token": {"text": "Get a token", "url": "https://house.example/token"},
+    }
+    hrefs = [given["href"] for tag, given in page.elements if tag == "a"]
+    assert {HOUSE["site_imprint"], HOUSE["site_contact"]} <= set(hrefs)
+    assert ("img", "assets/logo") in [(tag, given.get("src")) for tag, given in page.elements]
+
+
+@pytest.mark.rule("F20", "F21")
+def test_a_logo_runs_nothing_and_only_the_setting_lets_pages_load_those_of_shops(house: str, site: Site) -> None:
+    logo = get(house, "/assets/logo")
+    assert (logo.status, logo.headers["content-type"]) == (200, "image/svg+xml")
+    assert "default-src 'none'" in logo.headers["content-security-policy"]
+    assert "sandbox" in logo.headers["content-security-policy"]
+    assert get(site.base, "/assets/logo").status == 404
+    for path in ("/", "/?shop=shop_books", "/?shop=nobody", "/?q=a"):
+        with_logos, without = (get(base, path).headers["content-security-policy"] for base in (house, site.base))
+        assert "img-src 'self' https:; " in with_logos
+        assert with_logos.replace(" https:", "") == without
+
+
+@pytest.mark.rule("F20")
+def test_the_accent_is_checked_against_the_backgrounds_that_the_page_has(house: str, site: Site) -> None:
+    style, plain = (get(base, "/assets/page.css").body.decode() for base in (house, site.base))
+    found = re.findall(r"--paper:(#[0-9a-f]+);--surface:(#[0-9a-f]+)", plain)
+    whole = [
+        tuple(f"#{''.join(2 * digit for digit in text[1:])}" if len(text) == 4 else text for text in pair)
+        for pair in found
+    ]
+    assert whole == [backgrounds for backgrounds, _ in THEMES.values()]
+    assert style.startswith(plain)
+    assert re.findall(r"--accent:(#[0-9a-f]+)", style.removeprefix(plain)) == list(HOUSE["site_accent"])
