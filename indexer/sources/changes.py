@@ -13,6 +13,7 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Final, Literal
 
@@ -257,7 +258,7 @@ class ChangeFile(ChangeSource):
                 batch = self._read(file, stated, limit)
                 # While a later file has no lines, an earlier one may still be written.
                 if batch.position not in {None, position} or (batch.more and file is files[-1]):
-                    return batch
+                    return replace(batch, more=batch.more or file is not files[-1])
         return ChangeBatch((), (), position, more=False)
 
     def describe_position(self, position: str | None) -> str | None:
