@@ -22,7 +22,6 @@ _ALONE: Final = tuple(
     for name in (
         "processes",
         "rules/indistinguishable/test_timing.py",
-        "rules/limits/test_fallback.py",
     )
 )
 _STAGES: Final = ("parallel", "serial")

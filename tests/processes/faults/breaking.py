@@ -5,12 +5,11 @@ import resource
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import pytest
 from opensearchpy import OpenSearch
@@ -24,66 +23,13 @@ from service.redis.access import RedisAccess
 from service.reports.opening import QueueSettings, open_queue
 from service.reports.protocol import Report
 from tests.processes.endurance.worlds import COLOURS, write_world
-from tests.rules.limits.relay import Relay
+from tests.processes.load.relay import CountingRelay, counting_relay
 from tests.support.callers import Issued, in_redis, issue_in_redis
 from tests.support.catalogues import build_into
-from tests.support.loopback import loop_in_thread
 from tests.support.real.node_build import NodeBuild
 from tests.support.real.opensearch import OpenSearchNode, allocate_nodes
 from tests.support.real.redis import RedisServer
 from tests.support.service_process import Service
-
-_BOUND_S: Final = 10.0
-
-
-class SlowRelay(Relay):
-    """A relay whose answers take longer; `seconds` is how much."""
-
-    def __init__(self, url: str) -> None:
-        super().__init__(url)
-        self.seconds = 0.0
-
-    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while some := await reader.read(65_536):
-            await asyncio.sleep(self.seconds / 2)
-            writer.write(some)
-            await writer.drain()
-        writer.close()
-
-
-class Between:
-    def __init__(self, url: str, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._relay = SlowRelay(url)
-        self._run(self._relay.listen())
-        # The same URL at another port.
-        own, real = urlsplit(self._relay.url), urlsplit(url)
-        self.url = real._replace(netloc=own.netloc).geturl()
-
-    @contextmanager
-    def slow(self, seconds: float) -> Iterator[None]:
-        self._relay.seconds = seconds
-        try:
-            yield
-        finally:
-            self._relay.seconds = 0.0
-
-    def close(self) -> None:
-        self._run(self._relay.cut())
-
-    def _run(self, work: Coroutine[Any, Any, None]) -> None:
-        asyncio.run_coroutine_threadsafe(work, self._loop).result(_BOUND_S)
-
-
-@contextmanager
-def relays_to(*urls: str) -> Iterator[tuple[Between, ...]]:
-    """A relay to each server, all in one thread; cut at the end."""
-    with loop_in_thread() as loop, ExitStack() as stack:
-        relays = tuple(Between(url, loop) for url in urls)
-        for relay in relays:
-            stack.callback(relay.close)
-        yield relays
-
 
 PREFIX: Final = "faults"
 SHOPS: Final = 50
@@ -104,8 +50,8 @@ class Ground:
     redis: RedisServer
     straight: str
     relayed: str
-    engine_relay: Between
-    redis_relay: Between
+    engine_relay: CountingRelay
+    redis_relay: CountingRelay
 
     def issue(self) -> Issued:
         return issue_in_redis(self.redis.url, PREFIX)
@@ -140,7 +86,7 @@ def ground_in(folder: Path, build: NodeBuild, redis_program: str) -> Iterator[Gr
         sink = OpenSearchSink([node.url], PREFIX, letters=folder / "letters")
         build_into(sink, write_world(folder / "catalogue", COLOURS[0], SHOPS))
         sink.close()
-        relays = stack.enter_context(relays_to(node.url, redis.url))
+        relays = [stack.enter_context(counting_relay(url)) for url in (node.url, redis.url)]
         urls = {"straight": (node.url, redis.url), "relayed": [relay.url for relay in relays]}
         services = [_service(folder / name, *reached) for name, reached in urls.items()]
         for service in services:
@@ -191,7 +137,7 @@ def stopped_engine(ground: Ground) -> AbstractContextManager[None]:
 
 def slow_engine(ground: Ground) -> AbstractContextManager[None]:
     """Each answer of OpenSearch is two seconds late."""
-    return ground.engine_relay.slow(SLOW_S)
+    return _slow(ground.engine_relay)
 
 
 @contextmanager
@@ -231,7 +177,7 @@ def stopped_redis(ground: Ground) -> AbstractContextManager[None]:
 
 def slow_redis(ground: Ground) -> AbstractContextManager[None]:
     """Each answer of Redis is two seconds late."""
-    return ground.redis_relay.slow(SLOW_S)
+    return _slow(ground.redis_relay)
 
 
 @contextmanager
@@ -283,6 +229,15 @@ def _during(begin: Callable[[], None], *ends: Callable[[], None]) -> Iterator[No
     finally:
         for end in ends:
             end()
+
+
+@contextmanager
+def _slow(relay: CountingRelay) -> Iterator[None]:
+    relay.delay = SLOW_S
+    try:
+        yield
+    finally:
+        relay.delay = 0.0
 
 
 def _set_read_only(client: OpenSearch, *, blocked: bool | None) -> None:

@@ -1,4 +1,4 @@
-"""A relay to an HTTP server that counts what it is asked, is late with the answers, and notes who does not wait."""
+"""A relay to a server that counts what it is asked, is late with the answers, and notes who does not wait."""
 
 import asyncio
 import time
@@ -28,8 +28,8 @@ class CountingRelay:
     """
 
     def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
-        self._target = (parts.hostname or "127.0.0.1", parts.port or 9200)
+        """Relay to the server of a URL with a port; `url` is the same at another port once it listens."""
+        self._parts = urlsplit(url)
         self.asked: list[str] = []
         self.left = 0
         self.delay = 0.0
@@ -39,7 +39,8 @@ class CountingRelay:
 
     async def listen(self) -> None:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        port = self._server.sockets[0].getsockname()[1]
+        self.url = self._parts._replace(netloc=f"127.0.0.1:{port}").geturl()
 
     async def close(self) -> None:
         if self._server is not None:
@@ -51,7 +52,7 @@ class CountingRelay:
 
     async def _serve(self, caller: asyncio.StreamReader, to_caller: asyncio.StreamWriter) -> None:
         exchanges = Exchanges()
-        engine, to_engine = await asyncio.open_connection(*self._target)
+        engine, to_engine = await asyncio.open_connection(self._parts.hostname, self._parts.port)
         answers = asyncio.create_task(self._answers(engine, to_caller, exchanges))
         try:
             with suppress(ConnectionError):

@@ -2,9 +2,7 @@
 
 import asyncio
 import logging
-import time
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 from redis.asyncio import Redis
@@ -17,8 +15,6 @@ from service.limits.redis import RedisLimiter
 from service.redis.access import RedisAccess
 from service.runtime.telemetry import Metrics
 from tests.rules.limits.clocks import HandClock
-from tests.rules.limits.relay import relay_to
-from tests.support.real.redis import RedisServer
 
 READS = Quota(Bucket.READS, 10, 60)
 
@@ -69,27 +65,6 @@ async def test_a_clock_that_jumps_by_an_hour_refuses_nobody_for_longer_than_a_wi
     await limiter.close()
     assert (full, jumped.allowed) == ([True, False], True)
     assert (refused.allowed, refused.retry_after) == (False, 60)
-
-
-@pytest.mark.redis
-@pytest.mark.rule("Q4")
-async def test_with_no_memory_left_a_key_with_something_to_forget_is_refused_like_any_other(
-    redis_program: str, tmp_path: Path
-) -> None:
-    clock = HandClock()
-    with RedisServer(redis_program, tmp_path, options=("--maxmemory-policy", "noeviction")) as server:
-        limiter, redis = (
-            BlockLimiter(RedisLimiter(RedisAccess(server.url), "t", timeout=5, clock=clock)),
-            Redis.from_url(server.url),
-        )
-        assert (await limiter.hit("k", READS)).allowed
-        clock.pass_seconds(70)
-        await redis.config_set("maxmemory", 1)
-        for key in ("k", "new"):
-            with pytest.raises(LimiterUnavailable):
-                await limiter.hit(key, READS)
-        await limiter.close()
-        await redis.aclose()
 
 
 READ_QUOTA = Quota(Bucket.READS, 3, 60)
@@ -227,29 +202,3 @@ async def test_what_is_taken_without_waiting_is_decided_locally_while_the_shared
     assert alone == [Decision(True, 3, 1, 60, None), None]
     assert (to_ask, back) == (None, Decision(True, 3, 0, 59, None))
     assert (world.counted.local, world.counted.asked) == (["reads"] * 3, ["unavailable", "ok"])
-
-
-@pytest.mark.redis
-@pytest.mark.rule("Q4")
-async def test_a_silent_redis_holds_up_the_calls_of_a_fifth_of_a_second_and_no_later_one(redis_url: str) -> None:
-    counted = Counter()
-    async with relay_to(redis_url) as relay:
-        limiter = FallbackLimiter(
-            BlockLimiter(RedisLimiter(RedisAccess(relay.url), "test-silent")), MemoryLimiter(), counted
-        )
-        await limiter.hit("k", Quota(Bucket.READS, 1000, 60))
-        relay.fall_silent()
-        waits = []
-        for _ in range(200):
-            before = time.monotonic()
-            assert (await limiter.hit("k", Quota(Bucket.READS, 1000, 60))).allowed
-            waits.append(time.monotonic() - before)
-            await asyncio.sleep(0.01)
-        degraded = limiter.degraded
-        await limiter.close()
-    # Two seconds with two tries in the background: only who came before Redis was known to be away has waited.
-    slow = [waited for waited in waits if waited > 0.1]
-    assert len(slow) <= 2
-    assert max(slow) < 0.3
-    assert (counted.count, degraded) == (200, True)
-    assert counted.asked.count("unavailable") >= 2
