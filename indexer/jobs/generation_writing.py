@@ -128,7 +128,9 @@ def write_generation(
 def _write_kind(writer: GenerationWriter, projected: Projected, tick: Callable[[], None]) -> Sample:
     sample, kind = Sample(projected), projected.kind
     with ExitStack() as stages:
-        advance = stages.enter_context(stage(f"Indexing {kind}", projected.count, kind))
+        # Each shop has a document of facts, whatever is known of it.
+        unit = "shops" if kind == "facts" else kind
+        advance = stages.enter_context(stage(f"Indexing {kind}", projected.count, unit))
 
         def documents() -> Iterator[object]:
             for document in sample.watch(projected.documents()):

@@ -46,6 +46,7 @@ def test_a_build_is_exit_code_0_and_prints_the_generation_and_the_numbers(tmp_pa
     assert published.endswith(" s: 1 shops, 1 categories, 0 coupons, 0 offers.")
     assert read == ("Read 2 shops: 1 not public, 0 superseded, 0 without their domain; 0 bad records skipped.")
     assert done.stderr.startswith("Reading shops: ")
+    assert "\nIndexing facts: 1 shops in " in done.stderr
 
 
 def test_json_is_the_only_thing_on_standard_output(tmp_path: Path) -> None:
