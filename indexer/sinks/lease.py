@@ -81,13 +81,10 @@ def acquire_until(attempt: Callable[[], None], wait: float, pause: float) -> Non
 
 @dataclass(frozen=True, slots=True)
 class LeaseHolder:
-    """A process that holds a lease for a job.
+    """A process that holds a lease for a job; its host and `since`, RFC 3339 UTC, are for messages only.
 
-    Attributes:
-        host: its machine's name, only for messages.
-        since: when it acquired the lease, RFC 3339 UTC, only for messages: clocks of machines are not compared.
-        machine: the boot and the process namespace of `pid`; None if the system does not provide them.
-        started: the start of the process, in ticks since the boot; None as above.
+    `machine` is the boot and the process namespace of `pid`, and `started` is in ticks since the boot; None if the
+    system does not provide them.
     """
 
     job: str

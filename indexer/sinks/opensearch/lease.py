@@ -41,13 +41,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class LeaseDocument:
-    """The contents of the document.
+    """The contents of the document; without a renewal the lease is lost after `ttl` seconds.
 
-    Attributes:
-        token: a secret of the holder, a new one for each acquisition; None while the lease is free.
-        holder: the holder; None while the lease is free, or if the document is damaged.
-        beat: a number that grows with each renewal.
-        ttl: seconds without a renewal after which the lease is lost.
+    `token` is a secret of the holder, a new one for each acquisition, and None while the lease is free. The holder is
+    None if the document is damaged, too. `beat` grows with each renewal.
     """
 
     token: str | None

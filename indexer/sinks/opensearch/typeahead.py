@@ -46,10 +46,9 @@ _LOG: Final = logging.getLogger(__name__)
 class TypeaheadOptions:
     """How typeaheads are written, and how long publishing waits for readers to fetch them.
 
-    Attributes:
-        folder: the local folder for the files of all generations; None for a temporary one.
-        readers: the number of machines with services, each of which fetches the files once; 0 waits for none.
-        rate: bytes a second that the cluster sends to all of them together.
+    Without a local folder for the files of all generations, a temporary one is used. `readers` are machines with
+    services, each of which fetches the files once; 0 waits for none. The cluster sends `rate` bytes a second to all of
+    them together.
     """
 
     folder: Path | None = None

@@ -80,13 +80,9 @@ def typeahead_errors() -> Iterator[None]:
 
 
 class SegmentShop(NamedTuple):
-    """The data of a shop in a segment.
+    """The data of a shop in a segment: JSON of the suggestion's fields, and texts by which it is found, with marks.
 
-    Attributes:
-        id: its id, ASCII.
-        popularity: 0 if the source states none, as in M1.
-        shown: JSON of the suggestion's fields.
-        texts: each text by which it is found, with its marks.
+    The id is ASCII; the popularity is 0 if the source states none, as in M1.
     """
 
     id: str
