@@ -155,7 +155,7 @@ async def test_a_report_comes_back_as_it_was_given(store: Store) -> None:
 
 @pytest.mark.rule("Q5")
 @pytest.mark.parametrize(
-    ("first", "second"), [("save10", "SAVE10"), ("Save10", "sAVE10"), ("Straße-Ä", "STRASSE-ä"), ("ΐ", "\u1fd3")]
+    ("first", "second"), [("save10", "SAVE10"), ("Save10", "sAVE10"), ("Straße-Ä", "STRASSE-ä"), ("ΐ", "\u03aa\u0301")]
 )
 async def test_a_code_in_another_case_is_the_same_code(store: Store, first: str, second: str) -> None:
     queue = store.open()
