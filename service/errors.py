@@ -187,6 +187,16 @@ class RouteNotFoundError(ServiceError):
     default_detail = "Nothing is at this path. GET /openapi.json lists the paths that exist."
 
 
+class OriginNotAllowedError(ServiceError):
+    """A browser asks whether a page of an origin that is not allowed may call this path (C3)."""
+
+    status = 403
+    code = "origin_not_allowed"
+    default_detail = (
+        "Pages of this origin may not call this path. The operator allows an origin by SHOP_DIRECTORY_CORS_ORIGINS."
+    )
+
+
 class MethodNotAllowedError(ServiceError):
     """The path exists, but does not support the method."""
 

@@ -30,7 +30,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.middleware.gzip import GZipResponder
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.errors import InternalError, OverloadedError, ServiceError
+from service.errors import InternalError, OriginNotAllowedError, OverloadedError, ServiceError
 from service.http.messages import (
     BODY,
     NO_STORE,
@@ -170,8 +170,10 @@ class HttpMiddleware:
             own, cors = self._own_headers(request), self._cors(scope)
             send_compressed = self._compressing(scope, sent)
             endpoint = self._direct_routes.get(path, self._app)
+            if _is_preflight(scope):
+                endpoint = _preflight if _ALLOW_ORIGIN in dict(cors) else _refused_preflight
             with bind_request(request):
-                await (_preflight if _is_preflight(scope, cors) else endpoint)(scope, receive, send_completed)
+                await endpoint(scope, receive, send_completed)
         except asyncio.CancelledError:
             if request is None or not request.disconnected:
                 raise
@@ -237,11 +239,9 @@ def suggest_headers(hsts_seconds: int) -> Headers:
     return (*_ANY_ORIGIN, *security_headers(hsts_seconds, any_origin=True))
 
 
-def _is_preflight(scope: Scope, cors: Headers) -> bool:
-    return (
-        scope["method"] == "OPTIONS"
-        and _ALLOW_ORIGIN in dict(cors)
-        and header(scope["headers"], b"access-control-request-method") is not None
+def _is_preflight(scope: Scope) -> bool:
+    return scope["method"] == "OPTIONS" and all(
+        header(scope["headers"], name) is not None for name in (b"origin", b"access-control-request-method")
     )
 
 
@@ -253,6 +253,10 @@ async def _preflight(scope: Scope, _: Receive, send: Send) -> None:
         (b"access-control-max-age", _PREFLIGHT_SECONDS),
     )
     await Answer(204, b"", None, headers).send(send)
+
+
+async def _refused_preflight(_: Scope, __: Receive, send: Send) -> None:
+    await problem_answer(OriginNotAllowedError()).send(send)
 
 
 def accepts_gzip(headers: Iterable[tuple[bytes, bytes]]) -> bool:
