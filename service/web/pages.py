@@ -100,6 +100,9 @@ def site_files(site: Site) -> tuple[PageFile, ...]:
     widget = bundled("widget.js", {**_scripts("page"), **_scripts("widget")})
     return (
         PageFile("/widget.js", "widget", widget.encode(), _SCRIPT, cache=_FOR_AN_HOUR, headers=_ANY_ORIGIN),
+        PageFile(
+            "/widget.d.ts", "widget", _bytes("widget/widget.d.ts"), _TEXT, cache=_FOR_AN_HOUR, headers=_ANY_ORIGIN
+        ),
         PageFile("/widget.html", "widget_page", _text("widget/widget.html").encode(), HTML, site.policy),
         PageFile("/assets/example.js", "page_asset", _text("widget/example.js").encode(), _SCRIPT),
         PageFile("/assets/example.css", "page_asset", _text("widget/example.css").encode(), _STYLE),

@@ -1,31 +1,33 @@
 // A text field with suggestions below it, by the ARIA combobox pattern: the focus stays in the field, the arrow keys
 // move in the list. A late answer never replaces a newer one.
 
-import { bdi, make } from "./elements.js";
+import { bdi, make, wholeOf } from "./elements.js";
 import { marked } from "./letters.js";
 
 const PAUSE = 60;
 // The lowest score of a prefix match; typos and weaker tiers have lower ones.
 const PREFIX = 4;
 
-// The groups of an answer of /suggest, each [title, rows]. Categories come before shops that were found as a typo.
-export function suggested({ shops, categories }, typed, counted, readable = String) {
-  const part = (name, child) => make("span", { part: name }, child);
+// The groups of an answer of /suggest, each [title, rows]. Categories come before shops that were found as a typo, to which
+// those of `similar` belong; a shop without a score is no typo.
+export function suggested({ shops, categories, similar = [] }, typed, counted, readable = String) {
+  const part = (name, child, title) => make("span", { part: name, title }, child);
   const row = (kind, key, found, name, aside) => {
     const hit = marked(name, typed);
-    return { kind, key, found, nodes: [part("name", hit ?? bdi(name)), part("aside", (!hit && marked(aside, typed)) || bdi(aside))] };
+    return { kind, key, found, nodes: [part("name", hit ?? bdi(name), wholeOf(name)), part("aside", (!hit && marked(aside, typed)) || bdi(aside))] };
   };
   const shop = (found) => row("shop", found.id, found, found.name, readable(found.domain));
   const category = (found) => row("category", found.slug, found, found.category, counted(found.count));
   return [
-    ["Shops", shops.filter(({ score }) => score >= PREFIX).map(shop)],
+    ["Shops", shops.filter(({ score = PREFIX }) => score >= PREFIX).map(shop)],
     ["Categories", categories.map(category)],
-    ["Similar names", shops.filter(({ score }) => score < PREFIX).map(shop)],
+    ["Similar names", [...shops.filter(({ score }) => score < PREFIX), ...similar].map(shop)],
   ];
 }
 
-// ask(text, signal) returns groups, choose(row) opens a row, report(groups, failure) announces the outcome.
-export function combobox(field, list, { ask, choose, report }) {
+// ask(text, signal) returns groups, choose(row) opens a row, report(groups, failure) announces the outcome. By default
+// the first key is sent immediately and later ones after a pause; `debounce` is the silence in ms that each waits for.
+export function combobox(field, list, { ask, choose, report, debounce = 0 }) {
   let seq = 0;
   let asking;
   let timer;
@@ -40,9 +42,8 @@ export function combobox(field, list, { ask, choose, report }) {
   }
 
   function leave() {
-    seq += 1;
     clearTimeout(timer);
-    asking?.abort();
+    cancel();
     open(false);
     activate(-1);
   }
@@ -57,18 +58,24 @@ export function combobox(field, list, { ask, choose, report }) {
     element.scrollIntoView({ block: "nearest" });
   }
 
-  // The first input is sent immediately, later ones after a pause.
   function defer() {
     clearTimeout(timer);
-    const wait = Math.max(lastAsked + PAUSE, notBefore) - performance.now();
+    if (debounce) cancel();
+    const wait = Math.max(debounce, Math.max(lastAsked + PAUSE, notBefore) - performance.now());
     if (wait <= 0) request();
     else timer = setTimeout(request, wait);
   }
 
+  // No answer to an earlier request is shown any more.
+  function cancel() {
+    seq += 1;
+    asking?.abort();
+  }
+
   async function request() {
     lastAsked = performance.now();
-    const mine = (seq += 1);
-    asking?.abort();
+    cancel();
+    const mine = seq;
     asking = new AbortController();
     try {
       const groups = await ask(field.value, asking.signal);

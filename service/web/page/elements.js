@@ -15,3 +15,6 @@ export const isWide = () => matchMedia("(min-width: 56rem)").matches;
 
 // A text from the catalogue, whose direction does not affect its neighbours.
 export const bdi = (text) => make("bdi", {}, String(text));
+
+// The title of a name of which the style may show no more than three lines.
+export const wholeOf = (text) => (text.length > 50 ? text : undefined);

@@ -1,50 +1,51 @@
-// Which letters of a name match the typed text.
+// Which words of a text match what was typed.
 
 import { make } from "./elements.js";
 
-// The folded letters of a text, each with its position, and whether a word starts there.
-function folded(text) {
-  const letters = [];
-  let [at, start] = [0, true];
+// The words of a text: their folded letters, and where they begin and end.
+function wordsOf(text) {
+  const words = [];
+  let [at, open] = [0, false];
   for (const sign of text) {
     const to = at + sign.length;
     for (const letter of sign.toUpperCase().toLowerCase().normalize("NFKD")) {
       if (/[\p{L}\p{N}]/u.test(letter)) {
-        letters.push({ letter, at, to, start });
-        start = false;
-      } else if (!/[\p{M}\p{Cf}'’]/u.test(letter)) start = true;
-      else if (letters.length) letters.at(-1).to = to;
+        if (!open) words.push({ letters: "", from: at });
+        open = true;
+        words.at(-1).letters += letter;
+      } else if (!/[\p{M}\p{Cf}'’]/u.test(letter)) open = false;
+      if (open) words.at(-1).to = to;
     }
     at = to;
   }
-  return letters;
+  return words;
 }
 
-// Marks the longest prefix of `wanted` at the start of a word; returns its length.
-function mark(letters, wanted) {
-  let [from, most] = [0, 0];
-  letters.forEach(({ start }, at) => {
-    let length = 0;
-    while (start && length < wanted.length && letters[at + length]?.letter === wanted[length].letter) length += 1;
-    if (length > most) [from, most] = [at, length];
-  });
-  // A single letter of a longer text is not marked.
-  if (most > 1 || most === wanted.length) for (let at = 0; at < most; at += 1) letters[from + at].hit = true;
-  return most;
+// How many words from one on the letters begin or run through; 0 if they are not there.
+function run(words, at, letters) {
+  let joined = "";
+  for (let end = at; end < words.length && letters.startsWith(joined); end += 1) {
+    joined += words[end].letters;
+    if (joined.startsWith(letters)) return end + 1 - at;
+  }
+  return 0;
 }
 
-// The text with its matching letters marked: of the whole typed text, else of each of its words; null without a match.
+// The text with each word marked that a typed word, or all that was typed, begins, runs through or is inside of; null
+// without a match. What matches only in part is not marked.
 export function marked(text, typed) {
-  const letters = folded(text);
-  const wanted = folded(typed);
-  if (mark(letters, wanted) < wanted.length) for (const word of typed.split(/\s+/)) mark(letters, folded(word));
+  const [words, wanted] = [wordsOf(text), wordsOf(typed).map(({ letters }) => letters)];
+  const hit = new Set();
+  words.forEach(({ letters }, at) => {
+    for (const one of [...wanted, wanted.join("")]) {
+      const inside = one.length > 2 && letters.includes(one) ? 1 : 0;
+      for (let next = at; one && next < at + (run(words, at, one) || inside); next += 1) hit.add(next);
+    }
+  });
   const nodes = [];
   let end = 0;
-  for (let at = 0; at < letters.length; at += 1) {
-    if (!letters[at].hit) continue;
-    const from = letters[at].at;
-    while (letters[at + 1]?.hit) at += 1;
-    nodes.push(text.slice(end, from), make("mark", {}, text.slice(from, end = letters[at].to)));
-  }
+  words.forEach(({ from, to }, at) => {
+    if (hit.has(at)) nodes.push(text.slice(end, from), make("mark", {}, text.slice(from, end = to)));
+  });
   return nodes.length ? make("bdi", {}, nodes, text.slice(end)) : null;
 }

@@ -17,10 +17,11 @@ input,#list{width:100%;font:inherit;color:var(--shop-ink,CanvasText);background:
 mark{background:none;color:inherit;font-weight:bold}`);
 
 class ShopTypeahead extends HTMLElement {
+  static observedAttributes = ["country", "category"];
+
   connectedCallback() {
     if (this.shadowRoot) return;
-    const given = (name, otherwise) => this.getAttribute(name) || otherwise;
-    const label = given("label", "Find a shop");
+    const label = this.given("label", "Find a shop");
     const field = make("input", {
       id: "field", part: "field", role: "combobox", "aria-autocomplete": "list", "aria-controls": "list",
       "aria-expanded": "false", autocomplete: "off", spellcheck: "false", maxlength: "200", dir: "auto",
@@ -30,13 +31,9 @@ class ShopTypeahead extends HTMLElement {
     const root = this.attachShadow({ mode: "open", delegatesFocus: true });
     root.adoptedStyleSheets = [STYLE];
     root.append(make("label", { for: "field", part: "label" }, label), field, list, status);
-    combobox(field, list, {
-      ask: async (q, signal) => {
-        const params = new URLSearchParams({ q, limit: given("limit", "6"), country: given("country", "") });
-        const answer = await fetch(new URL(`suggest?${params}`, given("service", import.meta.url)), { signal });
-        if (!answer.ok) throw { wait: Number(answer.headers.get("retry-after")) };
-        return suggested(await answer.json(), q, String);
-      },
+    const { defer } = combobox(field, list, {
+      debounce: 50,
+      ask: async (text, signal) => suggested(await this.ask(text, signal), text, String),
       choose: ({ kind, found }) => {
         field.value = found.name ?? found.category;
         this.dispatchEvent(new CustomEvent("choose", { detail: { kind, [kind]: found }, bubbles: true }));
@@ -48,6 +45,32 @@ class ShopTypeahead extends HTMLElement {
         status.textContent = failure ? "The directory did not answer." : groups.length ? `Suggestions: ${found}` : "";
       },
     });
+    this.changed = () => root.activeElement && field.value.trim() && defer();
+  }
+
+  // What is suggested just now follows a changed attribute.
+  attributeChangedCallback() {
+    this.changed?.();
+  }
+
+  given(name, otherwise = "") {
+    return this.getAttribute(name) || otherwise;
+  }
+
+  // The shops of one category are those of find_shop, as /suggest knows no filter by category.
+  async ask(q, signal) {
+    const [limit, country, category] = [this.given("limit", "6"), this.given("country"), this.given("category")];
+    if (!category) return this.fetched(`suggest?${new URLSearchParams({ q, limit, country })}`, { signal });
+    const { results: shops, did_you_mean: similar } = await this.fetched("tool/find_shop", {
+      signal, method: "POST", headers: { "content-type": "application/json" },
+      body: JSON.stringify({ query: q, limit: Number(limit), country, category }) });
+    return { shops, similar, categories: [] };
+  }
+
+  async fetched(path, options) {
+    const answer = await fetch(new URL(path, this.given("service", import.meta.url)), options);
+    if (!answer.ok) throw { wait: Number(answer.headers.get("retry-after")) };
+    return answer.json();
   }
 }
 

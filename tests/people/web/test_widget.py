@@ -1,5 +1,6 @@
 """<shop-typeahead> on a page of another origin, under a strict policy: by keyboard, by name and role, by its event."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from playwright.async_api import Locator, Page, Route, expect
 from tests.people.docs.pages import BY_PATH
 from tests.people.web.browser import CUT, Visitor
 from tests.people.web.conftest import Site
+from tests.people.web.steps import hold, typed_in
 from tests.people.web.test_accessible import axe_violations
 from tests.support.loopback import listening
 
@@ -155,6 +157,42 @@ async def test_its_attributes_go_into_the_question(page: Page, elsewhere: Elsewh
     assert (await asked.value).url == f"{elsewhere.service}/suggest?q=m&limit=3&country=DE"
 
 
+async def test_fast_typing_asks_once_and_a_later_key_cancels(page: Page, elsewhere: Elsewhere) -> None:
+    asked: list[str | None] = []
+    page.on("request", lambda request: asked.append(typed_in(request.url)))
+    field = page.get_by_role("combobox")
+    held, _ = await hold(page, "harb")
+    await field.focus()
+    await field.evaluate(
+        "(field, texts) => texts.forEach((text) => { field.value = text; field.dispatchEvent(new Event('input')) })",
+        ["h", "ha", "har", "harb"],
+    )
+    await asyncio.wait_for(held.wait(), 5)
+    async with page.expect_event("requestfailed", lambda request: typed_in(request.url) == "harb"):
+        await field.fill("harbour")
+    await offered(page, "Harbour Lane Books")
+
+    assert [text for text in asked if text] == ["harb", "harbour"]
+
+
+async def test_a_changed_country_changes_what_is_suggested(page: Page) -> None:
+    await page.get_by_role("combobox").press_sequentially("harb")
+    await offered(page, "Harbour Lane Books")
+
+    await page.evaluate("document.querySelector('shop-typeahead').setAttribute('country', 'JP')")
+
+    await expect(page.get_by_role("listbox")).to_be_hidden()
+
+
+async def test_a_tool_that_the_origin_may_not_call_is_a_failed_fetch(elsewhere: Elsewhere, visitor: Visitor) -> None:
+    page, watch = await visitor.visit(elsewhere.base, announced=(CUT,))
+    call = "url => fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' } })"
+    message = await page.evaluate(f"{call}.catch((error) => error.message)", f"{elsewhere.service}/tool/find_shop")
+    assert message == "Failed to fetch"
+    assert any("blocked by CORS policy" in wrong for wrong in watch.wrong)
+    watch.wrong.clear()
+
+
 async def test_a_failure_is_no_empty_list(page: Page) -> None:
     async def refuse(route: Route) -> None:
         await route.abort("connectionreset")
@@ -183,6 +221,21 @@ async def test_markup_in_an_answer_stays_text(page: Page) -> None:
         == 0
     )
     assert await page.title() == "Elsewhere"
+
+
+async def test_a_category_keeps_its_shops_and_those_that_a_typo_may_have_meant(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base, "/widget.html")
+    field = page.get_by_role("combobox", name="Find a shop")
+    await field.press_sequentially("books")
+    await offered(page, "Harbour Lane Books", "森の本屋さん", "Books")
+
+    await page.evaluate("document.querySelector('shop-typeahead').setAttribute('category', 'stationery')")
+    await offered(page, "Harbour Lane Books")
+    await field.fill("hrabour")
+    options = await offered(page, "Harbour Lane Books")
+    await expect(page.locator("shop-typeahead [role=group]")).to_contain_text("Similar names")
+    await options.first.click()
+    await expect(page.locator("#chosen")).to_contain_text('"id": "shop_books"')
 
 
 async def test_its_own_page_shows_it_and_each_event(site: Site, visitor: Visitor) -> None:
