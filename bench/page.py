@@ -1,8 +1,8 @@
-"""The page in a browser: `python -m bench.page --shops 100000`; paint times and times from keystroke to suggestions.
+"""The page in a browser: `python -m bench.page --shops 100000`; paint times, and times from keystroke to answers.
 
-The time of a keystroke runs from its event in the page until its suggestions are in the document, and until the frame
-that shows them. The delay by which the page debounces fast typing is reported separately. The service caches no
-responses.
+The time of a keystroke runs from its event in the page until its suggestions, or its results, are in the document, and
+until the frame that shows them. The delay by which the page debounces fast typing is reported separately. The service
+caches no responses, and its quotas have no bound that is met.
 """
 
 import argparse
@@ -34,23 +34,36 @@ _PAUSE_MS: Final = 150.0
 _PAINTS: Final = """window.paints = [];
 new PerformanceObserver((list) => window.paints.push(...list.getEntries().map((paint) => paint.startTime)))
     .observe({ type: "largest-contentful-paint", buffered: true });"""
-# Every response replaces the list of suggestions or the status line.
+# Every response replaces the list of suggestions or the status line; results name their text in their heading.
 _RECORD_KEYSTROKES: Final = """() => {
     performance.setResourceTimingBufferSize(100000);
     window.keystrokes = [];
     addEventListener("keydown", (event) => window.keystrokes.push({ pressed: event.timeStamp }), true);
+    const [view, field] = ["view", "search"].map((id) => document.getElementById(id));
+    const framed = (seen) => requestAnimationFrame(() => requestAnimationFrame(seen));
+    const found = () => {
+        const keystroke = window.keystrokes.at(-1);
+        const heading = view.querySelector("h1")?.textContent ?? "";
+        if (keystroke?.shown === undefined || keystroke.found !== undefined) return;
+        if (view.getAttribute("aria-busy") !== "false" || !heading.includes(`“${field.value.trim()}”`)) return;
+        keystroke.found = performance.now();
+        framed((now) => { keystroke.foundSeen = now; });
+    };
     const filled = new MutationObserver(() => {
         const keystroke = window.keystrokes.at(-1);
         if (!keystroke || keystroke.shown !== undefined) return;
         keystroke.shown = performance.now();
         const asked = performance.getEntriesByType("resource").filter(({ name }) => name.includes("/suggest?")).at(-1);
         keystroke.asked = asked.startTime;
-        requestAnimationFrame(() => requestAnimationFrame((now) => { keystroke.seen = now; }));
+        framed((now) => { keystroke.seen = now; });
+        found();
     });
     for (const id of ["suggestions", "status"]) filled.observe(document.getElementById(id), { childList: true });
+    new MutationObserver(found).observe(view, { childList: true });
 }"""
 _EMPTIED: Final = "(field) => { field.value = ''; field.dispatchEvent(new Event('input')); }"
-_ANSWERED: Final = "(count) => window.keystrokes.length === count && window.keystrokes.at(-1).seen !== undefined"
+_ANSWERED: Final = "(count) => window.keystrokes.length === count && window.keystrokes.at(-1).foundSeen !== undefined"
+_UNBOUNDED: Final = '{"reads": 1000000, "suggest": 1000000, "reports": 0}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +83,9 @@ class Figures:
         keystrokes: the number of keystrokes.
         answered: from the keystroke until its suggestions are in the document.
         seen: from the keystroke until the frame that shows them.
-        held: from the keystroke until the page sends the request.
+        held: from the keystroke until the page sends the request for suggestions.
+        found: from the keystroke until its results are in the document.
+        found_seen: from the keystroke until the frame that shows its results.
     """
 
     paints: tuple[float, ...]
@@ -78,13 +93,15 @@ class Figures:
     answered: Spread
     seen: Spread
     held: Spread
+    found: Spread
+    found_seen: Spread
 
 
 async def measured(browser: Browser, base: str, words: Sequence[str], loads: int, pause_ms: float) -> Figures:
     """Measure the page of a running service.
 
-    The words are typed one after the other, key by key, with `pause_ms` milliseconds between the suggestions and the
-    next key. `loads` is the number of cold loads for the paint times.
+    The words are typed one after the other, key by key, with `pause_ms` milliseconds between the results and the next
+    key. `loads` is the number of cold loads for the paint times.
     """
     visitor = Visitor(browser)
     paints = [await _paint(visitor, base) for _ in range(loads)]
@@ -93,13 +110,12 @@ async def measured(browser: Browser, base: str, words: Sequence[str], loads: int
     keystrokes = await _typed(page, words, pause_ms)
     if wrong := await visitor.leave():
         raise RuntimeError("; ".join(wrong))
-    return Figures(
-        tuple(paints),
-        len(keystrokes),
-        _spread([keystroke["shown"] - keystroke["pressed"] for keystroke in keystrokes]),
-        _spread([keystroke["seen"] - keystroke["pressed"] for keystroke in keystrokes]),
-        _spread([max(0.0, keystroke["asked"] - keystroke["pressed"]) for keystroke in keystrokes]),
-    )
+
+    def until(moment: str) -> Spread:
+        return _spread([max(0.0, keystroke[moment] - keystroke["pressed"]) for keystroke in keystrokes])
+
+    moments = ("shown", "seen", "asked", "found", "foundSeen")
+    return Figures(tuple(paints), len(keystrokes), *(until(moment) for moment in moments))
 
 
 def typed_words(count: int, wanted: int) -> list[str]:
@@ -125,6 +141,8 @@ def as_markdown(shops: int, figures: Figures) -> str:
         ("from a keystroke until its suggestions are in the document", figures.answered),
         ("from a keystroke until the frame that shows them", figures.seen),
         ("of it, until the page sends the request", figures.held),
+        ("from a keystroke until its results are in the document", figures.found),
+        ("from a keystroke until the frame that shows its results", figures.found_seen),
     ]
     head = (
         f"{shops:,} shops; largest contentful paint of {len(paints)} cold loads: best {paints[0]:.0f} ms, median "
@@ -172,7 +190,7 @@ def _spread(times: Sequence[float]) -> Spread:
 
 
 async def _over(built_index: BuiltIndex, shops: int, given: argparse.Namespace) -> Figures:
-    settings = {**built_index.service, "SUGGEST_CACHE_MB": "0"}
+    settings = {**built_index.service, "SUGGEST_CACHE_MB": "0", "QUOTA_ANONYMOUS": _UNBOUNDED}
     with TemporaryDirectory() as scratch, serving(Path(scratch), settings) as service:
         async with chromium() as browser:
             return await measured(browser, service.base, typed_words(shops, given.words), given.loads, _PAUSE_MS)

@@ -1,6 +1,7 @@
 """The page leaves alone what the user does, and whatever may go wrong unseen in a visit is seen."""
 
 import asyncio
+import json
 import math
 
 import pytest
@@ -22,9 +23,11 @@ async def test_choosing_a_country_keeps_what_is_typed_and_where_one_is(site: Sit
     await suggested(page, "Harbour Lane Books")
 
     await page.locator("#country").focus()
-    await page.locator("#country").select_option("DE")
+    async with page.expect_request("**/tool/find_shop") as asked:
+        await page.locator("#country").select_option("DE")
     await page.wait_for_url("**/?country=DE")
-    await shown(page, "start")
+    assert json.loads((await asked.value).post_data or "")["countries"] == ["DE"]
+    await shown(page, "results")
 
     assert await page.evaluate(FOCUSED) == "country"
     await expect(page.locator("#search")).to_have_value("harb")
@@ -41,11 +44,13 @@ async def test_a_view_that_comes_late_takes_the_focus_from_no_user_who_types(sit
         await route.continue_()
 
     await page.route("**/tool/find_shop", wait)
-    await page.get_by_role("link", name="Paper").click()
+    await page.locator("[data-slug=paper]").click()
     await typed(page, "harb")
     await suggested(page, "Harbour Lane Books")
     come.set()
-    await shown(page, "category")
+    # Of what was typed, not of the category.
+    await shown(page, "results")
+    await expect(page.locator("[data-shop]")).to_have_attribute("data-shop", "shop_books")
 
     assert await page.evaluate(FOCUSED) == "search"
     await expect(page.locator("#search")).to_have_value("harb")
@@ -87,11 +92,11 @@ async def test_text_that_can_be_no_token_is_said_and_is_not_used(site: Site, vis
     await sign_in(page, site.token)
     await section(page, "trust", "ok")
 
-    await sign_in(page, "schlüssel")
+    asked = len(watch.asked_for("/tool/get_trust"))
+    await sign_in(page, "schlüssel", refused="can’t be a token")
 
-    await expect(page.locator("#status")).to_contain_text("can’t be a token")
     await section(page, "trust", "missing")
-    assert len(watch.asked_for("/tool/get_trust")) == 1
+    assert len(watch.asked_for("/tool/get_trust")) == asked
 
 
 @pytest.mark.asyncio(loop_scope="session")
@@ -152,8 +157,9 @@ async def test_paints_and_keystrokes_are_measured(browser: Browser, site: Site) 
     assert all(0 < paint < 60_000 for paint in figures.paints)
     assert figures.keystrokes == len("harb") + len("moss qq")
     assert 0 < figures.answered.median <= figures.seen.median
-    for spread in (figures.answered, figures.seen, figures.held):
+    assert figures.answered.median <= figures.found.median <= figures.found_seen.median
+    for spread in (figures.answered, figures.seen, figures.held, figures.found, figures.found_seen):
         assert 0 <= spread.median <= spread.p95 < math.inf
     lines = as_markdown(120, figures).splitlines()
     assert lines[0].startswith("120 shops; largest contentful paint of 2 cold loads: best ")
-    assert len(lines) == 7
+    assert len(lines) == 9
