@@ -1,45 +1,71 @@
-// The choice of the country, and the account: a token that stays in this tab and is sent to this service only.
+// The choice of the country, and the token: it stays in this tab and is sent to this service only.
 
-import { useToken } from "./api.js";
+import { call, useToken } from "./api.js";
 import { COUNTRY_CODES } from "./countries.js";
 import { make } from "./elements.js";
-import { countryName } from "./format.js";
+import { sentence } from "./failures.js";
+import { SITE, countryName } from "./format.js";
 
 const STORED = "shop-directory.token";
+let byName = null;
 
 export function countryChoice(select, changed) {
   const order = new Intl.Collator("en").compare;
-  const named = COUNTRY_CODES.map((code) => [countryName(code), code]).sort(([one], [other]) => order(one, other));
-  select.append(...named.map(([name, code]) => make("option", { value: code }, name)));
+  byName ??= COUNTRY_CODES.map((code) => [countryName(code), code]).sort(([one], [other]) => order(one, other));
+  select.append(...byName.map(([name, code]) => make("option", { value: code }, name)));
   select.addEventListener("change", () => changed(select.value));
 }
 
+// How a token is got from this operator.
+function origin({ token }) {
+  if (!token) return "The operator of this directory issues tokens.";
+  return token.url ? make("a", { href: token.url }, token.text) : token.text;
+}
+
+// What a token adds, and how one is got; hidden while one is used.
+export const tokenHint = (text) => make("p", { class: "small locked" }, `${text} `, origin(SITE), " ",
+  make("button", { type: "button", class: "quiet", popovertarget: "account" }, "Enter a token"));
+
 export function account(corner, panel, changed) {
-  const input = panel.querySelector("input");
+  const [input, note] = [panel.querySelector("input"), panel.querySelector("[role=alert]")];
   let used = stored();
   let length = used.length;
+  let asked = used;
+  let outcome = "";
 
   function apply() {
     useToken(used);
     // Controls that need a token are shown only with one.
     document.documentElement.toggleAttribute("data-token", used !== "");
-    corner.textContent = used ? "Account ✓" : "Account";
-    corner.ariaLabel = used ? "Account: a token is used" : null;
+    corner.textContent = used ? "Token ✓" : "Token";
+    corner.ariaLabel = used ? "Token: one is used" : null;
   }
 
+  // Resolves to what is wrong with the text, empty if nothing is.
   function use(text) {
-    // A header allows no other characters.
-    const fits = /^[\x21-\x7e]*$/.test(text.trim());
-    const token = fits ? text.trim() : "";
-    input.setAttribute("aria-invalid", String(!fits));
-    if (token === used && fits) return;
-    used = token;
-    store(token);
-    apply();
-    changed(token ? "The token is used in this tab until it is closed."
-      : fits ? "No token is used." : "This can’t be a token: it holds more than plain letters, digits and signs.");
+    if (text.trim() !== asked) {
+      asked = text.trim();
+      outcome = check(asked);
+    }
+    return outcome;
   }
 
+  async function check(token) {
+    note.textContent = token && "Looking …";
+    const fault = token && await refusedBecause(token);
+    if (token !== asked) return fault;
+    note.textContent = fault;
+    input.setAttribute("aria-invalid", String(fault !== ""));
+    used = fault ? "" : token;
+    store(used);
+    apply();
+    changed(fault ? "" : token ? "The token is used in this tab until it is closed." : "No token is used.");
+    // The same text may be tried again.
+    if (fault) asked = null;
+    return fault;
+  }
+
+  panel.querySelector("#token-use").append(" ", origin(SITE));
   input.value = used;
   apply();
   input.addEventListener("change", () => use(input.value));
@@ -49,12 +75,27 @@ export function account(corner, panel, changed) {
     length = input.value.length;
     if (Math.abs(grown) > 1 || !length) use(input.value);
   });
-  panel.addEventListener("submit", (event) => {
+  panel.addEventListener("submit", async (event) => {
     event.preventDefault();
     if (event.submitter.value === "out") input.value = "";
-    use(input.value);
-    panel.hidePopover();
+    if (!await use(input.value)) panel.hidePopover();
   });
+}
+
+// Why a text is not taken as a token; the facts of any shop are asked for, as only they need one.
+async function refusedBecause(token) {
+  // A header allows no other characters.
+  if (!/^[\x21-\x7e]*$/.test(token)) return "This can’t be a token: it holds more than plain letters, digits and signs.";
+  const { signal } = new AbortController();
+  useToken(token);
+  try {
+    const { results: [any] } = await call("find_shop", { query: "", limit: 1 }, signal);
+    if (any) await call("get_trust", { shop_domain: any.id }, signal);
+    return "";
+  } catch (failure) {
+    // Such a shop may leave the directory just then, which says nothing of the token.
+    return failure.status === 404 ? "" : sentence(failure);
+  }
 }
 
 function stored() {

@@ -37,7 +37,19 @@ async function ask(path, options, signal) {
   }
 }
 
+// Until when, by the clock of the page, more than half of the quota of reads is used.
+let scarceUntil = 0;
+// Whether reads may be used for what nobody has asked for yet.
+export const hasPlenty = () => performance.now() > scarceUntil;
+
+function note(headers) {
+  const number = (name, key) => Number(new RegExp(`"reads".*;${key}=([0-9]+)`).exec(headers.get(name))?.[1]);
+  const [limit, rest, seconds] = [number("ratelimit-policy", "q"), number("ratelimit", "r"), number("ratelimit", "t")];
+  if (limit) scarceUntil = rest * 2 < limit ? performance.now() + seconds * 1000 : 0;
+}
+
 async function read(response) {
+  note(response.headers);
   const text = await response.text();
   let answer = null;
   try { answer = JSON.parse(text); } catch { /* reported below */ }

@@ -1,6 +1,7 @@
 // The categories with their names, which other answers lack, and their icons.
 
 import { call } from "./api.js";
+import { badge } from "./format.js";
 
 const names = new Map();
 
@@ -17,6 +18,7 @@ export async function loadNames(signal) {
 }
 
 export const categoryName = (slug) => names.get(slug) ?? slug;
+export const categorySlugs = () => [...names.keys()];
 
 // Prefixes of words of a slug, and the path of their icon in a square of 24.
 const ICONS = [
@@ -25,6 +27,11 @@ const ICONS = [
   ["coffee|tea", "M4 9h13v5a5 5 0 0 1-5 5H9a5 5 0 0 1-5-5zm13 1h2a2 2 0 0 1 0 5h-2M8 3v3m5-3v3"],
   ["computer|tech|mobile", "M4 5h16v11H4zM2 20h20"],
   ["electr", "M9 3v5m6-5v5M6 8h12v3a6 6 0 0 1-12 0zm6 9v4"],
+  ["kid|bab|child", "M12 21a6 6 0 1 0 0-12 6 6 0 0 0 0 12zm0-12V6m0 0a2 2 0 1 0-2-2M10 14h.1m3.9 0h.1m-4 3c1 1 3 1 4 0"],
+  ["beaut|cosmet|perfum", "M9 10h6v11H9zm1 0V6l4-3v7"],
+  ["cars|auto|vehic|tyre", "M4 16v-4l2-5h12l2 5v4zm3 0v3m10-3v3M4 12h16"],
+  ["office|print", "M6 9V3h12v6M4 9h16v8h-3v4H7v-4H4zm3 8v-3h10v3"],
+  ["market", "M4 10V8l2-4h12l2 4v2M4 10a4 4 0 0 0 8 0 4 4 0 0 0 8 0m-15 4v7h14v-7"],
   ["craft|sewing", "M6 9a3 3 0 1 0 0-6 3 3 0 0 0 0 6zm0 12a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM8 8l12 11M8 16 20 5"],
   ["delica|food|bak", "M3 12 14 5a7 7 0 0 1 7 7zm0 0v7h18v-7"],
   ["diy|doit|tool|hardware|paint", "m14 4 6 6-2 2-6-6zm-1 5L4 18l2 2 9-9"],
@@ -40,7 +47,8 @@ const ICONS = [
   ["map|travel", "M12 21s7-6 7-11a7 7 0 0 0-14 0c0 5 7 11 7 11zm0-9a2 2 0 1 0 0-4 2 2 0 0 0 0 4z"],
   ["music", "M9 18V5l11-2v13M6 21a3 3 0 1 0 0-6 3 3 0 0 0 0 6zm11-2a3 3 0 1 0 0-6 3 3 0 0 0 0 6z"],
   ["online|deal", "M3 3h8l10 10-8 8L3 11zm5 5h.1"],
-  ["outdoor|sport", "m2 20 7-13 4 7 3-4 6 10z"],
+  ["sport|fitness", "M4 9v6m3-8v10m10-10v10m3-8v6M7 12h10"],
+  ["outdoor", "m2 20 7-13 4 7 3-4 6 10z"],
   ["pet", "M12 20c-8 0-7-8 0-8s8 8 0 8zM5 9h.1M9 5h.1M15 5h.1M19 9h.1"],
   ["shoe", "M3 8v9h18c0-3-2-4-5-4.5S11 9 10 7L8 9zm0 6h18"],
   ["station", "m4 20 1-5L16 4l4 4L9 19zM14 6l4 4"],
@@ -49,13 +57,16 @@ const ICONS = [
   ["", "M5 8h14l1 12H4zm4 0V6a3 3 0 0 1 6 0v2"],
 ];
 
-export function categoryIcon(slug) {
+// Where several stand together, whose icons are in `used`, each has its own: a letter where none is left.
+export function categoryIcon(slug, used) {
+  const [, lines] = ICONS.find(([beginnings]) => new RegExp(`(^|-)(${beginnings})`).test(slug));
+  if (used?.has(lines)) return badge({ name: categoryName(slug), id: slug });
+  used?.add(lines);
   const drawn = (name, attributes) => {
     const made = document.createElementNS("http://www.w3.org/2000/svg", name);
     for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
     return made;
   };
-  const [, lines] = ICONS.find(([words]) => new RegExp(`(^|-)(${words})`).test(slug));
   const icon = drawn("svg", { viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true" });
   icon.append(drawn("path", { d: lines }));
   return icon;

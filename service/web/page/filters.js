@@ -2,14 +2,17 @@
 
 import { countryChoice } from "./account.js";
 import { hrefOf, routeOf } from "./address.js";
-import { categoryName } from "./categories.js";
+import { categoryName, categorySlugs } from "./categories.js";
+import { COUNTRY_CODES } from "./countries.js";
 import { bdi, isWide, make } from "./elements.js";
+import { marked } from "./letters.js";
 import { countryName, numeral } from "./format.js";
-import { firstFew } from "./sections.js";
 
 const FILTERS_SHOWN = 6;
+// The most rows that a search inside of a filter shows.
+const FOUND = 12;
 // What the visitor opened stays open when the results are made again.
-const opened = { categories: {}, countries: {} };
+const opened = {};
 
 // A second choice may be made before the first one is answered: the address has both.
 export function filters(route, { facets: { category, country }, unsettled_count: unsettled }, go) {
@@ -25,21 +28,41 @@ export function filters(route, { facets: { category, country }, unsettled_count:
       make("label", { for: select.id }, "Ships to"), select,
       shipsTo ? box("unsettled", route.unsettled, (is) => narrow({ unsettled: is }), "Also those that do not say", unsettled) : null,
       box("has-code", route.hasCode, (is) => narrow({ hasCode: is }), "Has a code now")),
-    group("categories", "Category", route.categories, category, categoryName, narrow),
-    group("countries", "Sells in", route.countries, country, countryName, narrow));
+    group("categories", ["Category", "Find a category"], route.categories, category, categoryName, categorySlugs, narrow),
+    group("countries", ["Sells in", "Find a country"], route.countries, country, countryName, () => COUNTRY_CODES, narrow));
 }
 
-function group(kind, title, chosen, { values, missing, other_count: others }, nameOf, narrow) {
+function group(kind, [title, prompt], chosen, { values, missing, other_count: others }, nameOf, known, narrow) {
   const counts = new Map(values.map(({ value, count }) => [value, count]));
   // Where not all values are listed, this number may be unknown.
   const worldwide = counts.get("WORLDWIDE") ?? (others ? NaN : 0);
   counts.delete("WORLDWIDE");
   const all = [...new Set([...chosen, ...counts.keys()])];
   if (!chosen.length && all.length < 2) return null;
-  // No more can be chosen than find_shop takes.
-  const rows = all.map((value) => make("li", {}, box(`${kind}-${value}`, chosen.includes(value),
-    (is) => narrow({ [kind]: [...routeOf()[kind].filter((one) => one !== value), ...(is ? [value] : [])] }), nameOf(value), counts.get(value), chosen.length > 19)));
-  return make("fieldset", {}, make("legend", {}, title), firstFew(rows, FILTERS_SHOWN + chosen.length, opened[kind]),
+  const row = (value) => make("li", {}, box(`${kind}-${value}`, chosen.includes(value),
+    (is) => narrow({ [kind]: [...routeOf()[kind].filter((one) => one !== value), ...(is ? [value] : [])] }),
+    // No more can be chosen than find_shop takes.
+    nameOf(value), counts.get(value), chosen.length > 19));
+  const first = FILTERS_SHOWN + chosen.length;
+  const isLong = all.length > first + 2 || others > 0;
+  const list = make("ul", { class: "rows" });
+  const more = make("button", { type: "button", class: "quiet", onclick: () => {
+    opened[kind] = true;
+    fill();
+    list.children[first].querySelector("input").focus();
+  } }, `Show ${all.length - first} more`);
+  const find = make("input", { type: "search", "aria-label": prompt, placeholder: prompt, oninput: () => fill() });
+  // A value that is not listed, as it has fewer shops, can be found by its name.
+  function fill() {
+    const typed = find.value.trim().split(/\s+/).filter(Boolean);
+    const fits = (value) => typed.every((word) => marked(nameOf(value), word));
+    const found = typed.length ? [...new Set([...all, ...(others ? known() : [])])].filter(fits).slice(0, FOUND)
+      : isLong && !opened[kind] ? all.slice(0, first) : all;
+    list.replaceChildren(...found.map(row));
+    more.hidden = typed.length > 0 || found.length === all.length;
+  }
+  fill();
+  return make("fieldset", {}, make("legend", {}, title), isLong ? find : null, list, more,
     make("p", { class: "small" },
       worldwide + missing > 0 ? `Always with ${numeral(worldwide)} that sell worldwide and ${numeral(missing)} that do not say. ` : "",
       others ? `${numeral(others)} more not listed.` : ""));

@@ -1,6 +1,9 @@
 // Formats the values of answers for people: numbers, countries, money, times and gaps.
 
-import { bdi, make } from "./elements.js";
+import { bdi, make, wholeOf } from "./elements.js";
+
+// What the operator set: the name and the tagline of the site, whether logos may be loaded, how a token is got.
+export const SITE = JSON.parse(document.getElementById("site").textContent);
 
 const LOCALE = "en-GB";
 const COUNTRIES = new Intl.DisplayNames("en", { type: "region", fallback: "code" });
@@ -53,8 +56,6 @@ export const missing = (text = "not stated") => make("span", { class: "missing" 
 // A code word of a provider, such as checkout_page.
 export const words = (code) => bdi(String(code).replaceAll("_", " "));
 
-export const stated = (code) => (code ? words(code) : missing());
-
 // Rows of a name and a value; null is shown as missing.
 export function facts(...rows) {
   const list = make("dl", { class: "facts" });
@@ -66,10 +67,19 @@ export function joined(parts, between = ", ") {
   return parts.flatMap((part, at) => (at ? [between, part] : [part]));
 }
 
-// A square with the first character of a name, by which rows of a list are recognised.
-export function badge(name, id) {
+// A name of any length; the whole is its title.
+export const named = (text, shown = bdi(text)) => make("span", { class: "clamp", title: wholeOf(text) }, shown);
+
+// The image of a shop, by which rows of a list are recognised; without one, a square with the first letter of its name.
+export function badge({ name, id, logo_url: logo }) {
   const sign = [...new Intl.Segmenter().segment(name.replace(/[\p{C}\p{Z}\p{P}\p{S}]/gu, "") || "·")][0].segment;
   let tone = 0;
   for (const letter of id) tone = (tone * 31 + letter.codePointAt(0)) % 4;
-  return make("span", { class: `badge tone-${tone}`, "aria-hidden": "true" }, sign.toLocaleUpperCase("en"));
+  const tile = make("span", { class: `badge tone-${tone}`, "aria-hidden": "true" }, sign.toLocaleUpperCase("en"));
+  if (SITE.logos && logo) {
+    tile.append(make("img", {
+      alt: "", loading: "lazy", referrerpolicy: "no-referrer", onload: ({ target }) => target.classList.add("seen"),
+      onerror: ({ target }) => target.remove(), src: logo }));
+  }
+  return tile;
 }

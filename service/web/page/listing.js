@@ -7,7 +7,7 @@ import { readable } from "./domains.js";
 import { bdi, make } from "./elements.js";
 import { filters } from "./filters.js";
 import { marked } from "./letters.js";
-import { badge, count, countryName, joined, missing } from "./format.js";
+import { badge, count, countryName, joined, missing, named } from "./format.js";
 
 const PAGE = 25;
 const NAMED = 3;
@@ -24,8 +24,9 @@ export async function listing(route, signal, announce, go) {
   ]);
   const shops = found.results;
   const heading = title(route, found.total_count);
+  const implied = meaning(shops, route);
   const results = shops.length
-    ? make("ul", { class: "shops" }, shops.map((shop) => shopRow(shop, route)))
+    ? make("ul", { class: "shops" }, shops.map((shop) => shopRow(shop, route, implied)))
     : await nothing(route, found, signal);
   const list = make("div", { class: "found" }, results, paging(route, found.total_count));
   return {
@@ -33,13 +34,13 @@ export async function listing(route, signal, announce, go) {
     title: heading.text,
     asOf: found.asOf,
     status: `${count(found.total_count, "shop")} found.`,
-    nodes: [
-      make("h1", { tabindex: "-1" }, heading.nodes),
-      found.total_count ? make("p", { class: "lead" }, extent(route, shops.length, found.total_count)) : null,
-      notice(found),
-      shops.length ? meant(found.did_you_mean, route.country) : null,
-      make("div", { class: "narrowed" }, filters(route, found, go), list),
-    ],
+    nodes: [make("div", { class: "narrowed" },
+      make("div", { class: "head" },
+        make("h1", { tabindex: "-1" }, heading.nodes),
+        found.total_count ? make("p", { class: "lead" }, extent(route, shops.length, found.total_count)) : null,
+        notice(found),
+        shops.length ? meant(found.did_you_mean, route.country) : null),
+      filters(route, found, go), list)],
   };
 }
 
@@ -82,17 +83,30 @@ function meant(shops, country) {
   return make("p", { id: "did-you-mean" }, "Did you mean ", joined(links, " or "), "?");
 }
 
-function shopRow(shop, { query, country, shipsTo }) {
+// The texts of a shop that a query finds it by; a category may be found by a synonym, which is in no answer.
+const textsOf = ({ name, domain, aliases = [], categories = [] }) => [name, domain, ...aliases, ...categories.map(categoryName)];
+
+// Of each shop in which no text matches, the only category that all of these have without being filtered by it: the query
+// means it.
+function meaning(shops, { query, categories: filtered }) {
+  const silent = query.trim() ? shops.filter((shop) => !textsOf(shop).some((text) => marked(text, query))) : [];
+  const shared = silent[0]?.categories.filter((slug) =>
+    !filtered.includes(slug) && silent.every(({ categories }) => categories.includes(slug)));
+  return new Map(shared?.length === 1 ? silent.map(({ id }) => [id, shared[0]]) : []);
+}
+
+function shopRow(shop, { query, country, shipsTo }, implied = new Map()) {
   const markets = shop.countries?.map(countryName);
   const lit = (text) => marked(text, query) ?? bdi(text);
+  const category = (slug) => (implied.get(shop.id) === slug ? make("mark", {}, bdi(categoryName(slug))) : lit(categoryName(slug)));
   const more = markets?.length > NAMED ? ` and ${count(markets.length - NAMED, "more", "more")}` : "";
   return make("li", { "data-shop": shop.id },
-    badge(shop.name, shop.id),
+    badge(shop),
     make("div", {},
-      make("a", { href: hrefOf(shopRoute(shop, shipsTo || country)) }, lit(shop.name)),
+      make("a", { href: hrefOf(shopRoute(shop, shipsTo || country)) }, named(shop.name, lit(shop.name))),
       make("span", { class: "aside" }, bdi(readable(shop.domain)))),
     shop.categories ? make("div", { class: "small" },
-      make("span", {}, joined(shop.categories.map((slug) => lit(categoryName(slug))))),
+      make("span", {}, joined(shop.categories.map(category))),
       make("span", {}, shop.countries?.includes("WORLDWIDE") ? "Sells worldwide"
         : markets?.length ? `Sells in ${markets.slice(0, NAMED).join(", ")}${more}` : missing("markets not stated")),
       make("span", {}, shop.offers_total ? count(shop.offers_total, "offer") : missing("no offers listed")),
@@ -109,7 +123,7 @@ async function nothing(route, found, signal) {
   const none = { shops: [], categories: [] };
   const filtered = within(route);
   const fits = filtered ? `fits among those${filtered}` : categories.length ? "of these categories fits" : "in the directory fits";
-  const near = query ? await suggest(query, country, signal).catch(() => none) : none;
+  const near = route.near ?? (query ? await suggest(query, country, signal).catch(() => none) : none);
   const shops = new Map([...found.did_you_mean, ...near.shops]
     .map((shop) => [shop.id, shop]));
   const links = [

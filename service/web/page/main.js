@@ -1,27 +1,30 @@
-// The page: its URL decides what is shown, and every action changes the URL.
+// The page: its URL decides what is shown, and every action changes the URL. Results while typing are the exception.
 
 import { account, countryChoice } from "./account.js";
 import { hrefOf, routeOf, shopRoute } from "./address.js";
-import { suggest } from "./api.js";
+import { hasPlenty, suggest } from "./api.js";
 import { combobox, suggested } from "./combobox.js";
 import { readable } from "./domains.js";
 import { bdi, make } from "./elements.js";
 import { problem, sentence } from "./failures.js";
 import { listing } from "./listing.js";
+import { SOON, skeleton } from "./sections.js";
 import { shop } from "./shop.js";
-import { start } from "./start.js";
-import { count, dateTime } from "./format.js";
+import { intro, start } from "./start.js";
+import { SITE, count, dateTime } from "./format.js";
 
 const VIEWS = { start, results: listing, category: listing, shop };
-const NAME = document.title;
 const [view, status, field, list, country, corner, panel, asOf] = ["view", "status", "search", "suggestions", "country",
   "corner", "account", "as-of"].map((id) => document.getElementById(id));
 
+// What the address says, and the search whose results are shown while its text is typed, without an address yet.
 let route = routeOf();
+let followed = null;
 let shown = null;
 let seq = 0;
 let tokens = 0;
 let asking = null;
+let answered = null;
 
 function announce(text, shownToo = false) {
   status.classList.toggle("shown", shownToo);
@@ -34,37 +37,51 @@ function go(to, { replace = false, still = replace } = {}) {
   show(to, { still });
 }
 
-// still: the typed text, the focus and the place on the page stay.
-async function show(to, { scroll = 0, still = false } = {}) {
-  const only_country = still && view.getAttribute("aria-busy") === "false" && shown.adapt?.(to);
-  route = to;
-  country.value = to.country;
-  if (country.selectedIndex < 0) country.value = "";
-  country.options[0].text = to.countries?.[1] ? "Several" : "Any country";
-  if (only_country) return;
-  finder.leave();
-  if (!still) field.value = to.query ?? "";
+// still: the typed text, the focus and the place on the page stay. live: so do the address, the title and the list of
+// suggestions.
+async function show(to, { scroll = 0, still = false, live = false } = {}) {
+  const isReady = view.getAttribute("aria-busy") === "false";
+  if (!live) {
+    route = to;
+    country.value = to.country;
+    if (country.selectedIndex < 0) country.value = "";
+    country.options[0].text = to.countries?.[1] ? "Several" : "Any country";
+    if (still && isReady && shown.adapt?.(to)) return;
+    if (still && followed) return show(searchFor(field.value), { live: true });
+    finder.leave();
+    if (!still) field.value = to.query ?? "";
+  }
   const typed = field.value;
   seq += 1;
   const [mine, known] = [seq, tokens];
   asking?.abort();
   asking = new AbortController();
+  // What was found while typing is what Enter shows.
+  const found = !live && isReady && shown.typed;
+  let made = found && shown.kind === to.view && hrefOf(found) === hrefOf(to) ? shown : null;
+  followed = live && to !== route ? to : null;
   view.setAttribute("aria-busy", "true");
-  let made;
+  const late = setTimeout(() => mine === seq && !(live && isHeld()) && pretend(still, live), SOON);
+  // The frame with the suggestions comes before the results.
+  const frame = live && new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); });
   try {
-    made = await VIEWS[to.view](to, asking.signal, announce, go);
+    made ??= await (followed && !hasPlenty() ? onEnter(to) : VIEWS[to.view](to, asking.signal, announce, go));
   } catch (failure) {
-    made = failed(failure, to);
+    made = failed(failure, to, { live });
   }
+  await frame;
+  while (live && mine === seq && isHeld()) await new Promise((done) => { free = done; });
+  clearTimeout(late);
   if (mine !== seq) return;
   shown = made;
-  paint(made, scroll, still);
+  made.typed = followed;
+  paint(made, scroll, still, live);
   if (known !== tokens) made.tokenChanged?.();
   // The focus does not move if the visitor has typed meanwhile.
-  if (!still && field.value === typed) view.querySelector("h1").focus({ preventScroll: true });
+  if (!still && !live && field.value === typed) view.querySelector("h1").focus({ preventScroll: true });
 }
 
-function failed(failure, to) {
+function failed(failure, to, how) {
   const unknown = failure.status === 404 || failure.code === "unknown_category";
   const title = unknown ? "Not in the directory" : "No answer";
   return {
@@ -73,7 +90,7 @@ function failed(failure, to) {
     status: sentence(failure),
     nodes: [
       make("h1", { tabindex: "-1" }, title),
-      problem(failure, () => show(to), { button: { id: "retry" } }),
+      problem(failure, () => show(to, how), { button: { id: "retry" } }),
       make("p", { class: "links" },
         unknown && to.shop ? make("a", { href: hrefOf({ query: to.shop }) }, "Search for “", bdi(to.shop), "”") : null,
         make("a", { href: hrefOf({}) }, "To the start")),
@@ -81,25 +98,74 @@ function failed(failure, to) {
   };
 }
 
-function paint(made, scroll, still) {
+// Nothing is looked up while typing when much of the quota is used.
+const onEnter = ({ query }) => ({ nodes: [make("h1", { tabindex: "-1" }, "Press Enter to search for “", bdi(query), "”")] });
+
+// The outline of a view that is awaited. What the server made stays, and so does a filter that has the focus.
+function pretend(still, live) {
+  if (!shown) return route.view !== "start" && view.querySelector("h1") ? null : view.append(skeleton(9));
+  const parts = still && view.querySelector(".filters:focus-within") ? view.querySelectorAll(".head, .found") : [view];
+  for (const part of parts) part.replaceChildren(skeleton(part.className === "head" ? 1 : 9));
+  if (!live) announce("Looking …");
+}
+
+function paint(made, scroll, still, live) {
   // A filter that has the focus is made again.
   const focused = still && view.contains(document.activeElement) && document.activeElement.id;
   view.replaceChildren(...made.nodes.filter(Boolean));
-  view.dataset.view = made.kind;
+  view.dataset.view = made.kind ?? "results";
   view.setAttribute("aria-busy", "false");
-  // A name may hold characters that change the text direction; a title has no markup to isolate them.
-  const title = made.title.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "");
-  document.title = title ? `${title} – ${NAME}` : NAME;
   asOf.replaceChildren(...(made.asOf ? ["Data as of ", dateTime(made.asOf)] : []));
+  if (live) return;
+  entitle(made);
   announce(made.status);
   if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
   else scrollTo(0, scroll);
 }
 
-const search = () => go(routeOf(hrefOf({ query: field.value.trim(), categories: [], country: route.country })));
+function entitle(made) {
+  // A name may hold characters that change the text direction; a title has no markup to isolate them.
+  const title = made.title.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "");
+  document.title = title ? `${title} – ${SITE.name}` : SITE.name;
+}
+
+const searchFor = (text) => routeOf(hrefOf({ query: text.trim(), categories: [], country: route.country }));
+const search = () => go(searchFor(field.value));
+
+// Shows the results of the typed text, or again what the address says.
+function follow() {
+  const found = searchFor(field.value);
+  const to = field.value.trim() && hrefOf(found) !== hrefOf(route) ? found : route;
+  if (hrefOf(to) === hrefOf(followed ?? route)) return;
+  if (to === found && answered?.query === field.value) found.near = answered;
+  show(to, { live: true });
+}
+
+// Whoever goes on from results that were found while typing can come back to them.
+function commit() {
+  if (!shown?.typed) return;
+  history.pushState(null, "", hrefOf(shown.typed));
+  entitle(shown);
+  [route, shown.typed, followed] = [shown.typed, null, null];
+}
+
+// Nothing is replaced under a pointer that has moved there since the last key, nor around the focus.
+let isPointed = false;
+let free = null;
+const isHeld = () => isPointed || view.contains(document.activeElement);
+function move(pointed) {
+  isPointed = pointed;
+  if (!pointed) free?.();
+}
+view.addEventListener("pointermove", ({ movementX, movementY }) => (movementX || movementY) && move(true));
+view.addEventListener("pointerleave", () => move(false));
+view.addEventListener("focusout", () => free?.());
+field.addEventListener("input", () => move(false));
+view.addEventListener("change", commit, true);
 
 async function suggestions(text, signal) {
-  const groups = suggested(await suggest(text, route.country, signal), text, (number) => count(number, "shop"), readable);
+  answered = await suggest(text, route.country, signal);
+  const groups = suggested(answered, text, (number) => count(number, "shop"), readable);
   const all = { kind: "all", nodes: [make("span", { part: "name" }, "All results for “", bdi(text.trim()), "”")] };
   return groups.some(([, rows]) => rows.length) ? [...groups, ["", [all]]] : groups;
 }
@@ -111,6 +177,7 @@ function announceSuggestions(groups, failure) {
   const nothing = groups.length && !shops && !categories;
   announce(nothing ? "Nothing to suggest."
     : groups.length ? `${count(shops, "shop")} and ${count(categories, "category", "categories")} suggested.` : "", nothing);
+  follow();
 }
 
 const finder = combobox(field, list, {
@@ -134,6 +201,7 @@ document.addEventListener("click", (event) => {
   const url = new URL(link.href);
   if (url.origin !== location.origin || url.pathname !== location.pathname) return;
   event.preventDefault();
+  if (view.contains(link)) commit();
   if (url.hash) view.focus();
   else go(routeOf(url.search));
 });
@@ -150,6 +218,7 @@ account(corner, panel, (text) => {
 
 history.scrollRestoration = "manual";
 field.value ||= route.query ?? "";
+if (route.view === "start") view.prepend(...intro());
 show(route, { still: true });
 if (route.view === "start") {
   field.focus();

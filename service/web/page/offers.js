@@ -5,7 +5,7 @@ import { OUTWARDS, readable } from "./domains.js";
 import { bdi, make } from "./elements.js";
 import { sentence } from "./failures.js";
 import { firstFew } from "./sections.js";
-import { count, dateTime, missing, money } from "./format.js";
+import { count, dateTime, missing, money, named } from "./format.js";
 
 const OFFERS_SHOWN = 4;
 const AVAILABILITY = {
@@ -52,7 +52,7 @@ function offerRow(offer, signal, announce) {
   }
 
   return make("li", { "data-offer": offer.offer_id },
-    make("span", { class: "name" }, bdi(offer.title)),
+    make("div", { class: "name" }, named(offer.title)),
     make("span", { class: "price" }, money(offer.price) ?? missing("price not stated")),
     make("span", { class: "small" },
       make("span", {}, AVAILABILITY[offer.availability] ?? missing("availability not stated")),

@@ -1,5 +1,6 @@
-// Reports of wrong data, for visitors with a token: one click, a fixed reason, and no verdict.
+// Reports of wrong data: everybody sees where they are made, and a token makes them. One click, a fixed reason, no verdict.
 
+import { tokenHint } from "./account.js";
 import { call } from "./api.js";
 import { make } from "./elements.js";
 import { sentence } from "./failures.js";
@@ -17,14 +18,14 @@ const OF_FACTS = [
   ["Wrong ways to pay", "payment_methods"], ["A source does not show it", "evidence_broken"],
 ];
 
-export const reportCode = (coupon, signal, announce) => report(`Report the code ${coupon.code}`, "Report", OF_CODES.map(
+export const reportCode = (coupon, signal, announce) => report(`the code ${coupon.code}`, OF_CODES.map(
   ([text, reason]) => [text, "report_code", { shop_domain: coupon.shop.id, code: coupon.code, reason }]), signal, announce);
 
-export const reportShop = (shop, signal, announce) => report("Report something wrong", "Report something wrong", [
+export const reportShop = (shop, signal, announce) => report("this shop", [
   ...OF_SHOPS.map((one) => ["shop", ...one]), ...OF_FACTS.map((one) => ["fact", ...one]),
 ].map(([subject, text, reason]) => [text, "report_issue", { shop_domain: shop.id, subject_type: subject, reason }]), signal, announce);
 
-function report(label, short, choices, signal, announce) {
+function report(what, choices, signal, announce) {
   const outcome = make("p", { class: "small" });
   const buttons = choices.map(([name, tool, input]) => make("button", { type: "button", class: "quiet", "data-reason": input.reason, onclick: async () => {
     let text = "Reported. It will be checked again.";
@@ -38,6 +39,7 @@ function report(label, short, choices, signal, announce) {
     outcome.textContent = text;
     announce(text);
   } }, name));
-  return make("details", { class: "report" }, make("summary", { "aria-label": label }, short),
+  return make("details", { class: "report" }, make("summary", { "aria-label": `Report a problem with ${what}` }, "Report a problem"),
+    tokenHint("A report is made with a token."),
     make("div", { class: "choices" }, buttons), outcome);
 }

@@ -3,6 +3,11 @@
 import { make } from "./elements.js";
 import { problem } from "./failures.js";
 
+// How long, in ms, an answer may take until a skeleton says that it is awaited.
+export const SOON = 150;
+
+export const skeleton = (rows) => make("div", { class: "bones", "aria-hidden": "true" }, Array.from({ length: rows }, () => make("i")));
+
 // load() returns [state, ...nodes], where the state is ok or missing.
 export function section(id, title, load) {
   const heading = make("h2", { id: `${id}-title`, tabindex: "-1" }, title);
@@ -10,10 +15,13 @@ export function section(id, title, load) {
   const element = make("section", { id, "aria-labelledby": heading.id }, heading, body);
   let seq = 0;
 
-  function set(state, ...nodes) {
-    const focused = body.contains(document.activeElement);
+  function mark(state) {
     element.dataset.state = state;
     element.setAttribute("aria-busy", String(state === "loading"));
+  }
+
+  function set(...nodes) {
+    const focused = body.contains(document.activeElement);
     body.replaceChildren(...nodes);
     if (focused) heading.focus();
   }
@@ -21,24 +29,30 @@ export function section(id, title, load) {
   async function fill() {
     seq += 1;
     const mine = seq;
-    set("loading", make("p", { class: "missing" }, "Looking …"));
+    mark("loading");
+    const late = setTimeout(() => mine === seq && set(skeleton(3)), SOON);
     let result;
     try {
       result = await load();
     } catch (failure) {
       if (failure.kind === "aborted") return;
       result = ["error", problem(failure, fill, { button: { "data-retry": id } })];
+    } finally {
+      clearTimeout(late);
     }
-    if (mine === seq) set(...result);
+    if (mine !== seq) return;
+    const [state, ...nodes] = result;
+    mark(state);
+    set(...nodes);
   }
 
   return { element, fill };
 }
 
-// The first of many rows, and a button that shows the others; `memory` keeps that it was used.
-export function firstFew(rows, shown, memory = {}) {
+// The first of many rows, and a button that shows the others.
+export function firstFew(rows, shown) {
   const list = make("ul", { class: "rows" }, rows);
-  if (memory.all || rows.length <= shown + 2) return [list];
+  if (rows.length <= shown + 2) return [list];
   const rest = rows.slice(shown);
   for (const row of rest) row.hidden = true;
   const more = make("button", { type: "button", class: "quiet", onclick: () => {
@@ -47,7 +61,6 @@ export function firstFew(rows, shown, memory = {}) {
     if (next === rest[0]) next.tabIndex = -1;
     next.focus();
     more.remove();
-    memory.all = true;
   } }, `Show ${rest.length} more`);
   return [list, more];
 }

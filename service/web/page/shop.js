@@ -8,13 +8,10 @@ import { OUTWARDS, readable, siteOf } from "./domains.js";
 import { bdi, isWide, make } from "./elements.js";
 import { offers } from "./offers.js";
 import { reportShop } from "./reports.js";
-import { section } from "./sections.js";
+import { SOON, section } from "./sections.js";
 import { shipping } from "./shipping.js";
 import { trust } from "./trust.js";
-import { badge, countryNames, facts, joined } from "./format.js";
-
-// How long, in ms, the view waits for its sections, so that quick answers are shown together.
-const TOGETHER = 150;
+import { badge, countryNames, facts, joined, named } from "./format.js";
 
 // No public site has such a domain.
 const RESERVED = /\.(internal|test|invalid|example)$/;
@@ -32,7 +29,8 @@ export async function shop(route, signal, announce) {
   const [found] = await Promise.all([call("get_shop", input, signal), loadNames(signal)]);
   const offerPart = section("offers", "Offers", () => offers(found, signal, announce));
   filled.push(offerPart.fill());
-  await Promise.race([Promise.all(filled), new Promise((resolve) => { setTimeout(resolve, TOGETHER); })]);
+  // Quick answers are shown together.
+  await Promise.race([Promise.all(filled), new Promise((resolve) => { setTimeout(resolve, SOON); })]);
   return {
     kind: "shop",
     title: found.name,
@@ -63,9 +61,9 @@ function head(found, country) {
   const domain = readable(found.domain);
   const site = siteOf(found.domain);
   return make("div", { class: "shop-head" },
-    badge(found.name, found.id),
+    badge(found),
     make("div", {},
-      make("h1", { tabindex: "-1" }, bdi(found.name)),
+      make("h1", { tabindex: "-1" }, named(found.name)),
       make("p", { class: "domain" }, bdi(domain)),
       RESERVED.test(found.domain) ? make("p", {}, "An invented or private shop: its links lead nowhere.") : null),
     site ? make("a", { id: "visit", class: "button", href: site, ...OUTWARDS }, "Visit the shop", make("span", { "aria-hidden": "true" }, " ↗")) : null,

@@ -1,24 +1,37 @@
-// The start view: what the directory is, and the categories to browse.
+// The start view on one screen: searches to try, the largest categories and the most popular shops.
 
-import { hrefOf } from "./address.js";
-import { categoryIcon, categoryList } from "./categories.js";
+import { tokenHint } from "./account.js";
+import { hrefOf, shopRoute } from "./address.js";
+import { call } from "./api.js";
+import { categoryIcon, categoryList, categoryName } from "./categories.js";
+import { readable } from "./domains.js";
 import { bdi, make } from "./elements.js";
-import { count } from "./format.js";
+import { SITE, badge, count, countryName, joined, named } from "./format.js";
 
-// The categories that a small screen shows first; a large one shows all.
-const FIRST = 8;
+const CATEGORIES = 16;
+const SHOPS = 8;
+// The longest example, in characters.
+const SHORT = 30;
 
-export async function start(route, signal) {
-  const { results, total_count: total, asOf } = await categoryList(signal);
-  const { country } = route;
-  const links = results.map((found) => make("li", {},
-    make("a", { href: hrefOf({ categories: [found.slug], country }), "data-slug": found.slug },
-      categoryIcon(found.slug), bdi(found.category), make("span", { class: "aside" }, count(found.count, "shop")))));
-  const tiles = make("ul", { class: "tiles" }, links);
-  const more = make("button", { type: "button", class: "quiet more", onclick: () => {
-    tiles.classList.add("all");
-    links[FIRST].querySelector("a").focus();
-    more.remove();
+// What is known without any answer.
+export const intro = () => [
+  make("h1", { tabindex: "-1" }, SITE.tagline),
+  make("p", { class: "lead" }, "Shops, their discount codes, where they ship, and links to what they offer."),
+  tokenHint("A token adds what was measured of a shop’s site, and reports."),
+];
+
+export async function start({ country }, signal) {
+  const [{ results: categories, total_count: total, asOf }, { results: shops }] = await Promise.all([
+    categoryList(signal), call("find_shop", { query: "", country, limit: SHOPS }, signal)]);
+  const icons = new Set();
+  const tiles = categories.map(({ slug, category, count: number }) =>
+    tile({ categories: [slug], country }, categoryIcon(slug, icons), category, count(number, "shop"), { "data-slug": slug }));
+  const rest = tiles.slice(CATEGORIES);
+  for (const one of rest) one.hidden = true;
+  const all = make("button", { type: "button", class: "quiet", onclick: () => {
+    for (const one of rest) one.hidden = false;
+    rest[0].querySelector("a").focus();
+    all.remove();
   } }, `All ${total} categories`);
   return {
     kind: "start",
@@ -26,14 +39,32 @@ export async function start(route, signal) {
     asOf,
     status: "",
     nodes: [
-      make("h1", { tabindex: "-1" }, "Know a shop before you buy"),
-      make("p", { class: "lead" }, "Offers, codes that were tried at a real checkout, where a shop ships, and what was " +
-        "measured of its site: each with its source and its time."),
-      make("div", { class: "heading" },
-        make("h2", {}, "Browse by category"),
-        make("a", { href: hrefOf({ query: "", categories: [], country }) }, "All shops")),
-      total ? tiles : make("p", { class: "plain" }, "The directory holds no shops yet."),
-      total > FIRST ? more : null,
+      ...intro(),
+      total ? make("p", { class: "links" }, "Try ", examples(shops, country)) : null,
+      heading("Categories", rest.length ? all : ""),
+      total ? make("ul", { class: "tiles" }, tiles) : make("p", { class: "plain" }, "The directory holds no shops yet."),
+      heading("Popular shops", make("a", { href: hrefOf({ query: "", categories: [], country }) }, "All shops")),
+      make("ul", { class: "tiles" }, shops.map((shop) =>
+        tile(shopRoute(shop, country), badge(shop), shop.name, readable(shop.domain), { "data-shop": shop.id }))),
     ],
   };
+}
+
+const heading = (text, aside) => make("div", { class: "heading" }, make("h2", {}, text), aside);
+
+function tile(to, face, name, aside, data) {
+  return make("li", {}, make("a", { href: hrefOf(to), ...data }, face, named(name), make("span", { class: "aside" }, aside)));
+}
+
+// Searches that find at least one of these shops: one by its name, one by its category, one by category and market.
+function examples(shops, country) {
+  const kind = ({ category }) => categoryName(category);
+  const sold = shops.filter(({ countries }) => /^[A-Z]{2}$/.test(countries?.[0]));
+  const texts = [
+    shops.map(({ name }) => name),
+    shops.slice(1).map(kind),
+    sold.reverse().map((shop) => `${kind(shop)} ${countryName(shop.countries[0])}`),
+  ].map((some) => some.find((text) => text.length <= SHORT)).filter(Boolean);
+  return joined([...new Set(texts)].map((text) =>
+    make("a", { class: "example", href: hrefOf({ query: text, categories: [], country }) }, bdi(text))), " ");
 }

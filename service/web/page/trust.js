@@ -1,5 +1,6 @@
 // Measured facts about a shop's site as a timeline, each with its source and time, and no verdict.
 
+import { tokenHint } from "./account.js";
 import { call, hasToken } from "./api.js";
 import { bdi, make } from "./elements.js";
 import { countryName, dateTime, day, joined, words } from "./format.js";
@@ -17,9 +18,8 @@ const REASONS = {
 
 export async function trust(input, signal) {
   if (!hasToken()) {
-    return ["missing", make("p", { class: "missing" }, "What was measured of this shop’s site is shown with an API token, ",
-      "which the operator of this directory issues. "),
-    make("button", { type: "button", class: "quiet", popovertarget: "account" }, "Enter a token")];
+    return ["missing", tokenHint("With a token, this shows who certified the shop’s site, where it is hosted, since when its " +
+      "domain is registered and how one can pay, each with its source and time.")];
   }
   const { status, signals, signal_coverage: coverage } = await call("get_trust", input, signal);
   const gaps = make("dl", { class: "facts gaps" }, coverage.missing.map(({ kind, reason }) =>

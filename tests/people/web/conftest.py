@@ -2,18 +2,23 @@
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser
 
 from service.app import create_app
+from service.limits.policy import QuotaClass
 from service.settings.service import Settings
 from tests.people.web.browser import Visitor, chromium
 from tests.people.web.world import web_world
 from tests.support.callers import issue
 from tests.support.sample import SampleService, sample_service
 from tests.support.served import served
+
+# Results while typing are reads; without a bound, no test depends on what others read in the same minute.
+PLENTY: Final = QuotaClass(reads=1_000_000, suggest=1_000_000, reports=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         token_file=tokens,
         reports_file=folder / "reports.sqlite",
         request_timeout=10.0,
+        quota_anonymous=PLENTY,
     )
     with served(create_app(settings)) as base:
         yield Site(base, token)
@@ -39,7 +45,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture(scope="package")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SampleService]:
-    with sample_service(tmp_path_factory.mktemp("sample")) as service:
+    with sample_service(tmp_path_factory.mktemp("sample"), quota_anonymous=PLENTY) as service:
         yield service
 
 

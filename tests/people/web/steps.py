@@ -1,11 +1,12 @@
 """What a visitor does and waits for, in the words of the page's structure: its ids and `data-` attributes."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
-from playwright.async_api import Locator, Page, Response, Route, expect
+from playwright.async_api import Locator, Page, Request, Response, Route, expect
 
 # After these, what came in before is on the screen.
 TWO_FRAMES: Final = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
@@ -28,11 +29,15 @@ async def section(page: Page, name: str, state: str) -> Locator:
     return found
 
 
-async def sign_in(page: Page, token: str) -> None:
-    """Enter a token in the account, pasted as a whole; an empty one signs out."""
+async def sign_in(page: Page, token: str, *, refused: str = "") -> None:
+    """Enter a token, pasted as a whole; an empty one signs out. `refused` is what is said of one that is not taken."""
     await page.locator("#corner").click()
     await page.locator("#token").fill(token)
     await page.locator("#token").press("Enter")
+    if refused:
+        await expect(page.locator("#token-note")).to_contain_text(refused)
+        await expect(page.locator("#token")).to_have_attribute("aria-invalid", "true")
+        await page.keyboard.press("Escape")
     await expect(page.locator("#account")).to_be_hidden()
 
 
@@ -52,12 +57,23 @@ def typed_in(address: str) -> str | None:
     return parse_qs(parts.query)["q"][0] if parts.path == "/suggest" else None
 
 
-async def hold(page: Page, text: str) -> tuple[asyncio.Event, Callable[[], Awaitable[Response]]]:
-    """Delay the answer to one text; returns an event for "has been asked", and what lets the answer come and waits."""
+def searched_for(request: Request) -> str | None:
+    """The query that a request to find_shop carries; None of another request."""
+    asks = urlsplit(request.url).path == "/tool/find_shop"
+    return str(json.loads(request.post_data or "{}")["query"]) if asks else None
+
+
+async def hold(
+    page: Page, text: str, *, results: bool = False
+) -> tuple[asyncio.Event, Callable[[], Awaitable[Response]]]:
+    """Delay the suggestions of one text, or its `results`; returns "has been asked", and what lets the answer come."""
     asked, held = asyncio.Event(), list[Route]()
 
+    def is_meant(request: Request) -> bool:
+        return (searched_for(request) if results else typed_in(request.url)) == text
+
     async def keep(route: Route) -> None:
-        if typed_in(route.request.url) != text:
+        if not is_meant(route.request):
             await route.continue_()
             return
         held.append(route)
@@ -65,14 +81,14 @@ async def hold(page: Page, text: str) -> tuple[asyncio.Event, Callable[[], Await
 
     async def release() -> Response:
         (route,) = held
-        async with page.expect_response(lambda response: typed_in(response.url) == text) as late:
+        async with page.expect_response(lambda response: is_meant(response.request)) as late:
             await route.continue_()
         answer = await late.value
         await answer.finished()
         await page.evaluate(TWO_FRAMES)
         return answer
 
-    await page.route("**/suggest?*", keep)
+    await page.route("**/tool/find_shop" if results else "**/suggest?*", keep)
     return asked, release
 
 

@@ -60,7 +60,7 @@ async def test_back_and_forward_go_through_the_views(site: Site, visitor: Visito
     page, _ = await visitor.visit(site.base)
     await shown(page, "start")
     titles = [await page.title()]
-    await page.locator("#view").get_by_text("Paper", exact=True).first.click()
+    await page.locator("[data-slug=paper]").click()
     await shown(page, "category")
     titles.append(await page.title())
     await typed(page, "harb")
@@ -194,12 +194,15 @@ async def test_markup_in_an_address_stays_text(site: Site, visitor: Visitor) -> 
     await is_nowhere_markup(other)
 
 
-async def test_a_very_long_name_breaks_no_line(site: Site, visitor: Visitor) -> None:
+async def test_a_very_long_name_breaks_no_line_and_is_cut_after_three(site: Site, visitor: Visitor) -> None:
     for path, view in (("/?q=unbreakable", "results"), ("/?shop=shop_long", "shop")):
         page, _ = await visitor.visit(site.base, path, PHONE)
         main = await shown(page, view)
 
         await expect(main).to_contain_text(LONG)
+        name = main.get_by_title(LONG, exact=True).first
+        lines = await name.evaluate("one => one.offsetHeight / parseFloat(getComputedStyle(one).lineHeight)")
+        assert 2.9 < lines < 3.1
         assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE.width
 
 

@@ -11,6 +11,7 @@ from tests.people.web.browser import Visitor
 from tests.people.web.conftest import Site
 from tests.people.web.steps import shown, text_of, texts
 from tests.support.catalogues import shop
+from tests.support.sample import SampleService
 from tests.support.served import served
 from tests.support.worlds import embedded_world
 
@@ -47,7 +48,7 @@ async def test_pages_begin_at_their_top_follow_each_other_and_together_are_all(s
     assert await listed(page) == pages[-2]
 
 
-async def test_letters_that_match_are_marked_and_words_that_were_ignored_named(site: Site, visitor: Visitor) -> None:
+async def test_words_that_match_are_marked_and_words_that_were_ignored_named(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base, "/?q=lane+stationery+zzqqzz")
     await shown(page, "results")
 
@@ -106,12 +107,79 @@ async def test_the_start_lists_the_categories_of_public_shops_with_their_numbers
     page, _ = await visitor.visit(site.base)
     main = await shown(page, "start")
 
-    for name, count in (("Paper", "120"), ("Books", "2"), ("سوق", "1")):
-        await expect(main.locator("a, li").filter(has_text=name).first).to_contain_text(count)
+    for slug, text in (("paper", "Paper 120 shops"), ("books", "Books 2 shops"), ("souq", "سوق 1 shop")):
+        assert await texts(main.locator(f"[data-slug={slug}]")) == [text]
     await expect(main).not_to_contain_text("Secrets")
-    await main.get_by_text("Books", exact=True).first.click()
+    await main.locator("[data-slug=books]").click()
     await shown(page, "category")
     assert await listed(page) == ["shop_books", "shop_japanese"]
+
+
+async def test_the_start_is_one_screen_whose_examples_all_find_shops(sample: SampleService, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(sample.base)
+    main = await shown(page, "start")
+    tiles, shops = main.locator("[data-slug]:visible"), main.locator("[data-shop]")
+    await expect(tiles).to_have_count(16)
+    icons = await tiles.evaluate_all(
+        "all => all.map(one => one.firstChild.querySelector('path')?.outerHTML ?? one.firstChild.textContent)"
+    )
+    assert len(set(icons)) == 16
+    await expect(shops).to_have_count(8)
+    await expect(shops.last).to_be_in_viewport(ratio=1)
+
+    examples = main.locator(".example")
+    await expect(examples).to_have_count(3)
+    for text in await texts(examples):
+        await page.goto(sample.base)
+        await examples.get_by_text(text, exact=True).click()
+        await shown(page, "results")
+        await expect(page.locator("#search")).to_have_value(text)
+        assert await listed(page) != []
+        await expect(page.locator("#notice")).to_have_count(0)
+
+
+async def test_a_synonym_marks_the_category_and_not_a_part_of_a_word(tmp_path: Path, visitor: Visitor) -> None:
+    shops = [
+        shop("Bike Bits", categories=["gifts", "bicycles"]),
+        shop("Oak Wheels", categories=["bicycles", "gifts"]),
+        shop("Bilberry", categories=["toys", "bicycles"]),
+    ]
+    named = [{"slug": "bicycles", "synonyms": ["bike"]}]
+    with served(create_app(Settings(data_dir=embedded_world(tmp_path, shops, categories=named)))) as base:
+        page, _ = await visitor.visit(base, "/?q=bike")
+        await shown(page, "results")
+
+        rows = page.locator("[data-shop]")
+        found = {await text_of(row.locator("a")): await texts(row.locator("mark")) for row in await rows.all()}
+        assert found == {"Bike Bits": ["Bike"], "Oak Wheels": ["Bicycles"], "Bilberry": ["Bicycles"]}
+        assert await visitor.leave() == []
+
+
+async def test_a_long_filter_is_searched_and_finds_what_it_does_not_list(tmp_path: Path, visitor: Visitor) -> None:
+    shops = [shop(f"Maple {at}", categories=[(f"craft-{at}", f"Craft {at:02}")]) for at in range(60)]
+    with served(create_app(Settings(data_dir=embedded_world(tmp_path, shops)))) as base:
+        page, _ = await visitor.visit(base, "/?q=maple")
+        await shown(page, "results")
+        category = page.get_by_role("group", name="Category")
+        await expect(category.locator("li")).to_have_count(6)
+        await expect(category).to_contain_text("10 more not listed.")
+
+        listed_last = await texts(category.locator("li"))
+        await category.get_by_role("searchbox", name="Find a category").fill("craft 5")
+        found = await texts(category.locator("li"))
+        assert [text[:8] for text in sorted(found)] == [f"Craft {at}" for at in range(50, 60)]
+        assert {text.endswith(" 1") for text in found} == {True, False}  # those that are not listed have no number
+
+        await category.get_by_role("searchbox").fill("")
+        assert await texts(category.locator("li")) == listed_last
+        await category.get_by_role("button", name="Show 44 more").click()
+        await expect(category.locator("li")).to_have_count(50)
+        await expect(category.get_by_role("checkbox").nth(6)).to_be_focused()
+        await category.get_by_role("searchbox").fill("59")
+        await category.get_by_role("checkbox", name="Craft 59").check()
+        await page.wait_for_url("**/?q=maple&category=craft-59")
+        await expect(page.locator("[data-shop]")).to_have_count(1)
+        assert await visitor.leave() == []
 
 
 async def test_a_word_of_too_many_categories_is_said_to_show_a_part(tmp_path: Path, visitor: Visitor) -> None:

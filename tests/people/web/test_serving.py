@@ -94,6 +94,7 @@ def test_the_log_and_the_metrics_know_each_file_by_one_of_a_few_words() -> None:
     assert page_labels(page_files(SITE)) == dict.fromkeys(FILES, "page_asset") | {"/": "page"}
     assert page_labels(site_files(SITE)) == {
         "/widget.js": "widget",
+        "/widget.d.ts": "widget",
         "/widget.html": "widget_page",
         "/assets/example.js": "page_asset",
         "/assets/example.css": "page_asset",
@@ -115,6 +116,18 @@ def test_the_widget_is_small_and_may_be_loaded_by_any_page_and_is_cached_for_an_
     assert len(reply.body) <= MOST_BYTES_OF_THE_WIDGET
     again = get(site.base, "/widget.js", if_none_match=reply.headers["etag"])
     assert (again.status, again.body, again.headers["access-control-allow-origin"]) == (304, b"", "*")
+
+
+def test_the_types_of_the_widget_are_those_of_suggestions(site: Site) -> None:
+    reply = get(site.base, "/widget.d.ts")
+    assert (reply.headers["content-type"], reply.headers["access-control-allow-origin"]) == (
+        "text/plain; charset=utf-8", "*",
+    )  # fmt: skip
+    blocks = re.findall(r"interface (\w+) \{\n(.*?)\n\}", reply.body.decode(), re.DOTALL)
+    fields = {name: re.findall(r"^  (\w+)\??: ", block, re.MULTILINE) for name, block in blocks}
+    answer = get(site.base, "/suggest?q=books").json
+    assert sorted(fields["ShopTypeaheadShop"]) == sorted(answer["shops"][0])
+    assert sorted(fields["ShopTypeaheadCategory"]) == sorted(answer["categories"][0])
 
 
 @pytest.mark.parametrize(
@@ -164,6 +177,7 @@ async def test_all_files_of_the_page_are_small_together(site: Site, visitor: Vis
     await shown(page, "start")
     await typed(page, "harb")
     await suggested(page, "Harbour Lane Books")
+    await shown(page, "results")
     await page.locator("#search").press("ArrowDown")
     await page.locator("#search").press("Enter")
     await shown(page, "shop")

@@ -3,13 +3,19 @@
 import asyncio
 import json
 import re
+from pathlib import Path
 
 import pytest
 from playwright.async_api import Route, expect
 
+from service.app import create_app
+from service.settings.service import Settings
 from tests.people.web.browser import Visitor
 from tests.people.web.conftest import Site
 from tests.people.web.steps import section, shown, sign_in, suggested, text_of, typed
+from tests.support.catalogues import shop
+from tests.support.served import served
+from tests.support.worlds import embedded_world
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
@@ -59,10 +65,12 @@ async def test_codes_say_what_is_proven_and_withheld_ones_are_only_counted(site:
         "germany",
     ):
         assert part in worked
+    assert "no end date" not in worked
     assert "tested without a clear result" in inconclusive
     assert "18 oct 2026" in inconclusive
-    assert "not tested yet" in untested
-    assert "worked in" not in inconclusive + untested
+    assert "worked in" not in inconclusive
+    # Nothing that is not known is listed.
+    assert untested == "never-tested copy not tested yet: it may work or not no end date report a problem"
     await expect(coupons).to_contain_text(
         "7 codes found: 3 usable, 1 expired, 2 rejected in a real checkout, 0 on reserved test domains, "
         "1 withheld by display policy."
@@ -71,17 +79,30 @@ async def test_codes_say_what_is_proven_and_withheld_ones_are_only_counted(site:
         await expect(page.locator("#view")).not_to_contain_text(code)
 
 
-async def test_a_code_is_copied_and_one_that_cannot_be_is_said(site: Site, visitor: Visitor) -> None:
-    page, _ = await visitor.arrive(site.base)
+async def test_a_code_is_copied_and_it_is_asked_whether_it_worked(site: Site, visitor: Visitor) -> None:
+    page, watch = await visitor.arrive(site.base)
     await page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=site.base)
     await page.goto(f"{site.base}/?shop=shop_books")
     await section(page, "coupons", "ok")
 
-    copy = page.locator("[data-copy]").first
+    row = page.locator(".coupon").first
+    copy = row.locator("[data-copy]")
     await copy.click()
 
-    await expect(page.locator("#status")).to_contain_text("opied")
+    await expect(copy).to_have_text("Copied ✓")
+    await expect(page.locator("#status")).to_contain_text("is copied")
     assert await page.evaluate("navigator.clipboard.readText()") == "WORKED-10"
+    asked = len(watch.asked)
+    await row.get_by_role("button", name="Yes").click()
+    await expect(row).to_contain_text("This answer is not kept.")
+    await expect(copy).to_be_focused()
+    other = page.locator(".coupon").nth(1)
+    await other.locator("[data-copy]").click()
+    await expect(other).to_contain_text("Did it work?")
+    await other.get_by_role("button", name="No").click()
+    await expect(other.locator("summary")).to_be_focused()
+    await expect(other).to_contain_text("A report is made with a token.")
+    assert len(watch.asked) == asked
     await page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')) }")
     await copy.click()
     await expect(page.locator("#status")).to_contain_text("does not let this page copy")
@@ -193,12 +214,14 @@ async def test_of_a_shop_of_which_nothing_is_known_that_is_said(site: Site, visi
 
 
 @pytest.mark.rule("I31")
-async def test_a_wrong_token_is_said_and_a_right_one_shows_facts_by_their_time(site: Site, visitor: Visitor) -> None:
+async def test_a_wrong_token_is_refused_where_it_is_typed_and_a_right_one_shows_facts_by_their_time(
+    site: Site, visitor: Visitor
+) -> None:
     page, _ = await visitor.visit(site.base, "/?shop=shop_books", announced=(401,))
     await shown(page, "shop")
 
-    await sign_in(page, "sd_wrong")
-    await expect(await section(page, "trust", "error")).to_contain_text("unknown, revoked or expired")
+    await sign_in(page, "sd_wrong", refused="unknown, revoked or expired")
+    await section(page, "trust", "missing")
 
     await sign_in(page, site.token)
     trust = await section(page, "trust", "ok")
@@ -316,18 +339,70 @@ async def test_no_search_shows_it(site: Site, visitor: Visitor, text: str) -> No
     await expect(main.get_by_role("link", name="Quietly Hidden Goods")).to_have_count(0)
 
 
-async def test_without_a_token_nothing_can_be_reported_and_no_facts_are_asked_for(site: Site, visitor: Visitor) -> None:
+async def test_everybody_sees_where_a_problem_is_reported_and_that_a_token_does_it(
+    site: Site, visitor: Visitor
+) -> None:
     page, watch = await visitor.visit(site.base, "/?shop=shop_books")
     await shown(page, "shop")
     assert watch.asked_for("/tool/get_trust") == []
     reports = page.locator(".report")
     await expect(reports).to_have_count(4)
-    assert [await reports.nth(at).is_visible() for at in range(4)] == [False] * 4
+    await reports.last.get_by_text("Report a problem", exact=True).click()
+    await expect(reports.last).to_contain_text("A report is made with a token. The operator of this directory issues")
+    refused = reports.last.get_by_role("button", name="Wrong category")
+    await expect(refused).to_be_hidden()
+    await reports.last.get_by_role("button", name="Enter a token").click()
+    await expect(page.locator("#token")).to_be_focused()
+    await page.keyboard.press("Escape")
 
     await sign_in(page, site.token)
-    await expect(reports.first).to_be_visible()
+    await expect(refused).to_be_visible()
+    await expect(reports.last).not_to_contain_text("A report is made", use_inner_text=True)
     await sign_in(page, "")
-    await expect(reports.first).to_be_hidden()
+    await expect(refused).to_be_hidden()
+
+
+@pytest.mark.parametrize(
+    ("stated", "link"),
+    [("Write to the shop desk.", None), ("https://tokens.example/new", "https://tokens.example/new")],
+)
+async def test_it_is_said_how_this_operator_gives_a_token(
+    tmp_path: Path, visitor: Visitor, stated: str, link: str | None
+) -> None:
+    settings = Settings(data_dir=embedded_world(tmp_path, [shop("Moss")]), site_token_help=stated)
+    with served(create_app(settings)) as base:
+        page, _ = await visitor.visit(base)
+        main = await shown(page, "start")
+        hint = main.locator(".locked")
+        await expect(hint).to_contain_text("Get a token" if link else stated)
+        assert await hint.locator("a").evaluate_all("all => all.map(one => one.href)") == ([link] if link else [])
+        assert await visitor.leave() == []
+
+
+async def test_a_logo_is_shown_where_it_loads_and_the_letter_where_it_does_not(
+    tmp_path: Path, visitor: Visitor
+) -> None:
+    shops = [
+        shop("Moss", "moss.example", id="a", logo="https://moss.example/logo.svg", popularity=2.0),
+        shop("Fern", "fern.example", id="b", logo="https://fern.example/logo.svg"),
+    ]
+    settings = Settings(data_dir=embedded_world(tmp_path, shops), site_shop_logos=True)
+    with served(create_app(settings)) as base:
+        page, watch = await visitor.arrive(base, announced=(404,))
+        drawn = "<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'/>"
+        await page.route(
+            "https://moss.example/**", lambda route: route.fulfill(body=drawn, content_type="image/svg+xml")
+        )
+        await page.route("https://fern.example/**", lambda route: route.fulfill(status=404))
+        await page.goto(f"{base}/?q=")
+        await shown(page, "results")
+        moss, fern = page.locator("[data-shop=a] img"), page.locator("[data-shop=b] .badge")
+        await expect(moss).to_be_visible()
+        assert await moss.evaluate("one => [one.loading, one.referrerPolicy, one.alt]") == ["lazy", "no-referrer", ""]
+        await expect(fern.locator("img")).to_have_count(0)
+        await expect(fern).to_have_text("F")
+        assert {wrong.split(": ")[0] for wrong in watch.wrong} == {"asked another server"}
+        watch.wrong.clear()
 
 
 async def test_a_code_is_reported_by_one_click_and_a_wrong_fact_by_its_subject(site: Site, visitor: Visitor) -> None:
@@ -336,7 +411,7 @@ async def test_a_code_is_reported_by_one_click_and_a_wrong_fact_by_its_subject(s
     await sign_in(page, site.token)
 
     code = page.locator(".coupon").filter(has_text="WORKED-10")
-    await code.get_by_text("Report").click()
+    await code.get_by_text("Report a problem").click()
     async with page.expect_request("**/tool/report_code") as asked:
         await code.get_by_role("button", name="It was refused").click()
 
@@ -346,7 +421,7 @@ async def test_a_code_is_reported_by_one_click_and_a_wrong_fact_by_its_subject(s
     await expect(code).to_contain_text("Reported. It will be checked again.")
     await expect(code.get_by_role("button", name="It was refused")).to_be_disabled()
 
-    await page.get_by_text("Report something wrong").click()
+    await page.get_by_label("Report a problem with this shop").click()
     async with page.expect_request("**/tool/report_issue") as asked:
         await page.get_by_role("button", name="Wrong shipping cost").click()
 
@@ -357,12 +432,15 @@ async def test_a_code_is_reported_by_one_click_and_a_wrong_fact_by_its_subject(s
 
 
 async def test_a_report_that_is_not_taken_is_not_thanked_for(site: Site, visitor: Visitor) -> None:
-    page, _ = await visitor.visit(site.base, "/?shop=shop_books", announced=(401,))
+    page, _ = await visitor.arrive(site.base, announced=(401,))
+    # A token that was revoked after it was entered.
+    await page.add_init_script("sessionStorage.setItem('shop-directory.token', 'sd_revoked')")
+    await page.goto(f"{site.base}/?shop=shop_books")
     await section(page, "coupons", "ok")
-    await sign_in(page, "sd_wrong")
+    await expect(await section(page, "trust", "error")).to_contain_text("unknown, revoked or expired")
 
     code = page.locator(".coupon").filter(has_text="WORKED-10")
-    await code.get_by_text("Report").click()
+    await code.get_by_text("Report a problem").click()
     await code.get_by_role("button", name="It was refused").click()
 
     await expect(code).to_contain_text("This API token is invalid")

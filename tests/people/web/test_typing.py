@@ -5,14 +5,15 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.async_api import Page, Route, expect
+from playwright.async_api import Page, expect
 
 from index_mappings.countries import COUNTRY_CODES
 from service.app import create_app
+from service.limits.policy import QuotaClass
 from service.settings.service import Settings
 from tests.people.web.browser import Visitor
 from tests.people.web.conftest import Site
-from tests.people.web.steps import TWO_FRAMES, hold, shown, suggested, texts, typed, typed_in
+from tests.people.web.steps import hold, searched_for, shown, suggested, texts, typed, typed_in
 from tests.support.catalogues import shop
 from tests.support.served import served
 from tests.support.worlds import embedded_world
@@ -56,15 +57,15 @@ async def test_categories_stand_before_shops_that_only_a_typo_found(tmp_path: Pa
         assert await visitor.leave() == []
 
 
-async def test_the_letters_that_match_are_marked(site: Site, visitor: Visitor) -> None:
+async def test_whole_words_that_match_are_marked_and_none_that_match_in_part(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base)
     option = page.locator("#suggestions [data-key=shop_books]")
     for text, marks in {
-        "harb": ["Harb"],
-        "lane har": ["Har", "Lane"],
-        "harbourla": ["Harbour La"],
+        "harb": ["Harbour"],
+        "lane har": ["Harbour", "Lane"],
+        "harbourla": ["Harbour", "Lane"],
         "hrabour": [],
-        "harbuor": ["Harb"],
+        "harbuor": [],
     }.items():
         await page.locator("#search").fill("")
         await typed(page, text)
@@ -172,33 +173,129 @@ async def test_a_late_answer_never_replaces_a_newer_one(site: Site, visitor: Vis
     await suggested(page, "Moss & Fern")
 
 
-async def test_a_late_page_of_results_never_replaces_a_newer_one(site: Site, visitor: Visitor) -> None:
+@pytest.mark.parametrize("enter", [True, False], ids=["Enter", "typing"])
+async def test_late_results_never_replace_newer_ones(site: Site, visitor: Visitor, *, enter: bool) -> None:
     page, _ = await visitor.arrive(site.base)
     await page.add_init_script("AbortController.prototype.abort = () => {}")
-    asked, held = asyncio.Event(), list[Route]()
-
-    async def keep(route: Route) -> None:
-        if "mill" in (route.request.post_data or ""):
-            held.append(route)
-            asked.set()
-        else:
-            await route.continue_()
-
-    await page.route("**/tool/find_shop", keep)
-    await page.goto(f"{site.base}/?q=mill")
+    asked, release = await hold(page, "mill", results=True)
+    await page.goto(f"{site.base}/?q=mill" if enter else site.base)
+    if not enter:
+        await page.locator("#search").fill("mill")
     await asyncio.wait_for(asked.wait(), 5)
     await expect(page.locator("#view")).to_have_attribute("aria-busy", "true")
     await page.locator("#search").fill("moss")
-    await page.locator("#search").press("Enter")
+    if enter:
+        await page.locator("#search").press("Enter")
     await shown(page, "results")
     await expect(page.locator("[data-shop]")).to_have_attribute("data-shop", "shop_bare")
 
-    async with page.expect_response("**/tool/find_shop") as late:
-        await held[0].continue_()
-    await (await late.value).finished()
-    await page.evaluate(TWO_FRAMES)
+    await release()
 
     await expect(page.locator("[data-shop]")).to_have_attribute("data-shop", "shop_bare")
+
+
+async def test_the_results_follow_what_is_typed_and_enter_gives_them_an_address(site: Site, visitor: Visitor) -> None:
+    page, watch = await visitor.visit(site.base)
+    await shown(page, "start")
+    title = await page.title()
+    asked, _ = await hold(page, "mi", results=True)
+    await typed(page, "mi")
+    await asyncio.wait_for(asked.wait(), 5)
+    async with page.expect_event("requestfailed", lambda request: searched_for(request) == "mi"):  # as it is outdated
+        await typed(page, "ll")
+
+    await shown(page, "results")
+    await expect(page.locator("#view h1")).to_have_text("Shops for “mill”")
+    await expect(page.locator("#view")).to_contain_text("1 to 25 of 120 shops")
+    await suggested(page, *["Paper Mill"] * 6)
+    assert (page.url, await page.title(), await page.evaluate(FOCUSED)) == (f"{site.base}/", title, "search")
+    found = len(watch.asked_for("/tool/find_shop"))
+
+    await page.locator("#search").press("Enter")
+
+    await page.wait_for_url("**/?q=mill")
+    await expect(page.locator("#view h1")).to_be_focused()
+    assert await page.title() != title
+    assert len(watch.asked_for("/tool/find_shop")) == found
+
+
+async def test_what_was_typed_is_left_by_emptying_it_and_come_back_to_after_a_result(
+    site: Site, visitor: Visitor
+) -> None:
+    page, _ = await visitor.visit(site.base)
+    await typed(page, "mill")
+    await shown(page, "results")
+    await page.locator("#search").fill("")
+    await shown(page, "start")
+
+    await typed(page, "moss")
+    await shown(page, "results")
+    await page.locator("[data-shop=shop_bare] a").click()
+    await shown(page, "shop")
+
+    await page.go_back()
+    await page.wait_for_url("**/?q=moss")
+    await shown(page, "results")
+    await expect(page.locator("#search")).to_have_value("moss")
+    await page.go_back()
+    await shown(page, "start")
+    assert page.url == f"{site.base}/"
+
+
+async def test_nothing_is_replaced_under_a_pointer_that_moves_there(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base)
+    await typed(page, "mill")
+    await shown(page, "results")
+    heading = page.locator("#view h1")
+    row = await page.locator("[data-shop]").nth(2).bounding_box()
+    assert row is not None
+    asked, release = await hold(page, "mill 0")
+    await page.locator("#search").press_sequentially(" 0")
+    await asyncio.wait_for(asked.wait(), 5)
+    await page.mouse.move(row["x"] + 300, row["y"] + 10)
+    await page.mouse.move(row["x"] + 310, row["y"] + 12)
+
+    await release()
+    await page.wait_for_timeout(300)  # longer than a skeleton waits
+    await expect(heading).to_have_text("Shops for “mill”")
+    assert await page.locator("[data-shop]").nth(2).bounding_box() == row
+    await page.mouse.move(600, 20)
+
+    await expect(heading).to_have_text("Shops for “mill 0”")
+
+
+async def test_typing_leaves_half_of_the_quota_to_reading(tmp_path: Path, visitor: Visitor) -> None:
+    index = embedded_world(tmp_path, [shop("Harbour Lane")])
+    quota = QuotaClass(reads=12, suggest=1_000, reports=0)
+    with served(create_app(Settings(data_dir=index, quota_anonymous=quota))) as base:
+        page, watch = await visitor.visit(base)
+        await shown(page, "start")
+        for letter in "harbour":
+            await typed(page, letter)
+            await expect(page.locator("#view")).to_have_attribute("aria-busy", "false")
+        await expect(page.locator("#view h1")).to_have_text("Press Enter to search for “harbour”")
+        assert len([line for line in watch.asked if "/tool/" in line]) < 12
+
+        await page.locator("#search").press("Enter")
+        await shown(page, "results")
+        await expect(page.locator("[data-shop]")).to_have_count(1)
+        assert await visitor.leave() == []
+
+
+async def test_what_takes_long_has_a_skeleton_and_never_the_old_view(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base)
+    await shown(page, "start")
+    asked, release = await hold(page, "", results=True)
+    await page.locator("[data-slug=paper]").click()
+    await asyncio.wait_for(asked.wait(), 5)
+
+    await expect(page.locator("#view > .bones")).to_be_visible()
+    await expect(page.locator("#view > *")).to_have_count(1)
+    await expect(page.locator("#status")).to_have_text("Looking …")
+    await release()
+
+    await shown(page, "category")
+    await expect(page.locator(".bones")).to_have_count(0)
 
 
 FOCUSED = "document.activeElement.id"
