@@ -31,7 +31,7 @@ GET_SHOP = Tool(
     name="get_shop",
     title="Get one shop",
     description=(
-        "Get one shop by its domain, a link or its id; by its name, call find_shop. A sub-domain is not its parent "
+        "Get one shop by its domain, a link or its id; by name, call find_shop. A sub-domain is not its parent "
         "domain. countries null: no markets are stated. offers holds up to 100 of offers_total, newest first: raise "
         "offers_offset to read on. An unknown shop is the error shop_not_found, never a guess."
     ),

@@ -3,9 +3,9 @@
 Pages of shops are made directly from the index: models of a hundred shops cost more time than the search.
 """
 
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from index_mappings.documents import Shop
 from service.tools.tool import ToolResponse, is_none
@@ -65,8 +65,9 @@ class ShopView(ToolResponse):
         description="The newest offers. Empty when none were ingested, which is no verdict; in resolve_conflict always."
     )
     offers_total: int = Field(description="How many offers there are in all.")
-    logo_url: str | None = Field(
-        None, description="https URL of its logo, if there is one. Beyond the interface.", exclude_if=is_none
+    # Absent without a logo, and never null.
+    logo_url: Annotated[str | None, WithJsonSchema({"type": "string"})] = Field(
+        None, description="https URL of its logo. Beyond the interface.", exclude_if=is_none
     )
 
 

@@ -99,6 +99,7 @@ def test_the_cluster_is_given_finished_terms_of_a_shop_and_nothing_else() -> Non
         "aliases": ["Ab & Co"],
         "domain": "ab.internal",
         "popularity": 0.25,
+        "logo": None,
         "offers": [{"offer_id": "o1"}],
         "offers_total": 4,
         "redirects": [],

@@ -81,7 +81,7 @@ def test_an_unknown_type_or_field_is_reported_with_the_known_ones(tmp_path: Path
     assert _fault(tmp_path, "[shops]\n[cupons]").startswith(": 'cupons' is no known type (shops, coupons, offers, ")
     assert _fault(tmp_path, "[shops.columns]\ntitle = 'x'") == (
         ": shops.columns.'title' is no field of shops (version, updated_at, id, name, domain, categories, countries, "
-        "popularity, aliases, checkout_hosts, visibility, source)"
+        "popularity, aliases, checkout_hosts, logo, visibility, source)"
     )
 
 
