@@ -3,7 +3,7 @@
 Templates escape every value, so no text of a catalogue becomes markup; JSON within a page has no `<`, `>` or `&`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.resources import files
@@ -12,13 +12,14 @@ from urllib.parse import urlencode
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-from index_mappings.countries import MARKET_NAMES
+from index_mappings.countries import MARKET_NAMES, WORLDWIDE
 from service.settings.service import Settings
 from service.settings.site import LOGO_TYPES, THEMES, contrast, mixed, tint
 from service.web.bundling import compact_lines
 
 _BAND: Final = "#0c4b40"
 _INKS: Final = ("#ffffff", "#101514")
+_MOST_NAMED: Final = 3
 _LOGO_PATH: Final = "/assets/logo"
 
 
@@ -75,6 +76,7 @@ class Site:
         self._templates.filters |= {
             "market": market,
             "markets": markets,
+            "sells": sells,
             "money": money,
             "day": day,
             "sign": sign,
@@ -135,6 +137,14 @@ def market(code: str) -> str:
 def markets(codes: Iterable[str] | None) -> str:
     """The names of countries and groups; empty without any."""
     return ", ".join(map(market, codes or ()))
+
+
+def sells(countries: Sequence[str]) -> str:
+    """Where a shop says that it sells: some of its markets, and how many more there are."""
+    if WORLDWIDE in countries:
+        return "Sells worldwide"
+    more = len(countries) - _MOST_NAMED
+    return f"Sells in {markets(countries[:_MOST_NAMED])}{f' and {more} more' if more > 0 else ''}"
 
 
 def money(price: Mapping[str, str]) -> str:

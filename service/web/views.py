@@ -33,12 +33,11 @@ from service.http.middleware import VARY
 from service.runtime.caller import Caller, Channel, Proxies
 from service.runtime.request_context import current
 from service.web.pages import HTML, METHODS, UNCHANGED
-from service.web.site import Head, Site, address, markets
+from service.web.site import Head, Site, address, sells
 
 _PAGE: Final = 25
 # A page shows so many codes of a shop, and says how many more there are.
 _MOST_CODES: Final = 100
-_MOST_NAMED: Final = 3
 _OFFSET: Final = re.compile(r"[0-9]{1,9}")
 _SCHEMA: Final = "https://schema.org"
 # A view: the name of its template, its head and its values.
@@ -155,7 +154,7 @@ def _shop_view(asked: Mapping[str, Any], outcomes: Sequence[Outcome]) -> _View:
     description = " ".join(
         (
             f"{shop['name']} ({shop['domain']}): {', '.join(name for _, name in carried)}.",
-            *([f"Sells in {_markets(shop['countries'])}."] if shop["countries"] else []),
+            *([f"{sells(shop['countries'])}."] if shop["countries"] else []),
             *([f"{codes} {'code' if codes == 1 else 'codes'} known."] if codes else []),
         )
     )
@@ -213,13 +212,6 @@ def _list_view(asked: Mapping[str, Any], outcomes: Sequence[Outcome]) -> _View:
 
 def _names(categories: Mapping[str, Any]) -> dict[str, str]:
     return {found["slug"]: found["category"] for found in categories["results"]}
-
-
-def _markets(countries: Sequence[str]) -> str:
-    """The names of some markets of a shop, and how many more there are."""
-    named = markets(countries[:_MOST_NAMED])
-    more = len(countries) - _MOST_NAMED
-    return f"{named} and {more} more" if more > 0 else named
 
 
 def _linked_shop(shop: Mapping[str, Any]) -> dict[str, Any]:

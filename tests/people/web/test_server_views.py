@@ -18,6 +18,7 @@ from service.limits.policy import QuotaClass
 from service.settings.service import Settings
 from service.settings.site import THEMES
 from service.web import sitemap
+from service.web.site import sells
 from service.web.views import asked_view
 from tests.people.web.browser import CUT, PHONE, Screen, Visitor
 from tests.people.web.conftest import Site
@@ -149,6 +150,14 @@ def test_linked_data_has_nothing_that_is_not_known(site: Site) -> None:
     }  # fmt: skip
     assert page.tags["description"] == "Moss & Fern (moss-and-fern.internal): Garden."
     assert {"og:url", "og:image"}.isdisjoint(page.tags)
+
+
+def test_the_markets_of_a_shop_are_named_in_a_few_words() -> None:
+    stated = (("WORLDWIDE",), ("DE",), ("DE", "FR", "XK"), ("DE", "FR", "XK", "AT", "CH"))
+    assert [sells(countries) for countries in stated] == [
+        "Sells worldwide", "Sells in Germany", "Sells in Germany, France, Kosovo",
+        "Sells in Germany, France, Kosovo and 2 more",
+    ]  # fmt: skip
 
 
 @pytest.mark.rule("F18")
