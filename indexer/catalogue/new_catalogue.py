@@ -29,7 +29,7 @@ def write_starter(folder: Path, categories: str | None = None) -> tuple[str, ...
     """
     files = sorted((CATEGORY_SETS / categories).iterdir()) if categories else []
     held = {path.name for path in folder.glob("*") if path.name in _file_names(("shops", "categories"))}
-    if taken := held & _file_names(("categories",)):
+    if files and (taken := held & _file_names(("categories",))):
         raise CatalogueError(f"{folder / min(taken)} is there: remove it, or name another directory")
     with _folder(folder, may_hold=_file_names(("shops",)) if files else ()):
         if not held:
