@@ -157,7 +157,13 @@ function move(pointed) {
   isPointed = pointed;
   if (!pointed) free?.();
 }
-view.addEventListener("pointermove", ({ movementX, movementY }) => (movementX || movementY) && move(true));
+// A browser may report a pointer that rests, when what is under it changes.
+let place = "";
+view.addEventListener("pointermove", ({ screenX, screenY }) => {
+  const before = place;
+  place = `${screenX} ${screenY}`;
+  if (before && before !== place) move(true);
+});
 view.addEventListener("pointerleave", () => move(false));
 view.addEventListener("focusout", () => free?.());
 field.addEventListener("input", () => move(false));
