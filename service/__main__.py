@@ -81,9 +81,13 @@ def serve(
         return
 
     from service.observability.logs import configure_logging_from
-    from service.server.run import refuse_open_operations, serve_alone, serve_with_workers
+    from service.server.run import inherited_listener, refuse_open_operations, serve_alone, serve_with_workers
     from shop_directory.settings.reading import SettingsError
 
+    inherited = inherited_listener()
+    if inherited is not None:
+        host, port, *_ = inherited.getsockname()
+        settings = settings.model_copy(update={"host": host, "port": port})
     try:
         refuse_open_operations(settings)
     except SettingsError as error:
@@ -91,9 +95,9 @@ def serve(
     configure_logging_from(settings)
     try:
         if settings.workers == 1:
-            serve_alone(settings, hints=hints, as_json=as_json)
+            serve_alone(settings, inherited, hints=hints, as_json=as_json)
         else:
-            serve_with_workers(settings, hints=hints, as_json=as_json)
+            serve_with_workers(settings, inherited, hints=hints, as_json=as_json)
     except SystemExit as ended:
         if not ended.code:
             raise

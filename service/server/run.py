@@ -3,6 +3,9 @@
 On SIGTERM the process is no longer ready and closes each connection after its next response. After the drain time, in
 which load balancers choose other processes, it accepts no new connections and completes the requests in flight. SIGINT
 skips the drain time.
+
+A listener that systemd holds stays open while the service is restarted: who connects meanwhile waits for the next
+process.
 """
 
 import asyncio
@@ -41,6 +44,8 @@ from shop_directory.settings.reading import PREFIX, SettingsError
 METRICS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
 
 _STARTUP_FAILURE: Final = 3
+# Of systemd (sd_listen_fds): the first descriptor that it passes on.
+_FIRST_PASSED: Final = 3
 _POLL_SECONDS: Final = 0.1
 # How long workers still accept what has connected, after nobody can connect any more.
 _LAST_SECONDS: Final = 0.4
@@ -76,16 +81,21 @@ def refuse_open_operations(settings: Settings) -> None:
     )
 
 
-def serve_alone(settings: Settings, *, hints: bool, as_json: bool = False) -> None:
+def inherited_listener() -> socket | None:
+    """The listener that systemd passes to this process by a socket unit of one TCP address; None without one."""
+    return socket(fileno=_FIRST_PASSED) if os.environ.get("LISTEN_PID") == str(os.getpid()) else None
+
+
+def serve_alone(settings: Settings, inherited: socket | None, *, hints: bool, as_json: bool = False) -> None:
     """Serve in this process until a signal ends it."""
     app = drained_on_sigterm(create_app(settings), settings.drain_seconds)
     config = ServerConfig(
         app, settings.host, settings.port, hsts_seconds=settings.hsts_seconds, bounds=_connection_bounds(settings)
     )
-    _Server(config, hints=hints, as_json=as_json).run()
+    _Server(config, hints=hints, as_json=as_json).run(None if inherited is None else [inherited])
 
 
-def serve_with_workers(settings: Settings, *, hints: bool, as_json: bool = False) -> None:
+def serve_with_workers(settings: Settings, inherited: socket | None, *, hints: bool, as_json: bool = False) -> None:
     """Serve in processes that are restarted when they die, until a signal; exits with 3 when they can't start."""
     with TemporaryDirectory(prefix="shop-directory-metrics-") as folder:
         os.environ[METRICS_FOLDER] = folder
@@ -100,12 +110,12 @@ def serve_with_workers(settings: Settings, *, hints: bool, as_json: bool = False
             hsts_seconds=settings.hsts_seconds,
             bounds=_connection_bounds(settings),
         )
-        listener = config.bind_socket()
+        listener = inherited or config.bind_socket()
         _bound_reads(listener)
         # Before the first worker runs, so that early clients wait for it instead of being refused.
         listener.listen(config.backlog)
         _announce(listener, hints=hints, as_json=as_json)
-        supervisor = _Workers(config, listener, settings.drain_seconds)
+        supervisor = _Workers(config, listener, settings.drain_seconds, is_own=inherited is None)
         supervisor.run()
     if any(process.exitcode == _STARTUP_FAILURE for process in supervisor.processes):
         sys.exit(_STARTUP_FAILURE)
@@ -172,20 +182,21 @@ class _Workers(Multiprocess):
     """Workers that drain on SIGTERM; SIGINT and a second signal skip the drain time.
 
     Workers share one listener. What waits there when the last of them ends would be reset, so nobody can connect any
-    more shortly before they stop accepting.
+    more shortly before they stop accepting; but what waits at one that is not our own waits for the next process.
     """
 
-    def __init__(self, config: uvicorn.Config, listener: socket, drain_seconds: float) -> None:
+    def __init__(self, config: uvicorn.Config, listener: socket, drain_seconds: float, *, is_own: bool) -> None:
         super().__init__(config, [listener])
         self._listener = listener
+        self._is_own = is_own
         self._drain_seconds = drain_seconds
         self._closing_at = float("inf")
 
     def terminate_all(self) -> None:
-        if self._drain_seconds < _LAST_SECONDS:
+        if self._is_own and self._drain_seconds < _LAST_SECONDS:
             _ignore_new_connections(self._listener)
             time.sleep(_LAST_SECONDS)
-        else:
+        elif self._is_own:
             self._closing_at = time.monotonic() + self._drain_seconds - _LAST_SECONDS
         super().terminate_all()
 

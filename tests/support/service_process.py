@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -18,6 +19,11 @@ from tests.support.served import get
 _START_BOUND_S: Final = 60.0
 _END_BOUND_S: Final = 30.0
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
+# Passes a listener on to a program as systemd does (sd_listen_fds).
+_PASS_ON: Final = (
+    "import os, sys; os.dup2(int(sys.argv[1]), 3); os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS='1'); "
+    "os.execv(sys.argv[2], sys.argv[2:])"
+)
 # What no log may hold after a test in which nothing was wrong.
 _WRONG: Final = re.compile(r'"level":"(?:error|critical)"|Traceback|Exception')
 
@@ -41,14 +47,16 @@ class Service:
         *,
         options: tuple[str, ...] = (),
         descriptors: str = "",
+        listener: socket.socket | None = None,
     ) -> None:
         """Nothing runs yet; its log, tokens and reports will be in the folder.
 
         The settings, without their prefix, come before those that the folder gives. `descriptors` is what `ulimit` is
-        given for it; by default it has the limits of the test.
+        given for it; by default it has the limits of the test. A `listener` is passed on to it, and stays the caller's.
         """
         folder.mkdir(parents=True, exist_ok=True)
-        (self.port,) = free_ports(1)
+        self._passed = () if listener is None else (listener.fileno(),)
+        self.port = free_ports(1)[0] if listener is None else listener.getsockname()[1]
         self.base = f"http://127.0.0.1:{self.port}"
         self.log = folder / "service.log"
         self.tokens = folder / "tokens.sqlite"
@@ -58,7 +66,9 @@ class Service:
             f"SHOP_DIRECTORY_{name}": value for name, value in {**own, **settings}.items()
         }
         limited = ["sh", "-c", f'ulimit {descriptors} && exec "$@"', "sh"] if descriptors else []
-        self._command = [*limited, sys.executable, "-m", "shop_directory", "serve", "--port", str(self.port), *options]
+        passing = [sys.executable, "-c", _PASS_ON, *map(str, self._passed)] if self._passed else []
+        serve = [sys.executable, "-m", "shop_directory", "serve", "--port", str(self.port)]
+        self._command = [*limited, *passing, *serve, *options]
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -77,8 +87,9 @@ class Service:
     def launch(self) -> None:
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                self._command, env=self._environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, process_group=0
-            )
+                self._command, env=self._environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, process_group=0,
+                pass_fds=self._passed,
+            )  # fmt: skip
 
     def wait_until_ready(self) -> None:
         assert self._process is not None
@@ -147,9 +158,10 @@ def serving(
     *,
     options: tuple[str, ...] = (),
     descriptors: str = "",
+    listener: socket.socket | None = None,
 ) -> Iterator[Service]:
     """A service that is ready; ended with the block."""
-    service = Service(folder, settings, options=options, descriptors=descriptors)
+    service = Service(folder, settings, options=options, descriptors=descriptors, listener=listener)
     try:
         service.start()
         yield service

@@ -28,6 +28,7 @@ from tests.support.real.sources import (
     find_postgres,
     find_redis,
     find_redis_program,
+    find_server_programs,
 )
 
 
@@ -47,7 +48,7 @@ class Part:
     title: str
     name: str
     fixture: str
-    find: Callable[[], Source | LocalNodes | Path | Missing]
+    find: Callable[[], object]
 
     def is_needed_by(self, item: pytest.Item) -> bool:
         asked = getattr(item, "fixturenames", ())
@@ -62,6 +63,7 @@ PARTS: Final = (
     Part("Redis servers of their own", "redis_program", "redis_program", find_redis_program),
     Part("a real PostgreSQL", "postgres", "postgres_url", find_postgres),
     Part("a Chromium", "browser", "browser", find_chromium),
+    Part("nginx, Caddy and systemd-analyze", "server_programs", "server_programs", find_server_programs),
     Part("the development data", "dev_data", "dev_data", find_dev_data),
 )
 _LEFT_OUT: Final = pytest.StashKey[list[str]]()
@@ -220,6 +222,12 @@ def opensearch_node(node_build: NodeBuild, tmp_path: Path) -> Iterator[NodeFacto
             return node
 
         yield make
+
+
+@pytest.fixture(scope="session")
+def server_programs() -> Mapping[str, str]:
+    """The paths of nginx, Caddy and systemd-analyze, by name."""
+    return _had(find_server_programs())
 
 
 @pytest.fixture(scope="session")

@@ -184,6 +184,14 @@ def find_chromium(environment: Mapping[str, str] = os.environ) -> Path | Missing
     return Missing("no chromium on the PATH")
 
 
+def find_server_programs(environment: Mapping[str, str] = os.environ) -> Mapping[str, str] | Missing:
+    """Returns where nginx, Caddy and systemd's checker of units are, by name; Debian keeps nginx off users' PATH."""
+    path = f"{environment.get('PATH', os.defpath)}{os.pathsep}/usr/sbin"
+    found = {name: shutil.which(name, path=path) for name in ("nginx", "caddy", "systemd-analyze")}
+    missing = [name for name, program in found.items() if program is None]
+    return Missing(f"no {', '.join(missing)} on the PATH") if missing else {k: str(v) for k, v in found.items()}
+
+
 def find_dev_data(environment: Mapping[str, str] = os.environ) -> Path | Missing:
     """Returns the folder of the development data: `$SHOP_DIRECTORY_DEV_DATA`, else `../shared/data`.
 
