@@ -8,9 +8,9 @@ const PAUSE = 60;
 // The lowest score of a prefix match; typos and weaker tiers have lower ones.
 const PREFIX = 4;
 
-// The groups of an answer of /suggest, each [title, rows]. Categories come before shops that were found as a typo, to which
-// those of `similar` belong; a shop without a score is no typo.
-export function suggested({ shops, categories, similar = [] }, typed, counted, readable = String) {
+// The groups of an answer of /suggest, each [title, rows]. Categories come before shops that were found as a typo; a shop
+// without a score is none.
+export function suggested({ shops, categories }, typed, counted, readable = String) {
   const part = (name, child, title) => make("span", { part: name, title }, child);
   const row = (kind, key, found, name, aside) => {
     const hit = marked(name, typed);
@@ -21,7 +21,7 @@ export function suggested({ shops, categories, similar = [] }, typed, counted, r
   return [
     ["Shops", shops.filter(({ score = PREFIX }) => score >= PREFIX).map(shop)],
     ["Categories", categories.map(category)],
-    ["Similar names", [...shops.filter(({ score }) => score < PREFIX), ...similar].map(shop)],
+    ["Similar names", shops.filter(({ score }) => score < PREFIX).map(shop)],
   ];
 }
 

@@ -132,12 +132,13 @@ function entitle(made) {
 const searchFor = (text) => routeOf(hrefOf({ query: text.trim(), categories: [], country: route.country }));
 const search = () => go(searchFor(field.value));
 
-// Shows the results of the typed text, or again what the address says.
+// Shows the results of the typed text behind its suggestions, or again what the address says.
 function follow() {
+  if (field.value.trim() && answered?.text !== field.value) return;
   const found = searchFor(field.value);
   const to = field.value.trim() && hrefOf(found) !== hrefOf(route) ? found : route;
   if (hrefOf(to) === hrefOf(followed ?? route)) return;
-  if (to === found && answered?.query === field.value) found.near = answered;
+  if (to === found) found.near = answered;
   show(to, { live: true });
 }
 
@@ -170,7 +171,7 @@ field.addEventListener("input", () => move(false));
 view.addEventListener("change", commit, true);
 
 async function suggestions(text, signal) {
-  answered = await suggest(text, route.country, signal);
+  answered = { ...await suggest(text, route.country, signal), text };
   const groups = suggested(answered, text, (number) => count(number, "shop"), readable);
   const all = { kind: "all", nodes: [make("span", { part: "name" }, "All results for “", bdi(text.trim()), "”")] };
   return groups.some(([, rows]) => rows.length) ? [...groups, ["", [all]]] : groups;

@@ -5,8 +5,8 @@ export interface ShopTypeaheadShop {
   id: string;
   name: string;
   domain: string;
-  /** The slug of its first category; with the attribute `category`, not of a shop that a typo may have meant. */
-  category?: string;
+  /** The slug of its first category. */
+  category: string;
   /** How well it matches; of /suggest only. */
   score?: number;
 }

@@ -61,10 +61,11 @@ class ShopTypeahead extends HTMLElement {
   async ask(q, signal) {
     const [limit, country, category] = [this.given("limit", "6"), this.given("country"), this.given("category")];
     if (!category) return this.fetched(`suggest?${new URLSearchParams({ q, limit, country })}`, { signal });
-    const { results: shops, did_you_mean: similar } = await this.fetched("tool/find_shop", {
+    const { results, ignored_terms: ignored } = await this.fetched("tool/find_shop", {
       signal, method: "POST", headers: { "content-type": "application/json" },
       body: JSON.stringify({ query: q, limit: Number(limit), country, category }) });
-    return { shops, similar, categories: [] };
+    // Where a word was ignored, the shops answer a question that nobody typed.
+    return { shops: ignored.length ? [] : results, categories: [] };
   }
 
   async fetched(path, options) {
