@@ -37,6 +37,8 @@ NOT_SECRET: Final = {
     ("service/rest/openapi/examples.json", "0123456789abcdef0123456789abcdef01234567"): "what stands for a commit",
     ("service/rest/openapi/examples.json", "sqlite"): "the name of a store",
     ("service/runtime/telemetry.py", "limiter` or `reports"): "the names of stores",
+    ("one-server/shop-directory.service", "NUMBA_CACHE_DIR=/var/cache/shop-directory"): "a folder",
+    ("one-server/shop-directory-follow.service", "NUMBA_CACHE_DIR=/var/cache/shop-indexer"): "the same",
     ("kubernetes/indexer.yaml", "false"): "whether the cluster's own token is mounted",
     ("kubernetes/service.yaml", "false"): "the same",
 }
