@@ -46,8 +46,9 @@ from tests.support.sql_databases import CUT_OFF, FIELDS, Database, shop_row
 
 SAMPLE = Path(__file__).parents[3] / "indexer" / "sample"
 LISTS = {"countries", "aliases", "checkout_hosts", "blocked_channels", "blocked_countries", "destinations", "excluded",
-         "methods", "network_hosts", "synonyms"}  # fmt: skip
-OBJECTS = {"categories", "discount", "min_order", "price", "delivery_time", "free_shipping_threshold", "value", "names"}
+         "methods", "network_hosts"}  # fmt: skip
+OBJECTS = {"categories", "discount", "min_order", "price", "delivery_time", "free_shipping_threshold", "value", "names",
+           "synonyms"}  # fmt: skip
 TIMES = {"updated_at", "checked_at", "last_verified_at", "observed_at", "resets_at"}
 NUMBERS = {"popularity", "days", "used", "limit"}
 MAPPING = """

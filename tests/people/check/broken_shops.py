@@ -85,7 +85,7 @@ def _primary_only(answered: Answered) -> None:
 
 
 def _refuses_a_slug(answered: Answered) -> None:
-    if answered.asked.arguments.get("category") == "health":
+    if answered.asked.arguments.get("category") == "music":
         answered.be(400, {"status": 400, "code": "unknown_category"})
 
 
