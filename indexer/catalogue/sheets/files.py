@@ -34,6 +34,8 @@ _BEYOND_ASCII: Final = re.compile(
     rb"|(?:\xf0[\x90-\xbf]|[\xf1-\xf3][\x80-\xbf]|\xf4[\x80-\x8f])[\x80-\xbf]{2})|[\x80-\xff]"
 )
 _EXAMINED: Final = 20_000
+# The euro sign of the code pages of Windows beside a digit.
+_EURO: Final = re.compile(rb"\d ?\x80|\x80 ?\d")
 # Bytes around a byte that is not ASCII, by which its encoding is found.
 _AROUND: Final = 60
 _BLOCK: Final = 1024 * 1024
@@ -223,7 +225,9 @@ def _code_pages(path: Path, content: mmap.mmap) -> Sequence[str]:
         raise CatalogueError(
             f"{path} is UTF-8, but for its line {line}: correct that line, or name its encoding by --encoding"
         )
-    matches = from_bytes(sample, cp_isolation=list(_CODE_PAGES))
+    # A sheet of prices may have no other byte beyond ASCII than the euro sign, which alone is in no language.
+    pages = [page for page in _CODE_PAGES if not _EURO.search(sample) or b"\x80".decode(page, "replace") == "\u20ac"]
+    matches = from_bytes(sample, cp_isolation=pages)
     best = matches.best()
     if best is None:
         raise CatalogueError(

@@ -51,6 +51,7 @@ def test_what_spreadsheets_write_is_read(given: Import, encoding: str) -> None:
     ("encoding", "names"),
     [
         ("cp1252", ["Müller Möbel", "Café “Élysée”", "Größenwahn – Übergrößen", "Señor Niño", "10 € Laden"]),
+        ("cp1252", ["12,50 €"]),
         ("cp1250", ["Żółta łódź", "Gdańskie książki", "Świat mebli Poznań", "Kuźnia wyśmienitych smaków"]),
         ("cp1251", ["Магазин одежды", "Книжный мир", "Спортивные товары", "Детский сад игрушек"]),
         ("cp1253", ["Βιβλιοπωλείο της Αθήνας", "Ηλεκτρονικά είδη", "Παπούτσια και τσάντες"]),
