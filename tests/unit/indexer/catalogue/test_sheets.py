@@ -51,7 +51,6 @@ def test_what_spreadsheets_write_is_read(given: Import, encoding: str) -> None:
     ("encoding", "names"),
     [
         ("cp1252", ["Müller Möbel", "Café “Élysée”", "Größenwahn – Übergrößen", "Señor Niño", "10 € Laden"]),
-        ("cp1252", ["12,50 €"]),
         ("cp1250", ["Żółta łódź", "Gdańskie książki", "Świat mebli Poznań", "Kuźnia wyśmienitych smaków"]),
         ("cp1251", ["Магазин одежды", "Книжный мир", "Спортивные товары", "Детский сад игрушек"]),
         ("cp1253", ["Βιβλιοπωλείο της Αθήνας", "Ηλεκτρονικά είδη", "Παπούτσια και τσάντες"]),
@@ -71,6 +70,12 @@ def test_the_encoding_of_a_spreadsheet_is_found_and_told_with_a_cell_read_by_it(
     assert told.startswith(f"Encoding {encoding}, found by {found_by!r}")
     assert told.endswith("; --encoding names another")
     assert given.shops(text, "--encoding", encoding)[0]["name"] == names[0]
+
+
+def test_the_euro_sign_is_read_where_no_other_letter_is_beyond_ascii(given: Import) -> None:
+    rows = "".join(f"shop{at}.example;Books;Mug 12,50 €\r\n" for at in range(3))
+    names = [shop["name"] for shop in given.shops(f"url;category;name\r\n{rows}".encode("cp1252"))]
+    assert names == ["Mug 12,50 €"] * 3
 
 
 def test_a_cell_is_told_that_an_encoding_that_fits_as_well_reads_differently(given: Import) -> None:
