@@ -267,7 +267,7 @@ async def test_a_kept_number_of_hits_changes_no_page(tmp_path: Path, monkeypatch
     ]
     backend = EmbeddedBackend(embedded_world(tmp_path, shops))
     snapshot = await backend.snapshot()
-    for text, countries in (("birch", ()), ("birch", ("AT",))):
+    for text, countries in (("", ("AT",)), ("things", ()), ("things", ("AT",))):
         for offset, limit in ((0, 3), (0, 50), (20, 4)):
             query = FindQuery(text, countries, (), offset, limit)
             first = await snapshot.find(query)
