@@ -82,6 +82,14 @@ def test_calls_with_tokens_go_on_while_redis_hangs_and_only_reports_are_refused(
     assert slowest[-1] < BOUND_S, slowest
 
 
+def wait_until_started(service: Service, workers: int) -> None:
+    """Until so many workers have started since the service was launched."""
+    until = time.monotonic() + 30.0
+    while service.log.read_text(encoding="utf-8").count("Application startup complete") < workers:
+        assert time.monotonic() < until, f"fewer than {workers} workers started"
+        time.sleep(0.05)
+
+
 @pytest.mark.slow
 @pytest.mark.redis
 @pytest.mark.rule("Q2")
@@ -94,14 +102,15 @@ def test_two_workers_of_which_one_is_killed_serve_on_and_keep_a_quota_within_the
     prefix = f"bound-{time.monotonic_ns()}"
     settings = {**embedded.settings(), **in_redis(redis_url, prefix), "QUOTA_ANONYMOUS": quota}
     with serving(tmp_path / "service", settings, options=("--workers", str(_WORKERS))) as service:
+        # It is ready when its first worker is, and the other one may still be starting.
+        wait_until_started(service, _WORKERS)
         before = service.workers()
         with load(Plan((service.port,), (suggestion("q=lam"),), CLIENTS, pause=0.05)) as making:
             time.sleep(1.0)
             os.kill(before[0], signal.SIGKILL)
             killed = time.monotonic()
-            while len(service.workers()) < _WORKERS or set(service.workers()) == set(before):
-                assert time.monotonic() < killed + 30.0, "no worker was restarted"
-                time.sleep(0.1)
+            wait_until_started(service, _WORKERS + 1)
+            restarted = time.monotonic()
             time.sleep(1.5 * SECONDS)
             made = making.stopped()
         # A machine that is busy alone may make a process count for itself now and then, which comes on top.
@@ -110,9 +119,9 @@ def test_two_workers_of_which_one_is_killed_serve_on_and_keep_a_quota_within_the
     answered = sorted(row.at for row in made.answered)
     most = max(sum(began <= at < began + 60 for at in answered) for began in answered)
     assert {row.status for row in made.rows} == {200, 429}
-    # The killed worker loses its own requests only, and the other one goes on answering.
+    # The killed worker loses its own requests only, and until it is replaced the other one goes on answering.
     assert len(made.cut) <= CLIENTS
-    assert len([row for row in made.rows if killed < row.at < killed + 0.4]) > 10
+    assert len([row for row in made.answered if killed < row.at + row.seconds < restarted]) > 40
     # At the end both may hold a block, and the killed worker's is lost.
     assert _QUOTA - (_WORKERS + 1) * block <= most <= _QUOTA + _WORKERS * block + local
     print(f"{most} of {_QUOTA} in a minute, {len(answered)} in {made.seconds:.0f} s, {local:.0f} counted locally")  # noqa: T201 - figures
