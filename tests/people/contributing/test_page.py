@@ -27,6 +27,7 @@ from service.settings.service import Settings
 from service.tools.registry import REGISTRY
 from tests.people.docs.pages import BY_PATH
 from tests.rules.proof import marks_of_tree
+from tests.soak import ROWS
 from tests.support.generated_calls import GeneratedCalls
 from tests.support.real.sources import REPOSITORY
 from tests.support.sample import SAMPLE
@@ -44,6 +45,14 @@ def test_every_test_that_is_named_is_there() -> None:
     named = set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE.text))
     assert named
     assert named - there == set()
+
+
+def test_the_soak_names_tests_that_are_there_and_amounts_that_they_read() -> None:
+    for row in ROWS:
+        paths = [REPOSITORY / "tests" / path for path in row.paths]
+        files = [file for path in paths for file in (path.rglob("*.py") if path.is_dir() else [path])]
+        text = "".join(file.read_text(encoding="utf-8") for file in files)
+        assert [name for name in row.variables if f'"SHOP_DIRECTORY_{name}"' not in text] == []
 
 
 def test_the_page_is_short() -> None:
