@@ -72,7 +72,7 @@ class Site:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._templates.globals |= {"site": self, "address": address, "query": "", "as_of": ""}
+        self._templates.globals |= {"site": self, "address": address, "query": "", "as_of": "", "answers": {}}
         self._templates.filters |= {
             "market": market,
             "markets": markets,

@@ -2,7 +2,8 @@
 
 The addresses are those of the scripted page, which replaces a view by its own one; without scripts they are readable as
 they are. A view is made of the answers of tools, each of which counts in the quota of the caller and is limited as any
-call. What an anonymous caller may not see is not in it. An unknown shop and one under review are one view (V2).
+call; it carries them, so that the script does not call again. What an anonymous caller may not see is not in it. An
+unknown shop and one under review are one view (V2).
 """
 
 import asyncio
@@ -143,6 +144,7 @@ def asked_view(query_string: bytes) -> dict[str, Any]:
         "ships_to": ships_to or None,
         "include_unsettled": bool(ships_to) and first.get("include_unsettled") == "true",
         "has_code": first.get("has_code") == "true",
+        "facets": ["category", "country"],
     }
 
 
@@ -160,7 +162,14 @@ def _shop_view(asked: Mapping[str, Any], outcomes: Sequence[Outcome]) -> _View:
     )
     path = f"/{address(shop=shop['domain'])}"
     head = Head(shop["name"], description, path, shop.get("logo_url"), {"@context": _SCHEMA, **_linked_shop(shop)})
+    answers = {
+        "get_shop": shop,
+        "list_coupons": coupons,
+        "get_shipping_policy": policies["shipping"],
+        "list_categories": categories,
+    }
     values = {
+        "answers": answers,
         "shop": shop,
         "categories": carried,
         "coupons": {**coupons, "results": coupons["results"][:_MOST_CODES]},
@@ -197,6 +206,7 @@ def _list_view(asked: Mapping[str, Any], outcomes: Sequence[Outcome]) -> _View:
         title, f"{shops} in {chosen}." if chosen and not query else f"{shops} for this search.", path, data=data
     )
     values = {
+        "answers": {"find_shop": found, "list_categories": categories},
         "found": found,
         "query": query,
         "title": title,

@@ -21,7 +21,13 @@ export function suggest(text, country, signal) {
   return ask(`suggest?${params}`, {}, signal);
 }
 
-export function call(tool, input, signal) {
+// What the server answered to make the first view, each for the first call of its tool; a token may change the answer.
+const given = JSON.parse(document.getElementById("answers")?.textContent ?? "{}");
+
+export async function call(tool, input, signal) {
+  const { [tool]: answer } = given;
+  delete given[tool];
+  if (answer && !token) return { ...answer, asOf: given.asOf };
   const headers = { "content-type": "application/json" };
   return ask(`tool/${tool}`, { method: "POST", headers, body: JSON.stringify(input) }, signal);
 }

@@ -22,6 +22,7 @@ from service.web.site import sells
 from service.web.views import asked_view
 from tests.people.web.browser import CUT, PHONE, Screen, Visitor
 from tests.people.web.conftest import Site
+from tests.people.web.steps import shown, sign_in, text_of
 from tests.people.web.test_accessible import SCREENS, assert_usable
 from tests.people.web.world import BOOKS, MARKUP, SCRIPT, SHOPS, web_world
 from tests.support.callers import issue
@@ -79,9 +80,8 @@ class Page(HTMLParser):
             self.scripts.append((kind, text + data))
 
     def data(self, kind: str) -> Any:  # noqa: ANN401 - any JSON value
-        """The JSON in the one script of a type."""
-        (text,) = (text for found, text in self.scripts if found == kind)
-        return json.loads(text)
+        """The JSON in the first script of a type."""
+        return json.loads(next(text for found, text in self.scripts if found == kind))
 
 
 def page_of(base: str, path: str, status: int = 200) -> Page:
@@ -208,7 +208,7 @@ def test_searches_and_parts_of_lists_are_not_indexed(house: str, path: str) -> N
 def test_an_address_is_read_as_the_script_reads_it(query_string: str, asked: dict[str, Any]) -> None:
     listed = {
         "limit": 25, "offset": 0, "categories": None, "countries": None, "ships_to": None, "include_unsettled": False,
-        "has_code": False,
+        "has_code": False, "facets": ["category", "country"],
     }  # fmt: skip
     expected = {**listed, **asked} if "query" in asked else asked
     assert asked_view(query_string.encode()) == expected
@@ -224,6 +224,32 @@ def test_a_view_counts_as_the_calls_that_it_makes(tmp_path: Path) -> None:
         assert (page.title, "retry-after" in refused.headers) == ("No answer – Shop Directory", True)
         token = issue(tmp_path / "tokens.sqlite").text
         assert get(base, "/?shop=shop_books", x_api_token=token).status == 200
+
+
+@pytest.mark.rule("F18", "Q2")
+@pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.parametrize(
+    ("path", "view"),
+    [("/?shop=shop_books&country=DE", "shop"), ("/?q=mill", "results"), ("/?category=paper&offset=25", "category")],
+)
+async def test_the_script_shows_the_answers_of_a_view_and_asks_again_only_with_a_token(
+    site: Site, visitor: Visitor, path: str, view: str
+) -> None:
+    page, _ = await visitor.visit(site.base, path)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/tool/" in request.url else None)
+    await page.reload()
+    read = [await text_of(await shown(page, view)), await text_of(page.locator("#as-of"))]
+    assert asked == []
+    await page.locator(".brand").click()
+    await shown(page, "start")
+    await page.go_back()
+    assert [await text_of(await shown(page, view)), await text_of(page.locator("#as-of"))] == read
+    await sign_in(page, site.token)
+    asked.clear()
+    await page.reload()
+    await shown(page, view)
+    assert f"{site.base}/tool/{'get_shop' if view == 'shop' else 'find_shop'}" in asked
 
 
 @pytest.mark.rule("F18")

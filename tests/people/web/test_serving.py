@@ -197,6 +197,7 @@ async def test_all_files_of_the_page_are_small_together(site: Site, visitor: Vis
 async def test_only_the_public_interface_is_asked(site: Site, visitor: Visitor) -> None:
     page, watch = await visitor.visit(site.base, "/?shop=shop_books&country=DE")
     await sign_in(page, site.token)
+    await page.reload()
     await section(page, "trust", "ok")
     await page.goto(f"{site.base}/?q=harbour+zzqq")
     await shown(page, "results")

@@ -188,7 +188,7 @@ async def test_a_domain_is_read_in_unicode_where_that_is_safe(
         answer = await route.fetch()
         await route.fulfill(response=answer, body=(await answer.text()).replace("moss-and-fern.internal", domain))
 
-    await page.route("**/tool/get_shop", renamed)
+    await page.route(f"{site.base}/?shop=shop_bare", renamed)
     await page.goto(f"{site.base}/?shop=shop_bare")
     main = await shown(page, "shop")
 
@@ -281,7 +281,8 @@ async def test_a_token_that_is_entered_while_the_shop_is_on_its_way_counts(site:
         await route.continue_()
 
     await page.route("**/tool/get_shop", keep)
-    await page.goto(f"{site.base}/?shop=shop_books")
+    await page.goto(f"{site.base}/?q=harbour")
+    await page.get_by_role("link", name="Harbour Lane Books").click()
     await expect(page.locator("#view")).to_have_attribute("aria-busy", "true")
     await sign_in(page, site.token)
     held.set()

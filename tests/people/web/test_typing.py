@@ -179,7 +179,11 @@ async def test_late_results_never_replace_newer_ones(site: Site, visitor: Visito
     await page.add_init_script("AbortController.prototype.abort = () => {}")
     asked, release = await hold(page, "mill", results=True)
     await page.goto(f"{site.base}/?q=mill" if enter else site.base)
-    if not enter:
+    if enter:
+        await page.locator(".brand").click()
+        await shown(page, "start")
+        await page.go_back()
+    else:
         await page.locator("#search").fill("mill")
     await asyncio.wait_for(asked.wait(), 5)
     await expect(page.locator("#view")).to_have_attribute("aria-busy", "true")

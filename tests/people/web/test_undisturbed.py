@@ -110,7 +110,8 @@ async def test_a_shop_that_is_opened_again_is_asked_for_again(site: Site, visito
 
     await expect(page.locator("#search")).to_have_value("")
     await shown(page, "shop")
-    assert len(watch.asked_for("/tool/get_shop")) == 2
+    # The first time, the page carried what the server had answered.
+    assert len(watch.asked_for("/tool/get_shop")) == 1
 
 
 QUIET = "<!doctype html><link rel=icon href='data:,'><p>Quiet"
