@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -49,6 +49,7 @@ from service.tools.registry import REGISTRY
 from service.web.pages import (
     PAGE_PATH,
     SITEMAP_PATH,
+    PageFile,
     docs_files,
     file_endpoint,
     page_files,
@@ -79,7 +80,6 @@ def create_app(
     """
     site = Site(settings)
     files = {file.path: file for file in (*page_files(site), *site_files(site), *docs_files(settings))}
-    labels = route_labels(tool.name for tool in REGISTRY) | page_labels(files.values())
     prometheus = PrometheusMetrics()
     metrics = safe_metrics(prometheus if metrics is None else metrics)
     traces = open_traces(SERVICE, VERSION, spans, sent=settings.traces == "otlp")
@@ -95,14 +95,10 @@ def create_app(
     resource = _protected_resource(settings)
     mcp = _mcp_endpoints(settings, parts, sessions, trusted=trusted, traces=traces, resource=resource)
     gated = partial(BoundedEndpoint, gate=gate, timeout=settings.request_timeout)
-    views = Views(site, parts.dispatcher, trusted)
-    calls = _calls(parts, mcp, trusted, gated)
-    calls[PAGE_PATH] = PageEndpoint(file_endpoint(files[PAGE_PATH]), gated(views.endpoint(), refused=views.refused))
-    if site.sitemap:
-        labels[SITEMAP_PATH] = "sitemap"
-        calls[SITEMAP_PATH] = gated(Sitemap(site, parts.live, parts.admission, trusted).endpoint())
-    if resource is not None:
-        labels |= {OAUTH_PATH: MCP_ROUTE, resource.metadata_path: "oauth_metadata"}
+    calls = {
+        **_calls(parts, mcp, trusted, gated),
+        **_pages(site, file_endpoint(files[PAGE_PATH]), parts, trusted, gated),
+    }
 
     app = _empty_app(sessions, parts, traces)
     app.openapi_schema = openapi_document(REGISTRY, needs_ops_key=settings.ops_key is not None)
@@ -118,7 +114,7 @@ def create_app(
     app.middleware_stack = HttpMiddleware(
         app.router,
         direct_routes=calls,
-        labels=labels,
+        labels=_labels(site, files.values(), resource),
         metrics=metrics,
         traces=traces,
         cors_origins=settings.cors_origins,
@@ -216,6 +212,27 @@ def _calls(
         **{path: gated(endpoint, refused=refused_early, interrupted=False) for path, endpoint in mcp.items()},
         **{path: gated(endpoint) for path, endpoint in endpoints.items()},
     }
+
+
+def _labels(site: Site, files: Iterable[PageFile], resource: ProtectedResource | None) -> dict[str, str]:
+    """What metrics and logs call each path."""
+    labels = route_labels(tool.name for tool in REGISTRY) | page_labels(files)
+    if site.sitemap:
+        labels[SITEMAP_PATH] = "sitemap"
+    if resource is not None:
+        labels |= {OAUTH_PATH: MCP_ROUTE, resource.metadata_path: "oauth_metadata"}
+    return labels
+
+
+def _pages(
+    site: Site, start: ASGIApp, parts: Parts, trusted: Proxies, gated: Callable[..., BoundedEndpoint]
+) -> dict[str, ASGIApp]:
+    """The views of the page and the sitemap by path, which call what the tools call."""
+    views = Views(site, parts.dispatcher, trusted)
+    pages: dict[str, ASGIApp] = {PAGE_PATH: PageEndpoint(start, gated(views.endpoint(), refused=views.refused))}
+    if site.sitemap:
+        pages[SITEMAP_PATH] = gated(Sitemap(site, parts.live, parts.admission, trusted).endpoint())
+    return pages
 
 
 def _fast_path(  # noqa: PLR0917 - the parts that it uses

@@ -160,6 +160,16 @@ def _sheet_kinds(incomplete: str) -> list[str]:
     return [kind for kind in FROM_SHEETS if kind.startswith(incomplete)]
 
 
+SheetArgument = Annotated[
+    Path, typer.Argument(metavar="FILE", help="A CSV or a workbook (.xlsx, .xls, .ods); its first row names columns.")
+]
+ImportDirectoryArgument = Annotated[
+    Path, typer.Argument(metavar="DIRECTORY", help="A new directory, or a catalogue, of which one file is replaced.")
+]
+SheetKindOption = Annotated[
+    str,
+    _in_files("--kind", "What a row is: shops, coupons, offers, shipping or policies.", autocompletion=_sheet_kinds),
+]
 MapOption = Annotated[
     list[str] | None,
     _in_files(
@@ -176,34 +186,24 @@ MapValueOption = Annotated[
         metavar="COLUMN:VALUE=VISIBILITY",
     ),
 ]
+SkipInvalidOption = Annotated[
+    bool, typer.Option("--skip-invalid", help="Leave bad rows out, and optional fields that can't be read.")
+]
 
 
 @catalogue.command("from-csv")
 def from_csv_command(
-    file: Annotated[
-        Path,
-        typer.Argument(metavar="FILE", help="A CSV or a workbook (.xlsx, .xls, .ods); its first row names columns."),
-    ],
-    directory: Annotated[
-        Path,
-        typer.Argument(metavar="DIRECTORY", help="A new directory, or a catalogue, of which one file is replaced."),
-    ],
+    file: SheetArgument,
+    directory: ImportDirectoryArgument,
     *,
-    kind: Annotated[
-        str,
-        _in_files(
-            "--kind", "What a row is: shops, coupons, offers, shipping or policies.", autocompletion=_sheet_kinds
-        ),
-    ] = "shops",
+    kind: SheetKindOption = "shops",
     stated: MapOption = None,
     stated_values: MapValueOption = None,
     category: Annotated[str | None, _in_files("--category", "The category of shops without one.")] = None,
     currency: Annotated[str | None, _in_files("--currency", "The currency of amounts that state none, or $.")] = None,
     encoding: Annotated[str | None, _in_files("--encoding", "A CSV's encoding.", show_default="found")] = None,
     sheet: Annotated[str | None, _in_files("--sheet", "A workbook's sheet.", show_default="the first")] = None,
-    skip_invalid: Annotated[
-        bool, typer.Option("--skip-invalid", help="Leave bad rows out, and optional fields that can't be read.")
-    ] = False,
+    skip_invalid: SkipInvalidOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Make a file of a catalogue from a CSV or a workbook.
