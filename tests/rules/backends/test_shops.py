@@ -563,6 +563,8 @@ async def test_candidates_share_a_domain_part_a_name_or_a_redirect_and_come_by_v
             shop("Other", "other.internal", id="other", categories=["a"], popularity=99),
             shop("Alder", "twi-g.internal", id="alder", categories=["c"]),
             shop("Birch", "t-wig.example", id="birch", categories=["d"]),
+            shop("The Fern", "twice.internal", id="article", categories=["c"]),
+            shop("Fern", "once.example", id="fern", categories=["d"]),
             shop("Nord", "nord.es", id="hidden", categories=["a"], visibility="under_review"),
             shop("Gone", "gone.internal", id="gone", visibility="removed"),
         ],
@@ -577,8 +579,9 @@ async def test_candidates_share_a_domain_part_a_name_or_a_redirect_and_come_by_v
     assert [audit["verdict"] for audit in answer["candidates"]] == ["likely_same", *["insufficient_evidence"] * 5]
     assert [audit["effects"]["duplicate_codes"] for audit in answer["candidates"]] == [0, 1, 0, 0, 0, 0]
     assert (await _audit(world, "other"))["candidates"] == ()
-    # Nothing but the main labels without their hyphens ties these two.
-    assert [_candidates(await _audit(world, one)) for one in ("alder", "birch")] == [["birch"], ["alder"]]
+    # Nothing but the main labels without their hyphens, or the names without their article, ties these two.
+    for one, other in (("alder", "birch"), ("article", "fern")):
+        assert [_candidates(await _audit(world, start)) for start in (one, other)] == [[other], [one]]
 
 
 @pytest.mark.rule("A12")
