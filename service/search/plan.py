@@ -5,7 +5,7 @@ implements them again, independently.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from operator import attrgetter
 from typing import Final
@@ -52,25 +52,32 @@ class Below:
     bound: int
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class NoneOf:
+@dataclass(slots=True)
+class _Compound:
+    """A clause of clauses. Its hash is computed once: it is the key of a kept query, and so is each that has it."""
+
+    clauses: tuple["Clause", ...]
+    _hash: int | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(self.clauses)
+        return self._hash
+
+
+@dataclass(slots=True, eq=False)
+class NoneOf(_Compound):
     """No clause holds."""
 
-    clauses: tuple["Clause", ...]
 
-
-@dataclass(slots=True, unsafe_hash=True)
-class AllOf:
+@dataclass(slots=True, eq=False)
+class AllOf(_Compound):
     """Every clause holds; without clauses, every document matches."""
 
-    clauses: tuple["Clause", ...]
 
-
-@dataclass(slots=True, unsafe_hash=True)
-class AnyOf:
+@dataclass(slots=True, eq=False)
+class AnyOf(_Compound):
     """At least one clause holds; without clauses, no document matches."""
-
-    clauses: tuple["Clause", ...]
 
 
 Clause = Exact | Prefix | Infix | Below | AllOf | AnyOf | NoneOf
