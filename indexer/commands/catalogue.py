@@ -208,7 +208,7 @@ def from_csv_command(
 ) -> None:
     """Make a file of a catalogue from a CSV or a workbook.
 
-    Columns are recognised by their names, such as name, domain or website,
+    Columns are recognised by their names, such as name, domain or Webseite,
     category and country; the mapping is printed. Several values in a cell are
     separated by |, ; or commas, countries also by /. Shops are public unless there
     is a column visibility. A column that looks like a status, such as active or
@@ -220,7 +220,7 @@ def from_csv_command(
 
     Examples:
       shop-directory catalogue from-csv shops.csv ./csv-shops
-      shop-directory catalogue from-csv list.csv ./list-shops --map Firma=name
+      shop-directory catalogue from-csv list.csv ./list-shops --map Label=name
       shop-directory catalogue from-csv codes.csv ./my-shops --kind coupons
 
     Exit codes: 0 done, 1 the file can't be read, has bad rows, or a status that is

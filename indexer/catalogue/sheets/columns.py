@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from indexer.catalogue.sheets import cells
-from indexer.catalogue.sheets.cells import plain
+from indexer.catalogue.sheets.cells import WORDS, plain
 from indexer.catalogue.sheets.values import VISIBILITIES
 from indexer.records.problems import CatalogueError
 
@@ -14,9 +14,9 @@ class Field(NamedTuple):
     """A field of a kind.
 
     `absent` is what a record has without such a column, blank where it must have one. `names` are names of columns, in
-    lower case with _ for other characters than letters and digits; the first name that a column has wins. `read` is
-    given the text of a cell. Without a field that `limits` where or when a record counts, or which record replaces
-    another one, the record would say more than the sheet does.
+    lower case with _ for other characters than letters and digits; the first name that a column has wins, before those
+    in other languages (`words.toml`). `read` is given the text of a cell. Without a field that `limits` where or when a
+    record counts, or which record replaces another one, the record would say more than the sheet does.
     """
 
     absent: str
@@ -223,6 +223,8 @@ def columns_of(header: Sequence[str], stated: Sequence[str], kind: str = "shops"
             positions[field] = position
     for field, known in FIELDS[kind].items():
         found = [position_of(name, header) for name in known.names.split()]
+        in_other_languages = WORDS.get(f"{field}_column", ())
+        found += [position for position, name in enumerate(header) if plain(name) in in_other_languages]
         taken = settled | set(positions.values())
         usable = [position for position in found if position is not None and position not in taken]
         if usable:

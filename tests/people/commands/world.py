@@ -55,7 +55,7 @@ def fill(folder: Path) -> None:
     shutil.copytree(SAMPLE, folder / "my-shops", ignore=shutil.ignore_patterns("README.md"))
     (folder / "changes.ndjson").write_text("")
     (folder / "shops.csv").write_text("name,website,category\nLamp House,lamp-house.example,Lighting\n")
-    (folder / "list.csv").write_text("Firma;URL;Category\nLamp House;lamp-house.example;Lighting\n")
+    (folder / "list.csv").write_text("Label;URL;Category\nLamp House;lamp-house.example;Lighting\n")
     (folder / "codes.csv").write_text("shop,code\nabc-handel24.internal,READ5\n")
     (folder / "my-shops" / "changes.ndjson").write_text("")
     for _ in range(2):

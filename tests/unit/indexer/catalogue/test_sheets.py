@@ -163,7 +163,7 @@ def test_bad_rows_are_reported_by_line_field_and_value_and_nothing_is_written_un
             "countries must be codes (ISO 3166-1 alpha-2) or names of countries: 'Atlantis'",
         ),
         (
-            "name,url,Kategorie\nA,a.example,X\n",
+            "name,url,Gruppe\nA,a.example,X\n",
             (
                 "categories is missing; --map COLUMN=categories names their column, --category gives one "
                 "to rows without any"
@@ -202,6 +202,19 @@ def test_a_decimal_comma_is_read(given: Import, delimiter: str, decimal: str) ->
     rows = [("name", "url", "category", "visits"), ("A", "a.example", "Books", decimal)]
     (shop,) = given.shops("".join(f"{delimiter.join(row)}\n" for row in rows))
     assert shop["popularity"] == 0.25
+
+
+@pytest.mark.parametrize(
+    ("header", "mapped"),
+    [
+        ("Firma;Webseite;Branche;Länder", {"name": 0, "domain": 1, "categories": 2, "countries": 3}),
+        ("Pays;Nom du magasin;Site web;Catégories", {"countries": 0, "name": 1, "domain": 2, "categories": 3}),
+        ("Firma;Shop;Händler;URL;Webseite", {"name": 1, "domain": 3}),
+        ("Händler;Firma;Hemsida", {"name": 0, "domain": 2}),
+    ],
+)
+def test_columns_are_recognised_in_other_languages_after_english(header: str, mapped: dict[str, int]) -> None:
+    assert columns_of(header.split(";"), ()).positions == mapped
 
 
 def test_the_mapping_may_be_stated_and_a_category_given(given: Import) -> None:
