@@ -56,11 +56,17 @@ async def _views(service: ServiceUnderTest) -> list[Part]:
     return require([*page["results"].each(), *alone], "a shop in the catalogue")
 
 
+def _logo(shop: Part) -> None:
+    if "logo_url" in shop:
+        shop["logo_url"].must(shop["logo_url"].text().startswith("https://"), "an https URL")
+
+
 ROWS: Final = (
     rule("I9", "The shop view has id, name, domain and category (a slug) as strings.")(
         has(_views, dict.fromkeys(("id", "name", "domain", "category"), Part.text))
     ),
     rule("I11", "offers is always an array, empty while there are none.")(has(_views, {"offers": Part.each})),
+    rule("F21", "logo_url, where a shop has one, is an https URL.")(has(_views, _logo)),
     rule(
         "R1.bounds", "A reference that is blank or over 2,048 characters is 400; an impossible host is an unknown shop."
     )(

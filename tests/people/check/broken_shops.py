@@ -139,6 +139,8 @@ BREAKAGES: Final = (
     Breakage("I10", "knows domains only", answering(_GET, _by_domain_only)),
     Breakage("I11", "has null for no offers", rewriting(_GET, turn("offers", lambda offers: offers or None))),
     Breakage("I11", "leaves empty offers out", rewriting(_FIND, _without_empty_offers)),
+    Breakage("F21", "has a logo without protection", rewriting(_GET, put("logo_url", "http://a.internal/a.png"))),
+    Breakage("F21", "has null for no logo", rewriting(_FIND, put("results.*.logo_url", None))),
     Breakage("I12", "has parents", rewriting(_CATEGORIES, put("results.*.parent", None))),
     Breakage("I14", "looks at the primary category only", answering(_FIND, _primary_only)),
     Breakage(

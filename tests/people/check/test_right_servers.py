@@ -90,7 +90,7 @@ def run_of_world(request: pytest.FixtureRequest, stage: Stage, sample_index: Pat
     "R5.credentials", "M3.hosts", "M3.wishes", "M6.nothing_left", "M6.word_counts", "M8", "M10", "M11",
     "M11.other_lists", "A1.offers", "A7", "A9", "A14", "F1", "F3", "F5", "F6", "F7", "F8", "E1", "E1.credentials",
     "E1.transport", "E2", "E2.credentials", "E2.protocol", "E4", "E5.request_id", "E6", "Q1", "Q2", "C1.http", "C2",
-    "C3", "O1", "F17",
+    "C3", "O1", "F17", "F21",
 )  # fmt: skip
 @pytest.mark.parametrize(
     ("run_of_world", "not_seen", "not_asked"),
