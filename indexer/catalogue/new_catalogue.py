@@ -43,6 +43,12 @@ def _file_names(kinds: Iterable[str]) -> frozenset[str]:
     return frozenset(f"{kind}{suffix}" for kind in kinds for suffix in _SUFFIXES)
 
 
+def file_of(folder: Path, kind: str) -> Path:
+    """The file of a kind in a directory: the one that is there, gzipped or not, else `KIND.ndjson`."""
+    named = [folder / f"{kind}{suffix}" for suffix in _SUFFIXES]
+    return next(filter(Path.exists, named), named[0])
+
+
 @contextmanager
 def catalogue_file(folder: Path, kind: str) -> Iterator[TextIO]:
     """A file that becomes `KIND.ndjson` of a directory when the block succeeds, and is removed otherwise.
@@ -53,8 +59,7 @@ def catalogue_file(folder: Path, kind: str) -> Iterator[TextIO]:
     catalogue, or can't be written.
     """
     with _folder(folder, may_hold=_file_names(RECORDS)):
-        named = [folder / f"{kind}{suffix}" for suffix in _SUFFIXES]
-        path = next(filter(Path.exists, named), named[0])
+        path = file_of(folder, kind)
         part, spare = (path.with_name(f"{path.name}.{token_hex(4)}{_PART}") for _ in range(2))
         try:
             opened = gzip.open if path.suffix == ".gz" else open

@@ -136,7 +136,7 @@ def init_command(
       shop-directory catalogue init ./named-shops --categories shops
 
     Exit codes: 0 done, 1 the directory is not empty or can't be written, 2 wrong
-    usage.
+    usage, 3 the disk is full.
     """
     from indexer.catalogue.new_catalogue import write_starter
 
@@ -224,7 +224,7 @@ def from_csv_command(
       shop-directory catalogue from-csv codes.csv ./my-shops --kind coupons
 
     Exit codes: 0 done, 1 the file can't be read, has bad rows, or a status that is
-    not mapped, 2 wrong usage.
+    not mapped, 2 wrong usage, 3 the disk is full.
     """
     from indexer.catalogue.sheets.files import opened_sheet
     from indexer.catalogue.sheets.records import Imported, SheetRecords
@@ -283,11 +283,13 @@ def _import_as_wire(
 
 
 def _import_as_text(done: "Imported", kind: str, directory: Path) -> str:
+    from indexer.catalogue.new_catalogue import file_of
+
     of_them = "of them not public" if kind == "shops" else "more are not public and left out"
     hidden = f" ({done.not_public:,} {of_them})" if done.not_public else ""
     dropped = f", and the fields {counted(done.dropped)} of others" if done.dropped else ""
     return (
-        f"Wrote {done.written:,} {kind}{hidden} to {directory / kind}.ndjson; {done.bad_rows:,} bad rows were left"
+        f"Wrote {done.written:,} {kind}{hidden} to {file_of(directory, kind)}; {done.bad_rows:,} bad rows were left"
         f" out{dropped}. Next:"
     )
 

@@ -127,8 +127,8 @@ def prune_command(
       shop-directory index prune --dry-run
       shop-directory index prune --json
 
-    Exit codes: 0 done, 2 wrong usage, 3 the engine failed, 4 another job is
-    running.
+    Exit codes: 0 done, 1 the state directory is not usable, 2 wrong usage, 3 the
+    engine failed, 4 another job is running.
     """
     from indexer.jobs.retention import is_due, prune
     from indexer.sinks.lease import holding

@@ -85,7 +85,7 @@ def set_visibility(
         with _live_state(sink, states) as state:
             rows = {row.key: row for reference in references for row in _rows(state, reference)}
             changing = [row for row in rows.values() if row.text is not None and row.shown is not public]
-            if not changing and not state.pending.count():
+            if not changing and not (rows and state.pending.count()):
                 return state.path.stem, _statuses(state, references)
         # Once for each record, and again if a newer one came meanwhile.
         fresh = [row for row in changing if row.key not in written or written[row.key] <= row.order]
@@ -98,7 +98,8 @@ def set_visibility(
         except LeaseHeldError as error:
             if time.monotonic() >= end:
                 recorded = "the change is recorded, and that job or the next one applies it"
-                raise LeaseHeldError(f"{error}; {recorded}") from error
+                nothing_new = "nothing was to be changed, and documents are still to be written"
+                raise LeaseHeldError(f"{error}; {recorded if written else nothing_new}") from error
     raise StateError("newer records of these shops go on arriving with another visibility: change it in their source")
 
 

@@ -52,6 +52,9 @@ _NO_DISCOUNT: Final = (
     " --map COLUMN=discount_kind names"
 )
 _DAYS: Final = re.compile(r"(\d{1,4})(?:\s*[-–]\s*(\d{1,4}))?(?:\s*([^\W\d]+))?")
+_MONTH: Final = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+# What spreadsheets make of texts that look like dates, and of long numbers.
+_NO_CODE: Final = re.compile(rf"\d{{4}}-\d\d-\d\d(?:T.*)?|\d{{1,2}}-{_MONTH}|{_MONTH}-\d\d|\d(?:[.,]\d+)?E[+-]\d{{2,}}")
 _DATES: Final = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y")
 
 
@@ -168,13 +171,12 @@ def _codes_of_cldr() -> Mapping[str, str]:
 
 
 def number(text: str) -> float:
-    """A number of any kind."""
-    with suppress(ValueError):
-        return float(text)
+    """A number of any kind; `1.234` may mean two, as in `decimal_of`."""
     decimal = decimal_of(text)
-    if decimal is None:
-        raise UnreadableError("must be a number such as 12.5", text)
-    return float(decimal)
+    with suppress(ValueError):
+        if not _AMBIGUOUS.fullmatch(text):
+            return float(text if decimal is None else decimal)
+    raise UnreadableError("must be a number such as 12.5", text)
 
 
 def whole_number(text: str) -> int:
@@ -242,10 +244,19 @@ def discount(text: str, kind: str = "") -> dict[str, Any]:
     raise UnreadableError(_NO_DISCOUNT, text)
 
 
+def code(text: str) -> str:
+    """A coupon's code; not what spreadsheets make of codes such as MAY10 or of those with many digits."""
+    if _NO_CODE.fullmatch(text):
+        raise UnreadableError("is a date or a rounded number, made by a spreadsheet: write the code as a text", text)
+    return text
+
+
 def delivery_time(text: str) -> dict[str, Any]:
     """A delivery time as stated, with its days where it is one such as `3`, `2-4` or `2-4 days`."""
     found = _DAYS.fullmatch(text)
     if found is None or (found[3] and found[3].casefold() not in WORDS["days"]):
+        if _NO_CODE.fullmatch(text):
+            raise UnreadableError("is a date, made by a spreadsheet: write it as a text such as 2-4 days", text)
         return {"as_stated": text}
     return {"min_days": int(found[1]), "max_days": int(found[2] or found[1]), "as_stated": text}
 

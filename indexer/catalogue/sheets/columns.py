@@ -58,7 +58,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Field]]] = {
     "coupons": {
         "id": Field("made from shop and code", "id coupon_id voucher_id key identifier"),
         "shop_id": _SHOP,
-        "code": Field("", "code coupon_code coupon voucher_code voucher promo_code promo"),
+        "code": Field("", "code coupon_code coupon voucher_code voucher promo_code promo", cells.code),
         "title": Field("not stated", "title name description headline"),
         "discount": Field("not stated", "discount discount_value value amount reduction"),
         "discount_kind": Field("as in the cell", "discount_kind discount_type"),
@@ -221,6 +221,8 @@ def columns_of(header: Sequence[str], stated: Sequence[str], kind: str = "shops"
         settled.add(position)
         if field:
             positions[field] = position
+        else:  # all columns of that name
+            settled.update(at for at, name in enumerate(header) if plain(name) == plain(column))
     for field, known in FIELDS[kind].items():
         found = [position_of(name, header) for name in known.names.split()]
         in_other_languages = WORDS.get(f"{field}_column", ())

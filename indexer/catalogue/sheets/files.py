@@ -8,6 +8,7 @@ import codecs
 import csv
 import mmap
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
@@ -18,7 +19,7 @@ from typing import Final, Protocol
 from charset_normalizer import from_bytes
 from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum, SheetVisibleEnum
 
-from indexer.records.problems import CatalogueError
+from indexer.records.problems import MAX_SHOWN, CatalogueError
 from indexer.sources.ndjson import WORKBOOK_MARKS
 
 _UTF8: Final = "utf-8-sig"
@@ -43,6 +44,9 @@ _SAMPLE: Final = 64 * 1024
 _DELIMITERS: Final = ",;\t|"
 # A first line by which spreadsheets state the delimiter; it belongs to no row.
 _STATED_DELIMITER: Final = re.compile(r"sep=([,;\t|])(?:\r\n|\r|\n)", re.IGNORECASE)
+
+# What would be ambiguous as a text.
+_THREE_DECIMALS: Final = re.compile(r"\d+\.\d{3}")
 
 Row = tuple[int, list[str]]
 
@@ -81,8 +85,6 @@ def opened_sheet(path: Path, *, encoding: str | None = None, sheet: str | None =
 def _reading(path: Path) -> Iterator[None]:
     try:
         yield
-    except csv.Error as error:
-        raise CatalogueError(f"{path} is no CSV: {error}") from error
     except CalamineError as error:
         raise CatalogueError(
             f"{path} is no workbook that can be read ({error}): save it as .xlsx without a password, or as CSV"
@@ -113,7 +115,7 @@ class CsvFile:
 
     def _tell_code_page(self, others: Sequence[str]) -> None:
         """Tell a cell that shows whether the encoding is right, if possible one that the others read differently."""
-        cells = (cell.strip() for _, row in self.rows() for cell in row if not cell.isascii())
+        cells = (_excerpt(cell.strip()) for _, row in self.rows() for cell in row if not cell.isascii())
         told, readings = "", dict[str, str]()
         for cell in islice(cells, _EXAMINED):
             raw = cell.encode(self._encoding)
@@ -130,13 +132,20 @@ class CsvFile:
         with _reading(self.path), self.path.open(encoding=self._encoding, newline="") as file:
             for _ in range(self._lines_before):
                 next(file)
-            reader = csv.reader(file, delimiter=self._delimiter)
+            # Strict, as a quotation mark without its pair would take the rows after it into one cell.
+            reader = csv.reader(file, delimiter=self._delimiter, strict=True)
             before = self._lines_before
-            for row in reader:
-                # Empty lines, of which there may be millions, are passed over first.
-                if row and any(map(str.strip, row)):
-                    yield before + 1, row
-                before = self._lines_before + reader.line_num
+            try:
+                for row in reader:
+                    # Empty lines, of which there may be millions, are passed over first.
+                    if row and any(map(str.strip, row)):
+                        yield before + 1, row
+                    before = self._lines_before + reader.line_num
+            except csv.Error as error:
+                raise CatalogueError(
+                    f"{self.path}, in the row that begins in line {before + 1}: a quoted cell does not end before the"
+                    f' delimiter, or is too long ({error}): write " as "" within quoted cells'
+                ) from error
 
 
 class Workbook:
@@ -159,10 +168,19 @@ class Workbook:
         """As of SheetFile."""
         with _reading(self.path):
             sheet = self._book.get_sheet_by_name(self._sheet)
-            for number, cells in enumerate(sheet.iter_rows() if sheet.start else (), 1):
+            # A merged cell has its value in its first row alone, and says it of all its rows.
+            ranges = defaultdict[int, list[tuple[int, int]]](list)
+            for (top, column), (bottom, _) in sheet.merged_cell_ranges or ():
+                ranges[top].append((column, bottom))
+            merged = dict[int, tuple[int, str]]()
+            for at, cells in enumerate(sheet.iter_rows() if sheet.start else ()):
                 row = [_text(cell) for cell in cells]
                 if any(map(str.strip, row)):
-                    yield number, row
+                    for column, (bottom, text) in merged.items():
+                        if at <= bottom:
+                            row[column] = text
+                    yield at + 1, row
+                merged.update({column: (bottom, row[column]) for column, bottom in ranges[at]})
 
 
 def _text(cell: object) -> str:
@@ -171,9 +189,20 @@ def _text(cell: object) -> str:
         return str(cell).lower()
     if isinstance(cell, float) and cell.is_integer():
         return f"{cell:.0f}"
+    if isinstance(cell, float):
+        # The digits that a spreadsheet shows, without the noise of a formula; 1.234 is never read as 1234.
+        text = f"{cell:.15g}"
+        return f"{text}0" if _THREE_DECIMALS.fullmatch(text) else text
     if isinstance(cell, date):
         return cell.isoformat()
     return str(cell)
+
+
+def _excerpt(cell: str) -> str:
+    """As much of a cell as may be shown (V1), with its first character beyond ASCII."""
+    at = next((at for at, character in enumerate(cell) if not character.isascii()), 0)
+    start = max(0, at - MAX_SHOWN // 2)
+    return cell[start : start + MAX_SHOWN]
 
 
 def _named(encoding: str) -> str:

@@ -27,6 +27,8 @@ from indexer.records.shop import NO_ORDER, Record, ShopRecord, is_public, valida
 from indexer.sources.ndjson import NdjsonCatalogue
 
 _MAX_ID: Final = 64
+# The field without which a record is valid for ever.
+_END: Final = "valid_until"
 _NO_ID: Final = re.compile(r"[^A-Za-z0-9-]")
 _NO_CURRENCY: Final = "needs a currency, in the cell (12.50 EUR), in a column (--map COLUMN=currency) or by --currency"
 
@@ -156,7 +158,7 @@ class SheetRecords:
         positions = self.columns.positions
         visibility, shop = positions.get("visibility"), positions.get("shop_id", -1)
         unused = [one for one in self.columns.unused_positions() if one not in self.columns.settled]
-        chosen = unused if visibility is None else [visibility]
+        chosen = unused if visibility is None else [visibility, *unused]
         columns = {position: Column(name=self.columns.header[position]) for position in chosen}
         shops = set[str]()
         for line, row in islice(self._file.rows(), 1, None):
@@ -166,13 +168,16 @@ class SheetRecords:
             if 0 <= shop < len(row):
                 shops.add(row[shop].strip())
         faults = []
+        if _END in FIELDS[self._kind] and _END not in positions:
+            faults += [column.dates_as_text(self._kind, _END) for column in columns.values() if column.holds_dates]
         for position, column in columns.items():
             if position == visibility:
                 unknown = column.unknown(self._visibilities)
                 if unknown and not skip_invalid:
                     faults.append(column.unknown_as_text(unknown))
             elif column.is_status:
-                faults.append(column.status_as_text(self._kind))
+                read_from = None if visibility is None else self.columns.header[visibility]
+                faults.append(column.status_as_text(self._kind, read_from))
         if faults:
             raise CatalogueError("; ".join(faults))
         return shops
@@ -310,6 +315,9 @@ class SheetRecords:
             made = {"shops": "domain", "coupons": "shop and code", "offers": "shop and URL or title"}.get(self._kind)
             suffix = f", made from the same {made}" if name == "id" and name not in self.columns.positions else ""
             reason = f"is already that of another row{suffix}"
+            if isinstance(record, ShopRecord) and not is_public(record):
+                # The earlier row is written: to leave this one out could publish a suspended shop (V1).
+                raise CatalogueError(f"the shop of line {line} is not public and {reason}, line {first}: remove one")
             raise _BadRowError(_Fault(name, reason, (f"{record.key} of line {first}",)))
 
 
@@ -345,16 +353,23 @@ def _hidden_shops(directory: Path) -> Mapping[str, str]:
     if not any((directory / name).exists() for name in ("shops.ndjson", "shops.ndjson.gz")):
         return {}
     by_id, by_domain, public = dict[str, str](), dict[str, str](), set[str]()
-    for shop in _shops_of(directory):
+    problems = ProblemLog()
+    for shop in _shops_of(directory, problems):
         if is_public(shop):
             public.add(shop.domain)
         else:
             by_id[shop.id] = by_domain[shop.domain] = shop.visibility
+    if problems.records:
+        raise CatalogueError(
+            f"{directory} has {problems.records:,} bad records of shops, which may be hidden ones, and the sheet states"
+            " no visibility: correct them (shop-directory catalogue validate), or add a column visibility"
+        )
     return {**{domain: said for domain, said in by_domain.items() if domain not in public}, **by_id}
 
 
-def _shops_of(directory: Path) -> Iterator[ShopRecord]:
-    for _, shop in NdjsonCatalogue(directory, lenient=True).records("shops", ProblemLog(), lambda _: None):
+def _shops_of(directory: Path, problems: ProblemLog | None = None) -> Iterator[ShopRecord]:
+    problems = problems or ProblemLog()
+    for _, shop in NdjsonCatalogue(directory, lenient=True).records("shops", problems, lambda _: None):
         yield shop
 
 

@@ -3,6 +3,7 @@
 Values are shown to the operator whose file it is, at most 60 characters of each (V1).
 """
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -13,6 +14,8 @@ from indexer.catalogue.sheets.cells import WORDS, plain
 from indexer.records.problems import MAX_SHOWN, Problem, shown
 
 VISIBILITIES: Final = ("public", "under_review", "removed")
+# What a date looks like, also one that may mean two.
+_DATE: Final = re.compile(r"(?:\d{4}([./-])\d{1,2}\1\d{1,2}|\d{1,2}([./-])\d{1,2}\2\d{2,4})(?:[ t].*)?")
 _MAX_LISTED: Final = 20
 # Different values that are counted; more than a status has.
 _MAX_COUNTED: Final = 1_000
@@ -55,17 +58,32 @@ class Column(Values):
     def is_status(self) -> bool:
         """Whether the column says which shops are suspended, by its name or its values."""
         name = plain(self.name)
-        if self.rows and (name.rpartition("_")[2] in WORDS["columns"] or name.endswith("status")):
+        words, values = set(name.split("_")), {plain(value) for value in self.rows}
+        if values and (name.rpartition("_")[2] in WORDS["columns"] or name.endswith("status")):
             return True
-        known = sum(rows for value, rows in self.rows.items() if value in WORDS["shown"] | WORDS["hidden"])
-        return bool(WORDS["hidden"] & self.rows.keys()) and 2 * known >= self.rows.total() + self.others
+        # Such as deleted_at, and Active (Y/N).
+        if words & WORDS["columns"] & WORDS["hidden"] and values:
+            return True
+        if words & WORDS["columns"] and values and values <= WORDS["yes"] | WORDS["no"]:
+            return True
+        known = sum(rows for value, rows in self.rows.items() if plain(value) in WORDS["shown"] | WORDS["hidden"])
+        return bool(WORDS["hidden"] & values) and 2 * known >= self.rows.total() + self.others
 
     def unknown(self, stated: Mapping[str, str]) -> Sequence[str]:
         """The values that are no visibility and have none stated."""
         return [value for value in self.rows if value not in VISIBILITIES and value not in stated]
 
-    def status_as_text(self, kind: str) -> str:
-        """What is wrong with a column that looks like a status and is not mapped, and what to type."""
+    def status_as_text(self, kind: str, read_from: str | None = None) -> str:
+        """What is wrong with a column that looks like a status and is not mapped, and what to type.
+
+        `read_from` is the column that the visibility is read from, if there is one.
+        """
+        if read_from is not None:
+            return (
+                f"the column {self.name!r} looks as if it said which {kind} are suspended ({self._listed(self.rows)}),"
+                f" and the visibility is read from {read_from!r} alone: put both into one column, or leave this one out"
+                f" by `--map {shlex.quote(f'{self.name}=')}`"
+            )
         return (
             f"the column {self.name!r} looks as if it said which {kind} are suspended ({self._listed(self.rows)}), and"
             " nothing maps it, so that all of them would be public: say what its values mean, such as"
@@ -78,6 +96,19 @@ class Column(Values):
         return (
             f"the column {self.name!r} has values that are no visibility ({self._listed(unknown)}): say what they mean,"
             f" such as `{self._options(unknown)}`, or leave these rows out by --skip-invalid"
+        )
+
+    @property
+    def holds_dates(self) -> bool:
+        """Whether all values are dates."""
+        return bool(self.rows) and all(map(_DATE.fullmatch, self.rows))
+
+    def dates_as_text(self, kind: str, field_name: str) -> str:
+        """What is wrong with a column of dates that is not mapped, where no column says when the records end."""
+        return (
+            f"the column {self.name!r} holds dates ({self._listed(self.rows)}), and nothing maps it, so that none of"
+            f" the {kind} would end: name it by `--map {shlex.quote(f'{self.name}={field_name}')}`, or leave it out by"
+            f" `--map {shlex.quote(f'{self.name}=')}`"
         )
 
     def _listed(self, chosen: Collection[str]) -> str:
@@ -94,13 +125,14 @@ class Column(Values):
 
     def _suggested(self, value: str) -> str:
         """The visibility that a value most probably means; a value that is not known hides the record."""
-        asks_if_shown = plain(self.name).rpartition("_")[2] in WORDS["shown"]
+        asks_if_shown = not WORDS["shown"].isdisjoint(plain(self.name).split("_"))
+        word = plain(value)
         is_shown = (
-            (value in WORDS["yes"]) == asks_if_shown if value in WORDS["yes"] | WORDS["no"] else value in WORDS["shown"]
+            (word in WORDS["yes"]) == asks_if_shown if word in WORDS["yes"] | WORDS["no"] else word in WORDS["shown"]
         )
-        if is_shown or value in VISIBILITIES:
-            return VISIBILITIES[0] if is_shown else value
-        return VISIBILITIES[2] if value in WORDS["removed"] else VISIBILITIES[1]
+        if is_shown or word in VISIBILITIES:
+            return VISIBILITIES[0] if is_shown else word
+        return VISIBILITIES[2] if word in WORDS["removed"] else VISIBILITIES[1]
 
 
 @dataclass(slots=True)

@@ -78,7 +78,7 @@ def _described(command: Any, context: Context, words: str) -> Description:  # no
         first.replace("\n", " "),
         tuple(paragraphs),
         tuple(examples),
-        tuple((int(number), meaning) for number, meaning in re.findall(r"\b(\d+) ([^,.]+)(?=[,.])", codes)),
+        tuple((int(number), meaning) for number, meaning in re.findall(r"\b(\d+) (.+?)(?=, \d+ |\.$)", codes)),
         tuple(
             _parameter(found, context)
             for found in command.params

@@ -45,6 +45,9 @@ def test_the_rows_above_are_of_every_kind() -> None:
         ("lamp;A;5 Taler;;", "discount must be such as 10 %, 12.50 EUR or free shipping;"),
         ("lamp;A;;;05/06/2030", "valid_until must be a date such as 2026-12-31, or with a time 2026-12-31T18:30:00Z"),
         ("lamp;A B;;;", "code must be 1 to 64 letters, marks and numbers"),
+        ("lamp;2026-05-10;;;", "code is a date or a rounded number, made by a spreadsheet: write the code as a text"),
+        ("lamp;10-May;;;", "code is a date or a rounded number, made by a spreadsheet: write the code as a text"),
+        ("lamp;1.23E+12;;;", "code is a date or a rounded number, made by a spreadsheet: write the code as a text"),
     ],
 )
 def test_a_cell_that_may_mean_several_things_is_refused_with_what_it_may_be(
@@ -65,6 +68,18 @@ def test_a_record_is_not_kept_without_a_field_that_limits_where_or_when_it_count
     text = "shop,code,discount,expires,blocked countries\nlamp,A,much,,\nlamp,B,,soon,\nlamp,C,,,Atlantis\n"
     (record,) = stocked.records("coupons", text, "--skip-invalid")
     assert (record["code"], record.get("discount")) == ("A", None)
+
+
+def test_a_column_of_dates_that_nothing_maps_stops_coupons_without_an_end(stocked: Catalogue) -> None:
+    text = "shop,code,Promotion end\nlamp,A,2020-12-31\n"
+    done = stocked.run(text, "--kind", "coupons")
+    assert done.stderr == (
+        "Nothing was written: the column 'Promotion end' holds dates ('2020-12-31' 1), and nothing maps it, so that"
+        " none of the coupons would end: name it by `--map 'Promotion end=valid_until'`, or leave it out by"
+        " `--map 'Promotion end='`.\n"
+    )
+    (record,) = stocked.records("coupons", text, "--map", "Promotion end=valid_until")
+    assert record["valid_until"] == "2020-12-31T23:59:59Z"
 
 
 @pytest.mark.rule("V1")
@@ -113,6 +128,14 @@ def test_shops_that_are_not_public_stay_so_where_a_sheet_states_no_visibility(st
     assert lamp["visibility"] == "public"
 
 
+@pytest.mark.rule("V1")
+def test_a_hidden_shop_whose_line_is_bad_is_not_published_by_a_sheet_without_visibility(stocked: Catalogue) -> None:
+    file = stocked.made / "shops.ndjson"
+    file.write_text(file.read_text().replace('"public"', '"under_review","countries":["UK"]', 1))
+    done = stocked.run("id,name,url,category\nlamp,Lamp,lamp.example,X\n")
+    assert (done.exit_code, "has 1 bad records of shops, which may be hidden ones" in done.stderr) == (1, True)
+
+
 def test_amounts_of_a_currency_that_cannot_be_read_are_not_given_another_one(stocked: Catalogue) -> None:
     text = "shop,title,price,currency\nlamp,A,12,Taler\nlamp,B,12,\n"
     first, second = stocked.records("offers", text, "--currency", "USD", "--skip-invalid")
@@ -123,7 +146,8 @@ def test_a_gzipped_file_is_replaced_by_one_and_another_directory_is_refused(stoc
     plain = stocked.made / "shops.ndjson"
     (stocked.made / "shops.ndjson.gz").write_bytes(gzip.compress(plain.read_bytes()))
     plain.unlink()
-    assert stocked.run("id,name,url,category\nlamp,New,lamp.example,X\n").exit_code == 0
+    done = stocked.run("id,name,url,category\nlamp,New,lamp.example,X\n")
+    assert (done.exit_code, f" to {plain}.gz; " in done.stdout) == (0, True)
     with gzip.open(stocked.made / "shops.ndjson.gz", "rt") as file:
         assert json.loads(file.read())["name"] == "New"
     assert sorted(path.name for path in stocked.made.iterdir()) == ["shops.ndjson.gz", "shops.ndjson.gz.previous"]
@@ -185,25 +209,39 @@ def test_a_workbook_is_read_with_its_numbers_and_dates(stocked: Catalogue) -> No
     shops: list[list[object]] = [
         ["id", "name", "url", "category", "country", "visits"],
         [],
-        [1001, "Möbel", "m.example", "X", "Polska", 0.5],
+        [1001, "Möbel", "m.example", "X", "Polska", 1.234],
     ]
     codes: list[list[object]] = [
-        ["shop", "code", "discount", "expires", "verified at", "status"],
-        ["m.example", 2026, "10 %", date(2035, 12, 31), datetime(2026, 10, 1, 9, 30), "active"],  # noqa: DTZ001
+        ["shop", "code", "discount", "expires", "verified at", "status", "minimum"],
+        ["m.example", 2026, "10 %", date(2035, 12, 31), datetime(2026, 10, 1, 9, 30), "active", 4.35 * 100],  # noqa: DTZ001
     ]
     book = workbook(stocked.file.with_suffix(".xlsx"), Shops=shops, Codes=codes)
+    euro = ("--currency", "EUR")
     (shop,) = stocked.shops(book.read_bytes())
-    assert (shop["id"], shop["name"], shop["countries"], shop["popularity"]) == ("1001", "Möbel", ["PL"], 0.5)
+    assert (shop["id"], shop["name"], shop["countries"], shop["popularity"]) == ("1001", "Möbel", ["PL"], 1.234)
     assert stocked.run(book.read_bytes()).stdout.splitlines()[0] == "Sheet 'Shops'; --sheet reads another one: 'Codes'"
     refused = stocked.run(book.read_bytes(), "--sheet", "Codes", "--kind", "coupons")
     assert "the column 'status' looks as if it said which coupons are suspended ('active' 1)" in refused.stderr
-    (coupon,) = stocked.records("coupons", book.read_bytes(), "--sheet", "Codes", "--map", "status=")
+    (coupon,) = stocked.records("coupons", book.read_bytes(), "--sheet", "Codes", "--map", "status=", *euro)
+    assert coupon["min_order"]["amount"] == "435"
     assert (coupon["shop_id"], coupon["code"], coupon["discount"]["value"]) == ("1001", "2026", "10")
     assert (coupon["valid_until"], coupon["last_verified_at"]) == ("2035-12-31T23:59:59Z", "2026-10-01T09:30:00Z")
     missing = stocked.run(book.read_bytes(), "--sheet", "Stores")
     assert "list.csv has no sheet 'Stores': name one of 'Shops', 'Codes'." in missing.stderr
     bad = stocked.run(workbook(book, Shops=[*shops, ["x", "Y", "nohost", "X"]]).read_bytes())
     assert bad.stderr.startswith("list.csv:4: domain must be a host name with at least two labels: 'nohost'\n")
+
+
+def test_a_merged_cell_is_said_of_all_its_rows(stocked: Catalogue) -> None:
+    book = stocked.file.with_suffix(".xlsx")
+    with xlsxwriter.Workbook(book) as made:
+        sheet = made.add_worksheet()
+        sheet.write_row(0, 0, ["shop", "code", "expires"])
+        for row, code in enumerate("ABC", 1):
+            sheet.write_row(row, 0, ["lamp", code])
+        sheet.merge_range(1, 2, 2, 2, "31.12.2035")
+    found = stocked.records("coupons", book.read_bytes())
+    assert [record.get("valid_until") for record in found] == ["2035-12-31T23:59:59Z"] * 2 + [None]
 
 
 @pytest.mark.parametrize("name", ["shops.xls", "shops.ods"])

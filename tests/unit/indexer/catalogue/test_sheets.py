@@ -72,6 +72,13 @@ def test_the_encoding_of_a_spreadsheet_is_found_and_told_with_a_cell_read_by_it(
     assert given.shops(text, "--encoding", encoding)[0]["name"] == names[0]
 
 
+@pytest.mark.rule("V1.shown")
+def test_the_cell_that_shows_an_encoding_is_cut(given: Import) -> None:
+    note = "Möbel und Gemüse für Größe " * 5
+    told = given.run(f"name,url,category,note\nA,a.example,X,{note}\n".encode("cp1252")).stdout.splitlines()[0]
+    assert told.startswith(f"Encoding cp1252, found by {note[:60]!r}")
+
+
 def test_the_euro_sign_is_read_where_no_other_letter_is_beyond_ascii(given: Import) -> None:
     rows = "".join(f"shop{at}.example;Books;Mug 12,50 €\r\n" for at in range(3))
     names = [shop["name"] for shop in given.shops(f"url;category;name\r\n{rows}".encode("cp1252"))]
@@ -97,6 +104,16 @@ def test_a_cell_is_told_that_an_encoding_that_fits_as_well_reads_differently(giv
             b"name,url\n\xfc,a.example\n",
             ("--encoding", "utf-8"),
             "holds bytes that are not utf-8: name its encoding by",
+        ),
+        (
+            b'name,url,category,note\nA,a.example,X,"5\nB,b.example,X,\nC,c.example,X,\n',
+            (),
+            "list.csv, in the row that begins in line 2: a quoted cell does not end before the delimiter, or is too",
+        ),
+        (
+            b'name,url,category,note\nA,a.example,X,"5\nB,b.example,X,"b"\nC,c.example,X,\n',
+            (),
+            "list.csv, in the row that begins in line 2: a quoted cell does not end before the delimiter, or is too",
         ),
         (b"name,url\n", ("--encoding", "zebra"), "--encoding 'zebra' is none that is known: name one such as cp1252"),
         (b"name,url\n", ("--sheet", "Shops"), "list.csv is no workbook, so that it has no sheets: leave --sheet out."),
@@ -155,6 +172,14 @@ def test_bad_rows_are_reported_by_line_field_and_value_and_nothing_is_written_un
     )  # fmt: skip
 
 
+@pytest.mark.rule("V1")
+def test_a_hidden_row_of_a_shop_that_an_earlier_row_has_is_never_left_out(given: Import) -> None:
+    text = "name,url,category,visibility\nA,a.example,X,public\nA,a.example,X,under_review\n"
+    done = given.run(text, "--skip-invalid")
+    message = "the shop of line 3 is not public and is already that of another row, made from the same domain, line 2"
+    assert (done.exit_code, message in done.stderr, given.made.exists()) == (1, True, False)
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -162,6 +187,7 @@ def test_bad_rows_are_reported_by_line_field_and_value_and_nothing_is_written_un
             "name,url,category,country\nA,a.example,X,Deutschland;Atlantis\n",
             "countries must be codes (ISO 3166-1 alpha-2) or names of countries: 'Atlantis'",
         ),
+        ("name,url,category,visits\nA,a.example,X,1.234\n", "popularity must be a number such as 12.5: '1.234'"),
         (
             "name,url,Gruppe\nA,a.example,X\n",
             (
@@ -283,6 +309,24 @@ def test_the_import_says_how_many_shops_are_not_public_and_leaves_rows_of_unknow
     assert (answer["shops"], answer["not_public"], answer["bad_rows"]) == (7, 2, 1)
 
 
+@pytest.mark.rule("V1")
+def test_a_status_stops_the_import_where_another_column_has_the_visibility(given: Import) -> None:
+    text = "name,url,category,active,blocked\nA,a.example,X,yes,no\nB,b.example,X,yes,yes\n"
+    done = given.run(text, "--map-value", "active:yes=public")
+    assert (done.exit_code, given.made.exists()) == (1, False)
+    assert done.stderr == (
+        "Nothing was written: the column 'blocked' looks as if it said which shops are suspended ('no' 1, 'yes' 1), and"
+        " the visibility is read from 'active' alone: put both into one column, or leave this one out by"
+        " `--map blocked=`.\n"
+    )
+    assert len(given.shops(text, "--map-value", "active:yes=public", "--map", "blocked=")) == 2
+
+
+def test_all_columns_of_a_name_are_left_out_on_purpose(given: Import) -> None:
+    text = "name,url,category,Status,Status\nA,a.example,X,aktiv,aktiv\n"
+    assert len(given.shops(text, "--map", "Status=")) == 1
+
+
 def test_a_status_that_is_left_out_on_purpose_publishes_all_shops(given: Import) -> None:
     assert {shop["visibility"] for shop in given.shops(STATUS, "--category", "Home", "--map", "Status=")} == {"public"}
 
@@ -295,6 +339,13 @@ def test_a_status_that_is_left_out_on_purpose_publishes_all_shops(given: Import)
         ("Gesperrt", ["ja", "nein"], "Gesperrt:ja=under_review Gesperrt:nein=public"),
         ("Bemerkung", ["actif", "supprimé", ""], "Bemerkung:actif=public Bemerkung:supprimé=removed"),
         ("Remark", ["", "", "suspended"], "Remark:suspended=under_review"),
+        ("Hidden", ["yes", "no"], "Hidden:yes=under_review Hidden:no=public"),
+        ("Visible", ["yes", "no"], "Visible:yes=public Visible:no=under_review"),
+        ("deleted_at", ["", "2026-01-02"], "deleted_at:2026-01-02=under_review"),
+        ("Active-(Y/N)", ["Y", "N"], "Active-(Y/N):Y=public Active-(Y/N):N=under_review"),
+        ("Review", ["live", "pending"], "Review:live=public Review:pending=under_review"),
+        ("State", ["public", "under_review"], "State:public=public State:under_review=under_review"),
+        ("Live chat", ["yes", "no"], None),
         ("Remark", ["a", "b", "c", "suspended"], None),
         ("State", ["CA", "NY"], None),
         ("Active since", ["2020", "2021"], None),
