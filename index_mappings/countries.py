@@ -24,6 +24,7 @@ COUNTRY_CODES: Final = frozenset(MARKET_NAMES) - {WORLDWIDE}
 
 _TABLES: Final = tomllib.loads(Path(__file__).with_name("country_groups.toml").read_text(encoding="utf-8"))
 GROUPS: Final[dict[str, frozenset[str]]] = {name: frozenset(codes.split()) for name, codes in _TABLES["groups"].items()}
+GROUP_NAMES: Final[dict[str, str]] = {WORLDWIDE: MARKET_NAMES[WORLDWIDE], **_TABLES["group_names"]}
 # What a shipping statement may name.
 DESTINATIONS: Final = COUNTRY_CODES | GROUPS.keys() | {WORLDWIDE}
 

@@ -74,7 +74,7 @@ _HEADERS: Final = (
     ("`Accept-Encoding: gzip`", "requests", "compresses answers of 1,024 bytes or more, except those of `/suggest`"),
     (
         "`ETag`",
-        "`/suggest`, pages and their files, `/widget.js`",
+        "`/suggest`, the start page, files of pages, `/widget.js`",
         "to be sent back in `If-None-Match`; answers of tools, probes and `/mcp` are `no-store`",
     ),
 )

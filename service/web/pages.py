@@ -4,9 +4,11 @@ Browsers cache each file and revalidate it each time. Pages load nothing from ot
 files come from a package; no text becomes markup.
 """
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
+from html import escape
 from importlib.resources import files
 from string import ascii_uppercase
 from typing import Final
@@ -15,7 +17,7 @@ import fastapi_offline
 from starlette.requests import Request
 from starlette.routing import Route
 
-from index_mappings.countries import COUNTRY_CODES
+from index_mappings.countries import COUNTRY_CODES, GROUP_NAMES
 from service.docs.llms import llms_page
 from service.docs.tools_page import tools_page
 from service.http.messages import CONTENT_SECURITY_POLICY, RESOURCE_POLICY, Answer, Endpoint, Headers, entity_tags
@@ -53,8 +55,6 @@ TOOLS_PATH: Final = "/tools.md"
 LLMS_PATH: Final = "/llms.txt"
 
 _MARKDOWN: Final = b"text/markdown; charset=utf-8"
-# By convention llms.txt is plain text, although its content is Markdown.
-_PLAIN: Final = b"text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class PageFile:
 
 def page_files(site: Site) -> tuple[PageFile, ...]:
     """The start page of a site, and the files that all its pages load."""
-    modules = {**_scripts("page"), "countries.js": _country_codes()}
+    modules = {**_scripts("page"), "countries.js": _countries()}
     start = site.render("index.html", Head("", _DESCRIPTION, "/"))
     style = compact_style(_text("page/page.css")) + site.style
     logo = () if site.logo is None else (PageFile(*site.logo, policy=_LOGO_POLICY),)
@@ -103,7 +103,7 @@ def site_files(site: Site) -> tuple[PageFile, ...]:
         PageFile(
             "/widget.d.ts", "widget", _bytes("widget/widget.d.ts"), _TEXT, cache=_FOR_AN_HOUR, headers=_ANY_ORIGIN
         ),
-        PageFile("/widget.html", "widget_page", _text("widget/widget.html").encode(), HTML, site.policy),
+        PageFile("/widget.html", "widget_page", _named("widget/widget.html", site.name), HTML, site.policy),
         PageFile("/assets/example.js", "page_asset", _text("widget/example.js").encode(), _SCRIPT),
         PageFile("/assets/example.css", "page_asset", _text("widget/example.css").encode(), _STYLE),
         PageFile("/favicon.ico", "site_file", _bytes("site/favicon.ico"), b"image/x-icon"),
@@ -152,33 +152,42 @@ def _text(path: str) -> str:
     return _bytes(path).decode("utf-8")
 
 
+def _named(path: str, name: str) -> bytes:
+    """A page under the name of the operator's directory."""
+    return _text(path).replace("Shop Directory", escape(name)).encode()
+
+
 def _scripts(folder: str) -> dict[str, str]:
     found = files(__package__).joinpath(folder).iterdir()
     return {file.name: file.read_text(encoding="utf-8") for file in found if file.name.endswith(".js")}
 
 
-def _country_codes() -> str:
-    """A module with the country codes of the interface (R4), so that the page needs no copy of them.
+def _countries() -> str:
+    """A module with the country codes of the interface (R4) and the names of groups, so that the page has no copy.
 
-    Their second letters, in groups by the first one, which takes half of the bytes.
+    The second letters of the codes, in groups by the first one, which takes half of the bytes.
     """
     groups = ",".join(
         "".join(sorted(code[1] for code in COUNTRY_CODES if code[0] == first)) for first in ascii_uppercase
     )
     codes = "[...group].map((letter) => String.fromCharCode(65 + index) + letter)"
-    return f'export const COUNTRY_CODES = "{groups}".split(",").flatMap((group, index) => {codes});\n'
+    return (
+        f'export const COUNTRY_CODES = "{groups}".split(",").flatMap((group, index) => {codes});\n'
+        f"export const GROUP_NAMES = {json.dumps(GROUP_NAMES)};\n"
+    )
 
 
 def docs_files(settings: Settings) -> tuple[PageFile, ...]:
     """All files of the documentation, read from the packages; llms.txt states the quotas of the settings."""
     return (
-        PageFile(DOCS_PATH, "docs", _bytes("reference/docs.html"), HTML, DOCS_POLICY),
+        PageFile(DOCS_PATH, "docs", _named("reference/docs.html", settings.site_name), HTML, DOCS_POLICY),
         _asset("docs.js", _bytes("reference/docs.js"), _SCRIPT),
         _asset("docs.css", _bytes("reference/docs.css"), _STYLE),
         _asset("swagger-ui-bundle.js", _packaged("swagger-ui-bundle.js"), _SCRIPT),
         _asset("swagger-ui.css", _packaged("swagger-ui.css"), _STYLE),
         PageFile(TOOLS_PATH, "tools_page", tools_page().encode(), _MARKDOWN),
-        PageFile(LLMS_PATH, "llms", llms_page(settings).encode(), _PLAIN),
+        # By convention llms.txt is plain text, although its content is Markdown.
+        PageFile(LLMS_PATH, "llms", llms_page(settings).encode(), _TEXT),
     )
 
 

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-from index_mappings.countries import MARKET_NAMES, WORLDWIDE
+from index_mappings.countries import GROUP_NAMES, MARKET_NAMES, WORLDWIDE
 from service.settings.service import Settings
 from service.settings.site import LOGO_TYPES, THEMES, contrast, mixed, tint
 from service.web.bundling import compact_lines
@@ -78,6 +78,7 @@ class Site:
             "markets": markets,
             "sells": sells,
             "money": money,
+            "delivery": delivery,
             "day": day,
             "sign": sign,
             "tone": tone,
@@ -130,8 +131,8 @@ def address(**parameters: Any) -> str:  # noqa: ANN401 - values of a query
 
 
 def market(code: str) -> str:
-    """The name of a country; a group of countries is named by its own code."""
-    return MARKET_NAMES.get(code, code)
+    """The name of a country or of a group of countries."""
+    return MARKET_NAMES.get(code) or GROUP_NAMES[code]
 
 
 def markets(codes: Iterable[str] | None) -> str:
@@ -150,6 +151,21 @@ def sells(countries: Sequence[str]) -> str:
 def money(price: Mapping[str, str]) -> str:
     """An amount with its currency."""
     return f"{price['amount']} {price['currency']}"
+
+
+def delivery(time: Mapping[str, Any] | None) -> str:
+    """A stated delivery time, in days and in the shop's words; empty where neither is stated."""
+    if time is None:
+        return ""
+    least, most, words = time["min_days"], time["max_days"], time["as_stated"]
+    unit = "day" if (least if most is None else most) == 1 else "days"
+    if most is None:
+        days = "" if least is None else f"at least {least} {unit}"
+    elif least is None:
+        days = f"at most {most} {unit}"
+    else:
+        days = f"{most} {unit}" if least == most else f"{least} to {most} {unit}"
+    return ", ".join(filter(None, (days, words and f"“{words}”")))
 
 
 def day(time: str) -> str:

@@ -16,7 +16,7 @@ from starlette.requests import Request
 
 from service.calls.admission import Admission
 from service.calls.live_data import LiveData
-from service.errors import RouteNotFoundError, ServiceError
+from service.errors import QuotaExceededError, RouteNotFoundError, ServiceError
 from service.http.messages import Answer, Endpoint, http_caller, problem_answer, stamp_headers
 from service.http.middleware import VARY, accepts_gzip
 from service.limits.policy import Bucket
@@ -55,7 +55,10 @@ class Sitemap:
         except ServiceError as error:
             return problem_answer(error)
 
+        headers = admitted.headers
+
         async def work(snapshot: Snapshot) -> bytes:
+            nonlocal headers
             slugs = [category.slug for category in await snapshot.categories()]
             total = 1 + len(slugs) + snapshot.stamp.counts.get("shops", 0)
             numbers = range(1, -(-total // FILE_ADDRESSES) + 1)
@@ -65,14 +68,17 @@ class Sitemap:
                 raise RouteNotFoundError
             listed = min(FILE_ADDRESSES, total - (number - 1) * FILE_ADDRESSES)
             if units := (listed - 1) // _ADDRESSES_PER_READ:
-                await self._admission.charge(caller, admitted.token, Bucket.READS, units)
+                headers = await self._admission.charge(caller, admitted.token, Bucket.READS, units)
             return await asyncio.to_thread(self._file, snapshot, slugs, number, packed=packed)
 
         live = await self._live.run(work, caller.request_id)
-        if isinstance(live.result, ServiceError):
+        if isinstance(live.result, QuotaExceededError):
+            # The error has newer headers of the quota.
             return problem_answer(live.result, stamp_headers(live.stamp))
+        if isinstance(live.result, ServiceError):
+            return problem_answer(live.result, (*stamp_headers(live.stamp), *headers))
         encoding = ((b"content-encoding", b"gzip"),) if packed and number is not None else ()
-        return Answer(200, live.result, _XML, (*stamp_headers(live.stamp), *admitted.headers, *encoding, VARY))
+        return Answer(200, live.result, _XML, (*stamp_headers(live.stamp), *headers, *encoding, VARY))
 
     def _index(self, numbers: Iterable[int]) -> bytes:
         files = (f"{self._site.public_url}{SITEMAP_PATH}?file={number}" for number in numbers)

@@ -10,14 +10,13 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from hashlib import sha256
 from typing import Any, Final
 from urllib.parse import parse_qs
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from index_mappings.countries import WORLDWIDE
+from index_mappings.countries import COUNTRY_CODES, WORLDWIDE
 from service.calls.dispatch import Dispatcher, Outcome
 from service.errors import ServiceError
 from service.http.messages import (
@@ -25,21 +24,24 @@ from service.http.messages import (
     Answer,
     Endpoint,
     Headers,
-    entity_tags,
     http_caller,
     problem_answer,
     stamp_headers,
 )
-from service.http.middleware import VARY
 from service.runtime.caller import Caller, Channel, Proxies
 from service.runtime.request_context import current
-from service.web.pages import HTML, METHODS, UNCHANGED
+from service.web.pages import HTML, METHODS
 from service.web.site import Head, Site, address, sells
 
 _PAGE: Final = 25
 # A page shows so many codes of a shop, and says how many more there are.
 _MOST_CODES: Final = 100
 _OFFSET: Final = re.compile(r"[0-9]{1,9}")
+# As `failures.js` says it.
+_ABSENT: Final = {
+    "shop_not_found": "There is no such shop in the directory.",
+    "unknown_category": "There is no such category.",
+}
 _SCHEMA: Final = "https://schema.org"
 # A view: the name of its template, its head and its values.
 _View = tuple[str, Head, dict[str, Any]]
@@ -71,9 +73,10 @@ class Views:
 
     def refused(self, error: ServiceError, headers: Headers = ()) -> Answer:
         """The view of an error, with the status and the headers of its problem document."""
-        is_absent = error.code in {"shop_not_found", "unknown_category"}
-        head = Head("Not in the directory" if is_absent else "No answer", error.detail)
-        body = self._site.render("error.html", head, error=error)
+        # What the problem document of these says is meant for programs.
+        absent = _ABSENT.get(error.code)
+        head = Head("No answer" if absent is None else "Not in the directory", absent or error.detail)
+        body = self._site.render("error.html", head, errors=() if absent else error.errors)
         answer = problem_answer(error, (*headers, (CONTENT_SECURITY_POLICY, self._site.policy)), body)
         return replace(answer, media_type=HTML)
 
@@ -89,23 +92,20 @@ class Views:
         name, head, values = (_shop_view if "shop_domain" in asked else _list_view)(asked, outcomes)
         stamp = outcomes[0].stamp
         body = self._site.render(name, head, as_of="" if stamp is None else stamp.built_at, **values)
-        # Weak, as it is the same for the compressed bytes.
-        tag = f'W/"{sha256(body).hexdigest()[:32]}"'
-        headers: Headers = (
-            *stamp_headers(stamp),
-            *last.headers,
-            (b"cache-control", UNCHANGED),
-            (CONTENT_SECURITY_POLICY, self._site.policy),
-            (b"etag", tag.encode()),
-            VARY,
-        )
-        known = entity_tags(request.headers.get("if-none-match"))
-        if tag.removeprefix("W/") in known or "*" in known:
-            return Answer(304, b"", None, headers)
+        headers = (*stamp_headers(stamp), *last.headers, (CONTENT_SECURITY_POLICY, self._site.policy))
         return Answer(200, body, HTML, headers)
 
     async def _asked(self, tool: str, asked: Mapping[str, Any], caller: Caller) -> list[Outcome]:
-        """The outcomes of a view's calls, in order; of a failed view that of the failed call is the last one."""
+        """The outcomes of a view's calls, in order; of a failed view that of the failed call is the last one.
+
+        They are of one generation (C2): where one is published meanwhile, the calls are made again.
+        """
+        outcomes = await self._called(tool, asked, caller)
+        if len({outcome.stamp.generation for outcome in outcomes if outcome.stamp is not None}) > 1:
+            outcomes = await self._called(tool, asked, caller)
+        return outcomes
+
+    async def _called(self, tool: str, asked: Mapping[str, Any], caller: Caller) -> list[Outcome]:
         more: dict[str, dict[str, Any]] = {"list_categories": {}}
         arguments = dict(asked)
         if tool == "get_shop":
@@ -129,7 +129,8 @@ def asked_view(query_string: bytes) -> dict[str, Any]:
     first = {name: values[0] for name, values in given.items()}
     countries = [code.upper() for code in texts.get("country", ())]
     if first.get("shop"):
-        return {"shop_domain": first["shop"], "country": countries[0] if len(countries) == 1 else None}
+        known = countries[0] if len(countries) == 1 and countries[0] in COUNTRY_CODES else None
+        return {"shop_domain": first["shop"], "country": known}
     categories = texts.get("category", [])
     if "q" not in given and not categories:
         return {}
@@ -165,7 +166,7 @@ def _shop_view(asked: Mapping[str, Any], outcomes: Sequence[Outcome]) -> _View:
     answers = {
         "get_shop": shop,
         "list_coupons": coupons,
-        "get_shipping_policy": policies["shipping"],
+        "get_shop_policies": policies,
         "list_categories": categories,
     }
     values = {
@@ -209,6 +210,8 @@ def _list_view(asked: Mapping[str, Any], outcomes: Sequence[Outcome]) -> _View:
         "answers": {"find_shop": found, "list_categories": categories},
         "found": found,
         "query": query,
+        # Of several countries none is that of the visitor.
+        "country": asked["countries"][0] if len(asked["countries"] or ()) == 1 else None,
         "title": title,
         "chosen": chosen,
         "shops": shops,

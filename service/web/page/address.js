@@ -1,13 +1,15 @@
 // The URL of a view: every view can be linked to, and is an entry of the history.
 
+import { COUNTRY_CODES } from "./countries.js";
+
 export function routeOf(search = location.search) {
   const params = new URLSearchParams(search);
   const all = (name) => [...new Set(params.getAll(name).map((text) => text.trim()).filter(Boolean))];
   const codes = (name) => all(name).map((code) => code.toUpperCase());
   const [query, offset] = [params.get("q"), params.get("offset") || "0"];
   const [categories, countries, [shipsTo = ""]] = [all("category"), codes("country"), codes("ships_to")];
-  // Of several countries none is that of the visitor.
-  const country = countries.length === 1 ? countries[0] : "";
+  // Of several countries none is that of the visitor, nor is one that does not exist.
+  const country = countries.length === 1 && COUNTRY_CODES.includes(countries[0]) ? countries[0] : "";
   if (params.get("shop")) return { view: "shop", shop: params.get("shop"), country };
   const page = {
     categories,

@@ -8,7 +8,8 @@ function decoded(label) {
   for (let at = cut + 1; at < label.length;) {
     const before = index;
     for (let weight = 1, k = 36; ; k += 36) {
-      const digit = parseInt(label[at], 36);
+      // Behind the end of a label that stops within a number, parseInt would read the word undefined as one.
+      const digit = parseInt(label[at] ?? "-", 36);
       const value = digit < 10 ? digit + 26 : digit - 10;
       at += 1;
       if (Number.isNaN(value)) throw new RangeError(label);

@@ -1,5 +1,6 @@
 // Formats the values of answers for people: numbers, countries, money, times and gaps.
 
+import { GROUP_NAMES } from "./countries.js";
 import { bdi, make, wholeOf } from "./elements.js";
 
 // What the operator set: the name and the tagline of the site, whether logos may be loaded, how a token is got.
@@ -7,12 +8,6 @@ export const SITE = JSON.parse(document.getElementById("site").textContent);
 
 const LOCALE = "en-GB";
 const COUNTRIES = new Intl.DisplayNames("en", { type: "region", fallback: "code" });
-const GROUPS = {
-  WORLDWIDE: "Worldwide", EU: "European Union", EEA: "European Economic Area", EFTA: "EFTA countries",
-  DACH: "Germany, Austria, Switzerland", BENELUX: "Benelux", NORDICS: "Nordic countries", BALTICS: "Baltic countries",
-  IBERIA: "Spain and Portugal", BRITISH_ISLES: "British Isles", NORTH_AMERICA: "North America",
-  ANZ: "Australia and New Zealand",
-};
 const DAY = new Intl.DateTimeFormat(LOCALE, { dateStyle: "medium", timeZone: "UTC" });
 const DATE_TIME = new Intl.DateTimeFormat(LOCALE, { dateStyle: "medium", timeStyle: "short", timeZone: "UTC" });
 const AGO = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
@@ -23,7 +18,7 @@ export const numeral = (number) => NUMBER.format(number);
 
 export const count = (number, one, many = `${one}s`) => `${numeral(number)} ${number === 1 ? one : many}`;
 
-export const countryName = (code) => (/^[A-Z]{2}$/.test(code) ? COUNTRIES.of(code) : GROUPS[code] ?? code);
+export const countryName = (code) => (/^[A-Z]{2}$/.test(code) ? COUNTRIES.of(code) : GROUP_NAMES[code] ?? code);
 
 export const countryNames = (codes) => (codes?.length ? codes.map(countryName).join(", ") : null);
 

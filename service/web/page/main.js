@@ -54,8 +54,10 @@ async function show(to, { scroll = 0, still = false, live = false } = {}) {
   const typed = field.value;
   seq += 1;
   const [mine, known] = [seq, tokens];
-  asking?.abort();
-  asking = new AbortController();
+  // While results are typed for, the shown view may stay under the pointer: what it asks is cut off with it, not before.
+  if (!live || asking !== shown?.asking) asking?.abort();
+  const own = new AbortController();
+  asking = own;
   // What was found while typing is what Enter shows.
   const found = !live && isReady && shown.typed;
   let made = found && shown.kind === to.view && hrefOf(found) === hrefOf(to) ? shown : null;
@@ -65,7 +67,7 @@ async function show(to, { scroll = 0, still = false, live = false } = {}) {
   // The frame with the suggestions comes before the results.
   const frame = live && new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); });
   try {
-    made ??= await (followed && !hasPlenty() ? onEnter(to) : VIEWS[to.view](to, asking.signal, announce, go));
+    made ??= await (followed && !hasPlenty() ? onEnter(to) : VIEWS[to.view](to, own.signal, announce, go));
   } catch (failure) {
     made = failed(failure, to, { live });
   }
@@ -73,7 +75,9 @@ async function show(to, { scroll = 0, still = false, live = false } = {}) {
   while (live && mine === seq && isHeld()) await new Promise((done) => { free = done; });
   clearTimeout(late);
   if (mine !== seq) return;
+  if (made !== shown) shown?.asking.abort();
   shown = made;
+  made.asking = own;
   made.typed = followed;
   paint(made, scroll, still, live);
   if (known !== tokens) made.tokenChanged?.();
@@ -166,7 +170,8 @@ view.addEventListener("pointermove", ({ screenX, screenY }) => {
   if (before && before !== place) move(true);
 });
 view.addEventListener("pointerleave", () => move(false));
-view.addEventListener("focusout", () => free?.());
+// During this event, nothing has the focus, also where it only goes on within the view.
+view.addEventListener("focusout", ({ relatedTarget }) => view.contains(relatedTarget) || free?.());
 field.addEventListener("input", () => move(false));
 view.addEventListener("change", commit, true);
 
@@ -226,7 +231,8 @@ account(corner, panel, (text) => {
 history.scrollRestoration = "manual";
 field.value ||= route.query ?? "";
 if (route.view === "start") view.prepend(...intro());
-show(route, { still: true });
+// Whoever reads what the server made stays where they are in it.
+show(route, { scroll: scrollY, still: true });
 if (route.view === "start") {
   field.focus();
   // The visitor may have typed before this script ran.

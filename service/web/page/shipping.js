@@ -1,4 +1,4 @@
-// A shop's statement about shipping, and whether it covers the chosen country.
+// A shop's statements about shipping, and whether they cover the chosen country, and about returns.
 
 import { call } from "./api.js";
 import { bdi, make } from "./elements.js";
@@ -7,18 +7,33 @@ import { count, countryName, countryNames, dateTime, facts, money } from "./form
 const SOURCES = { policy_page: "the shop’s page on shipping", structured_data: "markup of the shop’s own pages" };
 
 export async function shipping(input, country, signal) {
-  const found = await call("get_shipping_policy", { ...input, country }, signal);
+  const { shipping: found, returns } = await call("get_shop_policies", { ...input, country }, signal);
+  const back = returns ? [
+    ["Returns", period(returns)],
+    ...(returns.countries ? [["Returns apply in", countryNames(returns.countries)]] : []),
+    ["Returns last checked", dateTime(returns.checked_at)],
+  ] : [];
   if (!found.collected) {
     return ["missing", make("p", { class: "missing" },
-      "Nothing was gathered about this shop’s shipping; this is not a no.")];
+      "Nothing was gathered about this shop’s shipping; this is not a no."), returns ? facts(...back) : ""];
   }
   return ["ok", verdict(found.ships_to, country), facts(
     ["Ships to", countryNames(found.destinations)],
+    ...(found.excluded ? [["Except", countryNames(found.excluded)]] : []),
     ["Is the list complete?", found.destinations_exhaustive ? "Yes, says the shop" : "The shop does not say so"],
     ["Delivery time", delivery(found.delivery_time)],
     ["Free shipping from", money(found.free_shipping_threshold)],
     ["Read from", SOURCES[found.source] ?? null],
-    ["Last checked", dateTime(found.checked_at)])];
+    ["Last checked", dateTime(found.checked_at)],
+    ...back)];
+}
+
+// How long a shop takes goods back, by its own statement.
+function period({ category, days, counted_from: from }) {
+  if (category === "not_permitted") return "The shop states that it takes nothing back";
+  if (category === "unlimited") return "Without a limit of time";
+  if (days === null) return "Within a time that is not stated in days";
+  return count(days, "day") + (from ? ` from ${from === "delivered" ? "delivery" : "the order"}` : "");
 }
 
 function verdict(shipsTo, country) {

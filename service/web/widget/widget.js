@@ -69,7 +69,8 @@ class ShopTypeahead extends HTMLElement {
   }
 
   async fetched(path, options) {
-    const answer = await fetch(new URL(path, this.given("service", import.meta.url)), options);
+    const answer = await fetch(new URL(path, this.given("service", import.meta.url)),
+      { ...options, signal: AbortSignal.any([options.signal, AbortSignal.timeout(15_000)]) });
     if (!answer.ok) throw { wait: Number(answer.headers.get("retry-after")) };
     return answer.json();
   }

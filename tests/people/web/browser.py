@@ -54,13 +54,10 @@ PHONE: Final = Screen(width=360, height=740, touch=True)
 
 @dataclass  # without slots: Playwright keeps its own mark on each listener
 class Watch:
-    """What one visit said and asked for.
+    """What one visit said and asked for, method and address of each request in order; and what must not be.
 
-    Attributes:
-        base: the service, the only one that may be asked.
-        announced: statuses from 400 up that the test is about, and `CUT` for connections that break.
-        asked: method and address of each request, in order.
-        wrong: what must not be.
+    Only the service at `base` may be asked. `announced` are statuses from 400 up that the test is about, and `CUT` for
+    connections that break.
     """
 
     base: str

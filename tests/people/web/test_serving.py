@@ -213,7 +213,7 @@ async def test_only_the_public_interface_is_asked(site: Site, visitor: Visitor) 
         "/suggest",
         *(
             f"/tool/{tool}"
-            for tool in ("find_shop", "list_categories", "get_shop", "list_coupons", "get_shipping_policy", "get_trust")
+            for tool in ("find_shop", "list_categories", "get_shop", "list_coupons", "get_shop_policies", "get_trust")
         ),
     }
 

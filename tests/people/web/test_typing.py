@@ -5,15 +5,15 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from index_mappings.countries import COUNTRY_CODES
 from service.app import create_app
 from service.limits.policy import QuotaClass
 from service.settings.service import Settings
-from tests.people.web.browser import Visitor
+from tests.people.web.browser import Screen, Visitor
 from tests.people.web.conftest import Site
-from tests.people.web.steps import hold, searched_for, shown, suggested, texts, typed, typed_in
+from tests.people.web.steps import hold, searched_for, section, shown, suggested, texts, typed, typed_in
 from tests.support.catalogues import shop
 from tests.support.served import served
 from tests.support.worlds import embedded_world
@@ -266,6 +266,60 @@ async def test_nothing_is_replaced_under_a_pointer_that_moves_there(site: Site, 
     await page.mouse.move(600, 20)
 
     await expect(heading).to_have_text("Shops for “mill 0”")
+
+
+async def test_a_view_that_stays_under_the_pointer_goes_on_working(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base, "/?shop=shop_books", Screen(height=2_000), announced=(404,))
+    offers = await section(page, "offers", "ok")
+    silent = offers.locator("li").filter(has_text="Something Unsaid")
+    place = await silent.bounding_box()
+    assert place is not None
+    asked, release = await hold(page, "mill", results=True)
+    await page.locator("#search").press_sequentially("mill")
+    await asyncio.wait_for(asked.wait(), 5)
+    await page.mouse.move(place["x"] + 5, place["y"] + 5)
+    await page.mouse.move(place["x"] + 15, place["y"] + 10)
+    await release()
+
+    await silent.get_by_role("button").click()
+
+    await expect(silent).to_contain_text("states no address that safely leads to its shop’s checkout")
+
+
+async def test_nothing_is_replaced_while_the_focus_moves_within_it(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base, "/?q=mill")
+    await shown(page, "results")
+    asked, release = await hold(page, "mill 0", results=True)
+    await page.locator("#search").press("End")
+    await page.locator("#search").press_sequentially(" 0")
+    await asyncio.wait_for(asked.wait(), 5)
+    await page.locator("[data-shop] a").nth(0).focus()
+    await release()
+
+    await page.keyboard.press("Tab")
+    await page.wait_for_timeout(300)
+    await expect(page.locator("#view h1")).to_have_text("Shops for “mill”")
+    await page.locator("#search").focus()
+
+    await expect(page.locator("#view h1")).to_have_text("Shops for “mill 0”")
+
+
+async def test_whoever_reads_before_the_script_comes_stays_where_they_are(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.arrive(site.base)
+    come = asyncio.Event()
+
+    async def keep(route: Route) -> None:
+        await come.wait()
+        await route.continue_()
+
+    await page.route("**/assets/main.js", keep)
+    await page.goto(f"{site.base}/?q=mill", wait_until="commit")
+    await expect(page.locator("[data-shop]")).to_have_count(25)
+    await page.evaluate("scrollTo(0, 600)")
+    come.set()
+
+    await expect(page.locator(".filters")).to_be_visible()
+    assert await page.evaluate("scrollY") == 600
 
 
 async def test_typing_leaves_half_of_the_quota_to_reading(tmp_path: Path, visitor: Visitor) -> None:

@@ -82,7 +82,7 @@ async def test_another_country_asks_for_the_shipping_and_nothing_else(site: Site
     await expect(page.locator("#shipping")).to_contain_text("does not ship to Austria")
 
     tools = [line.removeprefix(f"POST {site.base}") for line in watch.asked[asked:] if "/tool/" in line]
-    assert tools == ["/tool/get_shipping_policy"]
+    assert tools == ["/tool/get_shop_policies"]
     assert page.url == f"{site.base}/?shop=shop_books&country=AT"
 
 

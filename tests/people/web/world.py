@@ -7,7 +7,7 @@ long as the catalogue lets them be: a page shows each as the text that it is.
 from pathlib import Path
 from typing import Any, Final
 
-from tests.support.catalogues import Lines, coupon, offer, shipping, shop, trust
+from tests.support.catalogues import Lines, coupon, offer, policy, shipping, shop, trust
 from tests.support.worlds import embedded_world
 
 MARKUP: Final = "<img src=x onerror=document.title='broken'>"
@@ -99,6 +99,7 @@ _SHIPPING: Final = (
     ),
     shipping("shop_hidden", destinations=["DE"]),
 )
+_POLICIES: Final = (policy("shop_books", "returns", days=14, counted_from="delivered", countries=["DE"]),)
 _TRUST: Final = (
     trust("shop_books", "tls_issuer", "Invented Authority R3", source="tls_handshake"),
     trust("shop_books", "hosting_country", "DE", source="ip_registry", checked_at="2031-05-08T00:00:00Z"),
@@ -114,5 +115,7 @@ _TRUST: Final = (
 
 
 def web_world(directory: Path, shops: Lines = SHOPS) -> Path:
-    related_records: dict[str, Any] = {"coupons": _COUPONS, "offers": _OFFERS, "shipping": _SHIPPING, "trust": _TRUST}
+    related_records: dict[str, Any] = {
+        "coupons": _COUPONS, "offers": _OFFERS, "shipping": _SHIPPING, "policies": _POLICIES, "trust": _TRUST,
+    }  # fmt: skip
     return embedded_world(directory, shops, **related_records)

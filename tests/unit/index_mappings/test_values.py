@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from index_mappings.countries import (
     COUNTRY_CODES,
     DESTINATIONS,
+    GROUP_NAMES,
     GROUPS,
     TERRITORIES,
     WORLDWIDE,
@@ -234,6 +235,7 @@ def test_the_top_level_domain_of_a_country_says_the_country(host: str, country: 
 @pytest.mark.rule("A7")
 def test_a_group_is_never_a_country_and_holds_assigned_countries_only() -> None:
     assert COUNTRY_CODES.isdisjoint({*GROUPS, WORLDWIDE})
+    assert GROUP_NAMES.keys() == {*GROUPS, WORLDWIDE}
     assert COUNTRY_CODES.issuperset(code for group in GROUPS.values() for code in group)
     assert {"EU", WORLDWIDE, "AT", "eu", "EUROPE", ""} & DESTINATIONS == {"EU", WORLDWIDE, "AT"}
 
