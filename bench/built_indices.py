@@ -27,13 +27,9 @@ _MEGABYTE: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class BuildStats:
-    """The cost of a build.
+    """The cost of a build: the whole job, the peaks of the indexer's own and mapped memory, the size of all indices.
 
-    Attributes:
-        seconds: the whole job.
-        own_mb: the peak of the indexer's anonymous memory in megabytes, without the server of the engine.
-        mapped_mb: the peak of the files that it mapped.
-        index_mb: the size of all indices of the generation, in megabytes.
+    The memory is that of the indexer, without the server of the engine.
     """
 
     seconds: float

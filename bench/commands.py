@@ -19,15 +19,10 @@ _SAMPLE_S: Final = 0.1
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """The result of a successful command.
+    """The result of a successful command; `answer` is its output, parsed as JSON.
 
-    Attributes:
-        answer: the output, parsed as JSON.
-        seconds: elapsed time, including the start of the interpreter.
-        processor: seconds of processor time, user and system.
-        peak_mib: peak resident memory (`ru_maxrss`) in MiB.
-        own_mib: peak anonymous memory (RssAnon) in MiB, as sampled.
-        mapped_mib: peak of mapped files (RssFile) in MiB, as sampled.
+    `seconds` include the start of the interpreter; `processor` is in seconds, user and system. The peaks of memory are
+    `ru_maxrss` and, as sampled, RssAnon (`own_mib`) and RssFile (`mapped_mib`).
     """
 
     answer: Any
@@ -55,6 +50,11 @@ def run(arguments: Sequence[str], settings: Mapping[str, str] | None = None) -> 
         stdout.seek(0)
         answer = json.loads(stdout.read())
     return CommandResult(answer, seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, own, mapped)
+
+
+def printed(command: Sequence[str]) -> str:
+    """What a command prints, such as its version."""
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()  # noqa: S603 - our own
 
 
 def processor_seconds(pid: int) -> float:

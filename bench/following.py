@@ -50,12 +50,7 @@ _SYLLABLES: Final = ("qua", "zor", "vex", "jum", "wib", "xyl", "fyo", "zig", "qu
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Suggest requests of one phase.
-
-    Attributes:
-        took_ms: the times of all responses, ascending, in milliseconds from when each request was due.
-        failed: responses that were not 200.
-    """
+    """Suggest requests of one phase: the times of all responses, ascending, from when each was due; those not 200."""
 
     took_ms: list[float]
     failed: int
@@ -162,9 +157,7 @@ def follower(built_index: BuiltIndex, state: Path, changes: Path, *options: str)
 class Follower(Thread):
     """A running follower, whose log it passes on.
 
-    Attributes:
-        process: of the command.
-        refreshed: the number of changes up to each refresh, and its time (`time.monotonic`), both ascending.
+    `refreshed` has the number of changes up to each refresh, and its time (`time.monotonic`), both ascending.
     """
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
@@ -236,9 +229,8 @@ def append(  # noqa: PLR0917 - of one measurement
 ) -> tuple[list[tuple[int, float, float]], float, float]:
     """Append changes at a rate, and look for sampled ones.
 
-    Returns:
-        For each sampled change its number, and the times at which it was written and shown (`time.monotonic`); the most
-        memory of the follower, in MiB; its seconds of processor time.
+    Returns for each sampled change its number, and the times at which it was written and shown (`time.monotonic`); the
+    most memory of the follower, in MiB; its seconds of processor time.
     """
     shown_at: list[tuple[int, float, float]] = []
     sampled: list[tuple[int, float]] = []

@@ -28,15 +28,9 @@ _PREFIX: Final = "bench"
 
 @dataclass(frozen=True, slots=True)
 class Indexing:
-    """Medians of one run.
+    """Medians of one run: the seconds of a `whole` build, and of only writing the finished documents (`raw`).
 
-    Attributes:
-        engine: which one.
-        documents: how many a build writes.
-        whole: seconds of a build: reading, gate, projection, writing, verification, publishing.
-        raw: seconds of only writing the finished documents.
-        whole_processor, raw_processor: seconds of processor time, OpenSearch's own included; a build's are those of the
-            whole command, start of the interpreter included.
+    The processor time has OpenSearch's own; a build's is that of the whole command, start of the interpreter included.
     """
 
     engine: str

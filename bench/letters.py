@@ -34,13 +34,13 @@ class Timed:
     empty: tuple[float, ...]
 
 
-def plain_totals(shops: Iterable[Mapping[str, Any]], characters: Sequence[str] = CHARACTERS) -> dict[str, int]:
+def plain_totals(shops: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     """How many of the catalogue's public shops each character finds, every shop looked at.
 
     No two of the shops are of the same domain.
     """
-    asked = {character: query_forms(character).spaced for character in characters}
-    totals = dict.fromkeys(characters, 0)
+    asked = {character: query_forms(character).spaced for character in CHARACTERS}
+    totals = dict.fromkeys(CHARACTERS, 0)
     for shop in shops:
         if shop["visibility"] != "public":
             continue

@@ -53,11 +53,9 @@ Asked = tuple[Stamp, Sequence[SearchRequest]]
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of one kind of request.
+    """The cost of one kind of request: the median time from its first byte to the last one of the response.
 
-    Attributes:
-        p50_ms: the median time from the first byte of the request to the last byte of the response.
-        processor_ms: mean processor time of the service, or of this process where it calls the engine directly.
+    The mean processor time is that of the service, or of this process where it calls the engine directly.
     """
 
     p50_ms: float

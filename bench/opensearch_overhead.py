@@ -46,13 +46,7 @@ Asks = Callable[[HTTPConnection], object]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The same queries with and without the service.
-
-    Attributes:
-        engine_ms: the median of the requests to the node.
-        service_ms: the median of the requests to the service.
-        trips: requests to the node for each query.
-    """
+    """The same queries without and with the service, as medians; `trips` are requests to the node for each query."""
 
     engine_ms: float
     service_ms: float

@@ -21,6 +21,7 @@ from playwright.async_api import Browser, Page
 
 from bench.built_indices import BuiltIndex, Shops
 from bench.invented import invented_shops
+from bench.typeahead.inputs import perhaps_swapped
 from index_mappings.text import fold
 from tests.people.web.browser import Visitor, chromium
 from tests.people.web.steps import shown
@@ -29,7 +30,6 @@ from tests.support.service_process import serving
 _SEED: Final = 20_261_125
 _WELL_KNOWN: Final = 2_000
 _LONGEST: Final = 8
-_ERRORS: Final = 0.2
 _PAUSE_MS: Final = 150.0
 _PAINTS: Final = """window.paints = [];
 new PerformanceObserver((list) => window.paints.push(...list.getEntries().map((paint) => paint.startTime)))
@@ -76,16 +76,10 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures of a run; times in milliseconds.
+    """The figures of a run in milliseconds: the largest contentful paint of each cold load, and times from a keystroke.
 
-    Attributes:
-        paints: the largest contentful paint of each cold load.
-        keystrokes: the number of keystrokes.
-        answered: from the keystroke until its suggestions are in the document.
-        seen: from the keystroke until the frame that shows them.
-        held: from the keystroke until the page sends the request for suggestions.
-        found: from the keystroke until its results are in the document.
-        found_seen: from the keystroke until the frame that shows its results.
+    It is `held` until the page sends the request for suggestions, `answered` when these are in the document, and `seen`
+    with the frame that shows them; `found` and `found_seen` are the same of its results.
     """
 
     paints: tuple[float, ...]
@@ -124,14 +118,7 @@ def typed_words(count: int, wanted: int) -> list[str]:
     names = [
         fold(shop["name"]) for shop in islice(invented_shops(count), _WELL_KNOWN) if shop["visibility"] == "public"
     ]
-    words = []
-    for name in chance.choices(names, k=wanted):
-        text = name[:_LONGEST].strip()
-        if len(text) > 2 and chance.random() < _ERRORS:
-            at = chance.randrange(len(text) - 1)
-            text = text[:at] + text[at + 1] + text[at] + text[at + 2 :]
-        words.append(text)
-    return words
+    return [perhaps_swapped(chance, name[:_LONGEST].strip()) for name in chance.choices(names, k=wanted)]
 
 
 def as_markdown(shops: int, figures: Figures) -> str:

@@ -37,13 +37,7 @@ _SESSIONS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of a suggest request.
-
-    Attributes:
-        service: processor time of this process in microseconds.
-        redis: processor time of Redis in microseconds.
-        waited: the share of requests that waited for Redis.
-    """
+    """The processor time of a suggest request in microseconds, and the share of requests that waited for Redis."""
 
     service: float
     redis: float

@@ -123,13 +123,7 @@ def _delayed(look: Look[T], wait: Callable[[Any], None]) -> Look[T]:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """One tool's comparison.
-
-    Attributes:
-        tool: its name.
-        auc: 0.5 when the times do not differ; above, a shop under review takes longer.
-        unknown_ms, hidden_ms: the medians.
-    """
+    """One tool's comparison, with the medians; `auc` is 0.5 if they do not differ, more if hidden shops take longer."""
 
     tool: str
     auc: float

@@ -9,7 +9,7 @@ import platform
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -19,21 +19,23 @@ from typing import Final
 
 from rich.console import Console
 
+from bench import mcp_cost, opensearch_overhead
+from bench.opensearch_node import EngineMissingError
 from bench.typeahead.bare import BareAsgi
 from bench.typeahead.corpus import SEED
 from bench.typeahead.findings import main_size
 from bench.typeahead.inputs import WORKLOAD_SEED, inputs_of
 from bench.typeahead.load import Load, LoadError, missing_tools
-from bench.typeahead.other_benchmarks import measure_others
 from bench.typeahead.ours import ours
 from bench.typeahead.peers import PEERS
 from bench.typeahead.report import page
-from bench.typeahead.results import Report, Size, write
+from bench.typeahead.results import Claim, Report, Size, write
 from bench.typeahead.run import Comparison, Procedure, described_settings, two_cores
 from bench.typeahead.system import System
 from tests.support.real.sources import Missing, find_dev_data
 
 _SEEDS: Final = {"corpus": SEED, "workload": WORKLOAD_SEED}
+_REST: Final = "get_shop, REST"
 
 
 def main() -> int:
@@ -65,7 +67,7 @@ def main() -> int:
         _write(report, given.json)
     if not given.only and not given.no_tools:
         with TemporaryDirectory() as scratch:
-            extra = measure_others(given.directory or Path(scratch), main_size(report).shops, given.heap, say)
+            extra = _measure_others(given.directory or Path(scratch), main_size(report).shops, given.heap, say)
         report = replace(report, made_at=_now(), extra=extra)
         _write(report, given.json)
     print(page(report))
@@ -82,6 +84,40 @@ def _measured(
     inputs = inputs_of(folder, shops, given.requests, dev_data)
     who, bare = chosen(given.only, given.without, given.heap)
     return Comparison(procedure, folder, scratch, inputs).measure(who, shops, bare=bare)
+
+
+def _measure_others(directory: Path, shops: int, heap: str, say: Callable[[str], None]) -> dict[str, tuple[Claim, ...]]:
+    """Figures of the other benchmarks by title, those over OpenSearch only where a node can be started.
+
+    They build their own plain invented shops. Each compares two ways to the same results by alternating requests.
+
+    The directory stores their indices; `say` is called with each line of progress.
+    """
+    say(f"MCP and pages, embedded, {shops:,} shops")
+    found = {f"MCP and pages, embedded, {shops:,} invented shops": tuple(_of_mcp(mcp_cost.measure(directory, shops)))}
+    try:
+        say(f"What the service adds to OpenSearch, {shops:,} shops")
+        overhead = opensearch_overhead.measure(directory, shops, heap=heap)
+    except EngineMissingError as missing:
+        say(f"ABSENT {missing}")
+        return found
+    return found | {f"Over OpenSearch, {shops:,} invented shops": tuple(_of_overhead(overhead))}
+
+
+def _of_mcp(costs: mcp_cost.Costs) -> Iterator[Claim]:
+    yield Claim("get_shop over REST, p50 ms", costs.costs[_REST].p50_ms)
+    yield Claim("get_shop over MCP 2026-07-28, times REST", costs.ratio("get_shop, MCP 2026-07-28", _REST), 1.4)
+    yield Claim("get_shop over MCP 2025-11-25, times REST", costs.ratio("get_shop, MCP 2025-11-25", _REST), 1.6)
+    for limit in (10, 100):
+        above = costs.above(f"find_shop, {limit}", f"engine alone, {limit}")
+        yield Claim(f"find_shop, a page of {limit}, ms above the engine alone", above, 1.5)
+    yield Claim("find_shop, a page of 100, times a page of 10", costs.ratio("find_shop, 100", "find_shop, 10"), 2.0)
+
+
+def _of_overhead(overhead: opensearch_overhead.Overhead) -> Iterator[Claim]:
+    yield Claim("find_shop, a page of 10, p50 ms above the engine's query", overhead.find.added_ms, 1.5)
+    yield Claim("find_shop, a page of 100, p50 ms above the engine's query", overhead.long_page.added_ms)
+    yield Claim("find_shop, a page of 100, times a page of 10", overhead.of_pages, 2.0)
 
 
 def _write(report: Report, path: Path | None) -> None:

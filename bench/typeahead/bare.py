@@ -23,10 +23,6 @@ class BareAsgi(System):
         """Configure the application."""
         self._body_bytes = body_bytes
 
-    def missing(self) -> str | None:
-        """None: it runs everywhere."""
-        return None
-
     def version(self) -> str:
         """The versions of the server and its parts."""
         return f"uvicorn {version('uvicorn')}, uvloop {version('uvloop')}, httptools {version('httptools')}"

@@ -32,13 +32,7 @@ _GROUP_INCHES: Final = 0.8
 
 @dataclass(frozen=True, slots=True)
 class _Panel:
-    """One figure of all systems.
-
-    Attributes:
-        title: with its unit.
-        values: by system.
-        shape: how a value is written.
-    """
+    """One figure of all systems; the title has its unit, and `shape` is how a value is written."""
 
     title: str
     values: Sequence[float]

@@ -119,16 +119,10 @@ def invented_shops(known: list[dict[str, Any]], seed: int = SEED) -> Iterator[di
 
 @dataclass(frozen=True, slots=True)
 class _Donor:
-    """A development shop, and how its parts are related.
+    """A development shop, the script and number of words of its name, and how its parts are related.
 
-    Attributes:
-        shop: its line.
-        script: of its name.
-        words: of its name.
-        shares_name: whether another shop has the same name.
-        aliases: the relation to the name, the script and the words of each.
-        label: the relation of its domain's main label to the name.
-        suffix: what follows that label.
+    `aliases` have the relation to the name, the script and the words of each; `label` is the relation of its domain's
+    main label to the name, and `suffix` what follows that label. Another shop may share its name.
     """
 
     shop: dict[str, Any]

@@ -23,13 +23,7 @@ _WELL_KNOWN: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """A corpus and its requests.
-
-    Attributes:
-        corpus: a file with lines of `shops`.
-        typed: the requests in order.
-        dev_data: the folder of the development data if the corpus has it.
-    """
+    """A corpus, a file with lines of `shops`, and its requests in order; `dev_data` is None if the corpus lacks it."""
 
     corpus: Path
     typed: tuple[TypedQuery, ...]
@@ -62,9 +56,14 @@ def _plainly_typed(corpus: Path, requests: int) -> list[TypedQuery]:
     found: list[TypedQuery] = []
     while len(found) < requests:
         (name,) = chance.choices(names, cum_weights=weights)
-        text = name[: chance.randint(2, _LONGEST)]
-        if len(text) > 2 and chance.random() < _ERRORS:
-            at = chance.randrange(len(text) - 1)
-            text = text[:at] + text[at + 1] + text[at] + text[at + 2 :]
+        text = perhaps_swapped(chance, name[: chance.randint(2, _LONGEST)])
         found += [TypedQuery(text[:end]) for end in range(1, len(text) + 1)]
     return found[:requests]
+
+
+def perhaps_swapped(chance: random.Random, text: str) -> str:
+    """A typed text; in one of five, two letters are swapped."""
+    if len(text) > 2 and chance.random() < _ERRORS:
+        at = chance.randrange(len(text) - 1)
+        return text[:at] + text[at + 1] + text[at] + text[at + 2 :]
+    return text

@@ -38,13 +38,7 @@ class NoAnswerYetError(LoadError):
 
 @dataclass(frozen=True, slots=True)
 class WrkCounts:
-    """The counts of wrk.
-
-    Attributes:
-        requests: the number of responses.
-        seconds: elapsed time.
-        bytes_each: the mean size of a response, head and body.
-    """
+    """The counts of wrk; `bytes_each` is the mean size of a response, head and body."""
 
     requests: int
     seconds: float
@@ -60,11 +54,7 @@ class WrkCounts:
 class Paced:
     """The result of the paced load; times run from the due time of a request.
 
-    Attributes:
-        asked: due requests a second; for one caller, the responses a second.
-        achieved: responses a second.
-        p50_us: the median, in microseconds.
-        p99_us: the 99th percentile.
+    Due requests a second were `asked`, or for one caller its responses, and responses a second `achieved`.
     """
 
     asked: float
@@ -80,13 +70,7 @@ class Paced:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """The requests to one system.
-
-    Attributes:
-        file: request targets, one a line.
-        count: the number of targets.
-        bytes_each: the mean size of a response of the probe, head and body.
-    """
+    """The requests to one system, one target a line; `bytes_each` as of `WrkCounts`, for the responses of the probe."""
 
     file: Path
     count: int
@@ -95,13 +79,7 @@ class Targets:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The settings of the load.
-
-    Attributes:
-        core: the processor core of the load.
-        seconds: the length of each measurement.
-        connections: the keep-alive connections of the saturating load.
-    """
+    """The processor core of the load, the length of a measurement, and the connections of the saturating load."""
 
     core: int
     seconds: float

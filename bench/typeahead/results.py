@@ -20,16 +20,10 @@ _ABOUT_HALF: Final = 0.45
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One round of one system.
+    """One round of one system: saturated, with one caller, and at half of saturation by two kinds of arrivals.
 
-    Attributes:
-        per_second: answers a second, saturated.
-        cpu_us: processor time an answer, of all its processes, in microseconds.
-        server_cpu_us: the HTTP server's share of it.
-        p50_us: the median with one caller, in microseconds.
-        p99_us: the 99th percentile with one caller.
-        even: half of saturation, requests at even distances.
-        poisson: the same, with Poisson arrivals.
+    The processor time of an answer is that of all its processes, and of the HTTP server among them; the percentiles are
+    those of one caller.
     """
 
     per_second: float
@@ -43,18 +37,9 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One system at one size.
+    """One system at one size, with all rounds, and its memory after the last one.
 
-    Attributes:
-        name: the system's.
-        role: what it is in the comparison.
-        about: how it is set up.
-        version: of its parts.
-        built: what its index took.
-        body_bytes: the mean size of an answer's body.
-        rounds: all of them.
-        memory: after the last one.
-        quality: None where it was not measured.
+    `body_bytes` is the mean size of an answer's body. The quality is None where it was not measured.
     """
 
     name: str
@@ -95,15 +80,10 @@ class Unmeasured:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """One size of the corpus.
+    """One size of the corpus: so many invented shops, `mixed` with development shops or not, in all `lines`.
 
-    Attributes:
-        shops: how many invented ones.
-        lines: of the corpus, development shops included.
-        mixed: whether development shops are in it.
-        results: in the order of the run.
-        absent: who could not run on this machine.
-        failed: who ran and gave wrong answers or none.
+    The results are in the order of the run. Who is `absent` could not run on this machine; who `failed` ran, and gave
+    wrong answers or none.
     """
 
     shops: int
@@ -135,13 +115,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One figure of another benchmark of the same run.
-
-    Attributes:
-        title: with its unit.
-        value: that was measured.
-        at_most: that is wanted; None where nothing is.
-    """
+    """One figure of another benchmark of the same run, with its unit in the title; `at_most` is what is wanted."""
 
     title: str
     value: float
@@ -150,17 +124,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A whole run.
-
-    Attributes:
-        made_at: when it ended, RFC 3339 in UTC.
-        commit: that was measured, if known.
-        machine: its processor, cores, memory, kernel, Python.
-        settings: rounds, seconds and so on, as they were given.
-        seeds: of the corpus and the workload.
-        sizes: from small to large.
-        extra: figures of other benchmarks of the same run by title.
-    """
+    """A whole run, which ended at `made_at`, RFC 3339 in UTC; `extra` has figures of other benchmarks by title."""
 
     made_at: str
     commit: str | None

@@ -33,17 +33,11 @@ _SAMPLE: Final = 400
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """The procedure that measures all systems.
+    """The procedure that measures all systems; the load runs on another core than the servers.
 
-    Attributes:
-        server_core: the processor core of the servers.
-        load: the load, which runs on another core.
-        rounds: the number of rounds.
-        warm_up: the minimum seconds of load before the first round; extended while a system gets faster.
-        quality: whether the quality is measured.
-        apart: whether the systems run one after the other instead of together; this takes less memory, and rounds do
-            not alternate.
-        say: called with each line of progress.
+    `warm_up` is the minimum seconds of load before the first round, extended while a system gets faster. Systems that
+    run `apart`, one after the other, take less memory, and their rounds do not alternate. `say` takes each line of
+    progress.
     """
 
     server_core: int
@@ -79,12 +73,7 @@ def described_settings(procedure: Procedure, requests: int, heap: str) -> dict[s
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The mean sizes of answers, in bytes.
-
-    Attributes:
-        whole: head and body.
-        body: the body alone.
-    """
+    """The mean sizes of answers in bytes, with and without the head."""
 
     whole: float
     body: float

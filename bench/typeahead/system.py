@@ -30,12 +30,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BuildStats:
-    """The cost of a build.
-
-    Attributes:
-        seconds: elapsed time from the corpus on disk to a searchable index.
-        index_mb: megabytes (10^6 bytes) on disk; 0 for an index in memory only.
-    """
+    """The cost of a build, from the corpus on disk to a searchable index; an index in memory only has 0 megabytes."""
 
     seconds: float
     index_mb: float
@@ -43,26 +38,17 @@ class BuildStats:
 
 @dataclass(frozen=True, slots=True)
 class RunningServer:
-    """A running server.
-
-    Attributes:
-        port: the port on 127.0.0.1.
-        pids: the processes that serve requests, the HTTP server first; their descendants count too.
-    """
+    """A server on 127.0.0.1, and the processes that serve, the HTTP server first; their descendants count too."""
 
     port: int
     pids: Sequence[int]
 
 
 class System(ABC):
-    """One engine behind one server.
+    """One engine behind one server; its name, for tables and `--only`, is in lower case with hyphens.
 
-    Attributes:
-        name: in tables and for `--only`, in lower case with hyphens.
-        role: peer, ours or the bare server.
-        about: the setup in one sentence: tokenizer, typo tolerance, order, server.
-        index: the name of the index where several systems share one; else the name of the system.
-        caches_responses: whether it caches responses, so that every request is sent once before measuring.
+    `about` is the setup in one sentence: tokenizer, typo tolerance, order, server. `index` is the name of an index that
+    several systems share. If it `caches_responses`, every request is sent once before measuring.
     """
 
     name: str
@@ -71,9 +57,9 @@ class System(ABC):
     index: str | None = None
     caches_responses: bool = False
 
-    @abstractmethod
     def missing(self) -> str | None:
-        """The reason why it cannot run here and how to install it, or None."""
+        """The reason why it cannot run here and how to install it; None if it can, as by default."""
+        return None
 
     @abstractmethod
     def version(self) -> str:
@@ -124,9 +110,7 @@ def descendants(pids: Sequence[int]) -> list[int]:
 class Memory:
     """The memory of a server's processes together, in megabytes (10^6 bytes).
 
-    Attributes:
-        rss_mb: resident set size; shared pages count for each process.
-        pss_mb: proportional set size; shared pages count once.
+    Shared pages count for each process in the resident set size, and once in the proportional one.
     """
 
     rss_mb: float

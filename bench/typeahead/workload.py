@@ -51,13 +51,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class LabelledQuery:
-    """A query with its relevance labels.
-
-    Attributes:
-        typed: the request.
-        relevant: the ids of the shops of which one must be found.
-        acceptable: the ids that count neither way.
-    """
+    """A query with the ids of the shops of which one must be found, and of those that count neither way."""
 
     typed: TypedQuery
     relevant: frozenset[str]
@@ -118,12 +112,12 @@ def classes(dev_data: Path) -> dict[str, list[LabelledQuery]]:
     return found | prefixes(dev_data)
 
 
-def prefixes(dev_data: Path, seed: int = SEED) -> dict[str, list[LabelledQuery]]:
+def prefixes(dev_data: Path) -> dict[str, list[LabelledQuery]]:
     """Prefixes of names of development shops in lower case: of 3, 4 and 5 characters, and of 7 with a typing error.
 
     The shops are drawn by popularity; all shops of the name are relevant.
     """
-    chance = random.Random(f"beginnings {seed}")
+    chance = random.Random(f"beginnings {SEED}")
     shops = development_shops(dev_data)
     found = {}
     for length in LENGTHS:

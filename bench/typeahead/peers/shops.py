@@ -13,15 +13,10 @@ _EVERYWHERE = ["WORLDWIDE"]
 
 @dataclass(frozen=True, slots=True)
 class Shop:
-    """A public shop.
+    """A public shop; `pop_rank` is from 1, by popularity descending, then id.
 
-    Attributes:
-        pop_rank: from 1, by popularity descending, then id.
-        texts: what is typed to find it: name, aliases, domain.
-        category: the slug of the first, as answered.
-        category_names: of all, for engines that index them.
-        countries: markets; empty when it states none or all.
-        popularity: 0 when unknown.
+    `category` is the slug of the first one, `category_names` are of all. It has no countries if it states none or all,
+    and popularity 0 if that is unknown.
     """
 
     pop_rank: int
@@ -36,7 +31,7 @@ class Shop:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Name, aliases, domain."""
+        """What is typed to find it."""
         return (self.name, *self.aliases, self.domain)
 
 

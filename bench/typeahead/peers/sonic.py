@@ -8,7 +8,6 @@ typos where there is not enough; Unicode normalization and the folding of diacri
 import os
 import shutil
 import socket
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -18,6 +17,7 @@ from typing import Final
 import orjson
 
 from bench.built_indices import size_mb
+from bench.commands import printed
 from bench.typeahead.peers.shops import Shop, public_shops
 from bench.typeahead.peers.starting import python_transport, running, uvicorn_version
 from bench.typeahead.system import BuildStats, RunningServer, System
@@ -84,8 +84,7 @@ class Sonic(System):
 
     def version(self) -> str:
         """Of Sonic and uvicorn."""
-        completed = subprocess.run([_program(), "--version"], capture_output=True, text=True, check=True)  # noqa: S603 - our own
-        return f"Sonic {completed.stdout.split()[-1]}, {uvicorn_version()}"
+        return f"Sonic {printed([_program(), '--version']).split()[-1]}, {uvicorn_version()}"
 
     def build(self, corpus: Path, folder: Path) -> BuildStats:
         """Push every shop, let Sonic put its words in order, and keep the shops for the look-up."""

@@ -34,10 +34,6 @@ class TantivyRaw(System):
         "typo in words of four characters and more, weighted by popularity; raw ASGI on uvicorn."
     )
 
-    def missing(self) -> str | None:
-        """It is what the embedded engine stands on."""
-        return None
-
     def version(self) -> str:
         """Of tantivy-py and uvicorn."""
         return f"tantivy-py {version('tantivy')}, {uvicorn_version()}"

@@ -13,13 +13,9 @@ SHOWN: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """Figures over some queries, each from 0 to 1.
+    """Figures over so many queries, from 0 to 1: the shares with a relevant shop first, and among the first eight.
 
-    Attributes:
-        queries: how many.
-        success_1: the share whose first shop is relevant.
-        success_8: the share with a relevant shop among the first eight.
-        mrr_10: the mean of 1 / rank of the first relevant shop, 0 beyond ten.
+    `mrr_10` is the mean of 1 / rank of the first relevant shop, 0 beyond ten.
     """
 
     queries: int

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, NamedTuple
 import pytest
 
 from bench.typeahead.corpus import write_corpus
-from bench.typeahead.quality import judged_later
+from bench.typeahead.quality import judged as judged_by
 from index_mappings.documents import Shop
 from index_mappings.generations import first_stamp
 from indexer.projection import project_shop
@@ -114,10 +114,10 @@ async def test_among_20_000_others_the_sought_shop_is_among_eight_in_the_share_t
     backend = EmbeddedBackend(tmp_path / "index")
     snapshot = await backend.snapshot()
 
-    async def ask(q: str, country: str | None, limit: int) -> list[str]:
+    def ask(q: str, country: str | None, limit: int) -> list[str]:
         return [found.shop.id for found in snapshot.suggest(SuggestQuery.of(q, country, limit)).shops]
 
-    judged = await judged_later(ask, dev_data)
+    judged = judged_by(ask, dev_data)
     await backend.close()
     assert set(judged.classes) == set(_SUCCESS_8)
     assert {kind: judged.classes[kind].success_8 for kind, floor in _SUCCESS_8.items()
