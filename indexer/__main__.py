@@ -16,11 +16,6 @@ from indexer.commands.verify import verify_command
 index = typer.Typer(help="Build, follow and repair the search indices.", no_args_is_help=True)
 
 
-@index.callback()
-def _index() -> None:
-    """Build, follow and repair the search indices."""
-
-
 index.command("build")(build_command)
 index.command("follow")(follow_command)
 index.command("status")(status_command)

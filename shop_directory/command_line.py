@@ -22,6 +22,7 @@ from shop_directory.settings.commands import (
     ExitCode,
     JsonOption,
     end_command,
+    loaded,
     problem,
     problems_as_json,
 )
@@ -97,14 +98,7 @@ def config(
 
     Exit codes: 0 done, 1 a part is not installed, 2 a setting is wrong.
     """
-    from shop_directory.settings.reading import (
-        SettingsError,
-        as_lines,
-        effective,
-        installed_sides,
-        settings_page,
-        unknown_variables,
-    )
+    from shop_directory.settings.reading import as_lines, effective, installed_sides, settings_page, unknown_variables
 
     try:
         sides = installed_sides()
@@ -113,10 +107,7 @@ def config(
     if markdown:
         typer.echo(settings_page(sides), nl=False)
         return
-    try:
-        found = {side: effective(kind.load()) for side, kind in sides.items()}
-    except SettingsError as error:
-        end_command(ExitCode.USAGE, str(error))
+    found = {side: effective(loaded(kind)) for side, kind in sides.items()}
     for line in {line for kind in sides.values() for line in unknown_variables(kind)}:
         typer.echo(line, err=True)
     if as_json:

@@ -1,7 +1,6 @@
 """Writes the files of a catalogue: the starter into an empty directory, or one file in place of an older one."""
 
 import gzip
-import os
 import shutil
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -9,6 +8,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Final, TextIO
 
+from indexer.disk_space import synchronise
 from indexer.records.problems import CatalogueError
 from indexer.records.related import RECORDS
 
@@ -77,18 +77,9 @@ def catalogue_file(folder: Path, kind: str) -> Iterator[TextIO]:
 
 def _replace(fresh: Path, path: Path) -> None:
     """Give a whole file its name, so that it survives a loss of power."""
-    _synchronise(fresh)
+    synchronise(fresh)
     fresh.replace(path)
-    _synchronise(path.parent)
-
-
-def _synchronise(path: Path) -> None:
-    """Write a file, or the names in a directory, to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    synchronise(path.parent)
 
 
 @contextmanager

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from indexer.commands.parts import LenientOption, counted, exit_on_failure, loaded
-from shop_directory.settings.commands import ExitCode, JsonOption, end_command, problems_as_json
+from indexer.commands.parts import LenientOption, counted, exit_on_failure
+from shop_directory.settings.commands import ExitCode, JsonOption, end_command, loaded, problems_as_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,13 +22,7 @@ if TYPE_CHECKING:
 
 _FILES: Final = "The files"
 
-
 catalogue = typer.Typer(help="Write a catalogue, and check it without building an index.", no_args_is_help=True)
-
-
-@catalogue.callback()
-def _catalogue() -> None:
-    """Write a catalogue, and check it without building an index."""
 
 
 def _kinds(incomplete: str) -> list[str]:
@@ -96,6 +90,7 @@ def validate_command(
     2 wrong usage, 3 the disk is full.
     """
     from indexer.catalogue.validation import validate
+    from indexer.settings import IndexerSettings
 
     before = chain(['{"problems": ['], repeat(","))
 
@@ -106,7 +101,8 @@ def validate_command(
 
     with exit_on_failure("Nothing was validated"):
         report = report_as_json if as_json else print
-        done = validate(path, report, changes=changes, lenient=lenient, logo_hosts=loaded().logo_hosts)
+        hosts = loaded(IndexerSettings).logo_hosts
+        done = validate(path, report, changes=changes, lenient=lenient, logo_hosts=hosts)
     if as_json:
         print("" if done.problems else next(before), "], ", json.dumps(_as_wire(done), ensure_ascii=False)[1:], sep="")
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from shop_directory.settings.commands import WHERE, ExitCode, end_command
+from shop_directory.settings.commands import WHERE, ExitCode, end_command, loaded
 
 if TYPE_CHECKING:
     from indexer.records.problems import ProblemLog
@@ -50,17 +50,6 @@ ChangesOption = Annotated[
 WaitOption = Annotated[float, typer.Option("--wait", help="Seconds to wait while another job is running.")]
 
 
-def loaded(**options: str | Path | None) -> "IndexerSettings":
-    """The settings of the environment, which these options override; a wrong setting ends the command."""
-    from indexer.settings import IndexerSettings
-    from shop_directory.settings.reading import SettingsError
-
-    try:
-        return IndexerSettings.load(**options)
-    except SettingsError as error:
-        end_command(ExitCode.USAGE, str(error))
-
-
 @contextmanager
 def opened(
     outcome: str, engine: str | None, data_dir: Path | None, state_dir: Path | None, *, make_states: bool = True
@@ -70,10 +59,11 @@ def opened(
     Failures end the command as by `exit_on_failure`. `make_states` says whether to make the directory of the states
     where it is missing.
     """
+    from indexer.settings import IndexerSettings
     from indexer.state.state import States
     from shop_directory.settings.reading import unknown_variables
 
-    settings = loaded(engine=engine, data_dir=data_dir, state_dir=state_dir)
+    settings = loaded(IndexerSettings, engine=engine, data_dir=data_dir, state_dir=state_dir)
     for line in (*unknown_variables(type(settings)), *settings.cautions()):
         print(line, file=sys.stderr)
     with exit_on_failure(outcome), closing(sink_of(settings)) as sink:

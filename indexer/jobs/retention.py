@@ -30,15 +30,13 @@ def remove_unfinished(sink: Sink, states: States | None, now: datetime) -> tuple
     return unfinished
 
 
-def prune(
-    sink: Sink, states: States | None, now: datetime, *, keep_previous: bool = True, grace: timedelta = GRACE
-) -> tuple[str, ...]:
-    """Remove generations with their states, if they were retired at least `grace` ago: requests may still read others.
+def prune(sink: Sink, states: States | None, now: datetime, *, keep_previous: bool = True) -> tuple[str, ...]:
+    """Remove generations with their states, if they were retired at least a minute ago: requests may still read others.
 
     With `keep_previous` the previous generation is retained, for a rollback. Returns the removed generations.
     """
     generations = sink.generations()
-    removed = tuple(found.name for found in generations if is_due(found, now, keep_previous=keep_previous, grace=grace))
+    removed = tuple(found.name for found in generations if is_due(found, now, keep_previous=keep_previous))
     for name in removed:
         sink.drop(name)
     if states is not None:
@@ -46,8 +44,8 @@ def prune(
     return removed
 
 
-def is_due(found: Generation, now: datetime, *, keep_previous: bool, grace: timedelta = GRACE) -> bool:
+def is_due(found: Generation, now: datetime, *, keep_previous: bool) -> bool:
     """Whether a generation may be removed."""
     if found.role is Role.LIVE or (found.role is Role.PREVIOUS and keep_previous):
         return False
-    return found.retired_at is not None and now.astimezone(UTC) - found.retired_at >= grace
+    return found.retired_at is not None and now.astimezone(UTC) - found.retired_at >= GRACE

@@ -45,11 +45,9 @@ class FaultReport:
     seconds: float = 0.0
 
     @classmethod
-    def of(
-        cls, faults: Iterable[tuple[Fault, str]], *, repaired: int = 0, refused: int = 0, checked: int = 0
-    ) -> "FaultReport":
+    def of(cls, faults: Iterable[tuple[Fault, str]], *, repaired: int = 0) -> "FaultReport":
         """Count faults that are given singly, each by its class and kind."""
-        return cls(_listed(Counter(faults)), repaired, refused, checked)
+        return cls(_listed(Counter(faults)), repaired)
 
     def __add__(self, other: "FaultReport") -> "FaultReport":
         counted: Counter[tuple[Fault, str]] = Counter()

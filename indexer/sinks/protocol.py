@@ -32,12 +32,9 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """An existing generation.
+    """An existing generation; its stamp is None before it is sealed, `retired_at` if it is not known or it is live.
 
-    Attributes:
-        stamp: its stamp; None before it is sealed.
-        retired_at: when it ceased to be live; None if that is not known.
-        whole: whether it has its stamp and all indices, so that it can be published again.
+    A `whole` one has its stamp and all indices, so that it can be published again.
     """
 
     name: str

@@ -18,7 +18,7 @@ from typing import Final, Self
 from urllib.parse import quote
 
 from index_mappings.generations import is_generation
-from indexer.disk_space import raise_if_full
+from indexer.disk_space import raise_if_full, synchronise
 from indexer.records.problems import CatalogueError
 from indexer.state.public_records import PublicRecords
 from indexer.state.rows import StateRows
@@ -171,11 +171,7 @@ class State:
     def seal(self) -> None:
         """Write all of it to the disk, and mark it as complete."""
         self.set("sealed", "yes")
-        file = os.open(self.path, os.O_RDONLY)
-        try:
-            os.fsync(file)
-        finally:
-            os.close(file)
+        synchronise(self.path)
 
     def move(self, path: Path) -> None:
         """Rename the open file; only before `seal`, as SQLite keeps no other files for it until then."""

@@ -15,7 +15,7 @@ import typer
 
 from service.reports.opening import QueueKind, open_queue
 from service.reports.protocol import Recheck, Report, ReportQueue, ReportsUnavailable, Waiting, time_to_text
-from shop_directory.settings.commands import ExitCode, JsonOption, end_command, problems_as_json
+from shop_directory.settings.commands import ExitCode, JsonOption, end_command, loaded, problems_as_json
 
 _WORKER: Final = re.compile(r"[A-Za-z0-9._@-]{1,64}")
 _MISSING: Final = "-"
@@ -163,12 +163,8 @@ def export(context: typer.Context, *, as_json: JsonLinesOption = False) -> None:
 
 def _run(context: typer.Context, call: Callable[[ReportQueue], Awaitable[_Answer]]) -> _Answer:
     from service.settings.stores import StoreSettings
-    from shop_directory.settings.reading import SettingsError
 
-    try:
-        settings = StoreSettings.load(_OPTIONS, **context.obj)
-    except SettingsError as error:
-        end_command(ExitCode.USAGE, str(error))
+    settings = loaded(StoreSettings, _OPTIONS, **context.obj)
 
     async def call_queue() -> _Answer:
         queue = open_queue(settings.queue_settings)

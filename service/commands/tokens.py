@@ -14,7 +14,7 @@ import typer
 from service.auth.opening import TokenStoreKind, open_tokens
 from service.auth.protocol import Token, TokenStore, TokensUnavailable
 from service.auth.secrets import hash_of, new_token_id, new_token_text
-from shop_directory.settings.commands import ExitCode, JsonOption, end_command
+from shop_directory.settings.commands import ExitCode, JsonOption, end_command, loaded
 
 if TYPE_CHECKING:
     from service.settings.stores import StoreSettings
@@ -188,12 +188,8 @@ def revoke_command(
 
 def _store_settings(context: typer.Context) -> "StoreSettings":
     from service.settings.stores import StoreSettings
-    from shop_directory.settings.reading import SettingsError
 
-    try:
-        return StoreSettings.load(_OPTIONS, **context.obj)
-    except SettingsError as error:
-        end_command(ExitCode.USAGE, str(error))
+    return loaded(StoreSettings, _OPTIONS, **context.obj)
 
 
 def _location(settings: "StoreSettings") -> str:

@@ -90,9 +90,7 @@ class Engine(Protocol):
     async def typeahead(self, stamp: Stamp) -> "Typeahead":
         """Open the stamp's typeahead, waiting for its files.
 
-        Raises:
-            BackendUnavailable: its files are unavailable or damaged.
-            GenerationGone: the generation was removed meanwhile.
+        Raises BackendUnavailable if they are unavailable or damaged, GenerationGone if the generation was removed.
         """
 
     async def close(self) -> None:

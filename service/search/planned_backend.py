@@ -349,6 +349,6 @@ class PlannedSnapshot(ShopDetails):
         return self._typeahead.categories.closest(text, limit)
 
 
-async def snapshot_of(engine: Engine, stamp: Stamp, category_cap: int = CATEGORY_CAP) -> PlannedSnapshot:
+async def snapshot_of(engine: Engine, stamp: Stamp) -> PlannedSnapshot:
     """The snapshot of any stamp, live or not. Errors as in `Snapshot`."""
-    return PlannedSnapshot(engine, stamp, await engine.typeahead(stamp), category_cap)
+    return PlannedSnapshot(engine, stamp, await engine.typeahead(stamp), CATEGORY_CAP)

@@ -247,19 +247,12 @@ class Snapshot(Protocol):
         """Search shops (M3 to M8)."""
 
     def suggest(self, query: SuggestQuery) -> SuggestResult:
-        """Suggest shops and categories (M9, M10), without I/O.
-
-        Raises:
-            BackendUnavailable: the typeahead of this generation is not open.
-        """
+        """Suggest shops and categories (M9, M10), without I/O; BackendUnavailable while the typeahead is not open."""
 
     def domains(self, start: int, stop: int) -> list[str]:
         """The domains of the public shops from one position to another, in an order of the snapshot's own.
 
-        It does no I/O, but takes some microseconds for each domain, so it is called in a thread.
-
-        Raises:
-            BackendUnavailable: the typeahead of this generation is not open.
+        It does no I/O, but takes some microseconds for each domain, so it is called in a thread. Raises as `suggest`.
         """
 
     async def categories(self) -> tuple[Category, ...]:
@@ -308,8 +301,7 @@ class SearchBackend(Protocol):
     async def snapshot(self) -> Snapshot:
         """The live generation, confirmed within the last two seconds (C1).
 
-        Raises:
-            BackendUnavailable: the live stamp is unavailable, or this service cannot read that generation.
+        Raises BackendUnavailable if the live stamp is unavailable, or this service cannot read that generation.
         """
 
     def current(self) -> Snapshot | None:
@@ -324,9 +316,7 @@ class SearchBackend(Protocol):
     async def generations(self) -> Generations:
         """The generations, read from the engine now and never cached: for operators, not for answers.
 
-        Raises:
-            NothingPublished: there is no live generation yet.
-            BackendUnavailable: the engine gives no answer.
+        Raises NothingPublished if there is no live generation yet, BackendUnavailable if the engine gives no answer.
         """
 
     async def close(self) -> None:

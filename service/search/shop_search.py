@@ -70,14 +70,10 @@ class PlannedSearch:
 
 @dataclass(slots=True)
 class _Evidence:
-    """The evidence in the generation of a query that has no match under its filters.
+    """The evidence in the generation of a query that has no match under its filters; `matched` is without these.
 
-    Attributes:
-        matched: whether some shop matches the query without its filters.
-        anywhere: by distinct word, the number of shops with evidence of it, or of those that pass the filters, if any.
-        passing: the same of the shops that pass the filters.
-        all_passing: the number of all shops that pass the filters.
-        wide: the page of the wide search; None if there is none.
+    `passing` are by distinct word the shops with evidence of it that pass the filters, `anywhere` the same, or all of
+    them where none passes; `all_passing` counts all shops that pass. `wide` is the page of the wide search, if any.
     """
 
     matched: bool

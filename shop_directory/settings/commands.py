@@ -8,9 +8,16 @@ import json
 from contextvars import ContextVar
 from enum import IntEnum
 from pathlib import Path
-from typing import Annotated, Final, NoReturn, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, Self, TypeVar
 
 import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from shop_directory.settings.reading import EnvironmentSettings
+
+SettingsT = TypeVar("SettingsT", bound="EnvironmentSettings")
 
 # The panel of `--help` for options that name an index.
 WHERE: Final = "Where the index is"
@@ -60,6 +67,16 @@ def end_command(exit_code: ExitCode, message: str) -> NoReturn:
     """Print a problem on standard error and end the command."""
     typer.echo(problem(exit_code, message), err=True)
     raise typer.Exit(exit_code)
+
+
+def loaded(kind: type[SettingsT], options: "Mapping[str, str] | None" = None, /, **values: Any) -> SettingsT:  # noqa: ANN401 - any setting
+    """The settings as `load` reads them; a wrong one ends the command."""
+    from shop_directory.settings.reading import SettingsError
+
+    try:
+        return kind.load(options, **values)
+    except SettingsError as error:
+        end_command(ExitCode.USAGE, str(error))
 
 
 def _engines(incomplete: str) -> list[str]:

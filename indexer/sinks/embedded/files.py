@@ -36,8 +36,8 @@ from index_mappings.embedded import (
     to_stamp_json,
 )
 from index_mappings.generations import Stamp
+from indexer.disk_space import synchronise
 from indexer.sinks.failures import SinkError
-from indexer.sinks.typeahead.store import sync_directory
 
 # The suffix of a file until it is complete.
 FRESH: Final = ".new"
@@ -131,7 +131,7 @@ def write_bytes_whole(path: Path, data: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)
-    sync_directory(path.parent)
+    synchronise(path.parent)
 
 
 def has_orphaned_segments(directory: Path) -> bool:
@@ -240,7 +240,7 @@ class CommittedFiles:
         sums[META_FILE] = FileSum.of(meta)
         shutil.rmtree(folder, ignore_errors=True)  # of a commit that was killed before its stamp
         fresh.replace(folder)
-        sync_directory(self._directory)
+        synchronise(self._directory)
         return CommittedIndex(folder.name, sums)
 
     def _is_whole(self, index: CommittedIndex, name: str) -> bool:

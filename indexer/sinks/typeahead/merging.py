@@ -147,8 +147,7 @@ def _texts(letters: Items, heads: Items) -> list[str]:
 class _MergedShops:
     """The shops of a merge; `countries` and `categories` as in `Contents`.
 
-    Attributes:
-        numbers: for each input the new number of each shop; GONE if it is removed.
+    `numbers` has for each input the new number of each shop; GONE if it is removed.
     """
 
     def __init__(self, inputs: Sequence[Contents], live: Sequence[Bools]) -> None:

@@ -11,6 +11,7 @@ from typing import IO, Final
 
 from index_mappings.typeahead import manifest, segment
 from index_mappings.typeahead.manifest import TypeaheadManifest
+from indexer.disk_space import synchronise
 
 # The suffix of a file that is being written; it is renamed when it is complete.
 PART_SUFFIX: Final = ".part"
@@ -110,14 +111,5 @@ def write_named(directory: Path, part: Path, name: str, suffix: str) -> Path:
     """Rename a complete and synchronized file to its final name, so that it survives a loss of power."""
     path = directory / f"{name}{suffix}"
     part.replace(path)
-    sync_directory(directory)
+    synchronise(directory)
     return path
-
-
-def sync_directory(path: Path) -> None:
-    """Make the names in a directory survive a power failure."""
-    directory = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
