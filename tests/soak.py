@@ -23,14 +23,9 @@ _BENCHMARKS: Final = (("bench.timing",), ("bench.scale", "--shops", "300000"))
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of the table.
+    """A row of the table: what is tested, how much of it, and what is shown when all of it passed.
 
-    Attributes:
-        tests: what is tested.
-        amount: how much of it.
-        result: what is shown when all of it passed.
-        paths: of the tests, below this folder.
-        variables: the amount for the tests, without the prefix of settings.
+    The paths are below this folder; the variables have the amount for the tests, without the prefix of settings.
     """
 
     tests: str

@@ -45,14 +45,7 @@ def client(opensearch_url: str) -> Iterator[OpenSearch]:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """Both sides of one engine.
-
-    Attributes:
-        sink: where generations are written.
-        settings: of a service that reads them.
-        backend: answers from what is live.
-        reader: what the backend asks, for tests that name the generation themselves.
-    """
+    """Both sides of one engine; the backend asks the reader, which tests use that name the generation themselves."""
 
     sink: Sink
     settings: Settings

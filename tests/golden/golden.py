@@ -15,10 +15,7 @@ RENEW: Final = "SHOP_DIRECTORY_RENEW_GOLDEN"
 def assert_golden(name: str, value: object, *, directory: Path = DIRECTORY, reminder: str = "") -> None:
     """Hold a value against its golden file, or write the file when the environment asks for it.
 
-    `reminder` says what else a change of this value calls for.
-
-    Raises:
-        AssertionError: the value differs or the file is missing; the text says how to renew it.
+    `reminder` says what else a change of this value calls for, after how the file is renewed.
     """
     path = directory / name
     written = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"

@@ -58,11 +58,7 @@ async def opened(
 
 
 async def use(access: RedisAccess, prefix: str = "shopdir") -> tuple[str, str, str]:
-    """Do everything.
-
-    Raises:
-        ReportsUnavailable, TokensUnavailable, LimiterUnavailable: as the stores do.
-    """
+    """Do everything; errors are those of the stores."""
     # What is done is looked at here, and how fast in tests of their own.
     async with opened(access, prefix, max_deliveries=1, timeout=PATIENCE_S) as stores:
         return await _reported(stores.reports), await _trusted(stores.tokens), await _counted(stores.limiter)

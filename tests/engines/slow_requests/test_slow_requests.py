@@ -73,14 +73,9 @@ def least(milliseconds: Callable[[Request], float], request: Request, times: int
 def slowest(
     milliseconds: Callable[[Request], float], texts: Sequence[str], requests: int, longest: int, seed: int = 1
 ) -> list[Found]:
-    """The slowest of so many requests, the worst first.
+    """The slowest of so many requests, the worst first; they are made of the texts of the catalogue.
 
-    Args:
-        milliseconds: asks a request, and returns its processor time.
-        texts: of the catalogue, from which requests are made.
-        requests: how many.
-        longest: the maximum number of characters of a request.
-        seed: of all that is drawn.
+    `milliseconds` asks a request of at most `longest` characters, and returns its processor time.
     """
     chance = random.Random(seed)  # noqa: S311 - the same each time
     found: dict[Request, float] = {}
@@ -141,13 +136,10 @@ def _changed(chance: random.Random, texts: Sequence[str], request: Request, long
 
 @dataclass(frozen=True)
 class Timed:
-    """A kind of request.
+    """A kind of request, of at most `longest` characters, and its bound in milliseconds of processor time.
 
-    Attributes:
-        milliseconds: asks one, and returns its processor time; 0 if a caller may not ask it.
-        longest: the maximum number of characters.
-        bound: in milliseconds of processor time.
-        known: requests that took longest before, besides the cases.
+    `milliseconds` asks one, and returns its processor time, 0 if a caller may not ask it. `known` requests took longest
+    before, besides the cases.
     """
 
     milliseconds: Callable[[Request], float]

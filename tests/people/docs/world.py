@@ -68,12 +68,10 @@ class _Lasting:
 
 @dataclass(slots=True)
 class Shell:
-    """A shell with an environment of its own and nothing of this machine's user.
+    """A shell with an environment of its own and nothing of this machine's user, which begins in a folder.
 
-    Attributes:
-        folder: where it begins; its home is next to it.
-        home: holds its state, its curl's defaults (a status over 399 is a failure) and the logs of what goes on.
-        environment: all that it knows at the beginning.
+    Its home, next to that, holds its state, its curl's defaults (a status over 399 is a failure) and the logs of what
+    goes on.
     """
 
     folder: Path
@@ -227,13 +225,9 @@ def sample_catalogue(folder: Path) -> Path:
 
 @dataclass(slots=True)
 class World:
-    """Where the commands of a page run.
+    """Where the commands of a page run, with this port of the service instead of 8080, and with texts replaced.
 
-    Attributes:
-        shell: runs them.
-        port: of the service, instead of 8080.
-        stands_for: the replacement of each text.
-        printed: what each command printed, by the command as it was written.
+    `printed` is what each command printed, by the command as it was written.
     """
 
     shell: Shell

@@ -49,13 +49,7 @@ import {folder}/site
 
 
 class Proxy(Server):
-    """A proxy that listens on two ports of loopback.
-
-    Attributes:
-        http: the port without TLS.
-        https: the port with TLS.
-        authority: the certificate that signed the proxy's.
-    """
+    """A proxy that listens on two ports of loopback; `authority` is the certificate that signed its own."""
 
     def __init__(self, kind: str, program: str, folder: Path, service: int) -> None:
         self.http, self.https = free_ports(2)

@@ -108,14 +108,10 @@ QUESTIONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer.
+    """An answer; over MCP its status is that of the problem, or 200.
 
-    Attributes:
-        status: over MCP that of the problem, or 200.
-        document: the JSON.
-        marks: media type, tag and generation; the generation over MCP.
-        retry: whether it says, as its transport does, when to try again.
-        seconds: until it was there.
+    `marks` are media type, tag and generation, over MCP the generation. `retry` is whether it says, as its transport
+    does, when to try again.
     """
 
     status: int

@@ -34,17 +34,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A load.
+    """A load: a closed loop of clients that ask when they have been answered, or an open one with a rate a second.
 
-    Attributes:
-        ports: of the services.
-        questions: what is asked.
-        connections: clients of a closed loop, each asking when it has been answered; the most of an open loop.
-        rate: requests a second that an open loop sends, answered or not; 0 for a closed loop.
-        seconds: for how long, unless it is stopped before.
-        pause: of each client of a closed loop between two requests, in seconds.
-        balanced: ask only services that say that they are ready, as a load balancer does.
-        seed: of chance.
+    An open loop sends requests, answered or not, over at most so many connections. `pause` is that of each client of a
+    closed loop between two requests, in seconds. A `balanced` load asks only services that say that they are ready.
     """
 
     ports: tuple[int, ...]
@@ -67,18 +60,10 @@ def plan_from(line: str) -> Plan:
 
 
 class Row(NamedTuple):
-    """One answer.
+    """One answer to the question at a position of the plan, sent `at` a second of the machine's monotonic clock.
 
-    Attributes:
-        question: its position in the plan.
-        status: of HTTP.
-        code: of the problem, over MCP too; empty where there is none.
-        retry: whether it says when to try again.
-        mark: what two answers have in common if they say the same.
-        generation: that it says it is from; empty where it says none.
-        number: that the request had, if it is numbered.
-        at: when it was sent; seconds of the machine's monotonic clock.
-        seconds: until it was whole.
+    The code, of a problem over MCP too, and the generation are empty where there is none. `retry` is whether it says
+    when to try again, `mark` what two answers have in common if they say the same, and `number` that of the request.
     """
 
     question: int

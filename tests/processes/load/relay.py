@@ -18,13 +18,9 @@ class Exchanges:
 
 
 class CountingRelay:
-    """Passes requests on at once, and answers when they are due.
+    """Passes requests on at once, and answers when they are due: `delay` seconds later, if the line holds `only`.
 
-    Attributes:
-        asked: the request line of each request.
-        left: how many connections ended while an answer was awaited.
-        delay: seconds that an answer takes at least.
-        only: what a request line must hold to be delayed.
+    `asked` has the request line of each request; `left` connections ended while an answer was awaited.
     """
 
     def __init__(self, url: str) -> None:

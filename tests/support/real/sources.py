@@ -91,12 +91,10 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a running server comes from.
+    """Where a running server comes from, by a name for people.
 
-    Attributes:
-        origin: its name for people.
-        open: takes a folder for data and log, starts the server where it is ours, and yields its URL.
-        prepare: does beforehand what may take minutes, once on a machine; raises BuildError.
+    `open` takes a folder for data and log, starts the server where it is ours, and yields its URL. `prepare` does
+    beforehand what may take minutes, once on a machine; it raises BuildError.
     """
 
     origin: str
@@ -134,9 +132,6 @@ def find_opensearch(environment: Mapping[str, str] = os.environ) -> Source | Mis
     """Returns the first of: `$OPENSEARCH_URL` (never stopped), a container, a local node."""
     if url := environment.get("OPENSEARCH_URL"):
         return Source("OPENSEARCH_URL", lambda _: nullcontext(url))
-    # Imported here for the sake of the runs that need no container.
-    from tests.support.real.sources import opensearch_container, why_no_engine  # noqa: PLC0415
-
     no_engine = why_no_engine()
     if no_engine is None:
         return Source("testcontainers", lambda _: opensearch_container())
@@ -150,15 +145,13 @@ def find_redis(environment: Mapping[str, str] = os.environ) -> Source | Missing:
     """Returns the first of: `$REDIS_URL` (never stopped), a container, a local `redis-server`."""
     if url := environment.get("REDIS_URL"):
         return Source("REDIS_URL", lambda _: nullcontext(url))
-    from tests.support.real.sources import redis_container, why_no_engine  # noqa: PLC0415 - as above
-
     no_engine = why_no_engine()
     if no_engine is None:
         return Source("testcontainers", lambda _: redis_container())
-    program = shutil.which("redis-server", path=environment.get("PATH"))
-    if program is None:
-        return Missing(f"REDIS_URL is not set; {no_engine}; no redis-server on the PATH")
-    return Source("a local redis-server", lambda folder: _url_of(RedisServer(program, folder)))
+    program = find_redis_program(environment)
+    if isinstance(program, Missing):
+        return Missing(f"REDIS_URL is not set; {no_engine}; {program.reason}")
+    return Source("a local redis-server", lambda folder: _url_of(RedisServer(str(program), folder)))
 
 
 def find_redis_program(environment: Mapping[str, str] = os.environ) -> Path | Missing:

@@ -337,8 +337,7 @@ _GET: Final = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n"
 class Stopping:
     """An application that, in its first request, lets others connect and stops the server, all in one tick.
 
-    Attributes:
-        callers: the connections that the server has not accepted when it stops.
+    `callers` are the connections that the server has not accepted then.
     """
 
     def __init__(self, count: int) -> None:
