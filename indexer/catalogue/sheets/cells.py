@@ -233,8 +233,9 @@ def discount(text: str, kind: str = "") -> dict[str, Any]:
     found = _PERCENT.fullmatch(f"{text} %" if is_percent and "%" not in text else text)
     if found is not None and (not found[3] or plain(found[3]) in WORDS["discount"]):
         value = decimal_of(found[1] or found[2])
-        # A workbook holds 10 % as 0.1, so that less than one per cent is hardly meant.
-        if value is not None and float(value) >= 1:
+        # A workbook holds 10 % as 0.1 and 100 % as 1, so that a number up to one is hardly meant as it is.
+        is_meant = value is not None and float(value) >= 1 and (float(value) > 1 or "%" in text)
+        if is_meant and stated not in WORDS["amount"]:
             return {"kind": "percent", "value": value}
     with suppress(UnreadableError):
         amount = money(text)

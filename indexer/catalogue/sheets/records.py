@@ -255,16 +255,23 @@ class SheetRecords:
 
     @staticmethod
     def _set_currency(fields: dict[str, Any], stated: Mapping[str, str], of_all: str | None) -> Iterator[_Fault]:
-        """Give amounts that state no currency that of the row or of all; without one they are faults."""
-        currency = fields.pop("currency", None) or of_all
+        """Give amounts that state no currency that of the row or of all.
+
+        Those without one are faults, and those of another one than the row states.
+        """
+        of_row = fields.pop("currency", None)
+        currency = of_row or of_all
         for name, value in list(fields.items()):
-            if not isinstance(value, dict) or value.get("currency", "") is not None:
+            if not isinstance(value, dict) or "currency" not in value:
                 continue
-            if currency is not None:
+            if value["currency"] is None and currency is not None:
                 value["currency"] = currency
-            else:
+            elif value["currency"] is None:
                 del fields[name]
                 yield _Fault(name, _NO_CURRENCY, (stated[name],))
+            elif of_row not in {None, value["currency"]}:
+                del fields[name]
+                yield _Fault(name, f"has another currency than its row ({of_row})", (stated[name],))
 
     def _set_defaults(self, fields: dict[str, Any], stated: Mapping[str, str], row: Sequence[str]) -> Iterator[_Fault]:
         """Add what a row need not state."""

@@ -136,6 +136,22 @@ def test_a_hidden_shop_whose_line_is_bad_is_not_published_by_a_sheet_without_vis
     assert (done.exit_code, "has 1 bad records of shops, which may be hidden ones" in done.stderr) == (1, True)
 
 
+@pytest.mark.parametrize(
+    ("sheet", "message"),
+    [
+        ("shop,code,discount,type\nlamp,A,10 %,fixed\n", "discount must be such as 10 %, 12.50 EUR or free shipping"),
+        ("shop,code,discount,type\nlamp,A,1,percent\n", "discount must be such as 10 %, 12.50 EUR or free shipping"),
+        (
+            "shop,code,min_order,currency\nlamp,A,12 €,USD\n",
+            "min_order has another currency than its row (USD): '12 €'",
+        ),
+    ],
+)
+def test_columns_that_contradict_each_other_are_refused(stocked: Catalogue, sheet: str, message: str) -> None:
+    done = stocked.run(sheet, "--kind", "coupons", "--map", "type=discount_kind" if "type" in sheet else "code=code")
+    assert (done.exit_code, message in done.stderr) == (1, True)
+
+
 def test_amounts_of_a_currency_that_cannot_be_read_are_not_given_another_one(stocked: Catalogue) -> None:
     text = "shop,title,price,currency\nlamp,A,12,Taler\nlamp,B,12,\n"
     first, second = stocked.records("offers", text, "--currency", "USD", "--skip-invalid")
