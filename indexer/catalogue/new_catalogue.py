@@ -59,7 +59,7 @@ def catalogue_file(folder: Path, kind: str) -> Iterator[TextIO]:
     catalogue, or can't be written.
     """
     with _folder(folder, may_hold=_file_names(RECORDS)):
-        path = file_of(folder, kind)
+        path = file_of(folder, kind).resolve()  # the file itself, where its name is a link
         part, spare = (path.with_name(f"{path.name}.{token_hex(4)}{_PART}") for _ in range(2))
         try:
             opened = gzip.open if path.suffix == ".gz" else open

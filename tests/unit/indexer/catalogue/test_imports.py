@@ -167,6 +167,12 @@ def test_a_gzipped_file_is_replaced_by_one_and_another_directory_is_refused(stoc
     with gzip.open(stocked.made / "shops.ndjson.gz", "rt") as file:
         assert json.loads(file.read())["name"] == "New"
     assert sorted(path.name for path in stocked.made.iterdir()) == ["shops.ndjson.gz", "shops.ndjson.gz.previous"]
+    target = stocked.made.with_name("shared.ndjson")
+    (stocked.made / "shops.ndjson.gz").unlink()
+    target.write_bytes(b"")
+    plain.symlink_to(target)
+    assert stocked.run("id,name,url,category\nlamp,Linked,lamp.example,X\n").exit_code == 0
+    assert (plain.is_symlink(), json.loads(target.read_text())["name"]) == (True, "Linked")
     stocked.made = stocked.made.parent
     refused = stocked.run("id,name,url,category\nlamp,New,lamp.example,X\n")
     message = f"Nothing was written: {stocked.made} holds files that are no catalogue: name another directory.\n"
