@@ -10,6 +10,7 @@ import asyncio
 import hmac
 import json
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping
 from hashlib import sha256
@@ -116,7 +117,7 @@ class _IssuerKeys:
             if fetch is not None:
                 await wait_for_store(fetch, remaining_seconds(FETCH_SECONDS))
             if self._as_of != self._began_at:
-                raise TokensUnavailable
+                raise TokensUnavailable(retry_after=self._next_fetch_seconds())
             key = self._keys.get(key_id)
         return key
 
@@ -125,6 +126,12 @@ class _IssuerKeys:
             self._fetch.cancel()
             await asyncio.wait((self._fetch,))
         await self._http.aclose()
+
+    def _next_fetch_seconds(self) -> int:
+        """Whole seconds until a token can cause a fetch, at least 1; 1 while one is pending."""
+        if self._fetch is not None and not self._fetch.done():
+            return 1
+        return max(1, math.ceil(self._began_at + FETCH_INTERVAL_SECONDS - self._steady()))
 
     def _current_fetch(self) -> "asyncio.Task[None] | None":
         """The pending fetch, a new one if the last one is a minute old, else None."""

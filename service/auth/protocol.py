@@ -11,7 +11,11 @@ from service.runtime.store_waits import StoreUnavailable
 
 
 class TokensUnavailable(StoreUnavailable):
-    """It is not known whether a token is valid, or whether a change was made."""
+    """It is not known whether a token is valid, or whether a change was made; `retry_after` are seconds to wait."""
+
+    def __init__(self, text: str = "", *, late: bool = False, retry_after: int = 1) -> None:
+        self.retry_after = retry_after
+        super().__init__(text, late=late)
 
 
 @dataclass(frozen=True, slots=True)

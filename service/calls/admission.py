@@ -138,10 +138,10 @@ class Admission:
             return None
         try:
             token = await self._verifier.verify(caller.token)
-        except TokensUnavailable:
+        except TokensUnavailable as error:
             if not required:
                 return None
-            raise BackendUnavailableError("The token could not be checked just now; try again in 1 second.") from None
+            raise _unchecked(error.retry_after) from None
         if token is None and required:
             # This may exhaust the address's quota for other calls, but the answer stays 401 (R5).
             await self.count_refused(caller)
@@ -156,3 +156,10 @@ class Admission:
         outcome = "allowed" if decision.allowed else "refused"
         self._metrics.quota(account.quota.bucket, outcome, network=account.network)
         return decision
+
+
+def _unchecked(seconds: int) -> BackendUnavailableError:
+    wait = "1 second" if seconds == 1 else f"{seconds} seconds"
+    error = BackendUnavailableError(f"The token could not be checked just now; try again in {wait}.")
+    error.retry_after = seconds
+    return error

@@ -8,6 +8,8 @@ units, for any caller and any period of one window:
 * a request may be refused while other processes hold up to `W * B` unused units. The units of a killed process become
   available again after a window.
 
+A subject of OAuth can have tokens of several classes, which count under one key: it has a block for each quota.
+
 A process repeats a refusal for up to a second without a call. Reads, reports and quotas under 100 are counted one by
 one and are exact.
 """
@@ -93,15 +95,13 @@ class BlockLimiter:
         self._shared = shared
         self._max_keys = max_keys
         self._clock = clock
-        # In the order of the last request to the store, which is nearly the order of expiry.
-        self._blocks: OrderedDict[str, _Block] = OrderedDict()
+        # By key and limit, in the order of the last request to the store, which is nearly the order of expiry.
+        self._blocks: OrderedDict[tuple[str, int], _Block] = OrderedDict()
 
     def take(self, key: str, quota: Quota) -> Decision | None:
         """Take one unit of the caller's block; None when there is none."""
-        block = self._blocks.get(key)
-        if block is None or (block.quota is not quota and block.quota != quota):
-            return None
-        return block.take(self._clock())
+        block = self._blocks.get((key, quota.limit))
+        return None if block is None else block.take(self._clock())
 
     async def hit(self, key: str, quota: Quota, cost: int = 1) -> Decision:
         """Take units from a key's quota if they are available, for /suggest from a block."""
@@ -133,13 +133,14 @@ class BlockLimiter:
 
     def _block(self, key: str, quota: Quota, now: float) -> _Block | None:
         """The caller's block, created if necessary; None when there are too many."""
-        block = self._blocks.get(key)
-        if block is None or block.quota != quota:
+        name = key, quota.limit
+        block = self._blocks.get(name)
+        if block is None:
             self._remove_expired(now)
-            if block is None and len(self._blocks) >= self._max_keys:
+            if len(self._blocks) >= self._max_keys:
                 return None
-            block = self._blocks[key] = _Block(quota, now)
-        self._blocks.move_to_end(key)
+            block = self._blocks[name] = _Block(quota, now)
+        self._blocks.move_to_end(name)
         return block
 
     def _remove_expired(self, now: float) -> None:

@@ -78,8 +78,8 @@ I am about to buy from an online shop. Look it up in the shop directory first an
 1. Call get_shop with this shop_domain. The error shop_not_found means that the directory does not know the shop, which
    is no verdict on it: tell me so and stop. Do not take a shop of a similar domain for it.
 2. Call get_shop_policies with it and, if there is one, with the country. Tell me where its terms were read and when
-   they were checked. null means that they were not collected. collected false, or ships_to unknown, means that nothing
-   settles it, and not that the shop does not ship.
+   they were checked. null means that none that count were collected. collected false, or ships_to unknown, means that
+   nothing settles it, and not that the shop does not ship.
 3. Call get_trust with it. Repeat each signal with its source and checked_at. The status no_signals_collected means that
    nothing has been measured.
 4. Call list_coupons with it. Only verified_applied codes have worked in a checkout; unverified is neither good nor bad.
@@ -94,7 +94,7 @@ Find me a discount code for this shop that can be expected to work.
    which is no verdict on it: tell me so and stop.
 2. Keep the order of the answer. verified_applied worked in a real checkout at lastVerifiedAt: name these first.
    unverified is not known to work, even where lastVerifiedAt shows an inconclusive test. Tell me of minOrder, of
-   countries and of validUntil; validUntil null means that no end is stated.
+   countries and of validUntil; validUntil null means that the code is open-ended.
 3. If results is empty, explain it by note and withheld: codes that are withheld are not to be used.
 4. Hand out no code from memory or from elsewhere, and none that you made up.
 5. If I tell you that a code failed, offer to report it with report_code and the reason that fits: invalid, mismatch,
@@ -106,9 +106,10 @@ Compare shops for me by what the directory knows of them.
 
 1. If there is a category, call list_categories and look for that slug; if it is not there, show me the closest ones and
    ask.
-2. Call find_shop with these arguments, query "" where there is none, and limit 5. Tell me which words ignored_terms
-   names: the results answer a narrower question. Tell me when truncated says that there are more. If nothing was found,
-   say so, and name did_you_mean only as a question. The order is by match and popularity and no order of merit.
+2. Call find_shop with these arguments, query "" where there is none, and limit 5; give the country, if there is one, as
+   ships_to with include_unsettled true. Tell me which words ignored_terms names: the results answer a narrower
+   question. Tell me when truncated says that there are more. If nothing was found, say so, and name did_you_mean only
+   as a question. The order is by destination, match and popularity and no order of merit.
 3. For each shop found call get_shipping_policy (with the country, if there is one), list_coupons and get_trust.
 4. Show a table with a column for each shop and a row for each fact. Write "not known" where an answer is null, empty,
    unknown or not collected; no shop is worse for that. Then say which facts matter for what I asked, and leave the

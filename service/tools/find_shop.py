@@ -81,7 +81,9 @@ class FindShopRequest(NoShopRequest):
     include_unsettled: Switch = Field(
         default=False, description="With ships_to: also shops for which it says unknown, last."
     )
-    has_code: Switch = Field(default=False, description="true keeps shops of which list_coupons lists a code now.")
+    has_code: Switch = Field(
+        default=False, description="true: shops with a code in list_coupons now; one blocked anywhere may not count."
+    )
     facets: FacetKinds | None = Field(None, description="Count all matches by these.", examples=[["category"]])
     cursor: Text | None = Field(None, description="next_cursor of the page before; all else as it was, no offset.")
 
@@ -163,8 +165,8 @@ class FindShopResponse(ToolResponse):
     )
     unsettled_count: int | None = Field(
         None,
-        description="Only with ships_to: how many shops match otherwise and do not say whether they ship there. Beyond "
-        "the interface.",
+        description="Only with ships_to: for how many shops that match otherwise get_shipping_policy says unknown. "
+        "Beyond the interface.",
         exclude_if=is_none,
     )
     next_cursor: str | None = Field(
@@ -306,12 +308,11 @@ FIND_SHOP = Tool(
         "the domain or id known, call get_shop. Every word must fit the same shop: its name, domain or category, next "
         "to other words also its country (lidl germany), by which only the parameter filters. limit 5 is enough to "
         "find one shop (up to 600 tokens; 10: 1,500; the default 50: 7,500). Call list_categories before a category "
-        "filter: only its slugs are accepted. unsettled_count: so many more do not say whether they ship there, which "
-        "is no refusal. truncated: more follow, repeat the call with cursor; shops that move meanwhile may repeat or "
-        "be missed. ignored_terms fit no shop and were dropped: the results answer a narrower question, say so. "
-        "category_truncated: some of a word's categories were left out. did_you_mean: shops that the query misspells "
-        "or holds among other words; no results. word_counts: how many shops each word fits, when together they find "
-        "none: leave one out."
+        "filter: only its slugs are accepted. unsettled_count: whether so many ship there is unknown, no refusal. "
+        "truncated: repeat the call with cursor; shops that move meanwhile may repeat or be missed. ignored_terms fit "
+        "no shop and were dropped: the results answer a narrower question, say so. category_truncated: some of a "
+        "word's categories were left out. did_you_mean: shops that the query misspells or holds among other "
+        "words; no results. word_counts: how many shops each word fits, when together they find none: leave one out."
     ),
     request=FindShopRequest,
     response=FindShopResponse,

@@ -67,9 +67,9 @@ class GetShopPoliciesResponse(ToolResponse):
     """The statements that count for the country."""
 
     shop: ShopKey = Field(description="Whose statements they are.")
-    returns: Returns | None = Field(description="null: not collected, which is no refusal.")
-    payment_methods: PaymentMethods | None = Field(description="null: not collected.")
-    buyer_protection: BuyerProtection | None = Field(description="null: not collected.")
+    returns: Returns | None = Field(description="null: none that counts was collected, which is no refusal.")
+    payment_methods: PaymentMethods | None = Field(description="null: none that counts was collected.")
+    buyer_protection: BuyerProtection | None = Field(description="null: none that counts was collected.")
     shipping: ShippingStatement = Field(description="The answer of get_shipping_policy.")
 
 
@@ -90,7 +90,7 @@ GET_SHOP_POLICIES = Tool(
     description=(
         "Get what a shop states about returns, payment methods and buyer protection, each with source and time, and "
         "its shipping as get_shipping_policy has it. With country, the statement for that country counts, else the one "
-        "without. null: not collected, which is no verdict; rights that a law gives are not filled in."
+        "without. null: neither was collected, which is no verdict; rights that a law gives are not filled in."
     ),
     request=GetShopPoliciesRequest,
     response=GetShopPoliciesResponse,

@@ -215,6 +215,15 @@ async def test_a_quota_that_was_changed_is_asked_for_again() -> None:
     assert (decision.limit, decision.remaining, world.store.asked) == (600, 600 - BLOCK - 1, [BLOCK, 12])
 
 
+@pytest.mark.rule("Q2", "F15")
+async def test_tokens_of_two_classes_of_one_subject_do_not_discard_each_others_blocks() -> None:
+    world = World()
+    larger = Quota(Bucket.SUGGEST, 12_000, 60)
+    decided = [await suggest(world.limiter, quota) for _ in range(10) for quota in (SUGGEST, larger)]
+    assert all(decision.allowed for decision in decided)
+    assert world.store.asked == [BLOCK, larger.limit // SHARE]
+
+
 async def test_requests_at_the_same_time_do_not_wait_for_each_other_nor_take_two_blocks() -> None:
     world = World()
     decided = await asyncio.gather(*(suggest(world.limiter) for _ in range(10)))
