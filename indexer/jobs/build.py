@@ -27,7 +27,7 @@ from indexer.jobs.following import LiveFollower, announce
 from indexer.jobs.generation_writing import Written, first_stamp_of, verify_counts, write_generation
 from indexer.jobs.reading import ReadCounts, Reading, build_notes, disputed_categories, read_records, settle
 from indexer.jobs.retention import prune, remove_unfinished
-from indexer.jobs.update import NOTHING, ChangeApplier, ChangeCounts, skip_visibility_changes
+from indexer.jobs.update import NOTHING, ChangeApplier, ChangeCounts, is_behind, skip_visibility_changes
 from indexer.progress import stage
 from indexer.records.problems import CatalogueError, ProblemLog
 from indexer.sinks.dead_letters import DeadLetters
@@ -140,7 +140,9 @@ def build(
                 stamp, applied = job.catch_up()
                 job.publish(stamp)
         except BaseException:
-            job.drop_unless_live()
+            # Why it failed is what the operator needs to know; the next job removes what is left.
+            with suppress(SinkError):
+                job.drop_unless_live()
             raise
         job.prune()
         return job.summary(stamp, job.counts.changes + applied, started)
@@ -150,7 +152,7 @@ def _unchanged(sink: Sink, states: States | None, digest: str | None, options: B
     """The live stamp, if the live generation is complete, readable and what this build would make; else None.
 
     In any doubt the build runs: for a database that can't be digested, a generation that has followed changes since, a
-    file of the index that is missing.
+    file of the index that is missing, a shop that `index hide` has recorded and no job has hidden yet.
     """
     may_skip = options.if_changed and not options.dry_run and options.acceptance is None
     if not may_skip or digest is None or states is None:
@@ -160,6 +162,8 @@ def _unchanged(sink: Sink, states: States | None, digest: str | None, options: B
         if stamp is None or not stamp.readable or not states.has(stamp.generation):
             return None
         with states.open(stamp.generation) as state:
+            if is_behind(state):
+                return None
             recorded = state.get(_DIGEST_KEY)
         reproducible = {_recorded(digest, stamp, alone=True)}
         if not options.fresh_state:
@@ -245,8 +249,9 @@ class _Build:
         changes = stack.enter_context(changes_of(self.source))
         live_changes = None if dry_run else stack.enter_context(changes_of(self.source))
         former, listing = None, None if dry_run else target.kept_listing
-        # Its state knows what is hidden, also where its stamp is lost.
+        # Its state knows what is hidden, also where its stamp or all of it is lost.
         live = next((found.name for found in self.sink.generations() if found.role is Role.LIVE), None)
+        live = live or known.newest_sealed()
         if live is not None and not self.options.fresh_state and known.has(live):
             former = known.path(live)
         if former is None and listing is not None:
@@ -318,11 +323,14 @@ class _Build:
         self.state.set(_DIGEST_KEY, _recorded(self.digest, stamp, alone=alone))
 
     def drop_unless_live(self) -> None:
-        """Remove what was written, unless it is live: a publication may succeed although its answer was lost."""
+        """Remove what was written, unless it is live: a publication may succeed although its answer was lost.
+
+        While it is not known what is live, the state stays as well; the next job removes both if they are unfinished.
+        """
+        self.published = True
         live = self.sink.live()
-        if live is not None and live.generation == self.generation:
-            self.published = True
-        else:
+        if live is None or live.generation != self.generation:
+            self.published = False
             self.sink.drop(self.generation)
 
     def refuse_losses(self, public: int) -> None:

@@ -12,7 +12,7 @@ from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.protocol import ChangeSource, Source
 from indexer.state.remembered import Kept, take_over
 from indexer.state.rows import DuplicateKeyError
-from indexer.state.state import State
+from indexer.state.state import FORMER_POSITION, State
 
 NOTED: Final = 20
 
@@ -89,7 +89,12 @@ def settle(reading: Reading, counts: ReadCounts, state: State, tick: Callable[[]
 
         kept: Mapping[str, Kept] = {}
         if reading.former is not None:
-            kept = take_over(state.connection, reading.former, reading.kept_listing)
+            # Only a source that is read as of one point in time has a position.
+            current = state.position is not None
+            kept = take_over(state.connection, reading.former, reading.kept_listing, current=current)
+            if reading.changes is not None:
+                # A file that was rotated before the former state had read it to its end is read too.
+                reading.changes.hold(state.get(FORMER_POSITION))
             meanwhile()
         state.index(meanwhile)
         state.public.settle(meanwhile)

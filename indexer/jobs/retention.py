@@ -25,7 +25,11 @@ def remove_unfinished(sink: Sink, states: States | None, now: datetime) -> tuple
         if found.role is Role.PREVIOUS and found.retired_at is None:
             sink.retire(found.name, now)  # the job that replaced it was killed before this step
     if states is not None:
-        states.prune({found.name for found in generations} - set(unfinished))
+        keep = {found.name for found in generations} - set(unfinished)
+        if all(found.role is not Role.LIVE for found in generations) and (newest := states.newest_sealed()):
+            # The engine has lost the live generation, or does not say which it is; its state knows what is hidden.
+            keep.add(newest)
+        states.prune(keep)
         states.remove_torn(now)
     return unfinished
 

@@ -28,6 +28,12 @@ from indexer.state.rows import Origin, Presence, newer_sql
 from indexer.state.state import State, States, database_uri
 
 _WAIT_S: Final = 60.0
+# Shops that the live state hides although their records in the previous one state a newer version: the build of the
+# live generation decided so, by other versions (times instead of numbers, or `--fresh-state`).
+_HIDDEN_LATER: Final = f"""
+SELECT 'shops', now.id FROM newer.shops AS now JOIN main.shops AS was ON was.id = now.id
+WHERE NOT now.shown AND now.presence <> {Presence.MISSING:d} AND was.shown AND {newer_sql("was", "now")}
+"""
 # Changes that the live state has and the previous one may lack, such as those of a stream that can't be read again;
 # and shops that are hidden now, for any reason.
 _SINCE: Final = f"""
@@ -38,7 +44,9 @@ WHERE (now.origin = {Origin.CHANGE:d} AND (was.id IS NULL OR {newer_sql("now", "
 UNION ALL
 SELECT now.type, now.key FROM newer.belongings AS now
 LEFT JOIN main.belongings AS was ON was.type = now.type AND was.key = now.key
-WHERE now.origin = {Origin.CHANGE:d} AND (was.key IS NULL OR {newer_sql("now", "was")})
+WHERE now.origin = {Origin.CHANGE:d} AND (was.key IS NULL OR {newer_sql("now", "was")}
+    OR ((now.kind, now.number) = (was.kind, was.number)
+        AND now.presence = {Presence.DELETED:d} AND was.presence = {Presence.THERE:d}))
 """
 
 
@@ -73,6 +81,7 @@ def roll_back(
     lease = sink.lease()
     with holding(lease, "rollback", wait), ExitStack() as stack:
         live, previous, stamp = _live_and_previous(sink)
+        _refuse_damaged(sink, previous.name)
         # It records what has been hidden.
         known = stack.enter_context(states.open(live.name))
         if dry_run:
@@ -82,9 +91,11 @@ def roll_back(
             with closing(LiveFollower(sink, states, letters, lease.check, changes)) as follower:
                 announce(sink, previous.name, lease.check, follower)
             with states.open(previous.name) as state, closing(sink.edit(previous.name)) as editor:
+                with _compared(state, known):
+                    carried_over = _hide_later(state, known)
                 applied = ChangeApplier(state, editor, changes, letters, lease.check).drain()
                 with _compared(state, known):
-                    carried_over = _carry_over(state, known)
+                    carried_over += _carry_over(state, known)
                 update(state, editor, lease.check)
                 carry_over_status(sink, live.name, state, editor)
                 stamp = editor.stamp
@@ -101,12 +112,22 @@ def _live_and_previous(sink: Sink) -> tuple[Generation, Generation, Stamp]:
     live, previous = by_role.get(Role.LIVE), by_role.get(Role.PREVIOUS)
     if live is None or previous is None or previous.stamp is None:
         raise SinkError("there is no previous generation to roll back to")
+    if not previous.whole:
+        raise SinkError("the previous generation has lost an index or a file, so no service can answer: build again")
     if not previous.stamp.readable:
         raise SinkError(
             f"the previous generation has schema version {previous.stamp.schema_version}, services of this version read"
             f" {SCHEMA_VERSION} only: build again"
         )
     return live, previous, previous.stamp
+
+
+def _refuse_damaged(sink: Sink, generation: str) -> None:
+    """Read all files of a generation, as services do before they answer from it."""
+    with closing(sink.edit(generation)) as editor:
+        damaged = [name for _, name in editor.files_damaged()] + list(editor.typeahead.damaged())
+    if damaged:
+        raise SinkError(f"the file {damaged[0]} of the previous generation is missing or damaged: build again")
 
 
 def _planned(state: State, known: State, stamp: Stamp, changes: ChangeSource | None) -> RollbackSummary:
@@ -117,8 +138,9 @@ def _planned(state: State, known: State, stamp: Stamp, changes: ChangeSource | N
         _compared(state, known),
         state.transaction(undone=True),
     ):
+        carried_over = _hide_later(state, known)
         applied = replay(state, changes, letters)
-        carried_over = _carry_over(state, known)
+        carried_over += _carry_over(state, known)
         counts = first_stamp_of(state, stamp.generation, datetime.now(UTC)).counts
     return RollbackSummary(stamp.counted(counts), known.path.stem, applied, carried_over)
 
@@ -133,10 +155,23 @@ def _compared(state: State, newer: State) -> Iterator[None]:
         state.connection.execute("DETACH DATABASE newer")
 
 
+def _hide_later(state: State, known: State) -> int:
+    """Hide what the newer state, which is attached, hides by older versions; returns the number of shops.
+
+    Called before the changes are applied, of which newer ones decide again. After an earlier rollback the live state is
+    the older one, and newer records of the other one are not hidden by it.
+    """
+    return _take(state, known, _HIDDEN_LATER) if known.path.stem > state.path.stem else 0
+
+
 def _carry_over(state: State, known: State) -> int:
     """Take over changes and hidden shops from the newer state, which is attached; returns the number of records."""
+    return _take(state, known, _SINCE)
+
+
+def _take(state: State, known: State, selected: str) -> int:
     with state.transaction():
-        since = list(state.connection.execute(_SINCE))
+        since = list(state.connection.execute(selected))
         for kind, key in since:
             if (row := known.rows.row(kind, key)) is not None:
                 write_row(state, row)

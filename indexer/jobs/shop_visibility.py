@@ -17,9 +17,11 @@ from typing import Any, Final
 
 from index_mappings.hosts import has_dot, reduce_host
 from index_mappings.values import wire_timestamp
+from indexer.disk_space import synchronise
 from indexer.jobs.update import ChangeApplier
 from indexer.records.shop import MAX_VERSION, NO_ORDER, VERSION, Order, ShopRecord
 from indexer.sinks.dead_letters import DeadLetters, open_private, write_whole
+from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import Lease, LeaseHeldError, holding
 from indexer.sinks.protocol import Sink
 from indexer.state.rows import SHOPS, Origin, Presence, Row
@@ -95,11 +97,13 @@ def set_visibility(
         try:
             _apply(sink, states, sink.lease())
             applied += 1
-        except LeaseHeldError as error:
-            if time.monotonic() >= end:
-                recorded = "the change is recorded, and that job or the next one applies it"
+        except SinkError as error:
+            is_held = isinstance(error, LeaseHeldError)
+            if not is_held or time.monotonic() >= end:
+                job = "that job or the next one" if is_held else "the next job"
+                recorded = f"the change is recorded, and {job} applies it"
                 nothing_new = "nothing was to be changed, and documents are still to be written"
-                raise LeaseHeldError(f"{error}; {recorded if written else nothing_new}") from error
+                raise type(error)(f"{error}; {recorded if written else nothing_new}") from error
     raise StateError("newer records of these shops go on arriving with another visibility: change it in their source")
 
 
@@ -155,6 +159,7 @@ def _write(states: States, records: Sequence[ShopRecord]) -> None:
             os.fsync(file)
         finally:
             os.close(file)
+        synchronise(states.directory)
     except OSError as error:
         raise StateError(f"{states.visibility_changes} cannot be written: {error.strerror}") from error
 

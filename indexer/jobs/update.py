@@ -169,6 +169,13 @@ def skip_visibility_changes(state: State) -> None:
         state.set(VISIBILITY_POSITION, position)
 
 
+def is_behind(state: State) -> bool:
+    """Whether readers do not see all of the state yet, or it lacks recorded changes of `index hide` and `show`."""
+    position = state.get(VISIBILITY_POSITION)
+    with closing(ChangeFile(state.visibility_changes)) as visibility:
+        return bool(state.pending.count()) or visibility.read(position, 1).position != position
+
+
 def _drain(state: State, changes: ChangeSource, letters: DeadLetters, position: str) -> ChangeCounts:
     total = _apply_batch(state, changes, letters, MICRO_BATCH, position)
     while total.more:

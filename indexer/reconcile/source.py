@@ -20,7 +20,7 @@ from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.protocol import Source, changes_of
 from indexer.state.changing import write_row
 from indexer.state.rows import Origin, Presence, Row, newer_sql
-from indexer.state.state import REREAD_PREFIX, State
+from indexer.state.state import REREAD_PREFIX, State, database_uri
 
 _BATCH: Final = 1_000
 _TABLE: Final = """
@@ -113,7 +113,7 @@ def _find_lost(state: State, fresh: State) -> FaultReport:
     db = state.connection
     db.execute("DROP TABLE IF EXISTS temp.lost")
     db.execute(_TABLE)
-    db.execute("ATTACH DATABASE ? AS snapshot", (f"file:{fresh.path}?mode=ro",))
+    db.execute("ATTACH DATABASE ? AS snapshot", (database_uri(fresh.path, "ro"),))
     try:
         for statement in _LOST:
             db.execute(statement)

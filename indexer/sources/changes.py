@@ -209,7 +209,8 @@ class _Position(BaseModel):
         if self.size is None:
             return "Changes of the former file that were not read are missing until a full build"
         if self.size == self.offset:
-            return f"The former file was read to its end, {self.size:,} bytes"
+            end = f"The former file was read to its end of that time, {self.size:,} bytes"
+            return f"{end}; what was appended later is missing until a full build"
         missing = self.size - self.offset
         return f"{missing:,} bytes of the former file were not read, and are missing until a full build"
 
@@ -279,10 +280,13 @@ class ChangeFile(ChangeSource):
                     remaining -= len(block)
         return lines
 
-    def hold(self) -> None:
-        """Open the file that is at the path now, if it replaced the former one; what fails is reported by `read`."""
+    def hold(self, position: str | None = None) -> None:
+        """Open the file that is at the path now, if it replaced the former one; what fails is reported by `read`.
+
+        With a position, also the former file that it is of, where that was rotated and stays in the folder.
+        """
         with suppress(CatalogueError, OSError):
-            self._open_newest()
+            self._open_from(_parsed(position))
 
     def close(self) -> None:
         """Close the files. A later read opens what is then at the path."""

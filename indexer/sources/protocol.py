@@ -104,8 +104,11 @@ class ChangeSource(Protocol):
         """
         return None
 
-    def hold(self) -> None:
-        """Keep what could be replaced before it is read; called once a second while nothing can be read."""
+    def hold(self, position: str | None = None) -> None:  # noqa: ARG002 - for a source that can't be replaced
+        """Keep what could be replaced before it is read; called once a second while nothing can be read.
+
+        With a position, what follows it is read as well by the next `read` from the beginning.
+        """
         return
 
     def close(self) -> None:

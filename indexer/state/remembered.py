@@ -2,7 +2,8 @@
 
 A key's former record is kept if it is newer than the catalogue's. A key that the catalogue lacks is kept if a change
 added it and its version is above all versions that the catalogue has of its type; otherwise a tombstone stores its
-version, so that a late, older change does not restore it.
+version, so that a late, older change does not restore it. A database is read as of its last change, so what it lacks is
+deleted, however new it was.
 """
 
 import json
@@ -15,7 +16,15 @@ from typing import Final
 
 from indexer.disk_space import raise_if_full
 from indexer.state.rows import Origin, Presence, newer_sql
-from indexer.state.state import STATE_VERSION, VISIBILITY_POSITION, StateError, database_uri
+from indexer.state.state import (
+    FORMER_POSITION,
+    POSITION,
+    STATE_VERSION,
+    VISIBILITY_POSITION,
+    StateError,
+    database_uri,
+    is_damage,
+)
 
 # A former row of a stronger kind of order wins only if a change wrote it, as an operator may begin to state versions.
 # Of equal versions the one that hides more wins, as among changes.
@@ -26,7 +35,8 @@ OR (former.kind > 0 AND (former.kind, former.number) = (fresh.kind, fresh.number
          OR (former.presence = {Presence.THERE:d} AND former.origin = {Origin.CHANGE:d} AND {{hidden}})))
 """
 _STAYS: Final = f"""
-former.presence <> {Presence.THERE:d} OR (former.origin = {Origin.CHANGE:d} AND {newer_sql("former", "newest")})
+former.presence <> {Presence.THERE:d}
+OR (NOT :current AND former.origin = {Origin.CHANGE:d} AND {newer_sql("former", "newest")})
 """
 # Of former rows that replaced the catalogue's: whether the two differ in more than what says how new they are.
 _DIFFERS: Final = """
@@ -35,6 +45,9 @@ OR json_remove(former.record, '$.version', '$.updated_at') IS NOT json_remove(fr
 """
 # What `index hide` and `index show` changed before is in the rows.
 _VISIBILITY: Final = f"INSERT INTO main.meta SELECT * FROM former_state.meta WHERE name = '{VISIBILITY_POSITION}'"
+_POSITION: Final = f"""
+INSERT INTO main.meta SELECT '{FORMER_POSITION}', value FROM former_state.meta WHERE name = '{POSITION}'
+"""
 _PRIVATE: Final = 0o600
 
 
@@ -80,8 +93,13 @@ _RELATED: Final = _Table(
 )
 
 
-def take_over(db: sqlite3.Connection, former: Path, listing: Path | None = None) -> Mapping[str, Kept]:
+def take_over(
+    db: sqlite3.Connection, former: Path, listing: Path | None = None, *, current: bool = False
+) -> Mapping[str, Kept]:
     """Take records over into a state that holds a catalogue and is not settled yet; returns what was kept, by type.
+
+    `current` says that the catalogue has all changes up to a position from which later ones are read, so that it lacks
+    no record that still exists.
 
     The former state is only read. `listing`, a file that its owner alone can read as it names hidden shops, gets the
     keys of all kept records; it is removed where there are none. Raises StateError if the former state is damaged, or
@@ -92,9 +110,10 @@ def take_over(db: sqlite3.Connection, former: Path, listing: Path | None = None)
         _refuse_unusable(db, former)
         db.execute("CREATE TEMP TABLE kept (type TEXT, key TEXT, newer INTEGER)")
         db.execute(_VISIBILITY)
-        _take_over(db, _SHOPS, "shops")
+        db.execute(_POSITION)
+        _take_over(db, _SHOPS, "shops", current=current)
         for (kind,) in db.execute("SELECT DISTINCT type FROM former_state.belongings").fetchall():
-            _take_over(db, _RELATED, kind)
+            _take_over(db, _RELATED, kind, current=current)
         db.execute("DETACH DATABASE former_state")
         counted = db.execute("SELECT type, COUNT(*), SUM(newer) FROM temp.kept GROUP BY type ORDER BY MIN(rowid)")
         kept = {kind: Kept(count - newer, newer) for kind, count, newer in counted}
@@ -103,6 +122,10 @@ def take_over(db: sqlite3.Connection, former: Path, listing: Path | None = None)
         db.execute("DROP TABLE temp.kept")
     except (sqlite3.Error, OSError) as error:
         raise_if_full(error)
+        if not is_damage(error):
+            raise StateError(
+                f"the former state {former} cannot be read now ({error}): check its permissions and the disk"
+            ) from error
         raise _unusable(former, str(error)) from error
     return kept
 
@@ -131,10 +154,10 @@ def _unusable(former: Path, why: str) -> StateError:
     return StateError(f"the former state {former} cannot be taken over ({why}): {advice}")
 
 
-def _take_over(db: sqlite3.Connection, table: _Table, kind: str) -> None:
+def _take_over(db: sqlite3.Connection, table: _Table, kind: str, *, current: bool) -> None:
     newest = f"SELECT kind, number FROM main.{table.name} WHERE {table.rows} ORDER BY kind DESC, number DESC LIMIT 1"
     newest_kind, number = db.execute(newest, {"type": kind}).fetchone() or (0, 0)
-    given = {"type": kind, "kind": newest_kind, "number": number}
+    given = {"type": kind, "kind": newest_kind, "number": number, "current": current}
     statements = (
         f"""
         CREATE TEMP TABLE newer AS SELECT former.*, ({_DIFFERS}) AS differs

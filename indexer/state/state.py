@@ -10,7 +10,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -27,6 +27,8 @@ STATE_VERSION: Final = "1"
 # Properties: the positions in the source's changes, and in those of `index hide` and `index show`.
 POSITION: Final = "position"
 VISIBILITY_POSITION: Final = "visibility_position"
+# The position of the former state whose records were taken over.
+FORMER_POSITION: Final = "former_position"
 
 SCHEMA: Final = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
@@ -67,6 +69,8 @@ REREAD_PREFIX: Final = "reread-"
 # Longer than any reading takes.
 _READING_S: Final = 24 * 3_600
 _PRIVATE: Final = 0o600
+# SQLITE_ERROR, of a table that is missing, SQLITE_CORRUPT and SQLITE_NOTADB; other errors say nothing of the content.
+_DAMAGE: Final = frozenset((1, 11, 26))
 _BUSY_MS: Final = 30_000
 
 
@@ -106,6 +110,11 @@ class Pending:
     def clear(self, kind: str | None = None) -> None:
         """Clear the documents of a kind, or all of them."""
         self._db.execute("DELETE FROM pending WHERE ?1 IS NULL OR kind = ?1", (kind,))
+
+
+def is_damage(error: Exception) -> bool:
+    """Whether an error says that the content of a file is wrong, and not that it can't be read or written now."""
+    return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE
 
 
 def database_uri(path: Path, mode: str) -> str:
@@ -162,6 +171,11 @@ class State:
             version, sealed = state.get("version"), state.get("sealed")
         except sqlite3.Error as error:
             raise_if_full(error)
+            if not is_damage(error):
+                raise StateError(
+                    f"the state {path} cannot be opened ({error}): check that this user may read and write it and its"
+                    " directory, and the disk"
+                ) from error
             raise StateError(f"the state {path} is damaged: {advice} --fresh-state") from error
         if version != STATE_VERSION or sealed is None:
             db.close()
@@ -172,6 +186,7 @@ class State:
         """Write all of it to the disk, and mark it as complete."""
         self.set("sealed", "yes")
         synchronise(self.path)
+        synchronise(self.path.parent)
 
     def move(self, path: Path) -> None:
         """Rename the open file; only before `seal`, as SQLite keeps no other files for it until then."""
@@ -292,6 +307,14 @@ class States:
     def has(self, generation: str) -> bool:
         """Whether a generation's state exists."""
         return self.path(generation).is_file()
+
+    def newest_sealed(self) -> str | None:
+        """The last generation whose state is complete; None if there is none."""
+        for path in sorted(self.directory.glob(f"*{_SUFFIX}"), reverse=True):
+            with suppress(StateError):
+                State.open(path).close()
+                return path.stem
+        return None
 
     def create(self, generation: str) -> State:
         """Create an empty state for a new generation."""

@@ -226,8 +226,11 @@ class EmbeddedEditor(EmbeddedReader):
         remove_torn((directory, *(path for path in directory.iterdir() if path.is_dir())))
         for kind in DOCUMENTS:
             if has_orphaned_segments(directory / kind):
-                # The engine's garbage collection waits for readers that are opening the index.
-                self._writer(kind)[1].garbage_collect_files()
+                try:
+                    # The engine's garbage collection waits for readers that are opening the index.
+                    self._writer(kind)[1].garbage_collect_files()
+                except (OSError, ValueError) as error:
+                    raise SinkError(f"the remains of the {kind} could not be removed: {error}") from error
 
     @property
     def stamp(self) -> Stamp:
@@ -291,8 +294,11 @@ class EmbeddedEditor(EmbeddedReader):
     def close(self) -> None:
         """Wait for merges, and unlock the indices for the next writer."""
         writers, self._writers = self._writers, {}
-        for _, writer in writers.values():
-            writer.wait_merging_threads()
+        try:
+            for _, writer in writers.values():
+                writer.wait_merging_threads()
+        except (OSError, ValueError) as error:
+            raise SinkError(f"the changes could not be written to the end: {error}") from error
         self.reopen()
 
     def _bands_of(self, kind: str) -> Bands:

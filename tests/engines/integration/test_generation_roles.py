@@ -23,6 +23,7 @@ from index_mappings.generations import (
     index_name,
     new_generation,
 )
+from indexer.jobs.build import BuildOptions
 from indexer.jobs.following import FollowOptions
 from indexer.jobs.retention import prune, remove_unfinished
 from indexer.jobs.rollback import roll_back
@@ -237,6 +238,38 @@ async def test_a_shop_that_the_later_catalogue_hides_does_not_come_back(engine: 
     assert (await snapshot.shop("book"), await snapshot.offer("o1")) == (None, None)
 
 
+@pytest.mark.rule("G2", "V1")
+@pytest.mark.parametrize(
+    ("hidden", "options"),
+    [
+        ({"updated_at": "2031-05-06T07:08:09Z"}, BuildOptions(most_shrink=1.0)),
+        ({"version": 3}, BuildOptions(most_shrink=1.0, fresh_state=True)),
+    ],
+    ids=["times instead of versions", "fresh state"],
+)
+def test_a_shop_that_the_later_catalogue_hides_by_an_older_version_does_not_come_back(
+    engine: Engine, catalogue: Catalogue, hidden: dict[str, Any], options: BuildOptions
+) -> None:
+    catalogue.publish(LAMP, {**BOOK, "version": 7})
+    catalogue.rewrite({"shops": [LAMP, {**BOOK, **hidden, "visibility": "under_review"}]})
+    catalogue.build(options)
+    assert roll_back(engine.sink, catalogue.states, None, dry_run=True).stamp.counts["shops"] == 1
+    assert roll_back(engine.sink, catalogue.states, None).carried_over == 1
+    assert catalogue.held("shops") == ["lamp"]
+
+
+@pytest.mark.rule("G2", "G3")
+def test_a_deletion_of_the_same_version_is_taken_from_the_state_that_was_left(
+    engine: Engine, catalogue: Catalogue
+) -> None:
+    for _ in range(2):
+        catalogue.publish(LAMP, coupons=[coupon("SAVE", "lamp", id="c1", version=7)])
+    catalogue.append([delete("coupons", "c1", 7)])
+    catalogue.drain()
+    assert roll_back(engine.sink, catalogue.states, None).carried_over == 1
+    assert catalogue.held("coupons") == []
+
+
 @pytest.mark.rule("G2", "G3", "V1")
 async def test_changes_since_are_in_the_generation_before_it_is_shown_again(
     engine: Engine, catalogue: Catalogue
@@ -296,6 +329,25 @@ def test_without_a_previous_generation_there_is_nothing_to_go_back_to(engine: En
     assert len(prune(engine.sink, catalogue.states, later, keep_previous=False)) == 2
     with pytest.raises(SinkError, match="there is no previous generation to roll back to"):
         roll_back(engine.sink, catalogue.states, None)
+
+
+@pytest.mark.rule("G2")
+@pytest.mark.parametrize("damage", ["offers", "committed", "spoiled"])
+def test_a_previous_generation_that_is_damaged_is_not_published(
+    embedded_engine: Engine, tmp_path: Path, damage: str
+) -> None:
+    catalogue = Catalogue(tmp_path, embedded_engine.sink)
+    before, live = catalogue.publish(LAMP, BOOK), catalogue.publish(LAMP)
+    folder = generation_directory(tmp_path / "index", before.generation)
+    if damage == "spoiled":
+        path = max(folder.glob("committed/shops-*/*.store"))
+        path.write_bytes(bytes(byte ^ 1 for byte in path.read_bytes()))
+    else:
+        shutil.rmtree(folder / damage)
+    for dry_run in (True, False):
+        with pytest.raises(SinkError, match=r"the previous generation .*: build again"):
+            roll_back(embedded_engine.sink, catalogue.states, None, dry_run=dry_run)
+    assert embedded_engine.sink.live() == live
 
 
 async def _after_a_loss(engine: Engine, catalogue: Catalogue, lose: Callable[[Stamp], object]) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import sqlite3
@@ -17,7 +18,7 @@ from typing import Any, Final
 import pytest
 from typer.testing import Result
 
-from index_mappings.embedded import stamp_path
+from index_mappings.embedded import pointer_path, stamp_path
 from indexer.commands.follow import stopped_by_signals
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.lease import holding
@@ -514,12 +515,17 @@ def test_what_was_hidden_stays_hidden_in_the_next_builds_until_a_newer_record_or
 
 
 @pytest.mark.rule("V1", "G3")
-def test_a_build_after_the_stamp_was_lost_still_knows_what_was_hidden(operator: Operator) -> None:
+@pytest.mark.parametrize("lost", ["stamp", "generation", "pointer"])
+def test_a_build_after_the_live_generation_was_lost_still_knows_what_was_hidden(operator: Operator, lost: str) -> None:
     operator.build(LAMP, BOOK)
     operator.change(op="upsert", type="shops", record={**LAMP, "visibility": "under_review"}, version=1)
     operator.run("follow", "--catalogue", str(operator.catalogue), "--once")
     (operator.catalogue / "changes.ndjson").unlink()
-    stamp_path(operator.folder / "index", operator.live).unlink()
+    stamp = stamp_path(operator.folder / "index", operator.live)
+    if lost == "generation":
+        shutil.rmtree(stamp.parent)
+    else:
+        (stamp if lost == "stamp" else pointer_path(operator.folder / "index")).unlink()
     operator.build(LAMP, BOOK)
     assert _shops(operator) == {"book"}
 
@@ -544,6 +550,15 @@ def test_a_shop_that_another_job_keeps_from_being_hidden_is_hidden_by_the_next_j
     assert done.stderr.startswith("Not hidden: another job has the lease of ")
     assert done.stderr.endswith("; the change is recorded, and that job or the next one applies it.\n")
     operator.run("follow", "--changes", str(operator.catalogue / "changes.ndjson"), "--once")
+    assert _shops(operator) == {"lamp"}
+
+
+@pytest.mark.rule("G3", "V1")
+def test_a_build_if_changed_hides_what_was_recorded_while_another_job_ran(operator: Operator) -> None:
+    operator.build(LAMP, BOOK)
+    with holding(operator.sink.lease(), "prune", 0):
+        assert operator.run("hide", "book", "--wait", "0").exit_code == 4
+    operator.build(LAMP, BOOK, arguments=("--if-changed", "--allow-shrink"))
     assert _shops(operator) == {"lamp"}
 
 

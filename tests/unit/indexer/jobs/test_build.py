@@ -343,6 +343,20 @@ class UntidySink(EmbeddedSink):
         raise SinkError(f"generation {generation} could not be removed: TheReason")
 
 
+class UnansweringSink(EmbeddedSink):
+    is_silent = False
+
+    def publish(self, generation: str, replaced: str | None) -> None:
+        super().publish(generation, replaced)
+        self.is_silent = True
+        raise SinkError("the generation could not be published: TheReason")
+
+    def live(self) -> Stamp | None:
+        if self.is_silent:
+            raise SinkError("the stamp cannot be read: TheReason")
+        return super().live()
+
+
 @pytest.fixture
 def catalogue(tmp_path: Path) -> Path:
     return write_catalogue(tmp_path / "shops.ndjson", [shop("A"), shop("B")])
@@ -384,6 +398,19 @@ def test_a_generation_that_is_live_is_retained_though_its_publisher_was_interrup
     assert live is not None
     assert live.generation > before.generation
     assert {left.name for left in (root / "generations").iterdir()} == {before.generation, live.generation}
+
+
+@pytest.mark.rule("G1", "G3", "V1")
+def test_the_state_stays_while_it_is_unknown_whether_its_generation_was_published(
+    tmp_path: Path, catalogue: Path
+) -> None:
+    sink = UnansweringSink(tmp_path / "index")
+    states = States(tmp_path / "state", sink.location)
+    with pytest.raises(SinkError, match="TheReason"):
+        build(NdjsonCatalogue(catalogue), sink, states)
+    live = EmbeddedSink(tmp_path / "index").live()
+    assert live is not None
+    assert states.has(live.generation)
 
 
 @pytest.mark.rule("G1", "G2")

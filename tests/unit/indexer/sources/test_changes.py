@@ -117,7 +117,12 @@ def test_a_file_that_was_replaced_or_cut_short_is_read_from_its_beginning_and_th
     whole = ChangeFile(path).read(None, 100)
     assert [batch.changes for batch in again] == [whole.changes] * 2
     assert (after.changes, after.position) == ((), again[0].position)
-    assert caplog.messages == [f"{NOT_THE_FORMER}The former file was read to its end, {size} bytes"]
+    assert caplog.messages == [
+        (
+            f"{NOT_THE_FORMER}The former file was read to its end of that time, {size} bytes;"
+            " what was appended later is missing until a full build"
+        ),
+    ]
 
 
 @pytest.mark.parametrize("of_an_earlier_version", [False, True])
@@ -178,6 +183,18 @@ def test_files_that_replace_each_other_before_they_were_read_to_their_end_are_al
         read, position = [*read, *(change.key for change in batch.changes)], batch.position
     assert read == [f"{name}{number}" for name in "abc" for number in range(200)]
     assert (source.backlog(position), caplog.messages) == (0, [])
+
+
+@pytest.mark.rule("G3")
+def test_what_follows_a_held_position_in_a_rotated_file_is_read_from_the_beginning_on(path: Path) -> None:
+    path.write_bytes(_delete("a") + _delete("b"))
+    position = _read(path, most=1)[1]
+    path.rename(path.with_name("changes.ndjson.1"))
+    path.write_bytes(_delete("c"))
+    source = ChangeFile(path)
+    source.hold(position)
+    first = source.read(None, 100)
+    assert [_keys(first), _keys(source.read(first.position, 100))] == [[("1", "a"), ("2", "b")], [("1", "c")]]
 
 
 @pytest.mark.rule("G3")

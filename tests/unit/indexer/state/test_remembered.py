@@ -194,6 +194,19 @@ def test_a_shop_that_a_change_brought_stays_while_it_is_newer_than_all_that_the_
         assert sorted(state.public.shop_ids()) == (["s1", "s2"] if stays else ["s2"])
 
 
+@pytest.mark.rule("V1")
+def test_a_database_decides_what_it_lacks_however_new_the_change_was_that_brought_it(tmp_path: Path) -> None:
+    former = _former(tmp_path, {"shops": []}, _upsert("shops", _shop("Brought", 7)))
+    with State.create(tmp_path / "fresh.sqlite") as state:
+        _put(state, {"shops": [_shop("B", 6, "s2")]})
+        assert take_over(state.connection, former, current=True) == {}
+        state.index()
+        state.public.settle()
+        assert (_known(state), list(state.public.shop_ids())) == ((Presence.MISSING, None), ["s2"])
+        # One that was written after the database was read is read again as a change.
+        assert apply_changes(state, [_upsert("shops", _shop("Brought", 7))]) == (1, 0)
+
+
 def test_nothing_is_remembered_of_a_record_that_said_nothing_of_its_age(tmp_path: Path) -> None:
     former = _former(tmp_path, {"shops": [_shop("A", None), _shop("B", None, "s2")]})
     with _fresh(tmp_path, former, {"shops": [_shop("Renamed", None, "s2")]}) as state:

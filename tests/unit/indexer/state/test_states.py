@@ -160,6 +160,15 @@ def test_a_state_that_cannot_be_used_is_refused_with_advice(tmp_path: Path, dama
     assert str(path) in str(error.value)
 
 
+@pytest.mark.rule("G3", "V1")
+def test_a_sound_state_that_cannot_be_opened_is_not_to_be_given_up(tmp_path: Path) -> None:
+    path = _sealed(tmp_path / "a.sqlite")
+    path.with_name("a.sqlite-wal").mkdir()  # refused to every user, as a file of another user is
+    with pytest.raises(StateError, match=r"cannot be opened .* check that this user may") as error:
+        State.open(path)
+    assert "--fresh-state" not in str(error.value)
+
+
 @pytest.mark.rule("G3")
 @pytest.mark.parametrize("damage", ["overwritten", "emptied", "cut short", "unsealed", "of another version"])
 def test_a_build_does_not_forget_by_itself_what_a_damaged_state_remembered(tmp_path: Path, damage: str) -> None:
