@@ -79,7 +79,7 @@ def collect_one_typo(texts: Texts, query: Array, mark: int, ranges: Ranges, rank
             after = after_letter(offsets, letters, firsts, depth, letter, low, high)
             if letter == query[depth]:
                 below, above = low, after
-            else:
+            elif after > low + 1 or _may_go_on(lookup, query, depth, low):
                 # The query has another character here, or lacks this one.
                 for begin in (depth + 1, depth):
                     bounds = narrow_range(order, query, begin, size, depth + 1, low, after)
@@ -101,6 +101,16 @@ def collect_one_typo(texts: Texts, query: Array, mark: int, ranges: Ranges, rank
     if half:
         ranges[:range_count, 3] = 2 * size
     return collect_ranges(texts, ranges, range_count, mark, ranking, count)
+
+
+@inner
+def _may_go_on(lookup: Lookup, query: Array, depth: int, text: int) -> bool:
+    """Whether one text with an error at `depth` may go on as the query does: false for most, without a search."""
+    start, end, size = lookup.offsets[text], lookup.offsets[text + 1], len(query)
+    if end - start < size - 1:
+        return False
+    following = lookup.letters[start + depth + 1] if depth + 2 < size else query[depth]
+    return bool(following == query[depth] or following == query[depth + 1])
 
 
 @inner
