@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 import tantivy
-from tantivy import Order
+from tantivy import Occur, Order, Query
 
 from index_mappings.embedded import STORED_COLUMN
 from index_mappings.generations import Stamp
@@ -28,11 +28,11 @@ from service.search.embedded.indices import (
     typeahead_scope,
 )
 from service.search.embedded.order import Address, Counted, RankedReader
-from service.search.embedded.queries import Filters, compile_filters, query_of
+from service.search.embedded.queries import Filters, compile_filters, documents_of, query_of
 from service.search.embedded.threads import SearchThreads
 from service.search.engine import GuardedEngine, Hit, Page, SearchRequest
 from service.search.failures import BackendUnavailable
-from service.search.plan import LEADING, MATCH_ALL, AllOf, Clause, Plan, exclusive
+from service.search.plan import LEADING, MATCH_ALL, Clause, Plan, exclusive
 from service.search.planned_backend import PlannedBackend
 from service.search.protocol import FacetCounts, Generations
 
@@ -176,8 +176,8 @@ def _page(reader: RankedReader, request: SearchRequest) -> Page:
         return Page((), total, counts, facets)
     if request.offset or request.after is not None:
         return Page(_later_hits(reader, request, filters, limit), total, counts, facets)
-    if total is not None and total <= _FEW and (plan.preferred or plan.leading):
-        return Page(_few_hits(reader, plan, filters, total, limit), total, counts, facets)
+    if counted is not None and counted[0] == len(counted[1]) and (plan.preferred or plan.leading):
+        return Page(_few_hits(reader, plan, counted, limit), total, counts, facets)
     return Page(_first_hits(reader, plan, filters, limit, counted), total, counts, facets)
 
 
@@ -223,28 +223,36 @@ def _first_hits(
     return tuple(hits)
 
 
-def _few_hits(reader: RankedReader, plan: Plan, filters: Filters, total: int, limit: int) -> tuple[Hit, ...]:
-    """The first of few hits: which of all are preferred or leading is searched for once, and not for each tier."""
+def _few_hits(reader: RankedReader, plan: Plan, counted: Counted, limit: int) -> tuple[Hit, ...]:
+    """The first of few hits, all of which are `counted`: their tiers are searched for among them alone."""
+    total, found = counted
+    hits = reader.first(counted, total, ()) or []
+    known = documents_of(reader.index, reader.ranks(found))
 
     def meeting(clause: Clause | None) -> set[Address]:
-        query = None if clause is None else query_of(reader.index, AllOf((clause, plan.matching)))
-        return set() if query is None else {address for address, _ in reader.top(filters.apply(query), total)}
+        query = None if clause is None else query_of(reader.index, clause)
+        if query is None or known is None:
+            return set()
+        both = Query.boolean_query([(Occur.Must, known), (Occur.Must, query)])
+        return {address for address, _ in reader.top(both, total)}
 
     preferred, leading = meeting(plan.preferred), meeting(plan.leading)
-    hits: list[Hit] = []
-    seen: set[Address] = set()
+    tiers: dict[Address, int] = {}
+    *_, (worst, _) = plan.tiers
     for tier, clause in plan.tiers:
-        query = query_of(reader.index, clause)
-        found = [] if query is None else reader.top(filters.apply(query), total - len(hits), seen=seen)
-        seen.update(address for address, _ in found)
-        hits += [
-            Hit(2 * tier + (address in preferred) + 2 * LEADING * (address in leading), stored)
-            for address, stored in found
-        ]
-        if len(hits) == total or (not leading and len(hits) >= limit):
+        _raise_if_abandoned()
+        # The last tier has whatever no better one has.
+        met = {address for address, _ in hits} if tier == worst else meeting(clause)
+        tiers |= dict.fromkeys(met - tiers.keys(), tier)
+        if len(tiers) == total or (not leading and len(tiers) >= limit):
             break
+    levels = [
+        Hit(2 * tiers[address] + (address in preferred) + 2 * LEADING * (address in leading), stored)
+        for address, stored in hits
+        if address in tiers
+    ]
     # Hits of one level stay in order.
-    return tuple(sorted(hits, key=lambda hit: -hit.level)[:limit])
+    return tuple(sorted(levels, key=lambda hit: -hit.level)[:limit])
 
 
 def _later_hits(reader: RankedReader, request: SearchRequest, filters: Filters, limit: int) -> tuple[Hit, ...]:
@@ -293,6 +301,8 @@ def _kept_count(reader: RankedReader, filters: Filters, request: SearchRequest) 
     are asked for often, and counting takes most of the time of their searches.
     """
     plan, limit = request.plan, request.limit
+    if limit and (plan.preferred or plan.leading):
+        limit = max(limit, _FEW)
     by_category = plan.tiers[-1][0] == FindTier.ANY_CATEGORY
     if request.buckets or plan.excluded or (limit and not by_category):
         return _count(reader, filters, plan.matching, limit)

@@ -168,6 +168,10 @@ class RankedReader:
         total, hits = counted
         return _window(self._documents, hits, len(hits) == total, 0, 0, limit, seen) if hits else None
 
+    def ranks(self, hits: BandedHits) -> list[str]:
+        """The ranks of hits."""
+        return [self._documents.read(_key(address), address)[0] for _, address in hits]
+
     def _by_band(self, query: Query, limit: int, start: int) -> BandedHits:
         found = self._searcher.search(
             query, limit=limit, offset=start, count=False, order_by_field=BAND_COLUMN, order=Order.Asc

@@ -140,9 +140,13 @@ def _few_documents(index: OpenIndex, query: Query) -> Query | None:
     found = searcher.search(query, limit=_MAX_NAMED + 1, count=False, order_by_field=BAND_COLUMN, order=Order.Asc).hits
     if len(found) > _MAX_NAMED:
         return query
-    ranks = [searcher.doc(address)[rank][0] for _, address in found]
+    return documents_of(index, [searcher.doc(address)[rank][0] for _, address in found])
+
+
+def documents_of(index: OpenIndex, ranks: Sequence[str]) -> Query | None:
+    """The query of a few documents by their ranks; None without any."""
     # For so few terms a disjunction takes a quarter of the time of a set of terms.
-    return _any([Query.term_query(index.schema, rank, text, _BASIC) for text in ranks])
+    return _any([Query.term_query(index.schema, index.rank, rank, _BASIC) for rank in ranks])
 
 
 def _expression(index: OpenIndex, clause: Prefix) -> Query:
