@@ -225,13 +225,8 @@ def from_csv_command(
     from indexer.catalogue.sheets.files import opened_sheet
     from indexer.catalogue.sheets.records import Imported, SheetRecords
     from indexer.catalogue.sheets.values import Faults
-    from indexer.records.related import CURRENCIES
-    from indexer.sources.ndjson import FROM_SHEETS
 
-    if kind not in FROM_SHEETS:
-        end_command(ExitCode.USAGE, f"--kind is wrong: it must be one of {', '.join(FROM_SHEETS)}.")
-    if currency is not None and currency not in CURRENCIES:
-        end_command(ExitCode.USAGE, "--currency is wrong: it must be an ISO 4217 code in capitals, such as EUR.")
+    _refuse_wrong_usage(kind, currency)
     done = Imported(Faults(file.name))
     with exit_on_failure("Nothing was written"):
         opened = opened_sheet(file, encoding=encoding, sheet=sheet)
@@ -250,6 +245,16 @@ def from_csv_command(
     if not as_json:
         print(_import_as_text(done, kind, directory))
         _print_next(directory)
+
+
+def _refuse_wrong_usage(kind: str, currency: str | None) -> None:
+    from indexer.records.related import CURRENCIES
+    from indexer.sources.ndjson import FROM_SHEETS
+
+    if kind not in FROM_SHEETS:
+        end_command(ExitCode.USAGE, f"--kind is wrong: it must be one of {', '.join(FROM_SHEETS)}.")
+    if currency is not None and currency not in CURRENCIES:
+        end_command(ExitCode.USAGE, "--currency is wrong: it must be an ISO 4217 code in capitals, such as EUR.")
 
 
 def _format_as_text(format_: "Mapping[str, str]") -> str:

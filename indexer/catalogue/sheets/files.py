@@ -111,19 +111,19 @@ class CsvFile:
         self._delimiter = _delimiter(sample) if said is None else said[1]
         self.format = {"encoding": self._encoding.removesuffix("-sig"), "delimiter": self._delimiter}
         if encoding is None and self._encoding in _CODE_PAGES:
-            self._tell_code_page(others)
+            self._show_code_page(others)
 
-    def _tell_code_page(self, others: Sequence[str]) -> None:
-        """Tell a cell that shows whether the encoding is right, if possible one that the others read differently."""
+    def _show_code_page(self, others: Sequence[str]) -> None:
+        """Name a cell that shows whether the encoding is right, if possible one that the others read differently."""
         cells = (_excerpt(cell.strip()) for _, row in self.rows() for cell in row if not cell.isascii())
-        told, readings = "", dict[str, str]()
+        sample, readings = "", dict[str, str]()
         for cell in islice(cells, _EXAMINED):
             raw = cell.encode(self._encoding)
             readings = {page: text for page in others if (text := raw.decode(page, "replace")) != cell}
-            told = cell if readings else told or cell
+            sample = cell if readings else sample or cell
             if readings or not others:
                 break
-        self.format["found_by"] = told
+        self.format["found_by"] = sample
         if readings:
             self.format["other_readings"] = ", ".join(f"{text!r} in {page}" for page, text in readings.items())
 

@@ -58,25 +58,25 @@ def test_what_spreadsheets_write_is_read(given: Import, encoding: str) -> None:
         ("gb18030", ["北京书店", "家用电器商城", "儿童玩具专卖店", "上海服装批发市场"]),
     ],
 )
-def test_the_encoding_of_a_spreadsheet_is_found_and_told_with_a_cell_read_by_it(
+def test_the_encoding_of_a_spreadsheet_is_found_and_shown_with_a_cell_read_by_it(
     given: Import, encoding: str, names: list[str]
 ) -> None:
     rows = "".join(f"{name};shop{at}.example;Books\r\n" for at, name in enumerate(names))
     text = f"name;url;category\r\n{rows}".encode(encoding)
     assert [shop["name"] for shop in given.shops(text)] == names
-    told = given.run(text).stdout.splitlines()[0]
+    printed = given.run(text).stdout.splitlines()[0]
     found_by = json.loads(given.run(text, "--json").stdout)["columns"]["found_by"]
     assert found_by in names
-    assert told.startswith(f"Encoding {encoding}, found by {found_by!r}")
-    assert told.endswith("; --encoding names another")
+    assert printed.startswith(f"Encoding {encoding}, found by {found_by!r}")
+    assert printed.endswith("; --encoding names another")
     assert given.shops(text, "--encoding", encoding)[0]["name"] == names[0]
 
 
 @pytest.mark.rule("V1.shown")
 def test_the_cell_that_shows_an_encoding_is_cut(given: Import) -> None:
     note = "Möbel und Gemüse für Größe " * 5
-    told = given.run(f"name,url,category,note\nA,a.example,X,{note}\n".encode("cp1252")).stdout.splitlines()[0]
-    assert told.startswith(f"Encoding cp1252, found by {note[:60]!r}")
+    printed = given.run(f"name,url,category,note\nA,a.example,X,{note}\n".encode("cp1252")).stdout.splitlines()[0]
+    assert printed.startswith(f"Encoding cp1252, found by {note[:60]!r}")
 
 
 def test_the_euro_sign_is_read_where_no_other_letter_is_beyond_ascii(given: Import) -> None:
@@ -85,10 +85,10 @@ def test_the_euro_sign_is_read_where_no_other_letter_is_beyond_ascii(given: Impo
     assert names == ["Mug 12,50 €"] * 3
 
 
-def test_a_cell_is_told_that_an_encoding_that_fits_as_well_reads_differently(given: Import) -> None:
+def test_a_cell_shows_that_an_encoding_that_fits_as_well_reads_differently(given: Import) -> None:
     text = "name,url,category\nMöbel,a.example,X\nŞişli Mağazası,b.example,X\nÇiçek Işık,c.example,X\n".encode("cp1254")
-    told = given.run(text).stdout.splitlines()[0]
-    assert told.startswith("Encoding cp1252, found by 'Þiþli Maðazasý' (it would be 'Şişli Mağazası' in cp1254")
+    printed = given.run(text).stdout.splitlines()[0]
+    assert printed.startswith("Encoding cp1252, found by 'Þiþli Maðazasý' (it would be 'Şişli Mağazası' in cp1254")
     assert given.shops(text, "--encoding", "windows-1254")[1]["name"] == "Şişli Mağazası"
 
 
