@@ -32,7 +32,8 @@ _MAX_CACHED: Final = 512
 class OpenIndex:
     """One open index, as of one point in time; `rank` names the field that orders its documents.
 
-    `cached` are the queries of the last searches, by clause: a plan has each several times.
+    `cached` are the queries of the last searches, by clause, and `alternatives` those of which a document has to meet
+    one: a plan has each clause several times.
     """
 
     kind: str
@@ -40,6 +41,7 @@ class OpenIndex:
     schema: tantivy.Schema
     searcher: tantivy.Searcher
     cached: dict[Clause, Query | None] = field(default_factory=dict, compare=False)
+    alternatives: dict[Clause, tuple[Query, ...]] = field(default_factory=dict, compare=False)
 
 
 def query_of(index: OpenIndex, clause: Clause) -> Query | None:
@@ -86,7 +88,7 @@ def compile_filters(index: OpenIndex, filters: Sequence[Clause], excluded: Seque
     required = [query_of(index, clause) for clause in filters]
     return Filters(
         tuple((Occur.Must, query) for query in required if query is not None),
-        tuple((Occur.MustNot, query) for query in _possible(index, excluded)),
+        tuple((Occur.MustNot, query) for clause in excluded for query in _possible(index, clause)),
         None in required,
     )
 
@@ -97,10 +99,11 @@ def _term(index: OpenIndex, field: str, text: str) -> Query | None:
     return Query.term_query(index.schema, field, text, _BASIC)
 
 
-def _exact(index: OpenIndex, clause: Exact) -> Query | None:
+def _exact(index: OpenIndex, clause: Exact) -> tuple[Query, ...]:
     if len(clause.texts) > _MAX_SINGLE_TERMS:
-        return Query.term_set_query(index.schema, clause.field, list(clause.texts))
-    return _any([_term(index, clause.field, text) for text in clause.texts])
+        return (Query.term_set_query(index.schema, clause.field, list(clause.texts)),)
+    found = (_term(index, clause.field, text) for text in clause.texts)
+    return tuple([query for query in found if query is not None])
 
 
 def _prefix(index: OpenIndex, clause: Prefix) -> Query | None:
@@ -192,9 +195,9 @@ def _all_of(index: OpenIndex, clause: AllOf) -> Query | None:
     excluded: list[Query] = []
     for part in clause.clauses:
         if isinstance(part, NoneOf):
-            excluded += _possible(index, part.clauses)
+            excluded += [query for other in part.clauses for query in _possible(index, other)]
             continue
-        possible = _possible(index, part.clauses if isinstance(part, AnyOf) else (part,))
+        possible = _possible(index, part)
         query = _any(possible)
         if query is None:
             return None
@@ -209,22 +212,39 @@ def _all_of(index: OpenIndex, clause: AllOf) -> Query | None:
     return Query.boolean_query([*parts, *((Occur.MustNot, query) for query in excluded)])
 
 
-def _possible(index: OpenIndex, clauses: Sequence[Clause]) -> list[Query]:
-    return [query for clause in clauses if (query := query_of(index, clause)) is not None]
+def _possible(index: OpenIndex, clause: Clause) -> tuple[Query, ...]:
+    """The queries of which a document has to meet one to meet a clause.
+
+    A disjunction of disjunctions reads its documents twice, so the parts of both are alternatives.
+    """
+    if not isinstance(clause, AnyOf | Exact):
+        query = query_of(index, clause)
+        return () if query is None else (query,)
+    cached = index.alternatives
+    try:
+        return cached[clause]
+    except KeyError:
+        if len(cached) >= _MAX_CACHED:
+            cached.clear()
+        if isinstance(clause, Exact):
+            found = _exact(index, clause)
+        else:
+            found = tuple([query for part in clause.clauses for query in _possible(index, part)])
+        cached[clause] = found
+        return found
 
 
-def _any(queries: Sequence[Query | None]) -> Query | None:
-    possible = [query for query in queries if query is not None]
-    if len(possible) < 2:  # noqa: PLR2004 - one or none
-        return possible[0] if possible else None
-    return Query.boolean_query([(Occur.Should, query) for query in possible])
+def _any(queries: Sequence[Query]) -> Query | None:
+    if len(queries) < 2:  # noqa: PLR2004 - one or none
+        return queries[0] if queries else None
+    return Query.boolean_query([(Occur.Should, query) for query in queries])
 
 
 _COMPILERS: Final[dict[type, Callable[[OpenIndex, Any], Query | None]]] = {
     AllOf: _all_of,
-    AnyOf: lambda index, clause: _any([query_of(index, part) for part in clause.clauses]),
+    AnyOf: lambda index, clause: _any(_possible(index, clause)),
     NoneOf: lambda index, clause: _all_of(index, AllOf((clause,))),
-    Exact: _exact,
+    Exact: lambda index, clause: _any(_possible(index, clause)),
     Prefix: _prefix,
     Infix: _infix,
     Below: _below,
