@@ -117,7 +117,8 @@ class Segment:
             shops = [carrying[heads[number] : heads[number + 1]] for number in numbers]
             bits &= _bitmap(np.concatenate(shops) if shops else NOTHING, words)
         for prefix in prefixes:
-            bits &= ~_bitmap(self._shops_with_key_prefix(prefix), words)
+            if (begun := self._shops_with_key_prefix(prefix)).size:
+                bits &= ~_bitmap(begun, words)
         return read_only(bits)
 
     def domains(self, removed: Array, start: int, stop: int) -> tuple[int, list[str]]:
