@@ -126,8 +126,9 @@ class Segment:
 
         `removed` is the bitmap of the removed shops in int32 words. Raises as `best`.
         """
-        bits = np.unpackbits(removed.view(np.uint8), count=self.shops, bitorder="little")
-        current = np.flatnonzero(bits == 0)
+        # Not with `count`: what numpy adds to an empty bitmap is uninitialized memory.
+        bits = np.unpackbits(removed.view(np.uint8), bitorder="little")
+        current = np.delete(np.arange(self.shops), np.flatnonzero(bits))
         domains = [self._shown(number).domain for number in current[start:stop].tolist()]
         self._refuse_cut()
         return len(current), domains

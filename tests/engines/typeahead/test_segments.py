@@ -13,6 +13,7 @@ from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest
 from index_mappings.typeahead.segment import ARRAYS, read_header, segment_path
 from service.search.protocol import SuggestQuery
 from service.search.typeahead.compiled import compile_kernel
+from service.search.typeahead.kernel.arrays import NOTHING
 from service.search.typeahead.kernel.suggest import suggest
 from service.search.typeahead.segments import Segment, SegmentPool
 from service.search.typeahead.typeahead import open_typeahead
@@ -60,6 +61,14 @@ def _named(directory: Path, data: bytes) -> Path:
     path = segment_path(directory, sha256(data).hexdigest())
     path.write_bytes(data)
     return path
+
+
+@pytest.mark.parametrize("byte", [0, 255])
+def test_all_domains_are_listed_whatever_was_in_memory(tmp_path: Path, use: SegmentUse, byte: int) -> None:
+    segment = Segment(segment_path(tmp_path, use.name))
+    np.full(use.shops, byte, np.uint8)  # the next array of that size gets its memory
+    count, domains = segment.domains(NOTHING, 0, use.shops)
+    assert (count, len(set(domains))) == (use.shops, use.shops)
 
 
 def test_the_damaged_arrays_are_all_that_there_are() -> None:
