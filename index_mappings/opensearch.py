@@ -1,9 +1,15 @@
-"""Mappings and settings of the OpenSearch indices, derived from the document classes.
+"""The OpenSearch indices: mappings and settings, and the documents with the files of a typeahead.
 
-Every text is a keyword, because terms are finished before indexing (X4). Undeclared fields are rejected.
+Mappings are derived from the document classes. Every text is a keyword, because terms are finished before indexing
+(X4). Undeclared fields are rejected.
+
+A file of a typeahead, segment or manifest, is split into chunks, each compressed and stored as one document whose id
+has the file's name and the chunk's number. These documents are never searched: a reader computes the ids.
 """
 
-from collections.abc import Iterable
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -11,10 +17,15 @@ from index_mappings.documents import DOCUMENTS, Form, Role, fields_with, sort_fi
 from index_mappings.generations import STAMP
 from index_mappings.ngrams import EngineField, engine_fields, engine_values, suffixes_field
 from index_mappings.tiers import INFIX_MIN
-from index_mappings.typeahead.chunks import TYPEAHEAD, chunk_mapping
 
 # M8 allows paging this deep, so the engine's result window must be as large.
 RESULT_WINDOW: Final = 100_000
+# The kind of index, as `index_name` takes it: one for each generation.
+TYPEAHEAD: Final = "typeahead"
+# Before compression. Large enough for few requests, and far below a cluster's limit of a request's size.
+CHUNK_BYTES: Final = 4 * 1024 * 1024
+# Level 1 compresses to a third, in a tenth of the default level's time.
+_LEVEL: Final = 1
 
 
 def mapping(kind: str) -> dict[str, Any]:
@@ -23,7 +34,14 @@ def mapping(kind: str) -> dict[str, Any]:
         # One document, which is read by its id and never searched.
         return {"dynamic": "strict", "properties": {"stamp": {"type": "object", "enabled": False}}}
     if kind == TYPEAHEAD:
-        return chunk_mapping()
+        return {
+            "dynamic": "strict",
+            "properties": {
+                "file": {"type": "keyword"},  # by which a file's chunks are removed
+                "bytes": {"type": "long", "index": False, "doc_values": False},
+                "data": {"type": "binary"},
+            },
+        }
     document = DOCUMENTS[kind]
     return {
         "dynamic": "strict",
@@ -80,3 +98,41 @@ def _property(field: EngineField) -> dict[str, Any]:
             return {"type": "long", "doc_values": False}
         case Form.TERMS:
             return {"type": "keyword", "index": field.indexed, "doc_values": field.sortable or field.counted}
+
+
+def chunk_count(size: int) -> int:
+    """The number of chunks of a file of `size` bytes; at least one."""
+    return max(1, -(-size // CHUNK_BYTES))
+
+
+def chunk_id(name: str, number: int) -> str:
+    """The id of a chunk's document."""
+    return f"{name}-{number}"
+
+
+def chunk_document(name: str, size: int, data: bytes | memoryview) -> dict[str, Any]:
+    """The document of a chunk; `size` is that of its file, in bytes."""
+    return {"file": name, "bytes": size, "data": b64encode(zlib.compress(data, _LEVEL)).decode("ascii")}
+
+
+def file_size(document: Mapping[str, Any]) -> int:
+    """The size of a chunk's file in bytes, as the chunk's document states it; ValueError if that is damaged."""
+    size = document.get("bytes")
+    if not isinstance(size, int) or size < 0:
+        raise ValueError("a chunk of the typeahead is damaged")
+    return size
+
+
+def chunk_of(document: Mapping[str, Any], name: str, number: int, size: int) -> bytes:
+    """The bytes of one chunk of a file of `size` bytes; ValueError if the document is damaged, or of another file."""
+    try:
+        decompressor = zlib.decompressobj()
+        data = decompressor.decompress(b64decode(document["data"], validate=True), CHUNK_BYTES)
+    except (KeyError, TypeError, ValueError, zlib.error) as error:
+        raise ValueError("a chunk of the typeahead is damaged") from error
+    if not decompressor.eof:
+        raise ValueError("a chunk of the typeahead is damaged or too large")
+    length = min(CHUNK_BYTES, size - number * CHUNK_BYTES)
+    if document.get("file") != name or file_size(document) != size or len(data) != length:
+        raise ValueError("a chunk of the typeahead belongs to another file")
+    return data

@@ -18,8 +18,7 @@ from opensearchpy.exceptions import ConflictError, RequestError
 
 from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import OPERATIONS_ID, STAMP, STAMP_ID, Operations, Stamp, index_name
-from index_mappings.opensearch import mapping, settings
-from index_mappings.typeahead.chunks import TYPEAHEAD
+from index_mappings.opensearch import TYPEAHEAD, mapping, settings
 from indexer.sinks.failures import IndexLostError, SinkError
 from indexer.sinks.opensearch.bulk_loading import BulkLoader, IndexWatch
 from indexer.sinks.opensearch.retries import (

@@ -15,7 +15,7 @@ from typing import Any, Final
 from opensearchpy import OpenSearch
 
 from index_mappings.generations import index_name
-from index_mappings.typeahead.chunks import (
+from index_mappings.opensearch import (
     CHUNK_BYTES,
     TYPEAHEAD,
     chunk_count,

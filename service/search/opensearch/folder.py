@@ -19,7 +19,7 @@ from threading import Lock
 from types import TracebackType
 from typing import Final, Self
 
-from index_mappings.typeahead.chunks import CHUNK_BYTES
+from index_mappings.opensearch import CHUNK_BYTES
 from index_mappings.typeahead.manifest import TypeaheadManifest, is_name
 
 _PART: Final = ".part"

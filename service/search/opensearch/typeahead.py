@@ -22,7 +22,7 @@ from opensearchpy.exceptions import ConnectionError as NoConnection
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
 from index_mappings.generations import Stamp, index_name
-from index_mappings.typeahead.chunks import TYPEAHEAD, chunk_count, chunk_id, chunk_of, file_size
+from index_mappings.opensearch import TYPEAHEAD, chunk_count, chunk_id, chunk_of, file_size
 from index_mappings.typeahead.manifest import SUFFIX as MANIFEST
 from index_mappings.typeahead.manifest import Announcement, TypeaheadManifest, is_name, manifest_path
 from index_mappings.typeahead.segment import SUFFIX as SEGMENT

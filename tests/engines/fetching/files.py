@@ -12,8 +12,7 @@ from typing import Any
 from opensearchpy import OpenSearch
 
 from index_mappings.generations import index_name
-from index_mappings.opensearch import mapping, settings
-from index_mappings.typeahead.chunks import TYPEAHEAD, chunk_id
+from index_mappings.opensearch import TYPEAHEAD, chunk_id, mapping, settings
 from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest, manifest_path
 from index_mappings.typeahead.segment import segment_path
 from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead

@@ -16,7 +16,7 @@ from typing import Final
 
 import pytest
 
-from index_mappings.typeahead.chunks import CHUNK_BYTES
+from index_mappings.opensearch import CHUNK_BYTES
 from index_mappings.typeahead.manifest import SUFFIX as MANIFEST
 from index_mappings.typeahead.manifest import Announcement, SegmentUse, manifest_path
 from index_mappings.typeahead.segment import SUFFIX as SEGMENT

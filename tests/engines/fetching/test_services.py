@@ -12,7 +12,7 @@ import pytest
 from opensearchpy import OpenSearch
 
 from index_mappings.generations import STAMP, Stamp, alias_name, index_name
-from index_mappings.typeahead.chunks import TYPEAHEAD, chunk_id
+from index_mappings.opensearch import TYPEAHEAD, chunk_id
 from indexer.jobs.build import build
 from indexer.jobs.rollback import roll_back
 from indexer.reconcile.live import VerifyOptions, verify_live

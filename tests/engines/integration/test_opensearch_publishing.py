@@ -18,8 +18,7 @@ from opensearchpy.exceptions import RequestError
 
 from index_mappings.documents import DOCUMENTS, CategoryDocument, Role, Shop
 from index_mappings.generations import STAMP, Stamp, alias_name, index_name, new_generation, previous_alias
-from index_mappings.opensearch import wire_document
-from index_mappings.typeahead.chunks import TYPEAHEAD
+from index_mappings.opensearch import TYPEAHEAD, wire_document
 from indexer.jobs.build import build
 from indexer.sinks.failures import SinkError
 from indexer.sinks.opensearch.bulk_loading import Pace

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import STAMP
-from index_mappings.typeahead.chunks import TYPEAHEAD
+from index_mappings.opensearch import TYPEAHEAD
 from indexer.__main__ import index
 from service.app import create_app
 from service.settings.service import Settings

@@ -9,7 +9,7 @@ import pytest
 from opensearchpy import OpenSearch
 
 from index_mappings.generations import Operations, Stamp, index_name
-from index_mappings.typeahead.chunks import TYPEAHEAD
+from index_mappings.opensearch import TYPEAHEAD
 from indexer.jobs.build import BuildOptions, BuildSummary, build
 from indexer.sinks.failures import IndexLostError
 from indexer.sinks.opensearch import generation as writing

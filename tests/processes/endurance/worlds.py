@@ -25,7 +25,7 @@ from index_mappings.embedded import (
     stamp_path,
 )
 from index_mappings.generations import STAMP, index_name
-from index_mappings.typeahead.chunks import TYPEAHEAD
+from index_mappings.opensearch import TYPEAHEAD
 from index_mappings.typeahead.manifest import TypeaheadManifest
 from indexer.jobs.build import BuildOptions, BuildSummary, build
 from indexer.jobs.retention import prune

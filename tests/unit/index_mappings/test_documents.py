@@ -29,9 +29,17 @@ from index_mappings.generations import (
     is_generation,
     new_generation,
 )
-from index_mappings.opensearch import mapping, wire_document
+from index_mappings.opensearch import (
+    CHUNK_BYTES,
+    chunk_count,
+    chunk_document,
+    chunk_id,
+    chunk_of,
+    file_size,
+    mapping,
+    wire_document,
+)
 from index_mappings.tiers import coupon_rank_key, newest_first_key, rank_key, suggestion_score
-from index_mappings.typeahead.chunks import CHUNK_BYTES, chunk_count, chunk_document, chunk_id, chunk_of, file_size
 from index_mappings.typeahead.manifest import Announcement
 
 SHOP = ShopDocument(
