@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from enum import Enum, Flag, auto
 from functools import cache
 from operator import itemgetter
-from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin, get_type_hints
 
 from index_mappings.hosts import country_of
 
@@ -45,28 +45,12 @@ class Form(Enum):
     CARRIED = auto()  # structures that are only stored
 
 
-@dataclass(frozen=True, slots=True)
-class DeclaredField:
+class DeclaredField(NamedTuple):
     """A document class's field with its roles, as declared."""
 
     name: str
     roles: Role
     form: Form
-
-    @property
-    def indexed(self) -> bool:
-        """Whether engines look up its whole values; prefix queries scan these."""
-        return bool(self.roles & (Role.EXACT | Role.PREFIX | Role.RANGE))
-
-    @property
-    def sortable(self) -> bool:
-        """Whether engines order hits by it."""
-        return bool(self.roles & (Role.SORT | Role.WALK))
-
-    @property
-    def counted(self) -> bool:
-        """Whether engines count its values over the hits of a search."""
-        return Role.COUNTED in self.roles
 
 
 @cache

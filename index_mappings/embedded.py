@@ -24,9 +24,13 @@ STORED_COLUMN: Final = "stored"
 # An integer by which hits are sorted much faster than by their rank. A lower band always means a better rank; within
 # a band, hits are sorted by the rank, which is stored as well.
 BAND_COLUMN: Final = "band"
+# The ranks at which the bands of an index begin, in its folder.
 ANCHORS_FILE: Final = "anchors.json"
 # The distance of consecutive values of a document's column, in the positions that phrase queries count.
 RUN_STEP: Final = 2
+# In the folder of a generation: the operations document, and the time since which it is no longer live.
+OPERATIONS_FILE: Final = "operations.json"
+RETIRED_FILE: Final = "retired"
 # The folder of a generation that holds the linked files and the manifests.
 COMMITTED: Final = "committed"
 META_FILE: Final = "meta.json"
@@ -44,11 +48,6 @@ def columns(kind: str) -> tuple[EngineField, ...]:
 def column_values(kind: str, document: object) -> dict[str, Any]:
     """The values of a document's columns."""
     return engine_values(document, columns(kind))
-
-
-def anchors_path(root: Path, generation: str, kind: str) -> Path:
-    """The file of the ranks at which the bands of an index begin."""
-    return index_directory(root, generation, kind) / ANCHORS_FILE
 
 
 def read_anchors(path: Path) -> list[str]:
@@ -74,19 +73,9 @@ def stamp_path(root: Path, generation: str) -> Path:
     return generation_directory(root, generation) / "stamp.json"
 
 
-def operations_path(root: Path, generation: str) -> Path:
-    """The file of a generation's operations document."""
-    return generation_directory(root, generation) / "operations.json"
-
-
 def pointer_path(root: Path) -> Path:
     """The file that names the live generation and, on a second line, the previous one: the embedded engine's alias."""
     return root / "live"
-
-
-def retired_path(root: Path, generation: str) -> Path:
-    """The file with the time since which a generation is no longer live."""
-    return generation_directory(root, generation) / "retired"
 
 
 def pointer_text(live: str, previous: str | None) -> str:
@@ -160,14 +149,9 @@ class FilesManifest:
         return cls(indices)
 
 
-def committed_directory(generation_directory: Path) -> Path:
-    """The folder of a generation's linked files and manifests."""
-    return generation_directory / COMMITTED
-
-
 def files_manifest_path(generation_directory: Path, name: str) -> Path:
     """The path of a manifest by its name."""
-    return committed_directory(generation_directory) / f"{name}{MANIFEST_SUFFIX}"
+    return generation_directory / COMMITTED / f"{name}{MANIFEST_SUFFIX}"
 
 
 def to_checked_json(document: Mapping[str, Any]) -> str:

@@ -152,7 +152,7 @@ def shop_forms(name: str, aliases: Iterable[str], domain: str) -> ShopForms:
 
 def _infixes(names: Iterable[str], domains: set[str], main_forms: set[str], parts: DomainParts) -> tuple[str, ...]:
     """The unspaced names and the domain without its public suffix: each word of a shop is a part of one of these."""
-    own = joined(fold(unicode_host(parts.without_suffix)))
+    own = joined(fold(unicode_host(".".join(parts.labels))))
     # Not names: spellings of the domain have its public suffix, and main labels may be A-labels or not folded.
     spellings = domains | {form for form in main_forms if joined(form) not in own}
     unspaced = (name for name in names if " " not in name and name not in spellings and has_word_character(name))

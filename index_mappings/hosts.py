@@ -46,11 +46,6 @@ class DomainParts:
     registrable: str
 
     @property
-    def without_suffix(self) -> str:
-        """The labels left of the public suffix, joined by dots."""
-        return ".".join(self.labels)
-
-    @property
     def joined_label(self) -> str:
         """The main label without its hyphens, in Unicode, for comparing two shops (A12)."""
         return unicode_host(self.main_label).replace("-", "")

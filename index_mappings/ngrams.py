@@ -11,7 +11,7 @@ side by side, so even a part of 200 characters is a phrase of five runs: the tim
 its runs times the number of their positions in a document.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 from index_mappings.documents import Form, Role, declared_fields, fields_with
@@ -25,6 +25,10 @@ PREFIX_LENGTHS: Final = (1, 2, 3, 4, 8)
 # one of 200 characters has five. Words of four and five letters are a term each: many shops have `shop` or `store`.
 RUN_LENGTHS: Final = (4, 5, 8, 16, 48)
 _BETWEEN: Final = " "
+# Engines look up whole values of fields with one of these roles, of which prefix queries scan the values; and order
+# hits by fields with one of those.
+_INDEXED: Final = Role.EXACT | Role.PREFIX | Role.RANGE
+_SORTABLE: Final = Role.SORT | Role.WALK
 
 
 class EngineField(NamedTuple):
@@ -58,9 +62,9 @@ def engine_fields(
     prefixes, infixes = fields_with(document, Role.PREFIX), fields_with(document, Role.INFIX)
     return (
         *(
-            EngineField(field.name, field.name, field.form, _own, field.indexed, field.sortable, field.counted)
-            for field in declared_fields(document)
-            if field.indexed or field.sortable or Role.STORED in field.roles
+            EngineField(name, name, form, _own, bool(roles & _INDEXED), bool(roles & _SORTABLE), Role.COUNTED in roles)
+            for name, roles, form in declared_fields(document)
+            if roles & (_INDEXED | _SORTABLE | Role.STORED)
         ),
         *(EngineField(short_field(name), name, Form.TERMS, short_prefixes, indexed=True) for name in prefixes),
         *(EngineField(short_field(name), name, Form.TERMS, short_parts, indexed=True) for name in infixes),
@@ -146,12 +150,6 @@ def run_row(texts: Iterable[str]) -> list[str]:
 
 def short_parts(texts: Iterable[str]) -> list[str]:
     """The distinct parts of texts that are shorter than INFIX_MIN and have an ideographic character, sorted."""
-    return sorted({part for text in texts if not text.isascii() for part in _short_parts(text)})
-
-
-def _short_parts(text: str) -> Iterator[str]:
-    for length in range(1, INFIX_MIN):
-        for start in range(len(text) - length + 1):
-            part = text[start : start + length]
-            if is_ideographic(part):
-                yield part
+    spans = ((text, start) for text in texts if not text.isascii() for start in range(len(text)))
+    parts = {text[start : start + length] for text, start in spans for length in range(1, INFIX_MIN)}
+    return sorted(filter(is_ideographic, parts))

@@ -44,34 +44,6 @@ _JAMO: Final = {
     chr(code): typed for first, jamo in (_INITIALS, _VOWELS, _FINALS) for code, typed in enumerate(jamo.split(), first)
 }
 
-# Latin letters that Unicode does not decompose, with their usual spelling on other keyboards.
-_UNDECOMPOSABLE: Final = {
-    "ß": "ss",
-    "æ": "ae",
-    "œ": "oe",
-    "ø": "o",
-    "ł": "l",
-    "đ": "d",
-    "ð": "d",
-    "þ": "th",
-    "ı": "i",
-    "ȷ": "j",
-    "ħ": "h",
-    "ŧ": "t",
-    "ŋ": "n",
-    "ĸ": "k",
-    "ƒ": "f",
-    "ə": "e",
-    "ɛ": "e",
-    "ɔ": "o",
-    "ɖ": "d",
-    "ɓ": "b",
-    "ɗ": "d",
-    "ƙ": "k",
-    "ƴ": "y",
-    "ŀ": "l",
-}
-
 # The most characters that a table caches, more than a catalogue of many scripts has: 2 MB.
 _MAX_CACHED: Final = 16_384
 
@@ -119,8 +91,10 @@ PLAIN: Final = Characters(lambda char: None if _is_ignorable(char) or char in AP
 BARE: Final = Characters(lambda char: _BY_SCRIPT.get(char, char))
 # The same, and changes hiragana to katakana, and Hangul to the jamo that are typed; NFC composes neither again.
 TYPED: Final = Characters(lambda char: _AS_TYPED.get(char, char))
-# For NFC: Latin letters as they are spelt on other keyboards.
-LATIN: Final = str.maketrans(_UNDECOMPOSABLE)
+# For NFC: Latin letters that Unicode does not decompose, with their usual spelling on other keyboards.
+LATIN: Final = str.maketrans({"ß": "ss", "æ": "ae", "œ": "oe", "þ": "th"}) | str.maketrans(
+    "øłđðıȷħŧŋĸƒəɛɔɖɓɗƙƴŀ", "olddijhtnkfeeodbdkyl"
+)
 # Replaces all but letters, marks and numbers by spaces.
 SPACED: Final = Characters(lambda char: char if category(char)[0] in "LMN" else " ")
 # The same for ASCII text, in one step: removes apostrophes, replaces other punctuation by spaces.

@@ -6,6 +6,7 @@ has.
 """
 
 import json
+import re
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
@@ -18,14 +19,15 @@ from index_mappings.documents import CategoryEntry
 from index_mappings.generations import is_generation
 
 SUFFIX: Final = ".manifest"
+# The folder of a generation's typeahead files in the embedded engine.
+FOLDER: Final = "typeahead"
 # The maximum number of segments that a suggest request searches: the kernel takes 18 microseconds for one and 100 for
 # eight. There are more than three only while changes arrive quickly: with a lower maximum, each commit would write a
 # larger segment, and each service fetch it, until readers have fetched the result of the last merge.
 MAX_SEGMENTS: Final = 12
 # The document in the index of the live generation's stamp with the announcement of the next one.
 ANNOUNCED_ID: Final = "announced"
-_NAME_LETTERS: Final = frozenset("0123456789abcdef")
-_NAME_LENGTH: Final = 64
+_NAME: Final = re.compile("[0-9a-f]{64}")
 # The maximum size of a decompressed bitmap: it has bits for more shops than a segment can number.
 _MAX_BITMAP_BYTES: Final = 1 << 24
 
@@ -91,17 +93,12 @@ class TypeaheadManifest:
 
 def is_name(text: str) -> bool:
     """Whether a text can name a segment or a manifest."""
-    return len(text) == _NAME_LENGTH and _NAME_LETTERS.issuperset(text)
+    return _NAME.fullmatch(text) is not None
 
 
 def manifest_path(directory: Path, name: str) -> Path:
     """The path of a manifest by its name."""
     return directory / f"{name}{SUFFIX}"
-
-
-def typeahead_directory(generation_directory: Path) -> Path:
-    """The folder of a generation's typeahead files in the embedded engine."""
-    return generation_directory / "typeahead"
 
 
 def bitmap_of(numbers: Iterable[int], bitmap: bytes = b"") -> bytes:

@@ -20,12 +20,12 @@ from typing import Final
 
 from index_mappings.documents import DOCUMENTS
 from index_mappings.embedded import (
+    COMMITTED,
     MANIFEST_SUFFIX,
     META_FILE,
     CommittedIndex,
     FilesManifest,
     FileSum,
-    committed_directory,
     files_manifest_path,
     from_stamp_json,
     generation_directory,
@@ -159,7 +159,7 @@ class CommittedFiles:
     def __init__(self, root: Path, generation: str) -> None:
         self._root, self._generation = root, generation
         self._generation_directory = generation_directory(root, generation)
-        self._directory = committed_directory(self._generation_directory)
+        self._directory = self._generation_directory / COMMITTED
 
     def commit(self, former_name: str) -> str:
         """Link the current files of the indices, and compute their checksums.

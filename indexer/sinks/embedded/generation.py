@@ -16,20 +16,20 @@ import tantivy
 
 from index_mappings.documents import DOCUMENTS, Form, sort_field, stored_part
 from index_mappings.embedded import (
+    ANCHORS_FILE,
     BAND_COLUMN,
+    OPERATIONS_FILE,
     STORED_COLUMN,
-    anchors_path,
     column_values,
     columns,
     from_checked_json,
     generation_directory,
     index_directory,
-    operations_path,
     read_anchors,
     to_checked_json,
 )
 from index_mappings.generations import Operations, Stamp
-from index_mappings.typeahead.manifest import typeahead_directory
+from index_mappings.typeahead import manifest
 from indexer.sinks.embedded.files import (
     CommittedFiles,
     has_orphaned_segments,
@@ -141,7 +141,7 @@ class EmbeddedReader:
 
     def operations(self) -> Operations | None:
         """The operations document."""
-        path = operations_path(self._root, self._generation)
+        path = generation_directory(self._root, self._generation) / OPERATIONS_FILE
         try:
             return Operations.from_wire(from_checked_json(path.read_text(encoding="utf-8")))
         except (OSError, ValueError):
@@ -149,7 +149,9 @@ class EmbeddedReader:
 
     def write_operations(self, operations: Operations, *, wait_for_engine: bool = True) -> None:  # noqa: ARG002 - a disk
         """Replace the file."""
-        write_whole(operations_path(self._root, self._generation), to_checked_json(operations.as_wire()))
+        write_whole(
+            generation_directory(self._root, self._generation) / OPERATIONS_FILE, to_checked_json(operations.as_wire())
+        )
 
     def _found(self, kind: str, ids: Collection[str]) -> list[tantivy.DocAddress]:
         index, searcher = self._open(kind)
@@ -197,7 +199,7 @@ class EmbeddedWriter(EmbeddedReader):
             return_freed_memory()
         except (OSError, ValueError) as error:
             raise SinkError(f"the {kind} could not be written: {error}") from error
-        bands.write(anchors_path(self._root, self._generation, kind))
+        bands.write(index_directory(self._root, self._generation, kind) / ANCHORS_FILE)
         return count
 
     def seal(self, stamp: Stamp) -> Stamp:
@@ -242,7 +244,7 @@ class EmbeddedEditor(EmbeddedReader):
         lost: list[tuple[str, str]] = []
         for kind in DOCUMENTS:
             try:
-                Bands.read(path := anchors_path(self._root, self._generation, kind))
+                Bands.read(path := index_directory(self._root, self._generation, kind) / ANCHORS_FILE)
             except SinkError:
                 lost.append((kind, f"{kind}/{path.name}"))
         return (*self._committed.damaged(self._stamp.files), *lost)
@@ -303,7 +305,7 @@ class EmbeddedEditor(EmbeddedReader):
 
     def _bands_of(self, kind: str) -> Bands:
         if kind not in self._bands:
-            self._bands[kind] = Bands.read(anchors_path(self._root, self._generation, kind))
+            self._bands[kind] = Bands.read(index_directory(self._root, self._generation, kind) / ANCHORS_FILE)
         return self._bands[kind]
 
     def _writer(self, kind: str) -> tuple[tantivy.Schema, tantivy.IndexWriter]:
@@ -317,7 +319,7 @@ class EmbeddedEditor(EmbeddedReader):
 
 def generation_store(root: Path, generation: str) -> TypeaheadStore:
     """The store of a generation's typeahead."""
-    return TypeaheadStore(typeahead_directory(generation_directory(root, generation)))
+    return TypeaheadStore(generation_directory(root, generation) / manifest.FOLDER)
 
 
 def schema(kind: str) -> tantivy.Schema:

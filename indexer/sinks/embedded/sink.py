@@ -12,11 +12,11 @@ from pathlib import Path
 
 from index_mappings.documents import DOCUMENTS
 from index_mappings.embedded import (
+    RETIRED_FILE,
     generation_directory,
     index_directory,
     pointer_path,
     pointer_text,
-    retired_path,
     stamp_path,
 )
 from index_mappings.generations import STAMP, Stamp, is_generation
@@ -93,12 +93,12 @@ class EmbeddedSink:
             if live != replaced and (replaced is not None or not is_lost):
                 raise SinkError("the generation could not be published: another one has been meanwhile")
             read_stamp(self._root, generation)  # raises SinkError if it is another generation's
-            retired_path(self._root, generation).unlink(missing_ok=True)
+            (generation_directory(self._root, generation) / RETIRED_FILE).unlink(missing_ok=True)
             write_whole(pointer_path(self._root), pointer_text(generation, live))
 
     def retire(self, generation: str, at: datetime) -> None:
         """Write the mark's file."""
-        write_whole(retired_path(self._root, generation), at.isoformat())
+        write_whole(generation_directory(self._root, generation) / RETIRED_FILE, at.isoformat())
 
     def alias_drift(self) -> Mapping[str, str]:
         """`stamp`, if the stamp in the live directory names another generation; there are no other aliases."""
@@ -138,8 +138,9 @@ class EmbeddedSink:
         return sorted(path.name for path in directory.iterdir() if is_generation(path.name))
 
     def _generation(self, name: str) -> Generation:
+        path = generation_directory(self._root, name) / RETIRED_FILE
         try:
-            retired_at = datetime.fromisoformat(retired_path(self._root, name).read_text(encoding="ascii"))
+            retired_at = datetime.fromisoformat(path.read_text(encoding="ascii"))
         except (OSError, ValueError):
             retired_at = None
         stamp = None

@@ -14,22 +14,23 @@ import tantivy
 
 from index_mappings.documents import DOCUMENTS, sort_field
 from index_mappings.embedded import (
+    ANCHORS_FILE,
+    COMMITTED,
     META_FILE,
+    OPERATIONS_FILE,
     FilesManifest,
     FileSum,
-    anchors_path,
-    committed_directory,
     files_manifest_path,
     from_checked_json,
     from_stamp_json,
     generation_directory,
-    operations_path,
+    index_directory,
     pointed_to,
     pointer_path,
     stamp_path,
 )
 from index_mappings.generations import Operations, Stamp
-from index_mappings.typeahead.manifest import SUFFIX, TypeaheadManifest, is_name, manifest_path, typeahead_directory
+from index_mappings.typeahead.manifest import FOLDER, SUFFIX, TypeaheadManifest, is_name, manifest_path
 from index_mappings.typeahead.segment import segment_path
 from service.runtime.request_context import detached_from_request
 from service.search.embedded.checks import CheckedFile, FileChecks
@@ -112,8 +113,9 @@ def read_stamp(root: Path, generation: str) -> Stamp:
 
 
 def _operations(root: Path, generation: str) -> Operations | None:
+    path = generation_directory(root, generation) / OPERATIONS_FILE
     try:
-        return Operations.from_wire(from_checked_json(operations_path(root, generation).read_text(encoding="utf-8")))
+        return Operations.from_wire(from_checked_json(path.read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return None
 
@@ -240,20 +242,21 @@ class OpenIndices:
         if bands is None:
             if len(self._bands) >= 2 * len(DOCUMENTS):
                 self._bands.clear()
-            bands = self._bands[generation, kind] = Bands(anchors_path(self._root, generation, kind), generation)
+            path = index_directory(self._root, generation, kind) / ANCHORS_FILE
+            bands = self._bands[generation, kind] = Bands(path, generation)
         return bands
 
 
 @translate_errors
 def _index(directory: Path, kind: str, folder: str) -> OpenIndex:
-    index = tantivy.Index.open(str(committed_directory(directory) / folder))
+    index = tantivy.Index.open(str(directory / COMMITTED / folder))
     # The files of this folder never change: the next stamp names another folder.
     index.config_reader("manual")
     return OpenIndex(kind, sort_field(kind), index.schema, index.searcher())
 
 
 def _files(directory: Path, generation: str, manifest: FilesManifest) -> dict[str, list[CheckedFile]]:
-    folder = committed_directory(directory)
+    folder = directory / COMMITTED
     return {
         kind: [
             CheckedFile(folder / index.folder / name, f"{kind}/{name} of generation {generation}", expected)
@@ -290,7 +293,7 @@ class LocalTypeaheads:
         if not is_name(stamp.typeahead):
             raise BackendUnavailable(f"the stamp of generation {stamp.generation} names no typeahead")
         self._pool = self._pool or open_pool()
-        files = typeahead_directory(directory)
+        files = directory / FOLDER
         try:
             manifest = _manifest(manifest_path(files, stamp.typeahead).read_bytes(), stamp.typeahead)
             typeahead = open_typeahead(files, manifest, self._pool)

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 from opensearchpy import OpenSearch
 
-from index_mappings.embedded import generation_directory, operations_path, stamp_path, to_stamp_json
+from index_mappings.embedded import OPERATIONS_FILE, generation_directory, stamp_path, to_stamp_json
 from index_mappings.generations import (
     OPERATIONS_ID,
     STAMP,
@@ -570,7 +570,7 @@ async def test_embedded_a_damaged_document_is_unknown_and_a_damaged_stamp_is_a_f
     followed = _followed(embedded_engine, tmp_path, "a")
     root, first = tmp_path / "index", followed.live
     second = followed.build().stamp
-    operations_path(root, second.generation).write_text('{"accounts": 5', encoding="utf-8")
+    (generation_directory(root, second.generation) / OPERATIONS_FILE).write_text('{"accounts": 5', encoding="utf-8")
     assert await embedded_engine.backend.generations() == Generations(second, first, None)
     stamp_path(root, first.generation).write_text(to_stamp_json(replace(first, generation="x")))
     with pytest.raises(BackendUnavailable):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from index_mappings.embedded import committed_directory, generation_directory
+from index_mappings.embedded import COMMITTED, generation_directory
 from index_mappings.generations import Stamp
 from indexer.jobs.build import BuildOptions, build
 from indexer.jobs.update import update
@@ -86,7 +86,7 @@ class DamagedWorld:
         directory = generation_directory(self.root, self.stamp.generation)
         paths = sorted(path for path in directory.rglob("*") if path.is_file() and path.stat().st_size)
         # The folders of the commits come before those of the indices, which have the same files.
-        paths.sort(key=lambda path: committed_directory(directory) not in path.parents)
+        paths.sort(key=lambda path: directory / COMMITTED not in path.parents)
         return list({path.stat().st_ino: path for path in reversed(paths)}.values())[::-1]
 
     def _follow(self) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from index_mappings.documents import ShopDocument
 from index_mappings.embedded import generation_directory
-from index_mappings.typeahead.manifest import typeahead_directory
+from index_mappings.typeahead.manifest import FOLDER
 from index_mappings.typeahead.segment import Shown
 from indexer.jobs.following import FollowOptions
 from indexer.projection import Projector, project_shop
@@ -190,7 +190,7 @@ def shown(world: World) -> dict[str, Shown]:
 
 
 def damage(world: World, root: Path) -> None:
-    (path,) = typeahead_directory(generation_directory(root, world.generation)).glob("*.segment")
+    (path,) = (generation_directory(root, world.generation) / FOLDER).glob("*.segment")
     whole = path.read_bytes()
     path.write_bytes(bytes([whole[0] ^ 1]) + whole[1:])
 

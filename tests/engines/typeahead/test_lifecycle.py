@@ -21,7 +21,7 @@ from index_mappings.documents import CategoryEntry, ShopDocument
 from index_mappings.embedded import generation_directory
 from index_mappings.generations import Stamp
 from index_mappings.typeahead import segment
-from index_mappings.typeahead.manifest import TypeaheadManifest, manifest_path, typeahead_directory
+from index_mappings.typeahead.manifest import FOLDER, TypeaheadManifest, manifest_path
 from index_mappings.typeahead.segment import segment_path, shown_part
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError, TypeaheadDamagedError
@@ -41,7 +41,7 @@ class _World:
         self.sink = EmbeddedSink(root)
         kinds = dict.fromkeys(("coupons", "offers", "facts"), ())
         self.stamp = publish(self.sink, Documents({"shops": _BIRDS, "categories": _CATEGORIES, **kinds}))
-        self.directory = typeahead_directory(generation_directory(root, self.stamp.generation))
+        self.directory = generation_directory(root, self.stamp.generation) / FOLDER
         self.shops = {shop.id: shop for shop in _BIRDS}
 
     @property
