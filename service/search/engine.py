@@ -6,10 +6,9 @@ the circuit of the searches.
 """
 
 import time
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from index_mappings.generations import Stamp
@@ -135,45 +134,30 @@ class GuardedEngine:
                     return
                 yield batch
 
-    def _call(self, operation: str) -> "_EngineCall":
-        """The context of one call to the engine; entering it raises BackendUnavailable while the circuit is open."""
+    @contextmanager
+    def _call(self, operation: str) -> Iterator[None]:
+        """One call to the engine; BackendUnavailable while the circuit is open."""
+        started = time.perf_counter()
         circuit = self._stamp_circuit if operation == "stamp" else self._search_circuit
-        return _EngineCall(operation, circuit, self._system, self._metrics)
-
-
-class _EngineCall:
-    """One call: refused by an open circuit, or else traced, timed, counted and added to the current request."""
-
-    __slots__ = ("_circuit", "_metrics", "_operation", "_probing", "_span", "_started", "_system")
-
-    def __init__(self, operation: str, circuit: CircuitBreaker, system: str, metrics: Metrics) -> None:
-        self._operation = operation
-        self._circuit = circuit
-        self._system = system
-        self._metrics = metrics
-
-    def __enter__(self) -> None:
-        self._started = time.perf_counter()
         try:
-            self._probing = self._circuit.begin()
+            probing = circuit.begin()
         except CircuitOpen:
-            self._metrics.engine_call(self._operation, "refused", time.perf_counter() - self._started)
+            self._metrics.engine_call(operation, "refused", time.perf_counter() - started)
             raise BackendUnavailable("the engine failed less than a second ago and is not called meanwhile") from None
-        self._span = client_span(self._system, self._operation)
-        self._span.__enter__()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._span.__exit__(kind, error, traceback)
-        gone = isinstance(error, _GONE)
-        # A cancelled call is neither a success nor a failure of the engine.
-        if error is None or isinstance(error, Exception):
-            self._circuit.end(probing=self._probing, failed=isinstance(error, BackendUnavailable) and not gone)
-        seconds = time.perf_counter() - self._started
-        refused = isinstance(error, OverloadedError)
-        outcome = "ok" if error is None else "refused" if refused else "gone" if gone else "unavailable"
-        self._metrics.engine_call(self._operation, outcome, seconds)
-        if (request := current()) is not None:
-            request.engine_calls += 1
-            request.engine_seconds += seconds
+        outcome = "unavailable"
+        try:
+            with client_span(self._system, operation):
+                yield
+            outcome = "ok"
+            circuit.end(probing=probing, failed=False)
+        except Exception as error:
+            gone = isinstance(error, _GONE)
+            outcome = "refused" if isinstance(error, OverloadedError) else "gone" if gone else outcome
+            circuit.end(probing=probing, failed=isinstance(error, BackendUnavailable) and not gone)
+            raise
+        finally:  # a cancelled call is neither a success nor a failure of the engine
+            seconds = time.perf_counter() - started
+            self._metrics.engine_call(operation, outcome, seconds)
+            if (request := current()) is not None:
+                request.engine_calls += 1
+                request.engine_seconds += seconds

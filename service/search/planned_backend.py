@@ -26,14 +26,7 @@ from service.search.failures import (
     TypeaheadNotOpen,
     TypeaheadUnavailable,
 )
-from service.search.protocol import (
-    FindQuery,
-    Found,
-    Generations,
-    SuggestQuery,
-    SuggestResult,
-    TypeaheadState,
-)
+from service.search.protocol import FindQuery, Found, Generations, SuggestQuery, SuggestResult, TypeaheadState
 from service.search.shop_details import ShopDetails
 from service.search.shop_search import ShopSearch
 
@@ -155,74 +148,6 @@ class LiveStamp:
         return self._lookup is not None and not self._lookup.done()
 
 
-class TypeaheadOpener:
-    """Holds the typeahead opened last, and the running attempt to open the next one."""
-
-    def __init__(self, engine: Engine, clock: Callable[[], float] = seconds) -> None:
-        self._engine = engine
-        self._clock = clock
-        # With its stamp; None before the first.
-        self.opened: tuple[Stamp, Typeahead] | None = None
-        self._attempt: asyncio.Task[None] | None = None
-        self._started = 0.0
-        self._failed_at: float | None = None
-        self._failure = FAILED
-
-    @property
-    def state(self) -> TypeaheadState:
-        """The outcome of the last attempt, which may have been for another stamp than the live one."""
-        if self._failed_at is not None:
-            return self._failure
-        if self._attempt is not None:
-            return OPENING
-        return NOT_STARTED if self.opened is None else READY
-
-    def request(self, stamp: Stamp) -> None:
-        """Start to open a stamp's typeahead, unless an attempt is running or failed less than a second ago."""
-        if self._attempt is not None:
-            return
-        if self._failed_at is not None and self._clock() - self._failed_at < RETRY_SECONDS:
-            return
-        self._started = self._clock()
-        with detached_from_request():
-            self._attempt = asyncio.create_task(self._open(stamp))
-
-    async def wait(self, limit: float | None) -> None:
-        """Wait for the running attempt, if there is one, until `limit` seconds after its start, or for its end."""
-        if (attempt := self._attempt) is not None:
-            timeout = None if limit is None else max(0.0, self._started + limit - self._clock())
-            # `asyncio.wait` does not cancel the attempt when the waiting request is cancelled.
-            await asyncio.wait((attempt,), timeout=timeout)
-
-    def discard(self) -> None:
-        """Drop the open typeahead, whose generation is gone."""
-        self.opened = None
-
-    async def close(self) -> None:
-        """Cancel the attempt and drop the open typeahead."""
-        self.opened = None
-        if (attempt := self._attempt) is not None:
-            attempt.cancel()
-            await asyncio.wait((attempt,))
-
-    async def _open(self, stamp: Stamp) -> None:
-        try:
-            typeahead = await self._engine.typeahead(stamp)
-        except BackendUnavailable as error:
-            self._failed_at = self._clock()
-            self._failure = TypeaheadState("failed", str(error)) if isinstance(error, _EXPLAINED) else FAILED
-            cause = type(error.__cause__ or error).__name__
-            _LOG.warning("the typeahead of sequence %d could not be opened: %s (%s)", stamp.sequence, error, cause)
-        except Exception:  # noqa: BLE001 - after any error the former typeahead answers, and a retry follows
-            self._failed_at, self._failure = self._clock(), FAILED
-            _LOG.exception("opening the typeahead of sequence %d failed", stamp.sequence)
-        else:
-            self._failed_at = None
-            self.opened = stamp, typeahead
-        finally:
-            self._attempt = None
-
-
 # The default of the maximum number of categories that a word means (M5).
 CATEGORY_CAP: Final = 50
 # How long requests wait for the first typeahead of the process.
@@ -242,9 +167,15 @@ class PlannedBackend:
         """Read nothing yet; the backend closes the engine. `clock` gives monotonic seconds."""
         self._engine = engine
         self._cap = category_cap
+        self._clock = clock
         self._live = LiveStamp(engine.live, clock, metrics)
-        self._opener = TypeaheadOpener(engine, clock)
+        # The snapshot of the typeahead that was opened last, and the running attempt to open the next one.
         self._ready: PlannedSnapshot | None = None
+        self._attempt: asyncio.Task[None] | None = None
+        self._started = 0.0
+        # Why and when the last attempt failed, which may have been for another stamp than the live one.
+        self._failure: TypeaheadState | None = None
+        self._failed_at = 0.0
 
     async def snapshot(self) -> "PlannedSnapshot":
         """The live generation (C1).
@@ -265,9 +196,9 @@ class PlannedBackend:
         stamp = self._live.latest
         if stamp is not None and self._usable(stamp) is not None:
             return READY
-        state = self._opener.state
-        # The open typeahead may be that of another stamp.
-        return OPENING if state is READY else state
+        if self._failure is not None:
+            return self._failure
+        return NOT_STARTED if self._attempt is None and self._ready is None else OPENING
 
     async def refresh(self) -> "PlannedSnapshot":
         """The live generation, read again (C2)."""
@@ -275,7 +206,6 @@ class PlannedBackend:
         if self._ready is not None and self._ready.stamp.generation != stamp.generation:
             # The former generation is gone: an answer from it would only lead back here.
             self._ready = None
-            self._opener.discard()
         return await self._snapshot_of(stamp)
 
     async def generations(self) -> Generations:
@@ -283,34 +213,62 @@ class PlannedBackend:
         return await self._engine.generations()
 
     async def close(self) -> None:
-        """Release the typeahead and the engine."""
-        await self._opener.close()
+        """Cancel the attempt, and release the engine."""
+        if (attempt := self._attempt) is not None:
+            attempt.cancel()
+            await asyncio.wait((attempt,))
         await self._engine.close()
 
     async def _snapshot_of(self, stamp: Stamp) -> "PlannedSnapshot":
         if (snapshot := self._usable(stamp)) is not None:
             return snapshot
-        await self._opener.wait(self._opening_wait())
+        if (attempt := self._attempt) is not None:
+            # `asyncio.wait` does not cancel the attempt when the waiting request is cancelled.
+            await asyncio.wait((attempt,), timeout=self._patience())
         return self._usable(stamp) or PlannedSnapshot(self._engine, stamp, None, self._cap)
 
-    def _opening_wait(self) -> float | None:
-        """How long requests wait for the typeahead, in seconds since the attempt to open it; None is unlimited."""
-        if self._ready is not None:
-            return MAX_AGE_SECONDS  # this may be the first request after a publish
-        # Fetching the first typeahead can take minutes, and a snapshot without it still answers for single shops.
-        return None if current() is None else _FIRST_WAIT_SECONDS
+    def _patience(self) -> float | None:
+        """How many seconds to wait for the typeahead; None is unlimited."""
+        if self._ready is None and current() is None:
+            return None
+        # Fetching the first typeahead can take minutes, and a snapshot without it still answers for single shops. With
+        # another one, this may be the first request after a publish.
+        limit = _FIRST_WAIT_SECONDS if self._ready is None else MAX_AGE_SECONDS
+        return max(0.0, self._started + limit - self._clock())
 
     def _usable(self, stamp: Stamp) -> "PlannedSnapshot | None":
         """The snapshot of a live stamp, or the former one until its maximum age; starts to open a missing typeahead."""
-        if (opened := self._opener.opened) is not None and (
-            self._ready is None or self._ready.stamp.key != opened[0].key
-        ):
-            self._ready = PlannedSnapshot(self._engine, *opened, self._cap)
-        if self._ready is None or self._ready.stamp.key != stamp.key:
-            self._opener.request(stamp)
-            if self._ready is not None and self._live.age_of(self._ready.stamp) >= MAX_AGE_SECONDS:
+        ready = self._ready
+        if ready is None or ready.stamp.key != stamp.key:
+            self._start_opening(stamp)
+            if ready is not None and self._live.age_of(ready.stamp) >= MAX_AGE_SECONDS:
                 return None
-        return self._ready
+        return ready
+
+    def _start_opening(self, stamp: Stamp) -> None:
+        """Start to open a stamp's typeahead, unless an attempt is running or failed less than a second ago."""
+        now = self._clock()
+        if self._attempt is None and (self._failure is None or now - self._failed_at >= RETRY_SECONDS):
+            self._started = now
+            with detached_from_request():
+                self._attempt = asyncio.create_task(self._open(stamp))
+
+    async def _open(self, stamp: Stamp) -> None:
+        try:
+            typeahead = await self._engine.typeahead(stamp)
+        except BackendUnavailable as error:
+            self._failed_at = self._clock()
+            self._failure = TypeaheadState("failed", str(error)) if isinstance(error, _EXPLAINED) else FAILED
+            cause = type(error.__cause__ or error).__name__
+            _LOG.warning("the typeahead of sequence %d could not be opened: %s (%s)", stamp.sequence, error, cause)
+        except Exception:  # noqa: BLE001 - after any error the former typeahead answers, and a retry follows
+            self._failed_at, self._failure = self._clock(), FAILED
+            _LOG.exception("opening the typeahead of sequence %d failed", stamp.sequence)
+        else:
+            self._failure = None
+            self._ready = PlannedSnapshot(self._engine, stamp, typeahead, self._cap)
+        finally:
+            self._attempt = None
 
 
 class PlannedSnapshot(ShopDetails):
