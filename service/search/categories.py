@@ -3,8 +3,7 @@
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from rapidfuzz import fuzz, process
 
@@ -25,15 +24,11 @@ _CACHED_WORDS: Final = 8_192
 _NONE: Final[frozenset[int]] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedWords:
+class ResolvedWords(NamedTuple):
     """By distinct word, the slugs of the categories that it means, and whether the cap dropped some."""
 
     slugs: dict[str, tuple[str, ...]]
     truncated: bool
-
-
-_NOTHING: Final = ResolvedWords({}, truncated=False)
 
 
 class CategoryTable:
@@ -49,12 +44,11 @@ class CategoryTable:
         # Values are positions in `entries`: ascending positions are in M11's order.
         self._by_word: dict[str, list[int]] = {}
         self._by_prefix: dict[str, list[int]] = {}
-        for index, entry in enumerate(self.entries):
-            _add(self._by_word, index, entry.words)
-            _add(self._by_prefix, index, {word[: end + 1] for word in entry.words for end in range(len(word))})
         self._alone: dict[str, list[int]] = {}
         self._whole: dict[str, list[int]] = {}
         for index, entry in enumerate(self.entries):
+            _add(self._by_word, index, entry.words)
+            _add(self._by_prefix, index, {word[: end + 1] for word in entry.words for end in range(len(word))})
             _add(self._alone, index, entry.alone)
             _add(self._whole, index, entry.whole)
         terms = [term.partition(STEM_MARK) for term in self._whole]
@@ -89,8 +83,6 @@ class CategoryTable:
         `filtered` are the slugs that the search filters by: the cap never drops them, and where a word means all of
         them, dropping others does not count as truncation, as they cannot change the result.
         """
-        if not words:
-            return _NOTHING
         found = {word.text: self._of_word(word) for word in reversed(words)}
         if len(words) > 1:
             for text, positions in self._of_runs(words).items():
@@ -99,10 +91,8 @@ class CategoryTable:
             word.text: self._slugs_at(found[word.text] or (_NONE if word.is_suffix else self._begun(word.text)))
             for word in words
         }
-        return ResolvedWords(
-            slugs={text: _capped(some, cap, filtered) for text, some in slugs.items()},
-            truncated=any(len(some) > cap and not (filtered and set(filtered) <= set(some)) for some in slugs.values()),
-        )
+        truncated = any(len(some) > cap and not (filtered and set(filtered) <= set(some)) for some in slugs.values())
+        return ResolvedWords({text: _capped(some, cap, filtered) for text, some in slugs.items()}, truncated)
 
     def _of_word(self, word: QueryWord) -> frozenset[int]:
         """The positions of the categories that have a word by itself or by its stem."""
@@ -174,12 +164,9 @@ class CategoryTable:
         word = query.words[-1]
         found = self._by_prefix.get(word)
         if found is None:
-            found = self._misspelt(word) if len(word) >= CATEGORY_TYPO_MIN else []
+            corrections = self._corrections(word) if len(word) >= CATEGORY_TYPO_MIN else ()
+            found = sorted({index for text in corrections for index in self._by_prefix.get(text, ())})
         return tuple(self.categories[index] for index in found[:limit])
-
-    def _misspelt(self, word: str) -> list[int]:
-        """The positions of the categories with a word of which a prefix is one typing error away, ascending."""
-        return sorted({index for text in self._corrections(word) for index in self._by_prefix.get(text, ())})
 
     def _corrections(self, word: str) -> Iterator[str]:
         """A superset of the prefixes of words that are one typing error away from a text.

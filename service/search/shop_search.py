@@ -183,15 +183,9 @@ class ShopSearch:
 
 def planned(forms: FindForms, categories: CategoryTable, cap: int, filters: Filters) -> PlannedSearch:
     """The searches for a query, or for what is left of it."""
-    resolved = categories.resolve(forms.words, cap, filters.categories)
-    words = _plan_words(forms, resolved.slugs)
-    return PlannedSearch(
-        forms,
-        words,
-        resolved.truncated,
-        find_plan(forms.forms.texts, words, filters),
-        filters,
-    )
+    slugs, truncated = categories.resolve(forms.words, cap, filters.categories)
+    words = _plan_words(forms, slugs)
+    return PlannedSearch(forms, words, truncated, find_plan(forms.forms.texts, words, filters), filters)
 
 
 def _plan_words(forms: FindForms, slugs: Slugs) -> tuple[Word, ...]:

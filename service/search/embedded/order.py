@@ -8,7 +8,7 @@ thousands of changes, the engine orders by the rank itself, which is slower.
 from bisect import bisect_right
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 import tantivy
@@ -39,17 +39,6 @@ _MARGINS: Final = (16, 512)
 _MAX_VALUES: Final = 50_000
 # No value is empty.
 _MISSING: Final = ""
-
-
-class _RankedResult(Protocol):
-    hits: list[tuple[str, tantivy.DocAddress]]
-
-
-class _SearchResult(Protocol):
-    """Attributes of a search result that the library's type hints lack."""
-
-    count: int | None
-    hits: list[tuple[int, tantivy.DocAddress]]
 
 
 class DocumentCache:
@@ -114,9 +103,11 @@ class RankedReader:
         for margin in _MARGINS:
             start = max(0, offset - margin)
             fetched = offset - start + limit + len(seen) + margin
-            hits = self._by_band(query, fetched, start)
-            complete = len(hits) < fetched
-            found = _window(self._documents, hits, complete, start, offset, limit, seen)
+            result = self._searcher.search(
+                query, limit=fetched, offset=start, count=False, order_by_field=BAND_COLUMN, order=Order.Asc
+            )
+            complete = len(result.hits) < fetched
+            found = _window(self._documents, result.hits, complete, start, offset, limit, seen)
             if found is not None:
                 return found
         return self._by_rank(query, limit, offset, seen)
@@ -132,7 +123,7 @@ class RankedReader:
             order_by_field=self.index.rank,
             order=Order.Asc,
         )
-        passed = {_key(address) for known, address in cast("_RankedResult", found).hits if known <= rank}
+        passed = {_key(address) for known, address in found.hits if known <= rank}
         rest = Query.boolean_query([(Occur.Must, query), (Occur.Must, self._from_band(band))])
         return self.top(rest, limit, seen=passed)
 
@@ -157,11 +148,12 @@ class RankedReader:
 
     def count(self, query: Query, limit: int = 0) -> Counted:
         """The number of hits of a query, and enough of them for `first` to find so many in order."""
-        # Ordering by a column keeps the engine from computing scores.
+        # Ordering by a column keeps the engine from computing scores. The library's type hints lack the count.
         fetched = limit + _MARGINS[0] if limit else 1
-        found = self._searcher.search(query, limit=fetched, count=True, order_by_field=BAND_COLUMN, order=Order.Asc)
-        result = cast("_SearchResult", found)
-        return result.count or 0, result.hits
+        found: Any = self._searcher.search(
+            query, limit=fetched, count=True, order_by_field=BAND_COLUMN, order=Order.Asc
+        )
+        return found.count or 0, found.hits
 
     def first(self, counted: Counted, limit: int, seen: Collection[Address]) -> list[RankedHit] | None:
         """The first hits of a counted query, without those seen; None if too few hits were fetched."""
@@ -172,17 +164,11 @@ class RankedReader:
         """The ranks of hits."""
         return [self._documents.read(_key(address), address)[0] for _, address in hits]
 
-    def _by_band(self, query: Query, limit: int, start: int) -> BandedHits:
-        found = self._searcher.search(
-            query, limit=limit, offset=start, count=False, order_by_field=BAND_COLUMN, order=Order.Asc
-        )
-        return cast("_SearchResult", found).hits
-
     def _by_rank(self, query: Query, limit: int, offset: int, seen: Collection[Address]) -> list[RankedHit]:
         found = self._searcher.search(
             query, limit=limit + len(seen), offset=offset, count=False, order_by_field=self.index.rank, order=Order.Asc
         )
-        hits = ((_key(address), address) for _, address in cast("_SearchResult", found).hits)
+        hits = ((_key(address), address) for _, address in found.hits)
         return [(key, self._documents.read(key, address)[1]) for key, address in hits if key not in seen][:limit]
 
 
