@@ -167,13 +167,8 @@ def from_checked_json(text: str) -> dict[str, Any]:
     return document
 
 
-def to_stamp_json(stamp: Stamp) -> str:
-    """The stamp's file."""
-    return to_checked_json(stamp.as_wire())
-
-
 def from_stamp_json(text: str) -> Stamp:
-    """Read a stamp's file; ValueError if it is damaged or none. Earlier schema versions had no checksum."""
+    """Read a stamp's file, its checked JSON; ValueError if it is damaged or none. Earlier versions had no checksum."""
     document = json.loads(text)
     if isinstance(document, dict) and _CHECKSUM not in document and document.get("schema_version") != SCHEMA_VERSION:
         return Stamp.from_wire(document)

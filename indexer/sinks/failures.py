@@ -1,5 +1,8 @@
 """The errors of sinks."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class SinkError(Exception):
     """The engine failed; the live generation is unchanged, unless a method says otherwise."""
@@ -11,3 +14,12 @@ class IndexLostError(SinkError):
 
 class TypeaheadDamagedError(SinkError):
     """A file of the typeahead is missing or damaged."""
+
+
+@contextmanager
+def as_sink_error(failure: str) -> Iterator[None]:
+    """Raise errors of files, and of the embedded engine, as SinkError, whose text begins with this one."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise SinkError(f"{failure}: {error}") from error

@@ -33,11 +33,11 @@ from index_mappings.embedded import (
     pointed_to,
     pointer_path,
     stamp_path,
-    to_stamp_json,
+    to_checked_json,
 )
 from index_mappings.generations import Stamp
 from indexer.disk_space import synchronise
-from indexer.sinks.failures import SinkError
+from indexer.sinks.failures import SinkError, as_sink_error
 
 # The suffix of a file until it is complete.
 FRESH: Final = ".new"
@@ -98,7 +98,7 @@ def read_any_stamp(root: Path, generation: str) -> Stamp:
 
 def write_stamp(root: Path, stamp: Stamp) -> None:
     """Replace a generation's stamp."""
-    write_whole(stamp_path(root, stamp.generation), to_stamp_json(stamp))
+    write_whole(stamp_path(root, stamp.generation), to_checked_json(stamp.as_wire()))
 
 
 @contextmanager
@@ -168,7 +168,7 @@ class CommittedFiles:
         that the next stamp must name.
         """
         former = self.manifest(former_name) if former_name else FilesManifest({})
-        try:
+        with as_sink_error(f"the files of generation {self._generation} could not be committed"):
             self._directory.mkdir(exist_ok=True)
             current = FilesManifest({kind: self._index(kind, former.indices.get(kind)) for kind in DOCUMENTS})
             data = current.to_bytes()
@@ -176,16 +176,12 @@ class CommittedFiles:
             if name != former_name:
                 write_bytes_whole(files_manifest_path(self._generation_directory, name), data)
             self._tidy({name, *_folders(current)}, {former_name, *_folders(former)})
-        except OSError as error:
-            raise SinkError(f"the files of generation {self._generation} could not be committed: {error}") from error
         return name
 
     def manifest(self, name: str) -> FilesManifest:
         """Read a manifest by its name."""
-        try:
+        with as_sink_error(f"the files of generation {self._generation} are not known"):
             return FilesManifest.from_bytes(files_manifest_path(self._generation_directory, name).read_bytes(), name)
-        except (OSError, ValueError) as error:
-            raise SinkError(f"the files of generation {self._generation} are not known: {error}") from error
 
     def has_all(self, name: str) -> bool:
         """Whether all files of a manifest exist in their sizes; reads none of them."""

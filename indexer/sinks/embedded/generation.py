@@ -38,10 +38,10 @@ from indexer.sinks.embedded.files import (
     write_stamp,
     write_whole,
 )
-from indexer.sinks.failures import SinkError
-from indexer.sinks.typeahead.background_merging import BackgroundMerging
+from indexer.sinks.failures import SinkError, as_sink_error
 from indexer.sinks.typeahead.build import TypeaheadBuild, return_freed_memory
 from indexer.sinks.typeahead.editor import TypeaheadEditor
+from indexer.sinks.typeahead.merging import BackgroundMerging
 from indexer.sinks.typeahead.store import TypeaheadStore
 
 # Documents of a band in a build: few enough to sort quickly.
@@ -100,16 +100,12 @@ class Bands:
 
 
 class EmbeddedReader:
-    """Reads one generation; each kind as of when it was opened."""
+    """Reads one generation; each kind as of when it was opened: later commits are read once `_opened` is cleared."""
 
     def __init__(self, root: Path, generation: str) -> None:
         self._root = root
         self._generation = generation
         self._opened: dict[str, tuple[tantivy.Index, tantivy.Searcher]] = {}
-
-    def reopen(self) -> None:
-        """Read later commits as well."""
-        self._opened.clear()
 
     def count(self, kind: str) -> int:
         """The number of documents of the index."""
@@ -160,12 +156,10 @@ class EmbeddedReader:
 
     def _open(self, kind: str) -> tuple[tantivy.Index, tantivy.Searcher]:
         if kind not in self._opened:
-            try:
+            with as_sink_error(f"the {kind} of generation {self._generation} cannot be read"):
                 index = tantivy.Index.open(str(index_directory(self._root, self._generation, kind)))
                 index.config_reader("manual")
                 self._opened[kind] = (index, index.searcher())
-            except (OSError, ValueError) as error:
-                raise SinkError(f"the {kind} of generation {self._generation} cannot be read: {error}") from error
         return self._opened[kind]
 
 
@@ -185,9 +179,9 @@ class EmbeddedWriter(EmbeddedReader):
     def add(self, kind: str, documents: Iterable[object]) -> int:
         """Write one kind's index."""
         bands = Bands(self._band_width)
+        directory = index_directory(self._root, self._generation, kind)
         count = 0
-        try:
-            directory = index_directory(self._root, self._generation, kind)
+        with as_sink_error(f"the {kind} could not be written"):
             directory.mkdir()
             # One thread preserves the order of the documents.
             writer = tantivy.Index(schema(kind), path=str(directory)).writer(heap_size=_HEAP_BYTES, num_threads=1)
@@ -197,9 +191,7 @@ class EmbeddedWriter(EmbeddedReader):
             writer.commit()
             writer.wait_merging_threads()
             return_freed_memory()
-        except (OSError, ValueError) as error:
-            raise SinkError(f"the {kind} could not be written: {error}") from error
-        bands.write(index_directory(self._root, self._generation, kind) / ANCHORS_FILE)
+        bands.write(directory / ANCHORS_FILE)
         return count
 
     def seal(self, stamp: Stamp) -> Stamp:
@@ -228,11 +220,9 @@ class EmbeddedEditor(EmbeddedReader):
         remove_torn((directory, *(path for path in directory.iterdir() if path.is_dir())))
         for kind in DOCUMENTS:
             if has_orphaned_segments(directory / kind):
-                try:
+                with as_sink_error(f"the remains of the {kind} could not be removed"):
                     # The engine's garbage collection waits for readers that are opening the index.
                     self._writer(kind)[1].garbage_collect_files()
-                except (OSError, ValueError) as error:
-                    raise SinkError(f"the remains of the {kind} could not be removed: {error}") from error
 
     @property
     def stamp(self) -> Stamp:
@@ -251,7 +241,7 @@ class EmbeddedEditor(EmbeddedReader):
 
     def write(self, kind: str, documents: Iterable[object], removed: Collection[str]) -> int:
         """Replace and remove documents; the engine refuses none."""
-        try:
+        with as_sink_error(f"the {kind} could not be changed"):
             _, writer = self._writer(kind)
             bands = self._bands_of(kind)
             for document_id in removed:
@@ -261,28 +251,22 @@ class EmbeddedEditor(EmbeddedReader):
                 writer.delete_documents_by_term("id", document.id)  # type: ignore[attr-defined]  # all have one
                 writer.add_document(finished(kind, document, bands.of))
                 self.typeahead.put(document)
-        except (OSError, ValueError) as error:
-            raise SinkError(f"the {kind} could not be changed: {error}") from error
         return 0
 
     def remove_of_shops(self, kind: str, shop_ids: Collection[str]) -> None:
         """Remove by the shop's id."""
         if not shop_ids:
             return
-        try:
+        with as_sink_error(f"the {kind} of hidden shops could not be removed"):
             known, writer = self._writer(kind)
             writer.delete_documents_by_query(tantivy.Query.term_set_query(known, "shop_refs", list(shop_ids)))
-        except (OSError, ValueError) as error:
-            raise SinkError(f"the {kind} of hidden shops could not be removed: {error}") from error
 
     def show(self) -> None:
         """Commit the kinds that were changed."""
-        try:
+        with as_sink_error("the changes could not be committed"):
             for _, writer in self._writers.values():
                 writer.commit()
-        except (OSError, ValueError) as error:
-            raise SinkError(f"the changes could not be committed: {error}") from error
-        self.reopen()
+        self._opened.clear()
 
     def commit(self, stamp: Stamp) -> None:
         """Replace the stamp's file."""
@@ -296,12 +280,10 @@ class EmbeddedEditor(EmbeddedReader):
     def close(self) -> None:
         """Wait for merges, and unlock the indices for the next writer."""
         writers, self._writers = self._writers, {}
-        try:
+        with as_sink_error("the changes could not be written to the end"):
             for _, writer in writers.values():
                 writer.wait_merging_threads()
-        except (OSError, ValueError) as error:
-            raise SinkError(f"the changes could not be written to the end: {error}") from error
-        self.reopen()
+        self._opened.clear()
 
     def _bands_of(self, kind: str) -> Bands:
         if kind not in self._bands:

@@ -30,9 +30,9 @@ from indexer.sinks.opensearch.retries import (
     whole,
 )
 from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead
-from indexer.sinks.typeahead.background_merging import BackgroundMerging
 from indexer.sinks.typeahead.build import TypeaheadBuild, typeahead_errors
 from indexer.sinks.typeahead.editor import TypeaheadEditor
+from indexer.sinks.typeahead.merging import BackgroundMerging
 
 # A million shops take minutes, as their build does.
 MERGE_BOUND_S: Final = 600.0
@@ -44,7 +44,6 @@ _GREEN_S: Final = 120.0
 _EXISTS_ALREADY: Final = "resource_already_exists_exception"
 _POLL_EVERY_S: Final = 0.2
 _BRIEF_RETRY_S: Final = 3.0
-_NO_PARAMS: Final[Mapping[str, Any]] = MappingProxyType({})
 _FIRST_PAUSE_S: Final = 0.02
 _LONGEST_PAUSE_S: Final = 0.5
 _LOG: Final = logging.getLogger(__name__)
@@ -111,7 +110,7 @@ class OpenSearchReader:
         document_id: str,
         body: object,
         failure: str,
-        params: Mapping[str, Any] = _NO_PARAMS,
+        params: Mapping[str, Any] = MappingProxyType({}),
         seconds: float = RETRY_S,
     ) -> dict[str, Any]:
         """Write a document of the stamp's index; its one field, `stamp`, is all that the strict mapping allows."""
@@ -345,7 +344,10 @@ def merge(
         if found is None:
             return False
         if found["completed"]:
-            return _is_whole(found)
+            is_whole = "error" not in found and not found["response"]["_shards"]["failed"]
+            if not is_whole:
+                _LOG.warning("a part of the new generation could not be merged; it stays as it is")
+            return is_whole
     _LOG.warning("the new generation was not merged within %g s; it stays as it is", bound)
     return False
 
@@ -357,10 +359,3 @@ def _logged(ask: Callable[[], dict[str, Any]], failure: str) -> dict[str, Any] |
     except SinkError as error:
         _LOG.warning("%s", error)
         return None
-
-
-def _is_whole(done: dict[str, Any]) -> bool:
-    if "error" in done or done["response"]["_shards"]["failed"]:
-        _LOG.warning("a part of the new generation could not be merged; it stays as it is")
-        return False
-    return True

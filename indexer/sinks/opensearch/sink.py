@@ -42,8 +42,8 @@ from indexer.sinks.opensearch.lease import OpenSearchLease
 from indexer.sinks.opensearch.retries import none_if_missing, retry_transient
 from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead, TypeaheadOptions
 from indexer.sinks.protocol import STAMP_DRIFT, Generation, Role, renewed, with_roles
-from indexer.sinks.typeahead.background_merging import BackgroundMerging
 from indexer.sinks.typeahead.build import rebuild_typeahead, typeahead_errors
+from indexer.sinks.typeahead.merging import BackgroundMerging
 from shop_directory.settings.locations import OPEN_ACCESS, ClusterAccess
 
 _TIMEOUT_S: Final = 60.0

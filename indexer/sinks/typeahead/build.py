@@ -6,7 +6,8 @@ Bounded runs of shops are sorted in memory, each into a segment, and these are m
 import ctypes
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing
+from functools import partial
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
@@ -27,27 +28,16 @@ from index_mappings.forms import ShopForms, shop_forms
 from index_mappings.tiers import ONE_TYPO_MIN
 from index_mappings.typeahead import manifest, segment
 from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest
-from index_mappings.typeahead.segment import (
-    ARRAYS,
-    DOTTED,
-    FULL,
-    KEY,
-    LACKING,
-    LEADING,
-    NAME,
-    POSTING_BITS,
-    REST,
-    WORD,
-    Shown,
-    shown_part,
-)
-from indexer.sinks.failures import SinkError
+from index_mappings.typeahead.segment import ARRAYS, POSTING_BITS, Shown
+from indexer.sinks.failures import as_sink_error
 from indexer.sinks.protocol import GenerationReader, scan
-from indexer.sinks.typeahead.arrays import (
+from indexer.sinks.typeahead.merging import MAX_NUMBERED, Input, merge
+from indexer.sinks.typeahead.segment_file import (
     ABOVE,
     BELOW,
     NO_POSTING,
     Bools,
+    Contents,
     Ints,
     Items,
     Longs,
@@ -57,10 +47,10 @@ from indexer.sinks.typeahead.arrays import (
     heads_of,
     inverted,
     letters_of,
+    open_segment,
     pack_bits,
+    write_segment,
 )
-from indexer.sinks.typeahead.merging import MAX_NUMBERED, Input, merge
-from indexer.sinks.typeahead.segment_file import Contents, open_segment, write_segment
 from indexer.sinks.typeahead.store import TypeaheadStore, write_file
 
 # Of glibc only; other C libraries return memory by themselves, or never.
@@ -68,15 +58,8 @@ _TRIM: Final = getattr(ctypes.CDLL(None), "malloc_trim", None)
 # The maximum number of shops in memory, and of characters of their texts and suggestions: some 100 MB.
 _RUN_SHOPS: Final = 10_000
 _RUN_LETTERS: Final = 4_000_000
-
-
-@contextmanager
-def typeahead_errors() -> Iterator[None]:
-    """Raise errors of the local files of a typeahead as SinkError."""
-    try:
-        yield
-    except (OSError, ValueError) as error:
-        raise SinkError(f"the typeahead could not be written: {error}") from error
+# Raises errors of the local files of a typeahead as SinkError.
+typeahead_errors: Final = partial(as_sink_error, "the typeahead could not be written")
 
 
 class SegmentShop(NamedTuple):
@@ -95,7 +78,7 @@ class SegmentShop(NamedTuple):
 
 def segment_shop(shop: ShopDocument) -> SegmentShop:
     """The data of a shop from its document."""
-    return _segment_shop(shown_part(shop), shop.markets, shop.categories, marked_texts(shop))
+    return _segment_shop(segment.shown_part(shop), shop.markets, shop.categories, marked_texts(shop))
 
 
 def stored_segment_shop(stored: Mapping[str, Any]) -> SegmentShop:
@@ -110,13 +93,13 @@ def marked_texts(forms: ShopForms | ShopDocument) -> dict[str, int]:
     """All texts by which a shop is found, each with the marks of a posting."""
     marks: dict[str, int] = {}
     for mark, texts in (
-        (FULL, (text for text in forms.full if text not in forms.rests)),
-        (REST, forms.rests),
-        (KEY, forms.keys),
-        (WORD, forms.words),
-        (NAME, forms.names),
-        (LEADING, forms.leading),
-        (DOTTED, forms.dotted),
+        (segment.FULL, (text for text in forms.full if text not in forms.rests)),
+        (segment.REST, forms.rests),
+        (segment.KEY, forms.keys),
+        (segment.WORD, forms.words),
+        (segment.NAME, forms.names),
+        (segment.LEADING, forms.leading),
+        (segment.DOTTED, forms.dotted),
     ):
         for text in texts:
             marks[text] = marks.get(text, 0) | mark
@@ -177,7 +160,7 @@ class Run:
         by_shop = np.sort(owners << ABOVE | occurring << POSTING_BITS | marks)
         postings = (by_text & BELOW).astype(np.int32)
         heads = heads_of(np.bincount(occurring, minlength=len(texts)))
-        best_key = best_postings(postings, heads, KEY)
+        best_key = best_postings(postings, heads, segment.KEY)
         letters, offsets = letters_of(texts)
         arrays: dict[str, Items] = {
             "offsets": offsets,
@@ -187,11 +170,11 @@ class Run:
             "postings": postings,
             "own_heads": heads_of(np.bincount(owners, minlength=shops)),
             "own": (by_shop & BELOW).astype(np.int32),
-            "best_leading": best_tree(best_postings(postings, heads, LEADING)),
+            "best_leading": best_tree(best_postings(postings, heads, segment.LEADING)),
             "best_key": best_tree(best_key),
         }
         keys = np.flatnonzero((best_key != NO_POSTING) & (np.diff(offsets) >= ONE_TYPO_MIN)).tolist()
-        for lacking in LACKING:
+        for lacking in segment.LACKING:
             rests = [text[:lacking] + text[lacking + 1 :] for text in map(texts.__getitem__, keys)]
             # Keys are ascending, and the sort is stable, so keys with the same rest stay in order.
             order = sorted(range(len(keys)), key=rests.__getitem__)

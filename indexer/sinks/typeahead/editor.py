@@ -2,7 +2,7 @@
 
 Each commit writes one small segment, bitmaps, and a manifest. It rewrites the last segment of a covering until that is
 no longer small; then the next commit starts another one, and the small segments are merged in the background
-(`background_merging`). A commit reads and writes only the last segment and the ids of changed shops, however many
+(`merging`). A commit reads and writes only the last segment and the ids of changed shops, however many
 changes there were before.
 """
 
@@ -22,7 +22,6 @@ from index_mappings.typeahead.manifest import MAX_SEGMENTS, Covering, SegmentUse
 from index_mappings.typeahead.segment import SUFFIX, Shown, segment_path
 from indexer.sinks.failures import TypeaheadDamagedError
 from indexer.sinks.protocol import GenerationReader
-from indexer.sinks.typeahead.background_merging import BackgroundMerging, mergeable
 from indexer.sinks.typeahead.build import (
     Run,
     SegmentShop,
@@ -31,7 +30,7 @@ from indexer.sinks.typeahead.build import (
     segment_shop,
     typeahead_errors,
 )
-from indexer.sinks.typeahead.merging import Input, merge
+from indexer.sinks.typeahead.merging import BackgroundMerging, Input, merge, mergeable
 from indexer.sinks.typeahead.segment_file import Segment, open_segment
 from indexer.sinks.typeahead.store import GRACE_S, TypeaheadStore
 

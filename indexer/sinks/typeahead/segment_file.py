@@ -1,24 +1,53 @@
-"""Segment files: written with their hash as their name, and opened memory-mapped once the hash is checked."""
+"""Segments: some of their arrays are computed from others; and their files, which have their hash as their name.
+
+Files are opened memory-mapped once the hash is checked. `index_mappings.typeahead.segment` describes the arrays.
+"""
 
 import mmap
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
 import numpy as np
 import orjson
 
 from index_mappings.typeahead.manifest import SegmentUse
-from index_mappings.typeahead.segment import ALIGNMENT, ARRAYS, SUFFIX, Header, Part, Shown, header_bytes, read_header
-from indexer.sinks.typeahead.arrays import Bools, Items, unpack_bits
+from index_mappings.typeahead.segment import (
+    ALIGNMENT,
+    ARRAYS,
+    BLOCK,
+    FIRSTS,
+    LETTER_BITS,
+    POSTING_BITS,
+    SUFFIX,
+    Header,
+    Part,
+    Shown,
+    header_bytes,
+    read_header,
+)
 from indexer.sinks.typeahead.store import file_hash, write_file
+
+Ints = np.ndarray[tuple[int], np.dtype[np.int32]]
+Longs = np.ndarray[tuple[int], np.dtype[np.int64]]
+Bools = np.ndarray[tuple[int], np.dtype[np.bool_]]
+Items = np.ndarray[tuple[int], np.dtype[Any]]
 
 _COPY_BYTES: Final = 1 << 20
 # The number of files whose check is cached: those of a few manifests.
 _CHECKED: Final = 32
+# Greater, and so worse, than any posting.
+NO_POSTING: Final = np.iinfo(np.int32).max
+# The mask of a posting's marks.
+MARKS: Final = (1 << POSTING_BITS) - 1
+# Postings are sorted as the lower half of an int64 whose upper half is the number of a text or of a shop.
+ABOVE: Final = 32
+BELOW: Final = 0xFFFF_FFFF
+# The number of bits of an item of a bitmap.
+_WORD_BITS: Final = 32
 
 
 class Spill:
@@ -84,14 +113,11 @@ def _write_array(file: IO[bytes], items: Items | Spill, dtype: str) -> Part:
     """Write an array at the next multiple of ALIGNMENT."""
     file.write(bytes(-file.tell() % ALIGNMENT))
     start = file.tell()
-    file.writelines(items.chunks() if isinstance(items, Spill) else _chunks(items, dtype))
+    if isinstance(items, Spill):
+        file.writelines(items.chunks())
+    else:
+        file.write(np.ascontiguousarray(items, dtype).data)
     return Part(start, len(items))
-
-
-def _chunks(items: Items, dtype: str) -> Iterator[bytes]:
-    step = _COPY_BYTES // np.dtype(dtype).itemsize
-    for start in range(0, len(items), step):
-        yield np.ascontiguousarray(items[start : start + step], dtype).tobytes()
 
 
 class Segment:
@@ -168,3 +194,84 @@ def _check(path: Path, inode: int, size: int, changed_ns: int) -> None:
     del inode, size, changed_ns
     if file_hash(path) != path.stem:
         raise ValueError("a segment of the typeahead is damaged")
+
+
+def heads_of(counts: Items, dtype: type[np.integer[Any]] = np.int32) -> Items:
+    """The heads of lists with these numbers of items: the start of each list, and the end of the last one."""
+    heads = np.zeros(len(counts) + 1, dtype)
+    np.cumsum(counts, out=heads[1:])
+    return heads
+
+
+def spans(starts: Items, counts: Items) -> Longs:
+    """The indices of all spans, concatenated; a span has `count` consecutive indices from its start on."""
+    counts = counts.astype(np.int64)
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.repeat(starts.astype(np.int64) - (ends - counts), counts) + np.arange(total, dtype=np.int64)
+
+
+def letters_of(texts: Sequence[str]) -> tuple[Ints, Items]:
+    """The code points of some texts, concatenated, and the heads of the texts in these."""
+    letters = np.frombuffer("".join(texts).encode("utf-32-le"), np.int32)
+    return letters, heads_of(np.fromiter(map(len, texts), np.int32, len(texts)))
+
+
+def firsts_of(letters: Ints, heads: Items) -> Longs:
+    """The first characters of each text, packed as `FIRSTS` describes; `heads` are those of the texts in `letters`."""
+    starts, lengths = heads[:-1], np.diff(heads)
+    firsts = np.zeros(len(starts), np.int64)
+    for position in range(FIRSTS):
+        firsts <<= LETTER_BITS
+        is_longer = lengths > position
+        firsts[is_longer] |= letters[starts[is_longer] + position]
+    return firsts
+
+
+def best_postings(postings: Ints, heads: Items, mark: int) -> Ints:
+    """The best posting with a mark of each text; NO_POSTING for a text without any. Each text has some posting."""
+    if len(heads) == 1:
+        return np.zeros(0, np.int32)
+    marked = np.where(postings & mark, postings, np.int32(NO_POSTING))
+    return np.minimum.reduceat(marked, heads[:-1])
+
+
+def best_tree(best: Ints) -> Ints:
+    """A tree over whole blocks of texts: the best of `best`, one for each text, below each node; item 1 is the root."""
+    blocks = len(best) // BLOCK
+    tree = np.full(2 * blocks, NO_POSTING, np.int32)
+    tree[blocks:] = best[: blocks * BLOCK].reshape(blocks, BLOCK).min(axis=1, initial=NO_POSTING)
+    # Level by level, from the leaves up; the children of a level's first node may be on different levels.
+    high = blocks
+    while high > 1:
+        low = (high + 1) // 2
+        nodes = np.arange(low, high)
+        tree[low:high] = np.minimum(tree[2 * nodes], tree[2 * nodes + 1])
+        high = low
+    return tree
+
+
+def pack_bits(bits: Bools) -> Ints:
+    """Pack a bitmap into whole items, the lowest bit of the first item first."""
+    padded = np.zeros(-(-len(bits) // _WORD_BITS) * _WORD_BITS, np.bool_)
+    padded[: len(bits)] = bits
+    return np.packbits(padded, bitorder="little").view(np.int32)
+
+
+def unpack_bits(bitmap: Items, size: int) -> Bools:
+    """The first `size` bits of a bitmap, which may be shorter; missing bits are zero."""
+    bits = np.zeros(size, np.bool_)
+    # numpy's own padding of an empty bitmap is uninitialized memory.
+    found = np.unpackbits(bitmap.view(np.uint8), bitorder="little")[:size]
+    bits[: len(found)] = found
+    return bits
+
+
+def inverted(heads: Items, items: Ints, size: int) -> tuple[Ints, Ints]:
+    """Invert lists of items from 0 to `size` - 1: for each item the numbers of the lists that have it, ascending.
+
+    Returns heads and items of the result.
+    """
+    numbers = np.repeat(np.arange(len(heads) - 1, dtype=np.int32), np.diff(heads))
+    order = np.argsort(items, kind="stable")
+    return heads_of(np.bincount(items, minlength=size)), numbers[order]

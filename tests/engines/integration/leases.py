@@ -20,7 +20,7 @@ from typing import Final
 
 from opensearchpy import OpenSearch
 
-from indexer.sinks.embedded.lease import EmbeddedLease
+from indexer.sinks.embedded.sink import EmbeddedLease
 from indexer.sinks.lease import Lease, LeaseLostError, holding
 from indexer.sinks.opensearch.lease import OpenSearchLease
 from tests.support.real.sources import REPOSITORY

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 from opensearchpy import OpenSearch
 
-from index_mappings.embedded import OPERATIONS_FILE, generation_directory, stamp_path, to_stamp_json
+from index_mappings.embedded import OPERATIONS_FILE, generation_directory, stamp_path, to_checked_json
 from index_mappings.generations import (
     OPERATIONS_ID,
     STAMP,
@@ -572,7 +572,7 @@ async def test_embedded_a_damaged_document_is_unknown_and_a_damaged_stamp_is_a_f
     second = followed.build().stamp
     (generation_directory(root, second.generation) / OPERATIONS_FILE).write_text('{"accounts": 5', encoding="utf-8")
     assert await embedded_engine.backend.generations() == Generations(second, first, None)
-    stamp_path(root, first.generation).write_text(to_stamp_json(replace(first, generation="x")))
+    stamp_path(root, first.generation).write_text(to_checked_json(replace(first, generation="x").as_wire()))
     with pytest.raises(BackendUnavailable):
         await embedded_engine.backend.generations()
 

@@ -15,7 +15,7 @@ import pytest
 from opensearchpy import OpenSearch
 
 from indexer.jobs.retention import prune
-from indexer.sinks.embedded.lease import EmbeddedLease
+from indexer.sinks.embedded.sink import EmbeddedLease
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import Lease, LeaseHeldError, LeaseHolder, LeaseLostError, LeaseUnansweredError, holding
 from indexer.sinks.opensearch.lease import LeaseDocument, OpenSearchLease

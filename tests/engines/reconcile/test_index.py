@@ -8,7 +8,7 @@ import pytest
 import tantivy
 from opensearchpy import OpenSearch
 
-from index_mappings.embedded import index_directory, stamp_path, to_stamp_json
+from index_mappings.embedded import index_directory, stamp_path, to_checked_json
 from index_mappings.generations import STAMP, STAMP_ID, Stamp, alias_name, index_name
 from indexer.jobs.build import build
 from indexer.reconcile.findings import Fault, FaultCount, FaultReport
@@ -64,7 +64,7 @@ def test_a_stamp_of_another_generation_is_found_and_rewritten(tmp_path: Path) ->
     assert before is not None
     other = replace(before, generation="20200101t000000000000-abcdef", sequence=4, typeahead="0" * 64)
     other = other.counted({"shops": 99})
-    stamp_path(tmp_path / "index", before.generation).write_text(to_stamp_json(other))
+    stamp_path(tmp_path / "index", before.generation).write_text(to_checked_json(other.as_wire()))
 
     found = verify_live(world.sink, world.states)
     repaired = verify_live(world.sink, world.states, options=_REPAIR)

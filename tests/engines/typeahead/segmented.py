@@ -15,10 +15,9 @@ from index_mappings.typeahead.segment import Shown, segment_path, shown_part
 from indexer.projection import project_shop
 from indexer.records.shop import ShopRecord
 from indexer.sinks.embedded.generation import EmbeddedReader
-from indexer.sinks.typeahead.background_merging import BackgroundMerging
 from indexer.sinks.typeahead.build import Run, TypeaheadBuild, segment_shop
 from indexer.sinks.typeahead.editor import TypeaheadEditor
-from indexer.sinks.typeahead.merging import Input, merge
+from indexer.sinks.typeahead.merging import BackgroundMerging, Input, merge
 from indexer.sinks.typeahead.segment_file import open_segment, write_segment
 from indexer.sinks.typeahead.store import TypeaheadStore
 from service.search.categories import CategoryTable

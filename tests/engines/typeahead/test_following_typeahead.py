@@ -21,8 +21,7 @@ from index_mappings.typeahead.manifest import (
     manifest_path,
 )
 from index_mappings.typeahead.segment import segment_path
-from indexer.sinks.typeahead.background_merging import BackgroundMerging, mergeable
-from indexer.sinks.typeahead.merging import Input, merge
+from indexer.sinks.typeahead.merging import BackgroundMerging, Input, merge, mergeable
 from indexer.sinks.typeahead.segment_file import open_segment
 from indexer.sinks.typeahead.store import GRACE_S
 from tests.engines.typeahead.segmented import Followed, category, named, projected
