@@ -97,14 +97,13 @@ def operation_failures(answer: Mapping[str, Any], count: int) -> list[RequestFai
     """
     try:
         results = [next(iter(item.values())) for item in answer["items"]]
-        failures = [_failure(result) if "error" in result else None for result in results]
+        failures = [
+            RequestFailure(int(result["status"]), str(result["error"]["type"])) if "error" in result else None
+            for result in results
+        ]
     except (LookupError, TypeError, AttributeError, ValueError, StopIteration):
         failures = []
     return failures if len(failures) == count else [UNREADABLE] * count
-
-
-def _failure(result: Mapping[str, Any]) -> RequestFailure:
-    return RequestFailure(int(result["status"]), str(result["error"]["type"]))
 
 
 class IndexWatch:
