@@ -7,8 +7,11 @@ Snowball's stop word lists (https://snowballstem.org/algorithms/) have many more
 goods: buy, best, cheap.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 from typing import Final
 
 from index_mappings.forms import QueryForms, folded_labels, query_forms
@@ -112,12 +115,10 @@ class FindForms:
 
     def _texts_of_tokens(self, left: Iterable[QueryWord]) -> Iterator[str]:
         """Each token of which all words are left as it was typed; of others the words."""
-        all_words, left_words = _by_token(self.words), _by_token(left)
-        for token, words in left_words.items():
-            if len(words) == len(all_words[token]):
-                yield self.tokens[token]
-            else:
-                yield " ".join(word.text for word in words)
+        counts = Counter(word.token for word in self.words)
+        for token, words in groupby(left, key=attrgetter("token")):
+            texts = [word.text for word in words]
+            yield self.tokens[token] if len(texts) == counts[token] else " ".join(texts)
 
     def spelt(self, missing: Collection[str]) -> tuple["SpeltWord", ...]:
         """The distinct words; a host of which `without` leaves nothing is one word."""
@@ -178,10 +179,3 @@ def runs(words: Sequence[QueryWord], longest: int) -> Iterator[tuple[int, int]]:
             if words[end - 1].is_suffix:
                 break
             yield start, end
-
-
-def _by_token(words: Iterable[QueryWord]) -> dict[int, list[QueryWord]]:
-    found: dict[int, list[QueryWord]] = {}
-    for word in words:
-        found.setdefault(word.token, []).append(word)
-    return found

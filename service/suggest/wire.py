@@ -155,9 +155,6 @@ class BoundedCache(Generic[V]):
         self._entries: OrderedDict[Hashable, tuple[V, int]] = OrderedDict()
         self.size = 0
 
-    def __len__(self) -> int:
-        return len(self._entries)
-
     def get(self, key: Hashable) -> V | None:
         """A cached value, which becomes the most recently used one."""
         entry = self._entries.get(key)
@@ -192,11 +189,6 @@ class ResponseCache:
         self._results = BoundedCache[bytes](max_bytes - int(max_bytes * _RESPONSE_SHARE))
         self._stamp: tuple[str, int] | None = None
         self.enabled = max_bytes > 0
-
-    @property
-    def size(self) -> int:
-        """The cached bytes."""
-        return self._responses.size + self._results.size
 
     def response(self, stamp: tuple[str, int], raw: bytes) -> CachedResponse | None:
         """The response to a raw query string."""

@@ -9,7 +9,6 @@ connection.
 from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -296,7 +295,7 @@ def search_body(request: SearchRequest, *, timeout_ms: int) -> dict[str, Any]:
     if request.facets:
         shared = [clause for clause in plan.filters if all(clause in facet.filters for facet in request.facets)]
         plan = replace(plan, filters=tuple(shared))
-    rank = _rank(plan.kind)
+    rank = {sort_field(plan.kind): "asc"}
     unscored = _is_unscored(plan)
     body: dict[str, Any] = {
         "query": whole_query(plan),
@@ -337,7 +336,7 @@ def _others(clauses: Sequence[Clause], shared: Sequence[Clause]) -> tuple[Clause
 def _search_after(plan: Plan, after: Position) -> list[Any]:
     """The sort values of a position, whose level the plan may lack."""
     if not _is_unscored(plan):
-        return [score_of(plan, after.level), after.rank]
+        return [after.level / 2 + _lowest_score(plan), after.rank]
     level = level_of(plan, None)
     if level == after.level:
         return [after.rank]
@@ -348,7 +347,7 @@ def scan_body(plan: Plan, point_in_time: str, after: list[Any] | None, *, limit:
     """The body of one batch of a scan of a plan with one tier, as of a point in time."""
     body: dict[str, Any] = {
         "query": whole_query(plan),
-        "sort": [_rank(plan.kind)],
+        "sort": [{sort_field(plan.kind): "asc"}],
         "size": limit,
         "track_total_hits": False,
         "pit": {"id": point_in_time, "keep_alive": "1m"},
@@ -359,11 +358,6 @@ def scan_body(plan: Plan, point_in_time: str, after: list[Any] | None, *, limit:
 def level_of(plan: Plan, score: float | None) -> int:
     """The level of a hit by its score; plans of one tier are scored only if some hits come first."""
     return int(2 * ((score or 0.0) - _lowest_score(plan)))
-
-
-def score_of(plan: Plan, level: int) -> float:
-    """The score of the hits of a level."""
-    return level / 2 + _lowest_score(plan)
 
 
 def _lowest_score(plan: Plan) -> float:
@@ -449,8 +443,3 @@ def searches_body(searches: Iterable[tuple[str, dict[str, Any]]], milliseconds: 
         }
         lines += [orjson.dumps(header), orjson.dumps(body)]
     return b"\n".join([*lines, b""])
-
-
-@cache
-def _rank(kind: str) -> dict[str, str]:
-    return {sort_field(kind): "asc"}

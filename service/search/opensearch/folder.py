@@ -69,7 +69,7 @@ class TypeaheadFolder:
         return size is None or found.st_size == size
 
     def try_lock(self, name: str) -> int | None:
-        """Lock a file until `unlock` or the process's end; None while another process holds the lock."""
+        """Lock a file until the descriptor is closed, or the process ends; None while another one holds the lock."""
         self._make()
         path = self.path / f"{name}{_LOCK}"
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -85,11 +85,6 @@ class TypeaheadFolder:
             raise
         os.close(descriptor)
         return None
-
-    @staticmethod
-    def unlock(descriptor: int) -> None:
-        """Release the lock of a file."""
-        os.close(descriptor)
 
     def begin(self, name: str, suffix: str, size: int) -> "PartialFile":
         """Start writing a file; its lock must be held. OSError, ENOSPC for example, if the disk has no space for it."""
@@ -136,7 +131,7 @@ class TypeaheadFolder:
             try:
                 path.unlink(missing_ok=True)
             finally:
-                self.unlock(lock)
+                os.close(lock)
         else:
             path.unlink(missing_ok=True)
 

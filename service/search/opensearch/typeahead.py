@@ -6,6 +6,7 @@ retried with growing pauses. A missing or damaged file is an error, never a shor
 
 import asyncio
 import logging
+import os
 import random
 import ssl
 import time
@@ -290,17 +291,15 @@ class TypeaheadFetcher:
         try:
             yield
         finally:
-            self._folder.unlock(lock)
+            os.close(lock)
 
     async def _measure_folder(self) -> None:
         self._metrics.typeahead_folder(*await asyncio.to_thread(self._folder.usage))
 
 
 def _is_transient(error: BaseException) -> bool:
-    if isinstance(error, NoConnection) and isinstance(error.info, ssl.CertificateError):
-        return False
     if isinstance(error, NoConnection):
-        return True
+        return not isinstance(error.info, ssl.CertificateError)
     return isinstance(error, TransportError) and error.status_code in _TRANSIENT_STATUSES
 
 

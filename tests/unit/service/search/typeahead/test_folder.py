@@ -44,7 +44,7 @@ def _write(folder: TypeaheadFolder, data: bytes) -> str:
     with folder.begin(name, _SUFFIX, len(data)) as part:
         part.write(0, data)
         part.finish()
-    folder.unlock(lock)
+    os.close(lock)
     return name
 
 
@@ -81,7 +81,7 @@ def test_tidying_takes_no_file_from_a_process_that_writes_it(tmp_path: Path) -> 
     folder.tidy((), grace=-1.0)
     assert part.exists()
     assert folder.try_lock("a" * 64) is None
-    folder.unlock(lock)
+    os.close(lock)
     folder.tidy((), grace=-1.0)
     assert not part.exists()
 
