@@ -10,7 +10,7 @@ time, as the system reuses numbers.
 import os
 import socket
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -114,7 +114,10 @@ class LeaseHolder:
         """Whether the process has certainly ended; False for a process on another machine."""
         if self.machine is None or self.started is None or self.machine != _machine():
             return False
-        if not _exists(self.pid):
+        try:
+            with suppress(PermissionError):  # a process of another user, which /proc may hide
+                os.kill(self.pid, 0)
+        except ProcessLookupError:
             return True
         process = _process(self.pid)
         return process is not None and (process.ended or process.started != self.started)
@@ -134,16 +137,6 @@ def _machine() -> str | None:
         return f"{boot} {(_PROC / 'self/ns/pid').readlink()}"
     except OSError:
         return None
-
-
-def _exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True  # a process of another user, which /proc may hide
-    return True
 
 
 def _process(pid: int) -> _Process | None:

@@ -129,7 +129,11 @@ def _long_prefix(index: OpenIndex, clause: Prefix) -> Query | None:
     is_plain = begun <= _FEW_BEGUN and text.isascii()
     if not is_plain and not _has_term(index, clause, begun):
         return None
-    query = _walk(index, clause.field, text) if len(text) <= _MAX_FUZZY_PREFIX else _expression(index, clause)
+    if len(text) <= _MAX_FUZZY_PREFIX:
+        query = _walk(index, clause.field, text)
+    else:
+        letters = "".join(f"\\x{{{ord(letter):x}}}" for letter in text)
+        query = Query.regex_query(index.schema, clause.field, f"{letters}.*")
     return query if is_plain else _few_documents(index, query)
 
 
@@ -150,11 +154,6 @@ def documents_of(index: OpenIndex, ranks: Sequence[str]) -> Query | None:
     """The query of a few documents by their ranks; None without any."""
     # For so few terms a disjunction takes a quarter of the time of a set of terms.
     return _any([Query.term_query(index.schema, index.rank, rank, _BASIC) for rank in ranks])
-
-
-def _expression(index: OpenIndex, clause: Prefix) -> Query:
-    letters = "".join(f"\\x{{{ord(letter):x}}}" for letter in clause.text)
-    return Query.regex_query(index.schema, clause.field, f"{letters}.*")
 
 
 def _has_term(index: OpenIndex, clause: Prefix, begun: int) -> bool:
