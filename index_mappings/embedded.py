@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any, Final
 
@@ -102,6 +102,13 @@ class FileSum:
     def of(cls, data: bytes) -> "FileSum":
         """The size and the SHA-256 of a file's content."""
         return cls(len(data), sha256(data).hexdigest())
+
+    @classmethod
+    def of_file(cls, path: Path) -> "FileSum":
+        """The same, of a file that may be large."""
+        with path.open("rb") as stream:
+            digest = file_digest(stream, "sha256").hexdigest()
+            return cls(stream.tell(), digest)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any, Final
 
@@ -94,6 +94,12 @@ class TypeaheadManifest:
 def is_name(text: str) -> bool:
     """Whether a text can name a segment or a manifest."""
     return _NAME.fullmatch(text) is not None
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file's bytes, in hexadecimal: the name of a segment or a manifest."""
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
 
 
 def manifest_path(directory: Path, name: str) -> Path:

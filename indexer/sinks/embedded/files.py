@@ -14,7 +14,6 @@ import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from hashlib import file_digest
 from pathlib import Path
 from typing import Final
 
@@ -228,7 +227,7 @@ class CommittedFiles:
     ) -> CommittedIndex:
         """Compute the checksums of a folder of links, and rename it to its final name."""
         known: Mapping[str, FileSum] = former.files if former is not None else {}
-        sums = {path.name: known.get(path.name) or file_sum(path) for path in fresh.iterdir()}
+        sums = {path.name: known.get(path.name) or FileSum.of_file(path) for path in fresh.iterdir()}
         for name in known.keys() - sums.keys() - {META_FILE}:
             if former is not None and not self._is_whole(former, name):
                 raise SinkError(f"the file {kind}/{name} of generation {self._generation} is damaged: build again")
@@ -241,7 +240,7 @@ class CommittedFiles:
 
     def _is_whole(self, index: CommittedIndex, name: str) -> bool:
         try:
-            return file_sum(self._directory / index.folder / name) == index.files[name]
+            return FileSum.of_file(self._directory / index.folder / name) == index.files[name]
         except OSError:
             return False
 
@@ -257,13 +256,6 @@ class CommittedFiles:
                     os.utime(path)  # the grace period begins now
                 elif path.stat().st_mtime < oldest:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-
-def file_sum(path: Path) -> FileSum:
-    """The size and checksum of a file."""
-    with path.open("rb") as stream:
-        digest = file_digest(stream, "sha256").hexdigest()
-        return FileSum(stream.tell(), digest)
 
 
 def _folders(manifest: FilesManifest) -> set[str]:
@@ -282,7 +274,6 @@ def _segments(directory: Path, meta: bytes) -> Mapping[str, object]:
 
 
 def _segment_files(directory: Path, meta: bytes) -> Iterator[Path]:
-    """The files of these segments."""
     deletes = _segments(directory, meta)
     for path in directory.iterdir():
         segment, _, rest = path.name.partition(".")

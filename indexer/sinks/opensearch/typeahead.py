@@ -24,10 +24,11 @@ from index_mappings.opensearch import (
     chunk_of,
     file_size,
 )
+from index_mappings.typeahead.manifest import file_hash
 from indexer.sinks.failures import SinkError
 from indexer.sinks.opensearch.retries import delete_matching, none_if_missing, retry_transient, whole
 from indexer.sinks.typeahead.segment_file import check_file
-from indexer.sinks.typeahead.store import GRACE_S, PART_SUFFIX, TypeaheadStore, file_hash, write_named
+from indexer.sinks.typeahead.store import GRACE_S, PART_SUFFIX, TypeaheadStore, write_named
 
 # A service reads the stamp once a second, and begins within another second.
 LOOK_S: Final = 2.0
@@ -169,7 +170,6 @@ class OpenSearchTypeahead(TypeaheadStore):
         return document
 
     def _stored(self) -> set[str]:
-        """The names of the files in the cluster."""
         body = {"size": 0, "aggs": {"files": {"terms": {"field": "file", "size": _MOST_FILES}}}}
 
         def ask() -> dict[str, Any]:

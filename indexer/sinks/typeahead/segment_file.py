@@ -14,7 +14,7 @@ from typing import IO, Any, Final, NamedTuple
 import numpy as np
 import orjson
 
-from index_mappings.typeahead.manifest import SegmentUse
+from index_mappings.typeahead.manifest import SegmentUse, file_hash
 from index_mappings.typeahead.segment import (
     ALIGNMENT,
     ARRAYS,
@@ -29,7 +29,7 @@ from index_mappings.typeahead.segment import (
     header_bytes,
     read_header,
 )
-from indexer.sinks.typeahead.store import file_hash, write_file
+from indexer.sinks.typeahead.store import write_file
 
 Ints = np.ndarray[tuple[int], np.dtype[np.int32]]
 Longs = np.ndarray[tuple[int], np.dtype[np.int64]]

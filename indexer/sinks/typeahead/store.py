@@ -5,12 +5,11 @@ import os
 import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from hashlib import file_digest
 from pathlib import Path
 from typing import IO, Final
 
 from index_mappings.typeahead import manifest, segment
-from index_mappings.typeahead.manifest import TypeaheadManifest
+from index_mappings.typeahead.manifest import TypeaheadManifest, file_hash
 from indexer.disk_space import synchronise
 
 # The suffix of a file that is being written; it is renamed when it is complete.
@@ -99,12 +98,6 @@ def write_file(directory: Path, suffix: str, write: Callable[[IO[bytes]], object
     except BaseException:
         part.unlink(missing_ok=True)
         raise
-
-
-def file_hash(path: Path) -> str:
-    """SHA-256 of a file's bytes, in hexadecimal."""
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()
 
 
 def write_named(directory: Path, part: Path, name: str, suffix: str) -> Path:

@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import file_digest, sha256
+from hashlib import sha256
 from os import SEEK_END, lseek
 from pathlib import Path
 from threading import Event, Lock, Thread
@@ -126,8 +126,8 @@ class FileChecks:
         with self._lock:
             unread = [file for file in files if identities[file] not in self._verified.get(scope, ())]
         with ThreadPoolExecutor(min(_MAX_THREADS, os.cpu_count() or 1)) as threads:
-            for file, intact in zip(unread, threads.map(_matches_checksum, unread), strict=True):
-                if not intact:
+            for file, found in zip(unread, threads.map(FileSum.of_file, (file.path for file in unread)), strict=True):
+                if found != file.expected:
                     self._mark_damaged(scope, file)
         self.refuse_damaged(scope)
         with self._lock:
@@ -224,8 +224,3 @@ class FileChecks:
         except OSError:
             return False
         return self._wait(_OVERHEAD_BYTES / self._rate) or FileSum(size, digest.hexdigest()) == file.checked.expected
-
-
-def _matches_checksum(file: CheckedFile) -> bool:
-    with file.path.open("rb") as stream:
-        return file_digest(stream, "sha256").hexdigest() == file.expected.sha256

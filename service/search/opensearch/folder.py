@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from errno import EACCES, ENOSPC, EPERM
-from hashlib import file_digest
 from pathlib import Path
 from tempfile import gettempdir
 from threading import Lock
@@ -20,7 +19,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from index_mappings.opensearch import CHUNK_BYTES
-from index_mappings.typeahead.manifest import TypeaheadManifest, is_name
+from index_mappings.typeahead.manifest import TypeaheadManifest, file_hash, is_name
 
 _PART: Final = ".part"
 _LOCK: Final = ".lock"
@@ -97,7 +96,7 @@ class TypeaheadFolder:
         """Remove those of some files whose hash differs from their name."""
         for name in names:
             path = self.path / f"{name}{suffix}"
-            if path.exists() and _hash(path) != name:
+            if path.exists() and file_hash(path) != name:
                 path.unlink(missing_ok=True)
 
     def tidy(self, needed: Collection[str], grace: float = GRACE_SECONDS) -> None:
@@ -168,7 +167,7 @@ class PartialFile:
 
     def finish(self) -> None:
         """Rename the file to its final name; ValueError if its size or hash is another one."""
-        if self._part.stat().st_size != self._size or _hash(self._part) != self._path.stem:
+        if self._part.stat().st_size != self._size or file_hash(self._part) != self._path.stem:
             raise ValueError("a file of the typeahead is not what its name says")
         self._part.replace(self._path)
 
@@ -181,11 +180,6 @@ class PartialFile:
             os.close(self._descriptor)
         with suppress(OSError):
             self._part.unlink(missing_ok=True)
-
-
-def _hash(path: Path) -> str:
-    with path.open("rb") as stream:
-        return file_digest(stream, "sha256").hexdigest()
 
 
 class NeededManifests:
