@@ -189,7 +189,6 @@ def planned(forms: FindForms, categories: CategoryTable, cap: int, filters: Filt
 
 
 def _plan_words(forms: FindForms, slugs: Slugs) -> tuple[Word, ...]:
-    """The distinct words of a query, with their evidence."""
     if len(forms.words) == 1 and forms.words[0].host is None:
         text = forms.words[0].text
         return (Word(text, slugs[text]),)
@@ -296,7 +295,6 @@ def _unsettled(plan: Plan, filters: Filters) -> tuple[SearchRequest, ...]:
 
 
 def _count(clause: Clause, filters: tuple[Clause, ...] = ()) -> SearchRequest:
-    """A request for the number of shops that meet a clause."""
     return SearchRequest(Plan("shops", ((FindTier.ANY_CATEGORY, clause),), filters), 0, total=True)
 
 

@@ -218,7 +218,6 @@ class EmbeddedLease:
 
 
 def _is_at(file: int, path: Path) -> bool:
-    """Whether the open file is the one at the path."""
     try:
         return os.path.samestat(os.fstat(file), path.stat(follow_symlinks=False))
     except OSError:
@@ -233,7 +232,6 @@ def _write(file: int, text: bytes) -> None:
 
 
 def _holder(file: int) -> str:
-    """The holder, as it wrote itself."""
     try:
         return str(LeaseHolder.from_wire(json.loads(os.pread(file, _HOLDER_BYTES, 0))))
     except (OSError, ValueError):

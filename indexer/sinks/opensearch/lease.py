@@ -217,7 +217,6 @@ class OpenSearchLease:
         return max(0.0, self._confirmed + self._ttl / 3 - now())
 
     def _renew(self) -> None:
-        """Write the next beat."""
         began = now()
         for _ in range(_TRIES):
             seen = self._own()

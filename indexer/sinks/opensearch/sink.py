@@ -288,7 +288,6 @@ class OpenSearchSink:
         return 1 if health["number_of_data_nodes"] > 1 else 0
 
     def _mark_previous(self, replaced: str | None) -> list[dict[str, Any]]:
-        """The actions that make the replaced generation the previous one."""
         alias, before = previous_alias(self._prefix), self._generation_behind(previous_alias(self._prefix))
         actions: list[dict[str, Any]] = []
         if before is not None and before != replaced:
@@ -312,7 +311,6 @@ class OpenSearchSink:
         return stamp
 
     def _aliased(self) -> Mapping[str, frozenset[str]]:
-        """The indices of each kind's alias."""
         pattern, every = f"{self._prefix}-*", {"expand_wildcards": "all"}
         found = none_if_missing(
             lambda: self._client.indices.get_alias(name=pattern, params=dict(every)), "the aliases cannot be read"
@@ -346,7 +344,6 @@ class OpenSearchSink:
         return None if found is None else self._generation_of(next(iter(found)))
 
     def _names(self) -> frozenset[str]:
-        """The names of all indices with the prefix."""
         return frozenset(
             retry_transient(
                 lambda: self._client.indices.get(index=f"{self._prefix}-*", params={"expand_wildcards": "all"}),

@@ -198,7 +198,6 @@ class TypeaheadEditor:
         return self._with_last(tuple(covering[:-1] for covering in coverings), inputs)
 
     def _is_rewritten(self, coverings: tuple[Covering, ...]) -> bool:
-        """Whether the last segment is replaced by one with the changes."""
         last = coverings[0][-1]
         if any(covering[-1].name != last.name for covering in coverings):
             return False  # it is an input of a merge
@@ -216,12 +215,10 @@ class TypeaheadEditor:
         return tuple((*(other for other in covering if other.name != use.name), use) for covering in coverings)
 
     def _without(self, use: SegmentUse, shop_ids: Iterable[str]) -> SegmentUse:
-        """A segment with these shops removed."""
         numbers = map(self._segment(use.name).number, shop_ids)
         return replace(use, removed=bitmap_of((number for number in numbers if number is not None), use.removed))
 
     def _tidy(self, before: str) -> None:
-        """Remove files that no reader needs any more."""
         listed: list[tuple[int, str]] = []
         for path in self._store.directory.glob(f"*{manifest.SUFFIX}"):
             with suppress(OSError):

@@ -138,7 +138,6 @@ def _position(read: Reader, bound: str | None, low: int, count: int) -> int:
 
 
 def _text_reader(arrays: Mapping[str, Items]) -> Reader:
-    """A reader of the texts of a segment."""
     offsets, letters = arrays["offsets"], arrays["letters"]
 
     def read(low: int, high: int) -> list[str]:
@@ -233,7 +232,6 @@ class _MergedShops:
         return arrays
 
     def _passing(self, name: str, country: str) -> Bools:
-        """For each shop whether it is in the bitmap of a country."""
         bits = np.zeros(self.count, np.bool_)
         for found, positions in zip(self._inputs, self._positions, strict=True):
             row = found.countries.index(country) if country in found.countries else 0
@@ -263,7 +261,6 @@ class _MergedShops:
 
 
 def _ids(arrays: Mapping[str, Items], numbers: Ints) -> Items:
-    """The ids of some shops."""
     starts, ends = arrays["id_ends"][numbers].tolist(), arrays["id_ends"][numbers + 1].tolist()
     ids = arrays["ids"].tobytes()
     return np.array([ids[start:end] for start, end in zip(starts, ends, strict=True)], np.bytes_)

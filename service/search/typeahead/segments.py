@@ -208,7 +208,6 @@ class SegmentPool:
 
 
 def _bitmap(numbers: Array, words: int) -> Array:
-    """A bitmap of these shops in so many int32 words."""
     bits = np.zeros(32 * words, np.bool_)
     bits[numbers] = True
     return np.packbits(bits, bitorder="little").view(np.int32)
