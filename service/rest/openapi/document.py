@@ -18,6 +18,7 @@ from starlette.requests import Request
 
 from service.errors import (
     BackendUnavailableError,
+    FieldError,
     InternalError,
     InvalidInputError,
     MethodNotAllowedError,
@@ -29,7 +30,6 @@ from service.errors import (
     RouteNotFoundError,
     ServiceError,
     VersionUnknownError,
-    problem_type,
 )
 from service.http.messages import Answer, Endpoint, json_answer
 from service.http.middleware import accepts_gzip, compressed
@@ -37,7 +37,7 @@ from service.operations import SCHEMA_ID, ops_state_components
 from service.rest.probes import Health, Ready, Version
 from service.suggest.wire import DEFAULT_SUGGESTIONS, MAX_Q, MAX_SUGGESTIONS
 from service.tools.list_categories import CategoryView
-from service.tools.request import REFERENCES, WHITE_SPACE, ShopRequest
+from service.tools.request import REFERENCES, WHITE_SPACE, ShopRequest, invalid
 from service.tools.tool import (
     COMMON,
     CREDENTIALS,
@@ -159,16 +159,7 @@ class _Problem(ToolResponse):
 _PROBLEM: Final[Schema] = {
     **response_schema(_Problem),
     "description": "A problem document (RFC 9457). It never repeats what was sent.",
-    "examples": [
-        {
-            "type": problem_type("invalid_input"),
-            "title": "Invalid input",
-            "status": 400,
-            "detail": "limit must be from 1 to 100.",
-            "code": "invalid_input",
-            "errors": [{"field": "limit", "message": "must be from 1 to 100"}],
-        }
-    ],
+    "examples": [invalid((FieldError("limit", "must be from 1 to 100"),)).problem()],
 }
 
 
