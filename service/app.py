@@ -38,7 +38,6 @@ from service.rest.openapi.document import VERSION, openapi_document, openapi_end
 from service.rest.operations import OpsKey, operations_routes
 from service.rest.probes import SERVICE, ReportReadiness, health_endpoint, ready_endpoint, version_endpoint
 from service.rest.tool_endpoint import tool_endpoint
-from service.runtime.caller import Proxies, proxies
 from service.runtime.telemetry import Metrics, safe_metrics
 from service.runtime.tracing import CallTracer, open_traces
 from service.search.failures import BackendUnavailable
@@ -54,7 +53,6 @@ from service.web.pages import (
     file_endpoint,
     page_files,
     page_labels,
-    page_routes,
     site_files,
 )
 from service.web.site import Site
@@ -84,30 +82,27 @@ def create_app(
     metrics = safe_metrics(prometheus if metrics is None else metrics)
     traces = open_traces(SERVICE, VERSION, spans, sent=settings.traces == "otlp")
     parts = open_parts(settings, search, metrics)
-    trusted = proxies(settings.trusted_proxies, settings.forwarding_header, settings.country_header)
     sessions = StreamableHTTPSessionManager(
-        _mcp_server(settings, parts, call_over_http),
+        _mcp_server(parts, call_over_http),
         json_response=True,
         stateless=True,
         max_request_body_size=MAX_BODY_BYTES,
     )
     draining, gate = asyncio.Event(), Gate(settings.max_concurrency, metrics)
-    resource = _protected_resource(settings)
-    mcp = _mcp_endpoints(settings, parts, sessions, trusted=trusted, traces=traces, resource=resource)
+    issuer = settings.issuer
+    resource = issuer and ProtectedResource(settings.oauth_url, TITLE, issuer.url, tuple(issuer.scope_classes))
+    mcp = _mcp_endpoints(parts, sessions, traces, resource)
     gated = partial(BoundedEndpoint, gate=gate, timeout=settings.request_timeout)
-    calls = {
-        **_calls(parts, mcp, trusted, gated),
-        **_pages(site, file_endpoint(files[PAGE_PATH]), parts, trusted, gated),
-    }
+    calls = {**_calls(parts, mcp, gated), **_pages(site, file_endpoint(files[PAGE_PATH]), parts, gated)}
 
     app = _empty_app(sessions, parts, traces)
     app.openapi_schema = openapi_document(REGISTRY, needs_ops_key=settings.ops_key is not None)
     app.router.routes = [
         *(Route(path, endpoint=endpoint) for path, endpoint in calls.items()),
-        *_ungated(settings, parts, draining, resource),
+        *_ungated(parts, draining, resource),
         Route("/openapi.json", endpoint=openapi_endpoint(app.openapi_schema)),
-        *_operations(settings, parts, trusted, prometheus),
-        *page_routes(files[path] for path in files.keys() - calls.keys()),
+        *_operations(parts, prometheus),
+        *(Route(path, endpoint=file_endpoint(files[path])) for path in files.keys() - calls.keys()),
     ]
     app.router.default = _not_found
     # In place of the framework's stack, whose layers would do nothing for these endpoints.
@@ -123,8 +118,7 @@ def create_app(
     )
     app.state.draining = draining
     # The fast path begins no spans.
-    fast_path = _fast_path(settings, parts, trusted, gate, draining, metrics) if traces is None else None
-    app.state.suggest_fast_path = fast_path
+    app.state.suggest_fast_path = _fast_path(parts, gate, draining, metrics) if traces is None else None
     return app
 
 
@@ -134,7 +128,7 @@ async def run_stdio(settings: Settings) -> None:
     token = settings.api_token.get_secret_value().strip() if settings.api_token else None
     traces = open_traces(SERVICE, VERSION, sent=settings.traces == "otlp")
     try:
-        server = _mcp_server(settings, parts, call_over_stdio(token or None), traces)
+        server = _mcp_server(parts, call_over_stdio(token or None), traces)
         async with _in_background(parts.live.log_missing_index()), _in_background(_open_index(parts)) as opening:
             server.middleware.insert(0, wait_for_index(opening))
             await serve_stdio(server, OPENING_S + settings.request_timeout + _LATE_S)
@@ -142,45 +136,21 @@ async def run_stdio(settings: Settings) -> None:
         await _close(parts, traces)
 
 
-def _service_state(settings: Settings) -> ServiceState:
-    build = stamp_of_build(settings.commit, settings.built_at)
-    return ServiceState(
-        name=SERVICE,
-        version=VERSION,
-        commit=None if build is None else build.commit,
-        built_at=None if build is None else build.built_at,
-        started_at=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
-        pid=os.getpid(),
-    )
-
-
-def _mcp_server(
-    settings: Settings, parts: Parts, make_call: CallFactory, traces: CallTracer | None = None
-) -> Server[Any]:
+def _mcp_server(parts: Parts, make_call: CallFactory, traces: CallTracer | None = None) -> Server[Any]:
     return build_server(
         parts.dispatcher,
         parts.responder,
         VERSION,
         make_call,
         traces=traces,
-        public_url=settings.public_url,
-        usable_tools_only=settings.mcp_anonymous_tools == "usable",
+        public_url=parts.settings.public_url,
+        usable_tools_only=parts.settings.mcp_anonymous_tools == "usable",
     )
 
 
-def _protected_resource(settings: Settings) -> ProtectedResource | None:
-    issuer = settings.issuer
-    if issuer is None:
-        return None
-    return ProtectedResource(settings.oauth_url, TITLE, issuer.url, tuple(issuer.scope_classes))
-
-
 def _mcp_endpoints(
-    settings: Settings,
     parts: Parts,
     sessions: StreamableHTTPSessionManager,
-    *,
-    trusted: Proxies,
     traces: CallTracer | None,
     resource: ProtectedResource | None,
 ) -> dict[str, McpEndpoint]:
@@ -188,9 +158,9 @@ def _mcp_endpoints(
     endpoint = partial(
         McpEndpoint,
         sessions,
-        trusted=trusted,
-        allowed_hosts=settings.mcp_allowed_hosts,
-        allowed_origins=settings.mcp_allowed_origins,
+        trusted=parts.trusted,
+        allowed_hosts=parts.settings.mcp_allowed_hosts,
+        allowed_origins=parts.settings.mcp_allowed_origins,
         traces=traces,
     )
     if resource is None or parts.oauth_dispatcher is None:
@@ -201,12 +171,10 @@ def _mcp_endpoints(
     }
 
 
-def _calls(
-    parts: Parts, mcp: Mapping[str, McpEndpoint], trusted: Proxies, gated: Callable[..., BoundedEndpoint]
-) -> dict[str, ASGIApp]:
+def _calls(parts: Parts, mcp: Mapping[str, McpEndpoint], gated: Callable[..., BoundedEndpoint]) -> dict[str, ASGIApp]:
     """MCP, the tools and /suggest by path; they share the bound on concurrent requests."""
-    tools = {f"/tool/{tool.name}": tool_endpoint(parts.dispatcher, tool.name, trusted) for tool in REGISTRY}
-    endpoints = {**tools, SUGGEST_PATH: suggest_endpoint(parts.responder, trusted)}
+    tools = {f"/tool/{tool.name}": tool_endpoint(parts.dispatcher, tool.name, parts.trusted) for tool in REGISTRY}
+    endpoints = {**tools, SUGGEST_PATH: suggest_endpoint(parts.responder, parts.trusted)}
     return {
         # Not interrupted, as the SDK's own tasks would outlive the request; a called tool stops at its deadline.
         **{path: gated(endpoint, refused=refused_early, interrupted=False) for path, endpoint in mcp.items()},
@@ -224,50 +192,53 @@ def _labels(site: Site, files: Iterable[PageFile], resource: ProtectedResource |
     return labels
 
 
-def _pages(
-    site: Site, start: ASGIApp, parts: Parts, trusted: Proxies, gated: Callable[..., BoundedEndpoint]
-) -> dict[str, ASGIApp]:
+def _pages(site: Site, start: ASGIApp, parts: Parts, gated: Callable[..., BoundedEndpoint]) -> dict[str, ASGIApp]:
     """The views of the page and the sitemap by path, which call what the tools call."""
-    views = Views(site, parts.dispatcher, trusted)
+    views = Views(site, parts.dispatcher, parts.trusted)
     pages: dict[str, ASGIApp] = {PAGE_PATH: PageEndpoint(start, gated(views.endpoint(), refused=views.refused))}
     if site.sitemap:
-        pages[SITEMAP_PATH] = gated(Sitemap(site, parts.live, parts.admission, trusted).endpoint())
+        pages[SITEMAP_PATH] = gated(Sitemap(site, parts.live, parts.admission, parts.trusted).endpoint())
     return pages
 
 
-def _fast_path(  # noqa: PLR0917 - the parts that it uses
-    settings: Settings, parts: Parts, trusted: Proxies, gate: Gate, draining: asyncio.Event, metrics: Metrics
-) -> SuggestFastPath:
+def _fast_path(parts: Parts, gate: Gate, draining: asyncio.Event, metrics: Metrics) -> SuggestFastPath:
     return SuggestFastPath(
         responder=parts.responder,
-        trusted=trusted,
+        trusted=parts.trusted,
         gate=gate,
         draining=draining,
         metrics=metrics,
-        common=suggest_headers(settings.hsts_seconds),
-        timeout=settings.request_timeout,
+        common=suggest_headers(parts.settings.hsts_seconds),
+        timeout=parts.settings.request_timeout,
     )
 
 
-def _ungated(
-    settings: Settings, parts: Parts, draining: asyncio.Event, resource: ProtectedResource | None
-) -> list[Route]:
+def _ungated(parts: Parts, draining: asyncio.Event, resource: ProtectedResource | None) -> list[Route]:
     """The probes and the metadata of OAuth, which are answered also under overload."""
     metadata = [] if resource is None else [Route(resource.metadata_path, endpoint=resource.metadata_endpoint())]
     reports = ReportReadiness(parts.limiter, parts.reports)
-    build = stamp_of_build(settings.commit, settings.built_at)
     return [
         *metadata,
         Route("/health", endpoint=health_endpoint()),
         Route("/ready", endpoint=ready_endpoint(parts.live, reports, draining)),
-        Route("/version", endpoint=version_endpoint(build)),
+        Route("/version", endpoint=version_endpoint(stamp_of_build(parts.settings.commit, parts.settings.built_at))),
     ]
 
 
-def _operations(settings: Settings, parts: Parts, trusted: Proxies, prometheus: PrometheusMetrics) -> list[BaseRoute]:
-    key = OpsKey(settings.ops_key, parts.admission, trusted, any_host=settings.open_operations)
+def _operations(parts: Parts, prometheus: PrometheusMetrics) -> list[BaseRoute]:
+    settings = parts.settings
+    build = stamp_of_build(settings.commit, settings.built_at)
+    key = OpsKey(settings.ops_key, parts.admission, parts.trusted, any_host=settings.open_operations)
     probe = HealthProbe(parts.search, parts.reports, settings.request_timeout)
-    return operations_routes(key, probe, _service_state(settings), flags_of(settings), prometheus)
+    service = ServiceState(
+        name=SERVICE,
+        version=VERSION,
+        commit=build and build.commit,
+        built_at=build and build.built_at,
+        started_at=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        pid=os.getpid(),
+    )
+    return operations_routes(key, probe, service, flags_of(settings), prometheus)
 
 
 def _empty_app(sessions: StreamableHTTPSessionManager, parts: Parts, traces: CallTracer | None) -> FastAPI:

@@ -18,7 +18,7 @@ from service.limits.memory import MemoryLimiter
 from service.limits.policy import READINESS_KEY, READINESS_QUOTA, Limiter, NamedNetworks, QuotaPolicy
 from service.reports.opening import GuardedStore, open_queue
 from service.reports.protocol import ReportStore
-from service.runtime.caller import Channel
+from service.runtime.caller import Channel, Proxies, proxies
 from service.runtime.telemetry import NO_METRICS, Metrics
 from service.search.protocol import SearchBackend
 from service.settings.service import Settings
@@ -34,6 +34,8 @@ _ENGINE_TIMEOUT: Final = 1.5
 class Parts:
     """The parts of an application over HTTP or stdio; those of OAuth are None if no issuer is configured."""
 
+    settings: Settings
+    trusted: Proxies
     search: SearchBackend
     live: LiveData
     tokens: TokenStore
@@ -91,6 +93,8 @@ def open_parts(settings: Settings, search: SearchBackend | None = None, metrics:
         )
 
     return Parts(
+        settings=settings,
+        trusted=proxies(settings.trusted_proxies, settings.forwarding_header, settings.country_header),
         search=backend,
         live=live,
         tokens=tokens,

@@ -15,7 +15,6 @@ from typing import Final
 
 import fastapi_offline
 from starlette.requests import Request
-from starlette.routing import Route
 
 from index_mappings.countries import COUNTRY_CODES, GROUP_NAMES
 from service.docs.llms import llms_page
@@ -109,11 +108,6 @@ def site_files(site: Site) -> tuple[PageFile, ...]:
         PageFile("/favicon.ico", "site_file", _bytes("site/favicon.ico"), b"image/x-icon"),
         PageFile("/robots.txt", "site_file", f"{_text('site/robots.txt')}{sitemap}".encode(), _TEXT),
     )
-
-
-def page_routes(page: Iterable[PageFile]) -> list[Route]:
-    """One route for each file."""
-    return [Route(file.path, endpoint=file_endpoint(file)) for file in page]
 
 
 def page_labels(page: Iterable[PageFile]) -> dict[str, str]:
