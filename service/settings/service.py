@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, Field, SecretStr
 
 from service.auth.protocol import Issuer
 from service.limits.policy import ANONYMOUS, DEFAULT_CLASS, WITH_TOKEN, NamedNetwork, NamedNetworks, QuotaClass
-from service.runtime.caller import ForwardingHeader
+from service.runtime.caller import ForwardingHeader, proxies
 from service.runtime.request_context import REQUEST_SECONDS
 from service.settings.site import SiteSettings
 from service.settings.stores import StoreSettings
@@ -51,9 +51,14 @@ def _well_formed(is_valid: Callable[[str], bool]) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _no_wrong_range(networks: dict[str, NamedNetwork]) -> dict[str, NamedNetwork]:
-    NamedNetworks(networks)
-    return networks
+def _accepted_by(make: Callable[[Any], object]) -> AfterValidator:
+    """A validator for what `make` takes, which raises ValueError for anything else."""
+
+    def check(value: Any) -> Any:  # noqa: ANN401 - any setting
+        make(value)
+        return value
+
+    return AfterValidator(check)
 
 
 class Settings(StoreSettings, SiteSettings, LocationSettings):
@@ -143,7 +148,7 @@ class Settings(StoreSettings, SiteSettings, LocationSettings):
         title="Which tools MCP lists for callers without a token: all, or those that need none.",
         description="all or usable",
     )
-    trusted_proxies: CommaSeparated = Field(
+    trusted_proxies: Annotated[CommaSeparated, _accepted_by(proxies)] = Field(
         (),
         title="Trusted proxies; forwarding headers of other addresses are ignored.",
         description="addresses or networks of proxies, or unix, separated by commas",
@@ -235,7 +240,7 @@ class Settings(StoreSettings, SiteSettings, LocationSettings):
         title="Quotas of tokens, by the class that `token new --class` names.",
         description="JSON: the class default and others, each with reads, suggest and reports",
     )
-    quota_networks: Annotated[dict[NetworkName, NamedNetwork], AfterValidator(_no_wrong_range)] = Field(
+    quota_networks: Annotated[dict[NetworkName, NamedNetwork], _accepted_by(NamedNetworks)] = Field(
         {},
         title="Networks whose callers without a token are counted together, by its name, with the quotas of a class. "
         "The longest range counts.",

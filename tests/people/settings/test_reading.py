@@ -213,6 +213,8 @@ def test_origins_are_separated_by_commas(bare: pytest.MonkeyPatch) -> None:
                 f"SHOP_DIRECTORY_{name} is wrong: it must be {Settings.model_fields[name.lower()].description}.",
             )
             for name, wrong in (
+                ("TRUSTED_PROXIES", "127.0.0.1,example.org"),
+                ("TRUSTED_PROXIES", "10.0.0.1/8"),
                 ("OAUTH_ISSUER", "http://login.example"),
                 ("OAUTH_JWKS_URI", "http://127.0.0.1.example/jwks"),
                 ("OAUTH_ALGORITHMS", "RS256,HS256"),
