@@ -16,7 +16,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.errors import MAX_BODY_BYTES, RouteNotFoundError
-from service.http.messages import bearer_token, problem_answer
+from service.http.messages import bearer_token, constant_endpoint, json_answer, problem_answer
 from service.http.middleware import (
     MCP_ROUTE,
     SUGGEST_PATH,
@@ -36,7 +36,7 @@ from service.operations import HealthProbe, ServiceState, flags_of
 from service.parts import Parts, open_parts
 from service.rest.openapi.document import VERSION, openapi_document, openapi_endpoint
 from service.rest.operations import OpsKey, operations_routes
-from service.rest.probes import SERVICE, ReportReadiness, health_endpoint, ready_endpoint, version_endpoint
+from service.rest.probes import SERVICE, Health, ReportReadiness, ready_endpoint, version_endpoint
 from service.rest.tool_endpoint import tool_endpoint
 from service.runtime.telemetry import Metrics, safe_metrics
 from service.runtime.tracing import CallTracer, open_traces
@@ -195,9 +195,9 @@ def _labels(site: Site, files: Iterable[PageFile], resource: ProtectedResource |
 def _pages(site: Site, start: ASGIApp, parts: Parts, gated: Callable[..., BoundedEndpoint]) -> dict[str, ASGIApp]:
     """The views of the page and the sitemap by path, which call what the tools call."""
     views = Views(site, parts.dispatcher, parts.trusted)
-    pages: dict[str, ASGIApp] = {PAGE_PATH: PageEndpoint(start, gated(views.endpoint(), refused=views.refused))}
+    pages: dict[str, ASGIApp] = {PAGE_PATH: PageEndpoint(start, gated(views.endpoint, refused=views.refused))}
     if site.sitemap:
-        pages[SITEMAP_PATH] = gated(Sitemap(site, parts.live, parts.admission, parts.trusted).endpoint())
+        pages[SITEMAP_PATH] = gated(Sitemap(site, parts.live, parts.admission, parts.trusted).endpoint)
     return pages
 
 
@@ -219,7 +219,7 @@ def _ungated(parts: Parts, draining: asyncio.Event, resource: ProtectedResource 
     reports = ReportReadiness(parts.limiter, parts.reports)
     return [
         *metadata,
-        Route("/health", endpoint=health_endpoint()),
+        Route("/health", endpoint=constant_endpoint(json_answer(Health(status="ok").model_dump()))),
         Route("/ready", endpoint=ready_endpoint(parts.live, reports, draining)),
         Route("/version", endpoint=version_endpoint(stamp_of_build(parts.settings.commit, parts.settings.built_at))),
     ]

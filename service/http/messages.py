@@ -27,6 +27,7 @@ JSON: Final = b"application/json"
 PROBLEM_JSON: Final = b"application/problem+json"
 TOKEN_HEADER: Final = b"x-api-token"
 OPS_KEY_HEADER: Final = b"x-ops-key"
+READING: Final = ("GET", "HEAD")
 NO_STORE: Final = (b"cache-control", b"no-store")
 # The key of a request's context in its scope.
 REQUEST_CONTEXT: Final = "shop_directory.request_context"
@@ -130,6 +131,15 @@ class Endpoint:
             return
         answer = await self._answer(Request(scope, receive))
         await answer.send(send, head_only=scope["method"] == "HEAD")
+
+
+def constant_endpoint(answer: Answer) -> Endpoint:
+    """The endpoint of an answer that is always the same."""
+
+    async def constant(_: Request) -> Answer:
+        return answer
+
+    return Endpoint(READING, constant)
 
 
 def request_context_of(scope: Scope) -> RequestContext:

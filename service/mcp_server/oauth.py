@@ -10,10 +10,9 @@ from urllib.parse import urlsplit
 
 from mcp.server.auth.routes import build_resource_metadata_url
 from pydantic import AnyHttpUrl
-from starlette.requests import Request
 
 from service.errors import ServiceError, TokenInvalidError
-from service.http.messages import Answer, Endpoint, json_answer
+from service.http.messages import Endpoint, constant_endpoint, json_answer
 
 OAUTH_PATH: Final = "/mcp/oauth"
 
@@ -45,12 +44,7 @@ class ProtectedResource:
             "bearer_methods_supported": ["header"],
             "resource_name": self.name,
         }
-        constant = json_answer(document | ({"scopes_supported": self.scopes} if self.scopes else {}))
-
-        async def answer(_: Request) -> Answer:
-            return constant
-
-        return Endpoint(("GET", "HEAD"), answer)
+        return constant_endpoint(json_answer(document | ({"scopes_supported": self.scopes} if self.scopes else {})))
 
     def challenge(self, error: ServiceError) -> ServiceError:
         """A refusal of this endpoint, which leads to the issuer."""

@@ -22,6 +22,7 @@ from service.calls.admission import Admission
 from service.errors import BackendUnavailableError, MisdirectedRequestError, OpsKeyRequiredError, ServiceError
 from service.http.messages import (
     OPS_KEY_HEADER,
+    READING,
     Answer,
     Endpoint,
     Headers,
@@ -45,7 +46,6 @@ STATE_PATH: Final = "/api/ops/state"
 RESOURCES_PATH: Final = "/metrics/resources"
 METRICS_PATH: Final = "/metrics"
 
-_READS: Final = ("GET", "HEAD")
 _NO_ACCOUNTS: Final = "The accounts can't be read from the search engine just now; try again in 1 second."
 
 
@@ -123,4 +123,4 @@ def _protected(key: OpsKey, answer: Callable[[Request], Awaitable[Answer]]) -> E
             return problem_answer(error, quota)
         return replace(answered, headers=quota)
 
-    return Endpoint(_READS, checked)
+    return Endpoint(READING, checked)

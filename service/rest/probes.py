@@ -10,7 +10,15 @@ from starlette.requests import Request
 
 from service.calls.live_data import LiveData
 from service.errors import NotReadyError, VersionUnknownError
-from service.http.messages import Answer, Endpoint, json_answer, problem_answer, stamp_headers
+from service.http.messages import (
+    READING,
+    Answer,
+    Endpoint,
+    constant_endpoint,
+    json_answer,
+    problem_answer,
+    stamp_headers,
+)
 from service.limits.policy import READINESS_KEY, READINESS_QUOTA, Limiter, LimiterUnavailable
 from service.reports.protocol import Reason, ReportStore, ReportsUnavailable
 from service.search.failures import BackendUnavailable, GenerationDamaged, NothingPublished, OtherSchema
@@ -22,7 +30,6 @@ SERVICE: Final = "shop-directory"
 _TIMEOUT_SECONDS: Final = 0.5
 _CACHE_SECONDS: Final = 1.0
 _NOT_COUNTED: Final = "The quotas of reports can't be counted."
-_READS: Final = ("GET", "HEAD")
 _NOTHING_PUBLISHED: Final = (
     "search: nothing is published yet. Build the index with shop-directory index build; the log of this process says "
     "where it looks."
@@ -99,11 +106,6 @@ class Version(ToolResponse):
     built_at: str = Field(serialization_alias="builtAt", json_schema_extra={"format": "date-time"})
 
 
-def health_endpoint() -> Endpoint:
-    """The process is alive: a constant answer."""
-    return _constant(json_answer(Health(status="ok").model_dump()))
-
-
 def ready_endpoint(live: LiveData, reports: ReportReadiness, draining: asyncio.Event) -> Endpoint:
     """Whether the live generation can be read and its typeahead is open, and why not (G4).
 
@@ -135,19 +137,12 @@ def ready_endpoint(live: LiveData, reports: ReportReadiness, draining: asyncio.E
         ready = Ready(status="ready" if failure is None else "degraded", checks=checks)
         return json_answer(ready.model_dump(), stamp_headers(stamp))
 
-    return Endpoint(_READS, answer)
+    return Endpoint(READING, answer)
 
 
 def version_endpoint(stamp: BuildStamp | None) -> Endpoint:
     """Which build runs; 503 when it is unknown."""
     if stamp is None:
-        return _constant(problem_answer(VersionUnknownError()))
+        return constant_endpoint(problem_answer(VersionUnknownError()))
     version = Version(service=SERVICE, commit=stamp.commit, built_at=stamp.built_at)
-    return _constant(json_answer(version.model_dump(by_alias=True)))
-
-
-def _constant(constant: Answer) -> Endpoint:
-    async def answer(_: Request) -> Answer:
-        return constant
-
-    return Endpoint(_READS, answer)
+    return constant_endpoint(json_answer(version.model_dump(by_alias=True)))

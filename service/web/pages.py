@@ -19,7 +19,15 @@ from starlette.requests import Request
 from index_mappings.countries import COUNTRY_CODES, GROUP_NAMES
 from service.docs.llms import llms_page
 from service.docs.tools_page import tools_page
-from service.http.messages import CONTENT_SECURITY_POLICY, RESOURCE_POLICY, Answer, Endpoint, Headers, entity_tags
+from service.http.messages import (
+    CONTENT_SECURITY_POLICY,
+    READING,
+    RESOURCE_POLICY,
+    Answer,
+    Endpoint,
+    Headers,
+    entity_tags,
+)
 from service.http.middleware import VARY, accepts_gzip, compressed
 from service.mcp_server.server import ICON_PATH
 from service.settings.service import Settings
@@ -32,7 +40,6 @@ DOCS_POLICY: Final = (
     b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
-METHODS: Final = ("GET", "HEAD")
 # Browsers may cache the file, but must revalidate it before each use.
 UNCHANGED: Final = b"no-cache"
 # On pages of other sites: used for an hour without revalidation, and for a day while it is revalidated.
@@ -135,7 +142,7 @@ def file_endpoint(file: PageFile) -> Endpoint:
         unchanged = tag in known or "*" in known
         return Answer(304, b"", None, (*headers, (b"etag", tag.encode()))) if unchanged else whole
 
-    return Endpoint(METHODS, answer)
+    return Endpoint(READING, answer)
 
 
 def _bytes(path: str) -> bytes:

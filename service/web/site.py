@@ -27,11 +27,8 @@ _LOGO_PATH: Final = "/assets/logo"
 class Head:
     """What the head of a page says of it, to search engines and where a link to it is shown.
 
-    Attributes:
-        title: of the document, without the name of the directory; empty for the start page.
-        path: its address below the public URL, such as `/?shop=a.example`; empty where it has none of its own.
-        image: the URL of an image; None without one.
-        data: its JSON-LD; None without any.
+    The title lacks the name of the directory, and is empty for the start page. The path is an address below the public
+    URL, such as `/?shop=a.example`; empty where the page has none of its own. `data` is its JSON-LD.
     """
 
     title: str
@@ -73,16 +70,8 @@ class Site:
             lstrip_blocks=True,
         )
         self._templates.globals |= {"site": self, "address": address, "query": "", "as_of": "", "answers": {}}
-        self._templates.filters |= {
-            "market": market,
-            "markets": markets,
-            "sells": sells,
-            "money": money,
-            "delivery": delivery,
-            "day": day,
-            "sign": sign,
-            "tone": tone,
-        }
+        filters = (market, markets, sells, money, delivery, day, sign, tone)
+        self._templates.filters |= {each.__name__: each for each in filters}
 
     @property
     def policy(self) -> bytes:
@@ -98,12 +87,7 @@ class Site:
     @property
     def for_script(self) -> dict[str, Any]:
         """What the script of the page needs to know of the site."""
-        return {
-            "name": self.name,
-            "tagline": self.tagline,
-            "logos": self.shop_logos,
-            "token": self.token_help,
-        }
+        return {"name": self.name, "tagline": self.tagline, "logos": self.shop_logos, "token": self.token_help}
 
     @property
     def style(self) -> str:

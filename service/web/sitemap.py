@@ -17,12 +17,12 @@ from starlette.requests import Request
 from service.calls.admission import Admission
 from service.calls.live_data import LiveData
 from service.errors import QuotaExceededError, RouteNotFoundError, ServiceError
-from service.http.messages import Answer, Endpoint, http_caller, problem_answer, stamp_headers
+from service.http.messages import READING, Answer, Endpoint, http_caller, problem_answer, stamp_headers
 from service.http.middleware import VARY, accepts_gzip
 from service.limits.policy import Bucket
 from service.runtime.caller import Channel, Proxies
 from service.search.protocol import Snapshot
-from service.web.pages import METHODS, SITEMAP_PATH
+from service.web.pages import SITEMAP_PATH
 from service.web.site import Site, address
 
 # The most addresses of a file that the protocol of sitemaps allows.
@@ -41,10 +41,7 @@ class Sitemap:
         self._live = live
         self._admission = admission
         self._trusted = trusted
-
-    def endpoint(self) -> Endpoint:
-        """The endpoint of SITEMAP_PATH."""
-        return Endpoint(METHODS, self._answer)
+        self.endpoint = Endpoint(READING, self._answer)
 
     async def _answer(self, request: Request) -> Answer:
         caller = http_caller(request.scope, Channel.REST, self._trusted)

@@ -21,6 +21,7 @@ from service.calls.dispatch import Dispatcher, Outcome
 from service.errors import ServiceError
 from service.http.messages import (
     CONTENT_SECURITY_POLICY,
+    READING,
     Answer,
     Endpoint,
     Headers,
@@ -30,7 +31,7 @@ from service.http.messages import (
 )
 from service.runtime.caller import Caller, Channel, Proxies
 from service.runtime.request_context import current
-from service.web.pages import HTML, METHODS
+from service.web.pages import HTML
 from service.web.site import Head, Site, address, sells
 
 _PAGE: Final = 25
@@ -66,10 +67,8 @@ class Views:
         self._site = site
         self._dispatcher = dispatcher
         self._trusted = trusted
-
-    def endpoint(self) -> Endpoint:
-        """The endpoint of all addresses of the page but the start page's."""
-        return Endpoint(METHODS, self._answer)
+        # Of all addresses of the page but the start page's.
+        self.endpoint = Endpoint(READING, self._answer)
 
     def refused(self, error: ServiceError, headers: Headers = ()) -> Answer:
         """The view of an error, with the status and the headers of its problem document."""

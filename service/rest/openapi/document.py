@@ -31,7 +31,7 @@ from service.errors import (
     ServiceError,
     VersionUnknownError,
 )
-from service.http.messages import Answer, Endpoint, json_answer
+from service.http.messages import READING, Answer, Endpoint, json_answer
 from service.http.middleware import accepts_gzip, compressed
 from service.operations import SCHEMA_ID, ops_state_components
 from service.rest.probes import Health, Ready, Version
@@ -284,7 +284,7 @@ def openapi_endpoint(document: dict[str, Any]) -> Endpoint:
     async def answer(request: Request) -> Answer:
         return packed if accepts_gzip(request.headers.raw) else plain
 
-    return Endpoint(("GET", "HEAD"), answer)
+    return Endpoint(READING, answer)
 
 
 def _with_recorded_answers(document: Schema) -> Schema:
