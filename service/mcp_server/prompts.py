@@ -10,10 +10,8 @@ request. If the index can't be searched, the answer is an error and never an emp
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import Annotated, Any, Final, Generic
+from collections.abc import Sequence
+from typing import Annotated, Final
 
 from mcp.types import (
     INVALID_PARAMS,
@@ -58,7 +56,6 @@ from service.tools.request import (
     MAX_QUERY,
     CountryCode,
     QueryText,
-    RequestT,
     ShopRequest,
     ToolRequest,
     fault,
@@ -135,48 +132,12 @@ _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
 _TYPED: Final = "argument.value"
 
 
-class CompletionKind(StrEnum):
-    """What an argument can be completed to."""
-
-    SHOPS = "domains of shops"
-    CATEGORIES = "slugs of categories"
-    COUNTRIES = "codes of countries"
-    NOTHING = "nothing"
-
-
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """An argument of a prompt."""
-
-    name: str
-    description: str
-    completes: CompletionKind
-    required: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ToolPrompt(Generic[RequestT]):
-    """A prompt; `request` validates its arguments.
-
-    `write` makes the text, and raises InvalidInputError if the combination of arguments is wrong.
-    """
-
-    name: str
-    title: str
-    description: str
-    arguments: tuple[Argument, ...]
-    request: type[RequestT]
-    write: Callable[[RequestT], str]
-
-
-class CheckShop(ShopRequest):
-    """Which shop, and where to."""
-
-    country: CountryCode | None = None
-
-
-class FindACode(ShopRequest):
-    """Which shop."""
+# What arguments are completed to, by their names; the argument of the resource template as a shop_domain.
+COMPLETED: Final = {
+    "shop_domain": "domains of shops",
+    "category": "slugs of categories",
+    "country": "codes of countries",
+}
 
 
 def _slug(value: object) -> str:
@@ -187,86 +148,89 @@ def _slug(value: object) -> str:
     return slug
 
 
-class CompareShops(ToolRequest):
-    """Which shops."""
+# The arguments of each prompt; `write` raises InvalidInputError if their combination is wrong.
+class _CheckShop(ShopRequest):
+    country: CountryCode | None = None
 
+    def write(self) -> str:
+        return _prompt_text(CHECK_SHOP, shop_domain=self.reference, country=self.country)
+
+
+class _FindACode(ShopRequest):
+    def write(self) -> str:
+        return _prompt_text(FIND_A_CODE, shop_domain=self.reference)
+
+
+class _CompareShops(ToolRequest):
     query: QueryText | None = None
     category: Annotated[str, PlainValidator(_slug)] | None = None
     country: CountryCode | None = None
 
+    def write(self) -> str:
+        query = None if self.query is None or is_blank(self.query) else self.query
+        if query is None and self.category is None:
+            raise invalid((FieldError("query", "or category is required: which shops are to be compared"),))
+        return _prompt_text(COMPARE_SHOPS, query=query, category=self.category, country=self.country)
 
-def _compare_shops(request: CompareShops) -> str:
-    query = None if request.query is None or is_blank(request.query) else request.query
-    if query is None and request.category is None:
-        raise invalid((FieldError("query", "or category is required: which shops are to be compared"),))
-    return prompt_text(COMPARE_SHOPS, query=query, category=request.category, country=request.country)
 
-
-_SHOP: Final = Argument(
-    "shop_domain",
-    "The shop's domain in any form (example.com, https://www.example.com/sale) or its id.",
-    CompletionKind.SHOPS,
+_SHOP: Final = PromptArgument(
+    name="shop_domain",
+    description="The shop's domain in any form (example.com, https://www.example.com/sale) or its id.",
     required=True,
 )
-_COUNTRY: Final = Argument(
-    "country", "ISO 3166-1 alpha-2 code of the country to deliver to, such as DE.", CompletionKind.COUNTRIES
+_COUNTRY: Final = PromptArgument(
+    name="country",
+    description="ISO 3166-1 alpha-2 code of the country to deliver to, such as DE.",
+    required=False,
 )
 
-PROMPTS: Final[tuple[ToolPrompt[Any], ...]] = (
-    ToolPrompt(
+PROMPTS: Final = (
+    Prompt(
         name="check_shop",
         title="Check this shop before I buy",
         description=(
             "What the directory knows of one shop before you buy there: its entry, its shipping terms, measured trust "
             "signals with source and time, and its codes. What is not known is said to be not known; there is no score."
         ),
-        arguments=(_SHOP, _COUNTRY),
-        request=CheckShop,
-        write=lambda request: prompt_text(CHECK_SHOP, shop_domain=request.reference, country=request.country),
+        arguments=[_SHOP, _COUNTRY],
     ),
-    ToolPrompt(
+    Prompt(
         name="find_a_code",
         title="Find a discount code that works",
         description="The usable discount codes of one shop, those that worked in a real checkout first.",
-        arguments=(_SHOP,),
-        request=FindACode,
-        write=lambda request: prompt_text(FIND_A_CODE, shop_domain=request.reference),
+        arguments=[_SHOP],
     ),
-    ToolPrompt(
+    Prompt(
         name="compare_shops",
         title="Compare shops side by side",
         description=(
             "Up to five shops that fit a query or a category, side by side by what is known of each: shipping, codes "
             "and trust signals, without a score. Give query, category or both."
         ),
-        arguments=(
-            Argument("query", "A part of the shops' names or domains, or words of a category.", CompletionKind.NOTHING),
-            Argument("category", "The slug of a category, as list_categories has it.", CompletionKind.CATEGORIES),
+        arguments=[
+            PromptArgument(
+                name="query",
+                description="A part of the shops' names or domains, or words of a category.",
+                required=False,
+            ),
+            PromptArgument(
+                name="category", description="The slug of a category, as list_categories has it.", required=False
+            ),
             _COUNTRY,
-        ),
-        request=CompareShops,
-        write=_compare_shops,
+        ],
     ),
 )
 _BY_NAME: Final = {prompt.name: prompt for prompt in PROMPTS}
-
-
-def mcp_prompt(prompt: ToolPrompt[Any]) -> Prompt:
-    """A prompt as prompts/list shows it."""
-    return Prompt(
-        name=prompt.name,
-        title=prompt.title,
-        description=prompt.description,
-        arguments=[
-            PromptArgument(name=argument.name, description=argument.description, required=argument.required)
-            for argument in prompt.arguments
-        ],
-    )
+_REQUESTS: Final[dict[str, type[_CheckShop | _FindACode | _CompareShops]]] = {
+    "check_shop": _CheckShop,
+    "find_a_code": _FindACode,
+    "compare_shops": _CompareShops,
+}
 
 
 async def list_prompts(_: Context, __: PaginatedRequestParams | None) -> ListPromptsResult:
     """All prompts."""
-    return ListPromptsResult(prompts=[mcp_prompt(prompt) for prompt in PROMPTS])
+    return ListPromptsResult(prompts=list(PROMPTS))
 
 
 async def get_prompt(_: Context, params: GetPromptRequestParams) -> GetPromptResult:
@@ -282,30 +246,33 @@ async def get_prompt(_: Context, params: GetPromptRequestParams) -> GetPromptRes
     return GetPromptResult(description=prompt.description, messages=[message])
 
 
-def fill(prompt: ToolPrompt[Any], arguments: dict[str, str]) -> str:
+def fill(prompt: Prompt, arguments: dict[str, str]) -> str:
     """The text of a prompt with its arguments; raises InvalidInputError naming every argument that is wrong."""
-    names = [argument.name for argument in prompt.arguments]
-    accepted = {*names, _FORMER_NAME} if _SHOP in prompt.arguments else set(names)
+    names = _argument_names(prompt)
+    accepted = {*names, _FORMER_NAME} if _SHOP.name in names else set(names)
     unknown = f"is not an argument of this prompt; it takes {', '.join(names)}"
     errors = [FieldError(shown_name(name), unknown) for name in arguments if name not in accepted]
     try:
-        request = validated(prompt.request, {name: value for name, value in arguments.items() if name in accepted})
+        request = validated(
+            _REQUESTS[prompt.name], {name: value for name, value in arguments.items() if name in accepted}
+        )
     except InvalidInputError as error:
         errors += error.errors
     if errors:
         raise invalid(tuple(errors))
-    return prompt.write(request)
+    return request.write()
 
 
-def prompt_text(template: str, **given: str | None) -> str:
+def _argument_names(prompt: Prompt) -> list[str]:
+    return [argument.name for argument in prompt.arguments or ()]
+
+
+def _prompt_text(template: str, **given: str | None) -> str:
     """A prompt's whole text, with its validated arguments; None for those that are absent."""
     arguments = {name: value for name, value in given.items() if value is not None}
-    return f"{template.format(given=quoted(arguments))}\n\n{RULES}"
-
-
-def quoted(arguments: dict[str, str]) -> str:
-    """The arguments as one line of JSON without invisible characters, line breaks and changes of direction."""
-    return _NOT_ASCII.sub(_escaped, json.dumps(arguments, ensure_ascii=False))
+    # One line of JSON without invisible characters, line breaks and changes of direction.
+    quoted = _NOT_ASCII.sub(_escaped, json.dumps(arguments, ensure_ascii=False))
+    return f"{template.format(given=quoted)}\n\n{RULES}"
 
 
 def _escaped(found: re.Match[str]) -> str:
@@ -322,15 +289,15 @@ class Completer:
 
     async def complete(self, context: Context, params: CompleteRequestParams) -> CompleteResult:
         """Complete an argument; raises RpcError if there is no such argument, or the index can't be searched now."""
-        kind = completion_kind(params)
+        name = _completed_argument(params)
 
         async def work(call: Call) -> CompleteResult:
             admitted = await self._runner.admit(call, Bucket.SUGGEST)
-            if kind is None:
+            if name is None:
                 raise RpcError(INVALID_PARAMS, NOTHING_TO_COMPLETE)
             try:
-                typed = typed_text(params.argument.value)
-                completion, stamp = await self._completion(kind, typed, call, admitted)
+                typed = _typed_text(params.argument.value)
+                completion, stamp = await self._completion(name, typed, call, admitted)
             except ServiceError as error:
                 set_outcome(error.code)
                 raise failed_method(error) from None
@@ -340,17 +307,17 @@ class Completer:
         return await self._runner.run(context, work)
 
     async def _completion(
-        self, kind: CompletionKind, typed: str, call: Call, admitted: Admitted
+        self, name: str, typed: str, call: Call, admitted: Admitted
     ) -> tuple[Completion, Stamp | None]:
-        match kind:
-            case CompletionKind.SHOPS:
+        match name:
+            case "shop_domain":
                 return await self._shops(typed, call.caller.request_id)
-            case CompletionKind.CATEGORIES:
+            case "category":
                 return await self._categories(typed, call, admitted)
-            case CompletionKind.COUNTRIES:
+            case "country":
                 prefix = typed.strip().upper()
                 return _completion_of(sorted(code for code in COUNTRY_CODES if code.startswith(prefix))), None
-            case CompletionKind.NOTHING:
+            case _:
                 return _completion_of(()), None
 
     async def _shops(self, typed: str, request_id: str) -> tuple[Completion, Stamp | None]:
@@ -370,21 +337,20 @@ class Completer:
         slugs = [
             category["slug"]
             for category in outcome.document["results"]
-            if has_word_prefix(prefix, (category["category"], category["slug"]))
+            if any(f" {prefix}" in f" {fold(name)}" for name in (category["category"], category["slug"]))
         ]
         return _completion_of(slugs), outcome.stamp
 
 
-def completion_kind(params: CompleteRequestParams) -> CompletionKind | None:
-    """What an argument is completed to; None if there is no such argument."""
+def _completed_argument(params: CompleteRequestParams) -> str | None:
+    """The name of the argument; that of the template is a shop_domain. None if there is no such argument."""
     ref, name = params.ref, params.argument.name
     if not isinstance(ref, PromptReference):
-        return CompletionKind.SHOPS if (ref.uri, name) == (SHOP.uri_template, DOMAIN) else None
-    arguments = _BY_NAME[ref.name].arguments if ref.name in _BY_NAME else ()
-    return next((argument.completes for argument in arguments if argument.name == name), None)
+        return _SHOP.name if (ref.uri, name) == (SHOP.uri_template, DOMAIN) else None
+    return name if ref.name in _BY_NAME and name in _argument_names(_BY_NAME[ref.name]) else None
 
 
-def typed_text(value: str) -> str:
+def _typed_text(value: str) -> str:
     """The typed text as /suggest accepts it; raises InvalidInputError if it is too long or has a control character."""
     typed = spaced(value)
     if len(typed) > MAX_Q:
@@ -392,11 +358,6 @@ def typed_text(value: str) -> str:
     if _CONTROL.search(typed):
         raise invalid((FieldError(_TYPED, "holds a control character"),))
     return typed
-
-
-def has_word_prefix(prefix: str, names: Iterable[str]) -> bool:
-    """Whether a folded prefix starts at the beginning of a word of one of the names."""
-    return any(f" {prefix}" in f" {fold(name)}" for name in names)
 
 
 def _completion_of(values: Sequence[str]) -> Completion:

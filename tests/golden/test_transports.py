@@ -5,7 +5,7 @@ from typing import Any, Final
 import pytest
 from jsonschema import Draft202012Validator
 
-from service.mcp_server.prompts import PROMPTS, mcp_prompt
+from service.mcp_server.prompts import PROMPTS
 from service.mcp_server.resources import CATEGORIES, SHOP
 from service.mcp_server.server import mcp_tool
 from service.rest.openapi.document import openapi_document
@@ -54,7 +54,7 @@ def test_the_resources_and_prompts_are_what_they_were() -> None:
     lists: dict[str, list[Any]] = {
         "resources": [CATEGORIES],
         "resource_templates": [SHOP],
-        "prompts": [mcp_prompt(prompt) for prompt in PROMPTS],
+        "prompts": list(PROMPTS),
     }
     for name, listed in lists.items():
         shown = [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in listed]

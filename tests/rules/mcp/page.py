@@ -6,7 +6,7 @@ Lists and arguments come from the registries, so that the page lists exactly wha
 import sys
 from typing import Final
 
-from service.mcp_server.prompts import MAX_VALUES, PROMPTS, CompletionKind
+from service.mcp_server.prompts import COMPLETED, MAX_VALUES, PROMPTS
 from service.mcp_server.resources import CATEGORIES, SHOP
 from service.mcp_server.server import CACHED_LISTS, CACHED_SECONDS
 from service.suggest.wire import MAX_Q, MAX_SUGGESTIONS
@@ -68,9 +68,9 @@ def _prompts() -> str:
 def _arguments() -> str:
     rows = [
         f"| `{prompt.name}` | `{argument.name}` | {'yes' if argument.required else 'no'} | {argument.description} "
-        f"| {'' if argument.completes is CompletionKind.NOTHING else argument.completes} |"
+        f"| {COMPLETED.get(argument.name, '')} |"
         for prompt in PROMPTS
-        for argument in prompt.arguments
+        for argument in prompt.arguments or ()
     ]
     heads = "| prompt | argument | required | what it is | is completed to |"
     return "\n".join([heads, "|---|---|---|---|---|", *rows])
