@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import Annotated, Any, Final, Literal
 
 import orjson
-from pydantic import BeforeValidator, Field, PlainValidator, ValidationInfo, WithJsonSchema, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from index_mappings.countries import MARKET_NAMES
 from index_mappings.values import microseconds
@@ -21,11 +21,10 @@ from service.tools.request import (
     QueryText,
     Switch,
     Text,
-    choice,
     fault,
     invalid,
-    list_of,
-    list_schema,
+    listed,
+    one_of,
 )
 from service.tools.shop_view import ShopView, shop_wire
 from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse, is_none
@@ -41,20 +40,11 @@ _DIGEST: Final = 7
 _HEAD: Final = 2 + _DIGEST
 _POPULARITY: Final = 8
 
-Slugs = Annotated[
-    tuple[Text, ...],
-    BeforeValidator(list_of(MOST_FILTERS, "slugs of list_categories")),
-    WithJsonSchema(list_schema(MOST_FILTERS, type="string")),
-]
-Countries = Annotated[
-    tuple[CountryCode, ...],
-    BeforeValidator(list_of(MOST_FILTERS, "country codes")),
-    WithJsonSchema(list_schema(MOST_FILTERS, type="string")),
-]
+Slugs = Annotated[tuple[Text, ...], *listed(MOST_FILTERS, "slugs of list_categories", type="string")]
+Countries = Annotated[tuple[CountryCode, ...], *listed(MOST_FILTERS, "country codes", type="string")]
 FacetKinds = Annotated[
-    tuple[Annotated[str, PlainValidator(choice(tuple(FACET_FIELDS)))], ...],
-    BeforeValidator(list_of(len(FACET_FIELDS), f"of {', '.join(FACET_FIELDS)}")),
-    WithJsonSchema(list_schema(len(FACET_FIELDS), type="string", enum=list(FACET_FIELDS))),
+    tuple[Annotated[str, *one_of(tuple(FACET_FIELDS))], ...],
+    *listed(len(FACET_FIELDS), f"of {', '.join(FACET_FIELDS)}", type="string", enum=list(FACET_FIELDS)),
 ]
 
 

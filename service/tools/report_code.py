@@ -5,17 +5,17 @@ report_issue shares the appending: a public shop, one durable row, and always th
 
 from typing import Annotated, Final, Literal
 
-from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic import Field
 
 from service.errors import BackendUnavailableError, ShopNotFoundError, TokenRequiredError
 from service.reports.protocol import Report, ReportKind, ReportsUnavailable
-from service.tools.request import CodeText, ShopRequest, choice
+from service.tools.request import CodeText, ShopRequest, one_of
 from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse
 
 RECEIPT: Final = "wird gemeldet, Pruefung laeuft"
 REASONS: Final = ("invalid", "mismatch", "item_restricted", "min_order_missing")
 
-Reason = Annotated[str, PlainValidator(choice(REASONS)), WithJsonSchema({"type": "string", "enum": list(REASONS)})]
+Reason = Annotated[str, *one_of(REASONS)]
 
 
 class ReportResponse(ToolResponse):

@@ -2,11 +2,11 @@
 
 from typing import Annotated, Any, Final
 
-from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic import Field
 
 from service.errors import FieldError
 from service.tools.report_code import ReportResponse, append
-from service.tools.request import ShopRequest, choice, invalid
+from service.tools.request import ShopRequest, invalid, one_of
 from service.tools.tool import Example, TokenRule, Tool, ToolContext
 
 REASONS: Final = {
@@ -15,12 +15,8 @@ REASONS: Final = {
 }
 ALL_REASONS: Final = tuple(reason for reasons in REASONS.values() for reason in reasons)
 
-Subject = Annotated[
-    str, PlainValidator(choice(tuple(REASONS))), WithJsonSchema({"type": "string", "enum": list(REASONS)})
-]
-Reason = Annotated[
-    str, PlainValidator(choice(ALL_REASONS)), WithJsonSchema({"type": "string", "enum": list(ALL_REASONS)})
-]
+Subject = Annotated[str, *one_of(tuple(REASONS))]
+Reason = Annotated[str, *one_of(ALL_REASONS)]
 
 
 class ReportIssueRequest(ShopRequest):

@@ -110,15 +110,15 @@ def reference_text(value: object) -> str:
     return _identifier(value, "a shop id or a domain")
 
 
-def list_of(most: int, what: str) -> Callable[[object], list[Any]]:
-    """A check for the length of a list; each entry is checked separately. `what` names the entries."""
+def listed(most: int, what: str, **entries: Any) -> tuple[BeforeValidator, WithJsonSchema]:  # noqa: ANN401 - keywords of a schema
+    """The check of a list's length, and its schema; each entry is checked separately. `what` names the entries."""
 
     def check(value: object) -> list[Any]:
         if not isinstance(value, list) or not 1 <= len(value) <= most:
             raise fault(f"must be a list of 1 to {most} {what}")
         return value
 
-    return check
+    return BeforeValidator(check), WithJsonSchema({"type": "array", "items": entries, "minItems": 1, "maxItems": most})
 
 
 def offer_id(value: object) -> str:
@@ -147,15 +147,15 @@ def coupon_code(value: object) -> str:
     return code
 
 
-def choice(names: Sequence[str]) -> Callable[[object], str]:
-    """A check that a value is one of these names."""
+def one_of(names: Sequence[str]) -> tuple[PlainValidator, WithJsonSchema]:
+    """The check that a value is one of these names, and its schema."""
 
     def check(value: object) -> str:
         if not isinstance(value, str) or value not in names:
             raise fault(f"must be one of {', '.join(names)}")
         return value
 
-    return check
+    return PlainValidator(check), WithJsonSchema({"type": "string", "enum": list(names)})
 
 
 def switch(value: object) -> bool:
@@ -173,11 +173,6 @@ def ignored_text(value: object) -> None:
 def _whole_number_schema(**bounds: int) -> dict[str, Any]:
     # All number fields are optional, and null means that the field is absent (R3).
     return {"type": ["integer", "null"], **bounds}
-
-
-def list_schema(most: int, **entries: Any) -> dict[str, Any]:  # noqa: ANN401 - keywords of a schema
-    """The schema of a list of 1 to `most` entries."""
-    return {"type": "array", "items": entries, "minItems": 1, "maxItems": most}
 
 
 Text = Annotated[str, PlainValidator(text), WithJsonSchema({"type": "string"})]
@@ -200,13 +195,11 @@ RequiredReferenceText = Annotated[
 ]
 ReferenceList = Annotated[
     tuple[RequiredReferenceText, ...],
-    BeforeValidator(list_of(MAX_SHOPS, "shop ids or domains")),
-    WithJsonSchema(list_schema(MAX_SHOPS, type="string", maxLength=MAX_REFERENCE)),
+    *listed(MAX_SHOPS, "shop ids or domains", type="string", maxLength=MAX_REFERENCE),
 ]
 ShortReferenceList = Annotated[
     tuple[RequiredReferenceText, ...],
-    BeforeValidator(list_of(MAX_SHOPS_WITH_FACTS, "shop ids or domains")),
-    WithJsonSchema(list_schema(MAX_SHOPS_WITH_FACTS, type="string", maxLength=MAX_REFERENCE)),
+    *listed(MAX_SHOPS_WITH_FACTS, "shop ids or domains", type="string", maxLength=MAX_REFERENCE),
 ]
 OffersOffset = Annotated[
     int, PlainValidator(offers_offset), WithJsonSchema(_whole_number_schema(minimum=0, maximum=MAX_OFFERS_OFFSET))
