@@ -90,7 +90,7 @@ def create_app(
     )
     draining, gate = asyncio.Event(), Gate(settings.max_concurrency, metrics)
     issuer = settings.issuer
-    resource = issuer and ProtectedResource(settings.oauth_url, TITLE, issuer.url, tuple(issuer.scope_classes))
+    resource = None if issuer is None else ProtectedResource(settings.oauth_url, TITLE, issuer)
     mcp = _mcp_endpoints(parts, sessions, traces, resource)
     gated = partial(BoundedEndpoint, gate=gate, timeout=settings.request_timeout)
     calls = {**_calls(parts, mcp, gated), **_pages(site, file_endpoint(files[PAGE_PATH]), parts, gated)}

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from mcp.server.auth.routes import build_resource_metadata_url
 from pydantic import AnyHttpUrl
 
+from service.auth.protocol import Issuer
 from service.errors import ServiceError, TokenInvalidError
 from service.http.messages import Endpoint, constant_endpoint, json_answer
 
@@ -23,8 +24,7 @@ class ProtectedResource:
 
     url: str
     name: str
-    issuer: str
-    scopes: tuple[str, ...]
+    issuer: Issuer
 
     @property
     def metadata_url(self) -> str:
@@ -40,11 +40,12 @@ class ProtectedResource:
         """GET of the metadata: a constant answer."""
         document = {
             "resource": self.url,
-            "authorization_servers": [self.issuer],
+            "authorization_servers": [self.issuer.url],
             "bearer_methods_supported": ["header"],
             "resource_name": self.name,
         }
-        return constant_endpoint(json_answer(document | ({"scopes_supported": self.scopes} if self.scopes else {})))
+        scopes = tuple(self.issuer.scope_classes)
+        return constant_endpoint(json_answer(document | ({"scopes_supported": scopes} if scopes else {})))
 
     def challenge(self, error: ServiceError) -> ServiceError:
         """A refusal of this endpoint, which leads to the issuer."""

@@ -170,29 +170,21 @@ def ignored_text(value: object) -> None:
     text(value)
 
 
-def _whole_number_schema(**bounds: int) -> dict[str, Any]:
-    # All number fields are optional, and null means that the field is absent (R3).
-    return {"type": ["integer", "null"], **bounds}
+def _checked(check: Callable[[object], object], **schema: Any) -> tuple[PlainValidator, WithJsonSchema]:  # noqa: ANN401 - keywords of a schema
+    return PlainValidator(check), WithJsonSchema(schema)
 
 
-Text = Annotated[str, PlainValidator(text), WithJsonSchema({"type": "string"})]
-CountryCode = Annotated[
-    str, PlainValidator(country_code), WithJsonSchema({"type": "string", "pattern": "^([A-Za-z]{2})?$"})
-]
-QueryText = Annotated[str, PlainValidator(query_text), WithJsonSchema({"type": "string", "maxLength": MAX_QUERY})]
-PageLimit = Annotated[
-    int, PlainValidator(page_limit), WithJsonSchema(_whole_number_schema(minimum=1, maximum=MAX_LIMIT))
-]
-PageOffset = Annotated[int, PlainValidator(page_offset), WithJsonSchema(_whole_number_schema(minimum=0))]
+# All number fields are optional, and null means that the field is absent (R3).
+_NUMBER: Final = ["integer", "null"]
+
+Text = Annotated[str, *_checked(text, type="string")]
+CountryCode = Annotated[str, *_checked(country_code, type="string", pattern="^([A-Za-z]{2})?$")]
+QueryText = Annotated[str, *_checked(query_text, type="string", maxLength=MAX_QUERY)]
+PageLimit = Annotated[int, *_checked(page_limit, type=_NUMBER, minimum=1, maximum=MAX_LIMIT)]
+PageOffset = Annotated[int, *_checked(page_offset, type=_NUMBER, minimum=0)]
 # The type includes null, as a union would bypass reference_text, which reports a missing reference.
-ReferenceText = Annotated[
-    str | None,
-    PlainValidator(reference_text),
-    WithJsonSchema({"type": ["string", "null"], "maxLength": MAX_REFERENCE}),
-]
-RequiredReferenceText = Annotated[
-    str, PlainValidator(reference_text), WithJsonSchema({"type": "string", "maxLength": MAX_REFERENCE})
-]
+ReferenceText = Annotated[str | None, *_checked(reference_text, type=["string", "null"], maxLength=MAX_REFERENCE)]
+RequiredReferenceText = Annotated[str, *_checked(reference_text, type="string", maxLength=MAX_REFERENCE)]
 ReferenceList = Annotated[
     tuple[RequiredReferenceText, ...],
     *listed(MAX_SHOPS, "shop ids or domains", type="string", maxLength=MAX_REFERENCE),
@@ -201,19 +193,11 @@ ShortReferenceList = Annotated[
     tuple[RequiredReferenceText, ...],
     *listed(MAX_SHOPS_WITH_FACTS, "shop ids or domains", type="string", maxLength=MAX_REFERENCE),
 ]
-OffersOffset = Annotated[
-    int, PlainValidator(offers_offset), WithJsonSchema(_whole_number_schema(minimum=0, maximum=MAX_OFFERS_OFFSET))
-]
-OfferId = Annotated[
-    str, PlainValidator(offer_id), WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_REFERENCE})
-]
-Switch = Annotated[bool, PlainValidator(switch), WithJsonSchema({"type": ["boolean", "null"]})]
-CodeText = Annotated[
-    str,
-    PlainValidator(coupon_code),
-    WithJsonSchema({"type": "string", "pattern": REPORTED_CODE_PATTERN}),
-]
-IgnoredText = Annotated[None, PlainValidator(ignored_text), WithJsonSchema({"type": "string"})]
+OffersOffset = Annotated[int, *_checked(offers_offset, type=_NUMBER, minimum=0, maximum=MAX_OFFERS_OFFSET)]
+OfferId = Annotated[str, *_checked(offer_id, type="string", minLength=1, maxLength=MAX_REFERENCE)]
+Switch = Annotated[bool, *_checked(switch, type=["boolean", "null"])]
+CodeText = Annotated[str, *_checked(coupon_code, type="string", pattern=REPORTED_CODE_PATTERN)]
+IgnoredText = Annotated[None, *_checked(ignored_text, type="string")]
 
 
 _SHOP_ID: Final = re.compile("[A-Za-z0-9_-]{1,64}")
