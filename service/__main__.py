@@ -81,7 +81,7 @@ def serve(
         return
 
     from service.observability.logs import configure_logging_from
-    from service.server.run import inherited_listener, refuse_open_operations, serve_alone, serve_with_workers
+    from service.server.run import inherited_listener, refuse_open_operations, serve_until_signal
     from shop_directory.settings.reading import SettingsError
 
     inherited = inherited_listener()
@@ -94,10 +94,7 @@ def serve(
         end_command(ExitCode.USAGE, str(error))
     configure_logging_from(settings)
     try:
-        if settings.workers == 1:
-            serve_alone(settings, inherited, hints=hints, as_json=as_json)
-        else:
-            serve_with_workers(settings, inherited, hints=hints, as_json=as_json)
+        serve_until_signal(settings, inherited, hints=hints, as_json=as_json)
     except SystemExit as ended:
         if not ended.code:
             raise

@@ -17,7 +17,7 @@ import signal
 import struct
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from http import HTTPStatus
@@ -86,46 +86,47 @@ def inherited_listener() -> socket | None:
     return socket(fileno=_FIRST_PASSED) if os.environ.get("LISTEN_PID") == str(os.getpid()) else None
 
 
-def serve_alone(settings: Settings, inherited: socket | None, *, hints: bool, as_json: bool = False) -> None:
-    """Serve in this process until a signal ends it."""
-    app = drained_on_sigterm(create_app(settings), settings.drain_seconds)
-    config = ServerConfig(
-        app, settings.host, settings.port, hsts_seconds=settings.hsts_seconds, bounds=_connection_bounds(settings)
-    )
-    _Server(config, hints=hints, as_json=as_json).run(None if inherited is None else [inherited])
+def serve_until_signal(settings: Settings, inherited: socket | None, *, hints: bool, as_json: bool) -> None:
+    """Serve in this process, or in several; exits with 3 when those can't start."""
+    announce = partial(_announce, hints=hints, as_json=as_json)
+    if settings.workers > 1:
+        _serve_with_workers(settings, inherited, announce)
+        return
+    config = _server_config(drained_on_sigterm(create_app(settings), settings.drain_seconds), settings)
+    _Server(config, announce).run(None if inherited is None else [inherited])
 
 
-def serve_with_workers(settings: Settings, inherited: socket | None, *, hints: bool, as_json: bool = False) -> None:
-    """Serve in processes that are restarted when they die, until a signal; exits with 3 when they can't start."""
+def _serve_with_workers(settings: Settings, inherited: socket | None, announce: Callable[[Any], None]) -> None:
+    """Serve in processes that are restarted when they die, until a signal."""
     with TemporaryDirectory(prefix="shop-directory-metrics-") as folder:
         os.environ[METRICS_FOLDER] = folder
         # The workers read their settings from the environment, so the values of command-line options are put there.
         for name in ("host", "port", "engine", "data_dir", "workers"):
             os.environ[f"{PREFIX}{name.upper()}"] = str(getattr(settings, name))
-        config = ServerConfig(
-            "service.server.run:worker",
-            settings.host,
-            settings.port,
-            workers=settings.workers,
-            hsts_seconds=settings.hsts_seconds,
-            bounds=_connection_bounds(settings),
-        )
+        config = _server_config("service.server.run:worker", settings)
         listener = inherited or config.bind_socket()
         _bound_reads(listener)
         # Before the first worker runs, so that early clients wait for it instead of being refused.
         listener.listen(config.backlog)
-        _announce(listener, hints=hints, as_json=as_json)
+        announce(listener)
         supervisor = _Workers(config, listener, settings.drain_seconds, is_own=inherited is None)
         supervisor.run()
     if any(process.exitcode == _STARTUP_FAILURE for process in supervisor.processes):
         sys.exit(_STARTUP_FAILURE)
 
 
-def _connection_bounds(settings: Settings) -> ConnectionBounds:
-    """The bounds of each process; workers inherit the descriptor limit."""
+def _server_config(app: FastAPI | str, settings: Settings) -> ServerConfig:
     trusted = proxies(settings.trusted_proxies, settings.forwarding_header)
     wanted = ConnectionBounds(settings.max_connections, settings.max_connections_per_address, trusted)
-    return bounds_within(raise_descriptor_limit(), wanted)
+    return ServerConfig(
+        app,
+        settings.host,
+        settings.port,
+        workers=settings.workers,
+        hsts_seconds=settings.hsts_seconds,
+        # Of each process: workers inherit the descriptor limit.
+        bounds=bounds_within(raise_descriptor_limit(), wanted),
+    )
 
 
 def worker() -> FastAPI:
@@ -222,10 +223,9 @@ class _Workers(Multiprocess):
 class _Server(uvicorn.Server):
     """A server that announces its URL, and exits with 0 after SIGTERM."""
 
-    def __init__(self, config: uvicorn.Config, *, hints: bool, as_json: bool) -> None:
+    def __init__(self, config: uvicorn.Config, announce: Callable[[Any], None]) -> None:
         super().__init__(config)
-        self._hints = hints
-        self._as_json = as_json
+        self._announce = announce
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
         await super().startup(sockets)
@@ -233,7 +233,7 @@ class _Server(uvicorn.Server):
             for listener in server.sockets:
                 _bound_reads(listener)
         if self.started:
-            _announce(self.servers[0].sockets[0], hints=self._hints, as_json=self._as_json)
+            self._announce(self.servers[0].sockets[0])
 
     async def shutdown(self, sockets: list[socket] | None = None) -> None:
         """Accept what has connected, and stop: closing the listener would reset those connections."""

@@ -29,7 +29,7 @@ from tests.support.worlds import SHOPS, embedded_world
 
 @contextmanager
 def listening(app: ASGIApp) -> Iterator[_Server]:
-    server = _Server(ServerConfig(app, "127.0.0.1", 0), hints=False, as_json=True)
+    server = _Server(ServerConfig(app, "127.0.0.1", 0), lambda _: None)
     with ThreadPoolExecutor(1) as pool:
         ended = pool.submit(server.run)
         try:
