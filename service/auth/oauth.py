@@ -67,7 +67,6 @@ class OAuthVerifier:
             return None
 
     async def close(self) -> None:
-        """Cancel a pending request to the issuer, and close connections."""
         await self._keys.close()
 
     def _claims(self, text: str, key: jwt.PyJWK) -> dict[str, Any]:

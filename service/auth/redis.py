@@ -53,13 +53,11 @@ class RedisTokenStore:
         self._ids = f"{self._tag}:ids"
 
     async def find(self, secret_hash: SecretHash) -> Token | None:
-        """The token of a secret."""
         key = self._key(secret_hash.hexadecimal)
         stored = await self._redis.execute(lambda: self._redis.client.hgetall(key), retry=True)
         return _token(stored) if stored else None
 
     async def issue(self, token: Token, secret_hash: SecretHash) -> None:
-        """Store a new token."""
         expires_at = "" if token.expires_at is None else str(token.expires_at)
         values = (token.id, token.name, token.quota_class, expires_at)
         fields = [part for field in zip(_FIELDS, values, strict=True) for part in field]
@@ -67,7 +65,6 @@ class RedisTokenStore:
         await self._redis.run(_ISSUE, keys, [token.id, secret_hash.hexadecimal, *fields], retry=True)
 
     async def all(self) -> tuple[Token, ...]:
-        """All tokens."""
         hashes = await self._redis.execute(lambda: self._redis.client.hvals(self._ids), retry=True)
         keys = [self._key(each) for each in hashes]
         parts = [keys[start : start + _LISTED] for start in range(0, len(keys), _LISTED)]
@@ -76,14 +73,12 @@ class RedisTokenStore:
         return tuple(sorted(tokens, key=lambda token: (token.name, token.id)))
 
     async def revoke(self, token_id: str) -> bool:
-        """Delete a token."""
         secret_hash = await self._redis.execute(lambda: self._redis.client.hget(self._ids, token_id), retry=True)
         if secret_hash is None:
             return False
         return bool(await self._redis.run(_REVOKE, [self._ids, self._key(secret_hash)], [token_id], retry=True))
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._redis.close()
 
     def _key(self, secret_hash: str) -> str:

@@ -44,23 +44,19 @@ class SqliteTokenStore:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tokens")
 
     async def find(self, secret_hash: SecretHash) -> Token | None:
-        """The token of a secret."""
         query = f"SELECT {_COLUMNS} FROM tokens WHERE secret_hash = ?"  # noqa: S608 - a constant
         row = await self._run(lambda db: db.execute(query, (secret_hash.hexadecimal,)).fetchone())
         return None if row is None else Token(*row)
 
     async def issue(self, token: Token, secret_hash: SecretHash) -> None:
-        """Store a new token."""
         row = (token.id, secret_hash.hexadecimal, token.name, token.quota_class, token.expires_at)
         await self._run(lambda db: _change(db, "INSERT INTO tokens VALUES (?, ?, ?, ?, ?)", row))
 
     async def all(self) -> tuple[Token, ...]:
-        """All tokens."""
         query = f"SELECT {_COLUMNS} FROM tokens ORDER BY name, id"  # noqa: S608 - a constant
         return tuple(Token(*row) for row in await self._run(lambda db: db.execute(query).fetchall()))
 
     async def revoke(self, token_id: str) -> bool:
-        """Delete a token."""
         return await self._run(lambda db: _change(db, "DELETE FROM tokens WHERE id = ?", (token_id,))) > 0
 
     async def close(self) -> None:

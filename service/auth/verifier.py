@@ -95,7 +95,6 @@ class TokenVerifier:
         return None if expired else token
 
     async def close(self) -> None:
-        """Cancel pending look-ups."""
         for task in tuple(self._look_ups.values()):
             task.cancel()
         await asyncio.gather(*self._look_ups.values(), return_exceptions=True)

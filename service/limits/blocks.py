@@ -99,7 +99,6 @@ class BlockLimiter:
         self._blocks: OrderedDict[tuple[str, int], _Block] = OrderedDict()
 
     def take(self, key: str, quota: Quota) -> Decision | None:
-        """Take one unit of the caller's block; None when there is none."""
         block = self._blocks.get((key, quota.limit))
         return None if block is None else block.take(self._clock())
 

@@ -55,15 +55,12 @@ class MemoryLimiter:
         self._windows: dict[int, _Window] = {}
 
     def take(self, key: str, quota: Quota) -> Decision:
-        """Take one unit from a key's quota if it is available; never returns None."""
         return self._decide(key, quota, 1)
 
     async def hit(self, key: str, quota: Quota, cost: int = 1) -> Decision:
-        """Take units from a key's quota if they are available."""
         return self._decide(key, quota, cost)
 
     async def close(self) -> None:
-        """Remove all keys."""
         self._windows.clear()
 
     # One function, as calls of smaller ones would cost each suggest request as much as the work itself.

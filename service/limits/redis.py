@@ -110,6 +110,5 @@ class RedisLimiter:
         return Decision(bool(allowed), quota.limit, remaining, whole_seconds(reset), retry_after), granted
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._reads.close()
         await self._reports.close()

@@ -154,59 +154,47 @@ class PrometheusMetrics(Metrics):
         )
 
     def answered(self, route: str, outcome: str, *seconds: float) -> None:
-        """As `Metrics`."""
         requests = self._requests(route, outcome)
         for each in seconds:
             requests.observe(each)
 
     def engine_call(self, operation: str, outcome: str, seconds: float) -> None:
-        """As `Metrics`."""
         self._engine_calls(operation, outcome).observe(seconds)
 
     def store_call(self, store: str, operation: str, outcome: str, seconds: float) -> None:
-        """As `Metrics`."""
         self._store_calls(store, operation, outcome).observe(seconds)
 
     def cache(self, cache: str, *, hit: bool, times: int = 1) -> None:
-        """As `Metrics`."""
         self._cache_lookups(cache, "hit" if hit else "miss").inc(times)
 
     def quota(self, bucket: str, decision: str, times: int = 1, network: str | None = None) -> None:
-        """As `Metrics`."""
         self._quota_decisions(bucket, decision).inc(times)
         if network is not None:
             self._network_decisions(network, bucket, decision).inc(times)
 
     def circuit(self, part: str, state: str) -> None:
-        """As `Metrics`."""
         self._circuit_changes(part, state).inc()
         self._set_circuit(part, state)
 
     def in_flight(self, change: int) -> None:
-        """As `Metrics`."""
         self._in_flight.inc(change)
 
     def typeahead_fetched(self, outcome: str, size: int, seconds: float) -> None:
-        """As `Metrics`."""
         self._fetches(outcome).observe(seconds)
         self._fetched.inc(size)
 
     def typeahead_folder(self, files: int, size: int) -> None:
-        """As `Metrics`."""
         self._folder_files.set(files)
         self._folder_bytes.set(size)
 
     def typeahead_open(self, segments: int, size: int) -> None:
-        """As `Metrics`."""
         self._open_segments.set(segments)
         self._open_bytes.set(size)
 
     def index_checked(self, size: int) -> None:
-        """As `Metrics`."""
         self._checked.inc(size)
 
     def index_damaged(self, scopes: int) -> None:
-        """As `Metrics`."""
         self._damaged.set(scopes)
 
     def families(self) -> list[Metric]:

@@ -56,19 +56,15 @@ class GuardedStore:
         self._reason = Reason.NO_ANSWER
 
     async def append(self, report: Report) -> bool:
-        """Store a report and queue its re-check, atomically."""
         return await self._call("append", lambda: self._store.append(report))
 
     async def waiting(self, count: int) -> Waiting:
-        """The state of the queue."""
         return await self._call("waiting", lambda: self._store.waiting(count))
 
     async def check(self) -> None:
-        """Check that a report could be stored now."""
         await self._call("check", self._store.check)
 
     async def close(self) -> None:
-        """Close the queue."""
         await self._store.close()
 
     async def _call(self, operation: str, command: Callable[[], Awaitable[T]]) -> T:

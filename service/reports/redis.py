@@ -189,12 +189,10 @@ class RedisReports:
         )
 
     async def acknowledge(self, worker: str, ids: Sequence[str]) -> tuple[str, ...]:
-        """Remove the entries that the worker holds; others stay."""
         arguments = [RECHECK_GROUP, worker, *filter(_ENTRY_ID.fullmatch, ids)]
         return tuple(await self._redis.run(_ACKNOWLEDGE, [self._rechecks], arguments))
 
     async def waiting(self, count: int) -> Waiting:
-        """The state of the queue at one time."""
         reply = await self._redis.run(_WAITING, [self._rechecks, self._dead], [RECHECK_GROUP, count], retry=True)
         return _waiting(reply)
 
@@ -211,7 +209,6 @@ class RedisReports:
         await self._redis.execute(lambda: self._redis.client.xlen(self._rechecks), retry=True)
 
     async def close(self) -> None:
-        """Close the connections; pending calls fail."""
         await self._redis.close()
 
     async def _page(self, start: str) -> list[tuple[str, dict[str, str]]]:

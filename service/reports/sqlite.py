@@ -122,7 +122,6 @@ class SqliteReports:
 
     @_on_thread
     def append(self, db: sqlite3.Connection, report: Report) -> bool:
-        """Store a report and queue its re-check in one transaction."""
         texts, now = report_to_texts(report), self._clock()
         with _transaction(db):
             db.execute("DELETE FROM marks WHERE expires_at <= ?", (now,))
@@ -135,7 +134,6 @@ class SqliteReports:
 
     @_on_thread
     def claim(self, db: sqlite3.Connection, worker: str, count: int, idle_seconds: float) -> tuple[Recheck, ...]:
-        """Claim re-checks, new ones first, then abandoned ones; those delivered too often become dead letters."""
         now = self._clock()
         abandoned = now - idle_seconds
         with _transaction(db):
@@ -160,13 +158,11 @@ class SqliteReports:
 
     @_on_thread
     def acknowledge(self, db: sqlite3.Connection, worker: str, ids: Sequence[str]) -> tuple[str, ...]:
-        """Remove the entries that the worker holds; others stay."""
         with _transaction(db):
             return tuple(entry_id for entry_id in ids if _removed(db, worker, entry_id))
 
     @_on_thread
     def waiting(self, db: sqlite3.Connection, count: int) -> Waiting:
-        """The state of the queue at one time."""
         now = self._clock()
         with _transaction(db, "DEFERRED"):
             (lag, pending, dead) = db.execute(
