@@ -77,7 +77,11 @@ def open_parts(settings: Settings, search: SearchBackend | None = None, metrics:
     networks = NamedNetworks(settings.quota_networks)
     policy = QuotaPolicy(settings.quota_anonymous, settings.quota_classes, networks)
     admission = Admission(verifier, limiter, policy, metrics)
-    oauth_verifier = open_oauth(settings, metrics)
+    oauth_verifier: Verifier | None = None
+    if (issuer := settings.issuer) is not None:
+        from service.auth.oauth import OAuthVerifier
+
+        oauth_verifier = OAuthVerifier(issuer, metrics=metrics)
     rest, mcp = settings.most_coupons_rest, settings.most_coupons_mcp
     most_coupons = {Channel.REST: rest, Channel.MCP: mcp, Channel.STDIO: mcp}
 
@@ -109,16 +113,6 @@ def open_parts(settings: Settings, search: SearchBackend | None = None, metrics:
         if oauth_verifier is None
         else dispatcher(Admission(oauth_verifier, limiter, policy, metrics), token_required=True),
     )
-
-
-def open_oauth(settings: Settings, metrics: Metrics = NO_METRICS) -> Verifier | None:
-    """The verifier of the configured issuer's tokens; None without one."""
-    issuer = settings.issuer
-    if issuer is None:
-        return None
-    from service.auth.oauth import OAuthVerifier
-
-    return OAuthVerifier(issuer, metrics=metrics)
 
 
 def open_limiter(settings: Settings, metrics: Metrics = NO_METRICS) -> Limiter:

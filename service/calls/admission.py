@@ -8,12 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from service.auth.protocol import Token, TokensUnavailable, Verifier
-from service.errors import (
-    BackendUnavailableError,
-    QuotaExceededError,
-    TokenInvalidError,
-    TokenRequiredError,
-)
+from service.errors import BackendUnavailableError, QuotaExceededError, TokenInvalidError, TokenRequiredError
 from service.limits.policy import (
     Account,
     Bucket,
@@ -141,7 +136,10 @@ class Admission:
         except TokensUnavailable as error:
             if not required:
                 return None
-            raise _unchecked(error.retry_after) from None
+            wait = "1 second" if error.retry_after == 1 else f"{error.retry_after} seconds"
+            refusal = BackendUnavailableError(f"The token could not be checked just now; try again in {wait}.")
+            refusal.retry_after = error.retry_after
+            raise refusal from None
         if token is None and required:
             # This may exhaust the address's quota for other calls, but the answer stays 401 (R5).
             await self.count_refused(caller)
@@ -156,10 +154,3 @@ class Admission:
         outcome = "allowed" if decision.allowed else "refused"
         self._metrics.quota(account.quota.bucket, outcome, network=account.network)
         return decision
-
-
-def _unchecked(seconds: int) -> BackendUnavailableError:
-    wait = "1 second" if seconds == 1 else f"{seconds} seconds"
-    error = BackendUnavailableError(f"The token could not be checked just now; try again in {wait}.")
-    error.retry_after = seconds
-    return error

@@ -135,25 +135,18 @@ class Dispatcher:
 
         The arguments are read after the admission, which `admit` holds if the transport has asked for it already.
         """
-        if current() is not None:
-            return await self._admit_and_run(name, arguments, caller, admit)
-        with bind_request(new_request_context(caller.request_id, self.timeout)):
-            return await self._admit_and_run(name, arguments, caller, admit)
-
-    async def _admit_and_run(
-        self, name: str, arguments: Arguments, caller: Caller, admit: AdmissionResult | None
-    ) -> Outcome:
+        if (request := current()) is None:
+            with bind_request(new_request_context(caller.request_id, self.timeout)):
+                return await self.call(name, arguments, caller, admit)
         if admit is None:
             admit = await self.admit(name, caller)
-        if (request := current()) is not None:
-            request.caller = address_group(caller.address)
+        request.caller = address_group(caller.address)
         if isinstance(admit, Admitted):
             outcome = await self._run(self._by_name[name], arguments, caller, admit)
         else:
             # The error has the headers of the quota.
             outcome = _outcome(caller, LiveResult(None, admit), ())
-        if request is not None:
-            request.outcome = outcome.error.code if outcome.error else "ok"
+        request.outcome = outcome.error.code if outcome.error else "ok"
         return outcome
 
     async def _run(self, tool: Tool[Any], arguments: Arguments, caller: Caller, admitted: Admitted) -> Outcome:

@@ -169,11 +169,11 @@ class HttpMiddleware:
                 self._trace(self._traces, request, scope)
             own, cors = self._own_headers(request), self._cors(scope)
             send_compressed = self._compressing(scope, sent)
-            endpoint = self._direct_routes.get(path, self._app)
-            if _is_preflight(scope):
-                endpoint = _preflight if _ALLOW_ORIGIN in dict(cors) else _refused_preflight
             with bind_request(request):
-                await endpoint(scope, receive, send_completed)
+                if _is_preflight(scope):
+                    await _preflight_answer(path, allowed=_ALLOW_ORIGIN in dict(cors)).send(send_completed)
+                else:
+                    await self._direct_routes.get(path, self._app)(scope, receive, send_completed)
         except asyncio.CancelledError:
             if request is None or not request.disconnected:
                 raise
@@ -245,18 +245,15 @@ def _is_preflight(scope: Scope) -> bool:
     )
 
 
-async def _preflight(scope: Scope, _: Receive, send: Send) -> None:
-    methods = b"GET, HEAD" if scope["path"] == SUGGEST_PATH else b"GET, HEAD, POST"
+def _preflight_answer(path: str, *, allowed: bool) -> Answer:
+    if not allowed:
+        return problem_answer(OriginNotAllowedError())
     headers = (
-        (b"access-control-allow-methods", methods),
+        (b"access-control-allow-methods", b"GET, HEAD" if path == SUGGEST_PATH else b"GET, HEAD, POST"),
         (b"access-control-allow-headers", _ALLOWED_HEADERS),
         (b"access-control-max-age", _PREFLIGHT_SECONDS),
     )
-    await Answer(204, b"", None, headers).send(send)
-
-
-async def _refused_preflight(_: Scope, __: Receive, send: Send) -> None:
-    await problem_answer(OriginNotAllowedError()).send(send)
+    return Answer(204, b"", None, headers)
 
 
 def accepts_gzip(headers: Iterable[tuple[bytes, bytes]]) -> bool:

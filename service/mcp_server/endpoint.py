@@ -9,6 +9,7 @@ the answers with those of the SDK in every protocol version.
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple
@@ -49,6 +50,7 @@ from service.http.messages import (
     http_caller,
     is_json,
     method_not_allowed,
+    problem_answer,
     request_context_of,
 )
 from service.limits.policy import Bucket
@@ -325,9 +327,7 @@ def _transport_refuses(scope: Scope, message: dict[str, Any]) -> bool:
 
 def refused_early(error: ServiceError, message_id: MessageId = None) -> Answer:
     """The answer to a refusal before the tool runs: the problem object in a JSON-RPC error (E2)."""
-    body = refused_call(error, message_id).body()
-    retry = () if error.retry_after is None else ((b"retry-after", str(error.retry_after).encode()),)
-    return Answer(error.status, body, headers=(*error.headers, *retry), outcome=error.code)
+    return replace(problem_answer(error, body=refused_call(error, message_id).body()), media_type=JSON)
 
 
 def _refused(status: int, text: str) -> Answer:

@@ -89,7 +89,10 @@ def _renderers(*, readable: bool) -> list[Processor]:
     remove_meta: Processor = structlog.stdlib.ProcessorFormatter.remove_processors_meta
     if readable:
         return [remove_meta, _as_text, structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
-    return [remove_meta, structlog.processors.JSONRenderer(serializer=_json)]
+    return [
+        remove_meta,
+        structlog.processors.JSONRenderer(serializer=lambda line, **_: orjson.dumps(line, default=str).decode()),
+    ]
 
 
 def _request_id(_: Any, __: str, line: EventDict) -> EventDict:  # noqa: ANN401 - as structlog says
@@ -128,7 +131,3 @@ def _as_text(_: Any, __: str, line: EventDict) -> EventDict:  # noqa: ANN401 - a
         ]
         line["exception"] = "\nfrom ".join(causes)
     return line
-
-
-def _json(line: EventDict, **_: Any) -> str:  # noqa: ANN401 - options that the renderer passes
-    return orjson.dumps(line, default=str).decode()

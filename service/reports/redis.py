@@ -231,7 +231,7 @@ class RedisReports:
 def _waiting(reply: Sequence[Any]) -> Waiting:
     """The state of the queue: [depth, dead, pending, consumers, entries, their states, dead letters]."""
     depth, dead, pending, consumers, entries, states, dead_letters = reply
-    held = {entry_id: (worker, idle_ms / 1000, deliveries) for entry_id, worker, idle_ms, deliveries in states}
+    held = {entry_id: (deliveries, worker, idle_ms / 1000) for entry_id, worker, idle_ms, deliveries in states}
     workers = [Worker(one["name"], int(one["pending"]), one["idle"] / 1000) for one in map(_as_dict, consumers)]
     return Waiting(
         depth=depth,
@@ -239,18 +239,15 @@ def _waiting(reply: Sequence[Any]) -> Waiting:
         pending=pending,
         dead=dead,
         workers=tuple(sorted((worker for worker in workers if worker.pending), key=lambda worker: worker.name)),
-        rechecks=tuple(_recheck(entry_id, _as_dict(fields), held.get(entry_id)) for entry_id, fields in entries),
-        dead_letters=tuple(_dead_letter(_as_dict(fields)) for _, fields in dead_letters),
+        rechecks=tuple(
+            Recheck(entry_id, report_from_texts(_as_dict(fields)), *held.get(entry_id, (0, None, None)))
+            for entry_id, fields in entries
+        ),
+        dead_letters=tuple(
+            Recheck(texts["recheck"], report_from_texts(texts), int(texts["deliveries"]), texts["worker"], None)
+            for texts in (_as_dict(fields) for _, fields in dead_letters)
+        ),
     )
-
-
-def _recheck(entry_id: str, texts: dict[str, Any], held: tuple[str, float, int] | None) -> Recheck:
-    worker, idle_seconds, deliveries = held or (None, None, 0)
-    return Recheck(entry_id, report_from_texts(texts), deliveries, worker, idle_seconds)
-
-
-def _dead_letter(texts: dict[str, Any]) -> Recheck:
-    return Recheck(texts["recheck"], report_from_texts(texts), int(texts["deliveries"]), texts["worker"], None)
 
 
 def _as_dict(flat: Sequence[Any]) -> dict[str, Any]:

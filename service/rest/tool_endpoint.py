@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.types import Scope
 
 from service.calls.dispatch import Dispatcher
-from service.errors import FieldError, InvalidInputError, ServiceError, UnsupportedMediaTypeError
+from service.errors import FieldError, ServiceError, UnsupportedMediaTypeError
 from service.http.messages import (
     BODY,
     JSON,
@@ -40,13 +40,9 @@ def _body(scope: Scope) -> bytes | ServiceError:
     if not is_json(header(scope["headers"], b"content-type")):
         return UnsupportedMediaTypeError()
     body: bytes | ServiceError = scope[BODY]
-    if isinstance(body, bytes) and (query_string := scope["query_string"]):
-        return _query_string_error(query_string)
-    return body
-
-
-def _query_string_error(query_string: bytes) -> InvalidInputError:
-    """The error for arguments in the query string; ignoring them could ignore a filter (R3)."""
+    if isinstance(body, ServiceError) or not (query_string := scope["query_string"]):
+        return body
+    # Ignoring arguments in the query string could ignore a filter (R3).
     names = dict.fromkeys(
         shown_name(name) for name, _ in parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)
     )

@@ -4,6 +4,7 @@ The service and the operator's commands share them, so that a token is issued wh
 """
 
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Literal
 
@@ -95,19 +96,9 @@ class StoreSettings(EnvironmentSettings):
     @property
     def redis_access(self) -> RedisAccess:
         """How Redis is reached; RedisAccessError as of `RedisAccess`."""
-        return RedisAccess(
-            url=self.redis_url.get_secret_value(),
-            user=self.redis_user,
-            password=_text(self.redis_password),
-            ca_file=self.redis_ca_file,
-            certificate_file=self.redis_certificate_file,
-            key_file=self.redis_key_file,
-            sentinels=self.redis_sentinels,
-            sentinel_name=self.redis_sentinel_name,
-            sentinel_user=self.redis_sentinel_user,
-            sentinel_password=_text(self.redis_sentinel_password),
-            cluster_nodes=self.redis_cluster_nodes,
-        )
+        stated = {field.name: getattr(self, f"redis_{field.name}") for field in fields(RedisAccess)}
+        secrets = {name: value.get_secret_value() for name, value in stated.items() if isinstance(value, SecretStr)}
+        return RedisAccess(**{**stated, **secrets})
 
     @property
     def queue_settings(self) -> QueueSettings:
@@ -127,7 +118,3 @@ class StoreSettings(EnvironmentSettings):
             _ = self.redis_access
         except RedisAccessError as error:
             yield f"{variable(error.setting)} is wrong: it must be {error.must}."
-
-
-def _text(secret: SecretStr | None) -> str | None:
-    return None if secret is None else secret.get_secret_value()

@@ -92,15 +92,11 @@ def shipping_statement(facts: Facts, country: str | None) -> ShippingStatement:
     stated = facts.shipping or {}
     return ShippingStatement.model_validate(
         {
+            **{name: stated.get(name) for name in ShippingStatement.model_fields},
             "shop": facts.shop,
             "collected": facts.shipping is not None,
-            "destinations": stated.get("destinations"),
             "excluded": stated.get("excluded") or None,
             "destinations_exhaustive": stated.get("destinations_exhaustive", False),
-            "delivery_time": stated.get("delivery_time"),
-            "free_shipping_threshold": stated.get("free_shipping_threshold"),
-            "checked_at": stated.get("checked_at"),
-            "source": stated.get("source"),
             "ships_to": None if country is None else ships_to(facts.shipping, country),
         }
     )
