@@ -33,7 +33,7 @@ from service.mcp_server.server import TITLE, build_server
 from service.mcp_server.stdio import OPENING_S, call_over_stdio, serve_stdio, wait_for_index
 from service.observability.prometheus import PrometheusMetrics
 from service.operations import HealthProbe, ServiceState, flags_of
-from service.parts import Parts, open_parts
+from service.parts import Parts
 from service.rest.openapi.document import VERSION, openapi_document, openapi_endpoint
 from service.rest.operations import OpsKey, operations_routes
 from service.rest.probes import SERVICE, Health, ReportReadiness, ready_endpoint, version_endpoint
@@ -81,7 +81,7 @@ def create_app(
     prometheus = PrometheusMetrics()
     metrics = safe_metrics(prometheus if metrics is None else metrics)
     traces = open_traces(SERVICE, VERSION, spans, sent=settings.traces == "otlp")
-    parts = open_parts(settings, search, metrics)
+    parts = Parts(settings, search, metrics)
     sessions = StreamableHTTPSessionManager(
         _mcp_server(parts, call_over_http),
         json_response=True,
@@ -124,7 +124,7 @@ def create_app(
 
 async def run_stdio(settings: Settings) -> None:
     """Serve MCP on stdin and stdout until stdin ends and its requests are answered."""
-    parts = open_parts(settings)
+    parts = Parts(settings)
     token = settings.api_token.get_secret_value().strip() if settings.api_token else None
     traces = open_traces(SERVICE, VERSION, sent=settings.traces == "otlp")
     try:

@@ -5,11 +5,10 @@ in which a service starts without them.
 """
 
 import logging
-from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from service.auth.opening import open_tokens
-from service.auth.protocol import TokenStore, Verifier
 from service.auth.verifier import TokenVerifier
 from service.calls.admission import Admission
 from service.calls.dispatch import Dispatcher
@@ -17,8 +16,7 @@ from service.calls.live_data import LiveData
 from service.limits.memory import MemoryLimiter
 from service.limits.policy import READINESS_KEY, READINESS_QUOTA, Limiter, NamedNetworks, QuotaPolicy
 from service.reports.opening import GuardedStore, open_queue
-from service.reports.protocol import ReportStore
-from service.runtime.caller import Channel, Proxies, proxies
+from service.runtime.caller import Channel, proxies
 from service.runtime.telemetry import NO_METRICS, Metrics
 from service.search.protocol import SearchBackend
 from service.settings.service import Settings
@@ -30,23 +28,44 @@ _LOG: Final = logging.getLogger(__name__)
 _ENGINE_TIMEOUT: Final = 1.5
 
 
-@dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts of an application over HTTP or stdio; those of OAuth are None if no issuer is configured."""
+    """The parts of an application over HTTP or stdio; making them sends no request."""
 
-    settings: Settings
-    trusted: Proxies
-    search: SearchBackend
-    live: LiveData
-    tokens: TokenStore
-    verifier: TokenVerifier
-    limiter: Limiter
-    reports: ReportStore
-    admission: Admission
-    dispatcher: Dispatcher
-    responder: SuggestResponder
-    oauth_verifier: Verifier | None
-    oauth_dispatcher: Dispatcher | None
+    def __init__(self, settings: Settings, search: SearchBackend | None = None, metrics: Metrics = NO_METRICS) -> None:
+        """Make what the settings name, but for a given backend; `close` closes either."""
+        self.settings = settings
+        self.trusted = proxies(settings.trusted_proxies, settings.forwarding_header, settings.country_header)
+        self.search = open_search(settings, metrics) if search is None else search
+        self.live = LiveData(self.search, settings.request_timeout)
+        tokens = open_tokens(settings.token_store, settings.token_file, settings.redis_access, settings.redis_prefix)
+        verifier = TokenVerifier(tokens, metrics=metrics)
+        self.limiter = open_limiter(settings, metrics)
+        self.reports = GuardedStore(open_queue(settings.queue_settings), metrics)
+        networks = NamedNetworks(settings.quota_networks)
+        policy = QuotaPolicy(settings.quota_anonymous, settings.quota_classes, networks)
+        self.admission = Admission(verifier, self.limiter, policy, metrics)
+        rest, mcp = settings.most_coupons_rest, settings.most_coupons_mcp
+        dispatcher = partial(
+            Dispatcher,
+            REGISTRY,
+            self.live,
+            reports=self.reports,
+            timeout=settings.request_timeout,
+            most_coupons={Channel.REST: rest, Channel.MCP: mcp, Channel.STDIO: mcp},
+        )
+        self.dispatcher = dispatcher(self.admission)
+        self.responder = SuggestResponder(self.live, self.admission, settings.suggest_cache_mb, metrics)
+        # Each part before those that it uses.
+        self._closing = [verifier.close, self.limiter.close, tokens.close, self.reports.close, self.search.close]
+        # For calls with tokens of the configured issuer, if there is one.
+        self.oauth_dispatcher: Dispatcher | None = None
+        if settings.issuer is not None:
+            from service.auth.oauth import OAuthVerifier
+
+            oauth = OAuthVerifier(settings.issuer, metrics=metrics)
+            self._closing.insert(0, oauth.close)
+            admission = Admission(oauth, self.limiter, policy, metrics)
+            self.oauth_dispatcher = dispatcher(admission, token_required=True)
 
     async def warm_up(self) -> None:
         """Open the limiter's connection before the first call, which would wait for it."""
@@ -56,63 +75,9 @@ class Parts:
             _LOG.warning("the limiter could not be opened: %s", type(error).__name__)
 
     async def close(self) -> None:
-        """Close the parts, each before those that it uses."""
-        await self.verifier.close()
-        if self.oauth_verifier is not None:
-            await self.oauth_verifier.close()
-        await self.limiter.close()
-        await self.tokens.close()
-        await self.reports.close()
-        await self.search.close()
-
-
-def open_parts(settings: Settings, search: SearchBackend | None = None, metrics: Metrics = NO_METRICS) -> Parts:
-    """Make all parts that the settings name; this sends no request."""
-    backend = open_search(settings, metrics) if search is None else search
-    live = LiveData(backend, settings.request_timeout)
-    tokens = open_tokens(settings.token_store, settings.token_file, settings.redis_access, settings.redis_prefix)
-    verifier = TokenVerifier(tokens, metrics=metrics)
-    limiter = open_limiter(settings, metrics)
-    reports = GuardedStore(open_queue(settings.queue_settings), metrics)
-    networks = NamedNetworks(settings.quota_networks)
-    policy = QuotaPolicy(settings.quota_anonymous, settings.quota_classes, networks)
-    admission = Admission(verifier, limiter, policy, metrics)
-    oauth_verifier: Verifier | None = None
-    if (issuer := settings.issuer) is not None:
-        from service.auth.oauth import OAuthVerifier
-
-        oauth_verifier = OAuthVerifier(issuer, metrics=metrics)
-    rest, mcp = settings.most_coupons_rest, settings.most_coupons_mcp
-    most_coupons = {Channel.REST: rest, Channel.MCP: mcp, Channel.STDIO: mcp}
-
-    def dispatcher(admission: Admission, *, token_required: bool = False) -> Dispatcher:
-        return Dispatcher(
-            REGISTRY,
-            live,
-            admission,
-            reports,
-            timeout=settings.request_timeout,
-            most_coupons=most_coupons,
-            token_required=token_required,
-        )
-
-    return Parts(
-        settings=settings,
-        trusted=proxies(settings.trusted_proxies, settings.forwarding_header, settings.country_header),
-        search=backend,
-        live=live,
-        tokens=tokens,
-        verifier=verifier,
-        limiter=limiter,
-        reports=reports,
-        admission=admission,
-        dispatcher=dispatcher(admission),
-        responder=SuggestResponder(live, admission, settings.suggest_cache_mb, metrics),
-        oauth_verifier=oauth_verifier,
-        oauth_dispatcher=None
-        if oauth_verifier is None
-        else dispatcher(Admission(oauth_verifier, limiter, policy, metrics), token_required=True),
-    )
+        """Close the parts."""
+        for close in self._closing:
+            await close()
 
 
 def open_limiter(settings: Settings, metrics: Metrics = NO_METRICS) -> Limiter:

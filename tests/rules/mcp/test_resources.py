@@ -19,7 +19,7 @@ from service.limits.policy import QuotaClass
 from service.mcp_server.prompts import PROMPTS, fill
 from service.mcp_server.server import build_server
 from service.mcp_server.stdio import call_over_stdio
-from service.parts import open_parts
+from service.parts import Parts
 from service.settings.service import Settings
 from service.tools.registry import REGISTRY
 from service.tools.tool import request_schema, response_schema
@@ -340,7 +340,7 @@ async def test_the_local_caller_has_quotas_and_a_line_for_each_call(
 ) -> None:
     caplog.set_level(logging.INFO)
     quota = QuotaClass(reads=3, suggest=2, reports=0)
-    parts = open_parts(Settings(data_dir=index_directory, quota_anonymous=quota, request_timeout=10.0))
+    parts = Parts(Settings(data_dir=index_directory, quota_anonymous=quota, request_timeout=10.0))
     refused = []
     try:
         server = build_server(parts.dispatcher, parts.responder, "1", call_over_stdio(None))

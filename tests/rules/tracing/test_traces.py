@@ -17,7 +17,7 @@ from opentelemetry.trace import SpanKind
 from service.app import create_app
 from service.mcp_server.server import build_server
 from service.mcp_server.stdio import call_over_stdio
-from service.parts import open_parts
+from service.parts import Parts
 from service.runtime.tracing import open_traces
 from service.settings.service import Settings
 from tests.support.served import get, post, served
@@ -116,7 +116,7 @@ async def test_a_call_over_stdio_is_one_server_span(tmp_path: Path) -> None:
     exporter = InMemorySpanExporter()
     traces = open_traces("shop-directory", "1", SimpleSpanProcessor(exporter))
     assert traces is not None
-    parts = open_parts(settings)
+    parts = Parts(settings)
     server = build_server(parts.dispatcher, parts.responder, "1", call_over_stdio(None), traces=traces)
     try:
         async with Client(server) as client:
