@@ -16,7 +16,7 @@ from service.calls.live_data import LiveData
 from service.limits.memory import MemoryLimiter
 from service.limits.policy import READINESS_KEY, READINESS_QUOTA, Limiter, NamedNetworks, QuotaPolicy
 from service.reports.opening import GuardedStore, open_queue
-from service.runtime.caller import Channel, proxies
+from service.runtime.caller import Channel, Proxies
 from service.runtime.telemetry import NO_METRICS, Metrics
 from service.search.protocol import SearchBackend
 from service.settings.service import Settings
@@ -34,7 +34,7 @@ class Parts:
     def __init__(self, settings: Settings, search: SearchBackend | None = None, metrics: Metrics = NO_METRICS) -> None:
         """Make what the settings name, but for a given backend; `close` closes either."""
         self.settings = settings
-        self.trusted = proxies(settings.trusted_proxies, settings.forwarding_header, settings.country_header)
+        self.trusted = Proxies(settings.trusted_proxies, settings.forwarding_header, settings.country_header)
         self.search = open_search(settings, metrics) if search is None else search
         self.live = LiveData(self.search, settings.request_timeout)
         tokens = open_tokens(settings.token_store, settings.token_file, settings.redis_access, settings.redis_prefix)

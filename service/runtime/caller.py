@@ -65,17 +65,21 @@ class ForwardingHeader(StrEnum):
     FORWARDED = "forwarded"
 
 
-@dataclass(frozen=True, slots=True)
 class Proxies:
-    """The trusted proxies, and the headers in which they write the caller's address and country.
+    """The trusted proxies, and the headers in which they write the caller's address and country."""
 
-    `unix` says whether a peer on a Unix socket is one. The name of the country's header is in lower case.
-    """
-
-    networks: tuple[Network, ...] = ()
-    unix: bool = False
-    header: ForwardingHeader = ForwardingHeader.X_FORWARDED_FOR
-    country_header: str | None = None
+    def __init__(
+        self,
+        trusted: Iterable[str] = (),
+        header: ForwardingHeader = ForwardingHeader.X_FORWARDED_FOR,
+        country_header: str | None = None,
+    ) -> None:
+        """Trust addresses, networks as address/bits and, with UNIX, peers on Unix sockets; ValueError for others."""
+        entries = [text.strip() for text in trusted]
+        self.networks = tuple(network_of(text) for text in entries if text != UNIX)
+        self.unix = UNIX in entries
+        self.header = header
+        self.country_header = (country_header or "").strip().lower() or None
 
 
 class Origin(NamedTuple):
@@ -87,18 +91,6 @@ class Origin(NamedTuple):
 
     address: str
     country: str | None
-
-
-def proxies(
-    trusted: Iterable[str],
-    header: ForwardingHeader = ForwardingHeader.X_FORWARDED_FOR,
-    country_header: str | None = None,
-) -> Proxies:
-    """The proxies of the settings: addresses, networks as address/bits, or UNIX; ValueError if an entry is invalid."""
-    entries = [text.strip() for text in trusted]
-    networks = tuple(network_of(text) for text in entries if text != UNIX)
-    country = (country_header or "").strip().lower()
-    return Proxies(networks, UNIX in entries, header, country or None)
 
 
 def origin_of(peer: str | None, headers: _RawHeaders, trusted: Proxies) -> Origin:

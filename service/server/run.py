@@ -34,7 +34,7 @@ from uvicorn.supervisors import Multiprocess
 
 from service.app import create_app
 from service.observability.logs import configure_logging_from
-from service.runtime.caller import is_loopback, proxies
+from service.runtime.caller import Proxies, is_loopback
 from service.server.connections import ConnectionBounds, bounds_within, raise_descriptor_limit
 from service.server.http_server import HttpProtocol, ServerConfig
 from service.settings.service import Settings
@@ -116,7 +116,7 @@ def _serve_with_workers(settings: Settings, inherited: socket | None, announce: 
 
 
 def _server_config(app: FastAPI | str, settings: Settings) -> ServerConfig:
-    trusted = proxies(settings.trusted_proxies, settings.forwarding_header)
+    trusted = Proxies(settings.trusted_proxies, settings.forwarding_header)
     wanted = ConnectionBounds(settings.max_connections, settings.max_connections_per_address, trusted)
     return ServerConfig(
         app,

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, SecretStr
 
 from service.auth.protocol import Issuer
 from service.limits.policy import ANONYMOUS, DEFAULT_CLASS, WITH_TOKEN, NamedNetwork, NamedNetworks, QuotaClass
-from service.runtime.caller import ForwardingHeader, proxies
+from service.runtime.caller import ForwardingHeader, Proxies
 from service.runtime.request_context import REQUEST_SECONDS
 from service.settings.site import SiteSettings
 from service.settings.stores import StoreSettings
@@ -148,7 +148,7 @@ class Settings(StoreSettings, SiteSettings, LocationSettings):
         title="Which tools MCP lists for callers without a token: all, or those that need none.",
         description="all or usable",
     )
-    trusted_proxies: Annotated[CommaSeparated, _accepted_by(proxies)] = Field(
+    trusted_proxies: Annotated[CommaSeparated, _accepted_by(Proxies)] = Field(
         (),
         title="Trusted proxies; forwarding headers of other addresses are ignored.",
         description="addresses or networks of proxies, or unix, separated by commas",

@@ -25,7 +25,7 @@ from service.limits.policy import QuotaClass, QuotaPolicy
 from service.mcp_server.endpoint import McpEndpoint, PlainCall, call_over_http
 from service.mcp_server.server import build_server
 from service.reports.sqlite import SqliteReports
-from service.runtime.caller import proxies
+from service.runtime.caller import Proxies
 from service.suggest.responder import SuggestResponder
 from service.tools.request import Text, ToolRequest
 from service.tools.tool import TokenRule, Tool, ToolContext, ToolResponse
@@ -83,7 +83,7 @@ def _nothing_is_plain(headers: list[tuple[bytes, bytes]], message: dict[str, Any
 
 
 def _endpoint(dispatcher: Dispatcher) -> McpEndpoint:
-    trusted = proxies(())
+    trusted = Proxies(())
     # No test of plain calls completes anything: it is a responder over the same parts, as the service makes it.
     responder = SuggestResponder(dispatcher._live, dispatcher._admission, 0)
     server = build_server(dispatcher, responder, "1", call_over_http)

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.runtime.caller import ForwardingHeader, Origin, Proxies, origin_of, proxies
+from service.runtime.caller import ForwardingHeader, Origin, Proxies, origin_of
 
 EDGE = "10.0.0.1"
-CHAIN = proxies(["10.0.0.0/8", "2001:db8:ffff::/48", "unix"])
-FORWARDED = proxies(["10.0.0.0/8", "2001:db8:ffff::/48"], ForwardingHeader.FORWARDED)
-COUNTRY = proxies(["10.0.0.0/8"], country_header="X-Edge-Country")
+CHAIN = Proxies(["10.0.0.0/8", "2001:db8:ffff::/48", "unix"])
+FORWARDED = Proxies(["10.0.0.0/8", "2001:db8:ffff::/48"], ForwardingHeader.FORWARDED)
+COUNTRY = Proxies(["10.0.0.0/8"], country_header="X-Edge-Country")
 
 
 def address(peer: str | None, trusted: Proxies, *values: str, name: bytes = b"x-forwarded-for") -> str:
@@ -33,9 +33,9 @@ def address(peer: str | None, trusted: Proxies, *values: str, name: bytes = b"x-
     ],
 )
 def test_who_is_no_configured_proxy_has_the_peers_address_whatever_the_headers_say(peer: str | None, own: str) -> None:
-    none = proxies([])
+    none = Proxies([])
     assert address(peer, none, "203.0.113.9") == own
-    assert address(peer, proxies(["10.0.0.0/8"]), "203.0.113.9") == own
+    assert address(peer, Proxies(["10.0.0.0/8"]), "203.0.113.9") == own
 
 
 @pytest.mark.rule("Q3")
@@ -136,12 +136,12 @@ def test_a_unix_socket_is_a_proxy_only_where_it_is_configured() -> None:
 @pytest.mark.parametrize("wrong", ["10.0.0.1/8", "10.0.0.0/33", "edge.internal", "", "*"])
 def test_a_wrong_proxy_stops_the_start(wrong: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
-        proxies([wrong])
+        Proxies([wrong])
 
 
 def test_a_mapped_network_is_the_one_that_it_maps() -> None:
-    assert address("10.0.0.1", proxies(["::ffff:10.0.0.0/104"]), "203.0.113.9") == "203.0.113.9"
-    assert address("10.0.0.1", proxies([" 10.0.0.1 "]), "203.0.113.9") == "203.0.113.9"
+    assert address("10.0.0.1", Proxies(["::ffff:10.0.0.0/104"]), "203.0.113.9") == "203.0.113.9"
+    assert address("10.0.0.1", Proxies([" 10.0.0.1 "]), "203.0.113.9") == "203.0.113.9"
 
 
 @pytest.mark.rule("A5")
@@ -182,7 +182,7 @@ PEERS = st.one_of(st.none(), st.text(), st.ip_addresses().map(str), st.sampled_f
 
 
 @pytest.mark.rule("Q3")
-@given(peer=PEERS, headers=HEADERS, trusted=st.sampled_from([CHAIN, FORWARDED, COUNTRY, proxies([])]))
+@given(peer=PEERS, headers=HEADERS, trusted=st.sampled_from([CHAIN, FORWARDED, COUNTRY, Proxies([])]))
 def test_no_header_raises_and_every_address_is_canonical(
     peer: str | None, headers: list[tuple[bytes, bytes]], trusted: Proxies
 ) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from service.runtime.caller import proxies
+from service.runtime.caller import Proxies
 from service.server.connections import (
     Connection,
     ConnectionBounds,
@@ -24,7 +24,7 @@ A, B = "192.0.2.1", "192.0.2.2"
 class World:
     def __init__(self, most: int, per_address: int, *trusted: str) -> None:
         self.clock = HandClock()
-        self.table = ConnectionTable(ConnectionBounds(most, per_address, proxies(trusted)), self.clock)
+        self.table = ConnectionTable(ConnectionBounds(most, per_address, Proxies(trusted)), self.clock)
         self.closed: list[str] = []
 
     def connect(self, name: str, peer: str | None = A) -> Connection | None:
