@@ -1,10 +1,8 @@
 """The composition root: it makes the applications over HTTP and over stdio from the parts that the settings name."""
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
@@ -12,7 +10,7 @@ from fastapi import FastAPI
 from mcp.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from opentelemetry.sdk.trace import SpanProcessor
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.errors import MAX_BODY_BYTES, RouteNotFoundError
@@ -32,11 +30,10 @@ from service.mcp_server.oauth import OAUTH_PATH, ProtectedResource
 from service.mcp_server.server import TITLE, build_server
 from service.mcp_server.stdio import OPENING_S, call_over_stdio, serve_stdio, wait_for_index
 from service.observability.prometheus import PrometheusMetrics
-from service.operations import HealthProbe, ServiceState, flags_of
 from service.parts import Parts
 from service.rest.openapi.document import VERSION, openapi_document, openapi_endpoint
-from service.rest.operations import OpsKey, operations_routes
-from service.rest.probes import SERVICE, Health, ReportReadiness, ready_endpoint, version_endpoint
+from service.rest.operations import operations_routes
+from service.rest.probes import SERVICE, Health, ready_endpoint, version_endpoint
 from service.rest.tool_endpoint import tool_endpoint
 from service.runtime.telemetry import Metrics, safe_metrics
 from service.runtime.tracing import CallTracer, open_traces
@@ -58,7 +55,6 @@ from service.web.pages import (
 from service.web.site import Site
 from service.web.sitemap import Sitemap
 from service.web.views import PageEndpoint, Views
-from shop_directory.build_stamp import stamp_of_build
 
 # How long after its deadline the answer to a request over stdio may be written.
 _LATE_S: Final = 5.0
@@ -101,7 +97,7 @@ def create_app(
         *(Route(path, endpoint=endpoint) for path, endpoint in calls.items()),
         *_ungated(parts, draining, resource),
         Route("/openapi.json", endpoint=openapi_endpoint(app.openapi_schema)),
-        *_operations(parts, prometheus),
+        *operations_routes(parts, prometheus),
         *(Route(path, endpoint=file_endpoint(files[path])) for path in files.keys() - calls.keys()),
     ]
     app.router.default = _not_found
@@ -173,7 +169,7 @@ def _mcp_endpoints(
 
 def _calls(parts: Parts, mcp: Mapping[str, McpEndpoint], gated: Callable[..., BoundedEndpoint]) -> dict[str, ASGIApp]:
     """MCP, the tools and /suggest by path; they share the bound on concurrent requests."""
-    tools = {f"/tool/{tool.name}": tool_endpoint(parts.dispatcher, tool.name, parts.trusted) for tool in REGISTRY}
+    tools = {f"/tool/{tool.name}": tool_endpoint(parts, tool.name) for tool in REGISTRY}
     endpoints = {**tools, SUGGEST_PATH: suggest_endpoint(parts.responder, parts.trusted)}
     return {
         # Not interrupted, as the SDK's own tasks would outlive the request; a called tool stops at its deadline.
@@ -194,10 +190,10 @@ def _labels(site: Site, files: Iterable[PageFile], resource: ProtectedResource |
 
 def _pages(site: Site, start: ASGIApp, parts: Parts, gated: Callable[..., BoundedEndpoint]) -> dict[str, ASGIApp]:
     """The views of the page and the sitemap by path, which call what the tools call."""
-    views = Views(site, parts.dispatcher, parts.trusted)
+    views = Views(site, parts)
     pages: dict[str, ASGIApp] = {PAGE_PATH: PageEndpoint(start, gated(views.endpoint, refused=views.refused))}
     if site.sitemap:
-        pages[SITEMAP_PATH] = gated(Sitemap(site, parts.live, parts.admission, parts.trusted).endpoint)
+        pages[SITEMAP_PATH] = gated(Sitemap(site, parts).endpoint)
     return pages
 
 
@@ -216,29 +212,12 @@ def _fast_path(parts: Parts, gate: Gate, draining: asyncio.Event, metrics: Metri
 def _ungated(parts: Parts, draining: asyncio.Event, resource: ProtectedResource | None) -> list[Route]:
     """The probes and the metadata of OAuth, which are answered also under overload."""
     metadata = [] if resource is None else [Route(resource.metadata_path, endpoint=resource.metadata_endpoint())]
-    reports = ReportReadiness(parts.limiter, parts.reports)
     return [
         *metadata,
         Route("/health", endpoint=constant_endpoint(json_answer(Health(status="ok").model_dump()))),
-        Route("/ready", endpoint=ready_endpoint(parts.live, reports, draining)),
-        Route("/version", endpoint=version_endpoint(stamp_of_build(parts.settings.commit, parts.settings.built_at))),
+        Route("/ready", endpoint=ready_endpoint(parts, draining)),
+        Route("/version", endpoint=version_endpoint(parts.settings)),
     ]
-
-
-def _operations(parts: Parts, prometheus: PrometheusMetrics) -> list[BaseRoute]:
-    settings = parts.settings
-    build = stamp_of_build(settings.commit, settings.built_at)
-    key = OpsKey(settings.ops_key, parts.admission, parts.trusted, any_host=settings.open_operations)
-    probe = HealthProbe(parts.search, parts.reports, settings.request_timeout)
-    service = ServiceState(
-        name=SERVICE,
-        version=VERSION,
-        commit=build and build.commit,
-        built_at=build and build.built_at,
-        started_at=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
-        pid=os.getpid(),
-    )
-    return operations_routes(key, probe, service, flags_of(settings), prometheus)
 
 
 def _empty_app(sessions: StreamableHTTPSessionManager, parts: Parts, traces: CallTracer | None) -> FastAPI:

@@ -8,17 +8,16 @@ right key is not counted; any other one is counted and refused.
 
 import asyncio
 import hmac
-from collections.abc import Awaitable, Callable, Mapping
+import os
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Final
 
-from pydantic import SecretStr
 from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 
-from service.calls.admission import Admission
 from service.errors import BackendUnavailableError, MisdirectedRequestError, OpsKeyRequiredError, ServiceError
 from service.http.messages import (
     OPS_KEY_HEADER,
@@ -39,8 +38,12 @@ from service.observability.prometheus import (
     resource_families,
     scrape_gauge_families,
 )
-from service.operations import FlagValue, HealthProbe, ServiceState, Unavailable, ops_state
-from service.runtime.caller import Channel, Proxies, names_loopback
+from service.operations import HealthProbe, ServiceState, Unavailable, flags_of, ops_state
+from service.parts import Parts
+from service.rest.openapi.document import VERSION
+from service.rest.probes import SERVICE
+from service.runtime.caller import Channel, names_loopback
+from shop_directory.build_stamp import stamp_of_build
 
 STATE_PATH: Final = "/api/ops/state"
 RESOURCES_PATH: Final = "/metrics/resources"
@@ -49,15 +52,14 @@ METRICS_PATH: Final = "/metrics"
 _NO_ACCOUNTS: Final = "The accounts can't be read from the search engine just now; try again in 1 second."
 
 
-class OpsKey:
-    """The check of the operations key; None leaves the endpoints open, to any Host only with `any_host`."""
+class _OpsKey:
+    """The check of the operations key; without one the endpoints are open, to any Host only if the settings say so."""
 
-    def __init__(self, key: SecretStr | None, admission: Admission, trusted: Proxies, *, any_host: bool) -> None:
+    def __init__(self, parts: Parts) -> None:
+        key = parts.settings.ops_key
         # Hashes have one length, so a comparison does not disclose the length of the key.
         self._key = None if key is None else sha256(key.get_secret_value().strip().encode()).digest()
-        self._admission = admission
-        self._trusted = trusted
-        self._any_host = any_host
+        self._parts = parts
 
     async def check(self, request: Request) -> Headers:
         """Check the key of a request, or count the request where no key is configured; returns its quota headers.
@@ -65,27 +67,32 @@ class OpsKey:
         Raises OpsKeyRequiredError for a missing or wrong key; where none is configured, MisdirectedRequestError if Host
         does not name this machine, and QuotaExceededError.
         """
-        caller = http_caller(request.scope, Channel.REST, self._trusted)
+        caller = http_caller(request.scope, Channel.REST, self._parts.trusted)
         headers = request.scope["headers"]
         if self._key is None:
-            if not self._any_host and not names_loopback(header(headers, b"host") or ""):
+            if not self._parts.settings.open_operations and not names_loopback(header(headers, b"host") or ""):
                 raise MisdirectedRequestError
-            return (await self._admission.admit(caller, Bucket.READS)).headers
+            return (await self._parts.admission.admit(caller, Bucket.READS)).headers
         given = header(headers, OPS_KEY_HEADER)
         if given is not None and hmac.compare_digest(sha256(given.encode("latin-1")).digest(), self._key):
             return ()
-        await self._admission.count_refused(caller)
+        await self._parts.admission.count_refused(caller)
         raise OpsKeyRequiredError
 
 
-def operations_routes(
-    key: OpsKey,
-    probe: HealthProbe,
-    service: ServiceState,
-    flags: Mapping[str, FlagValue],
-    metrics: PrometheusMetrics,
-) -> list[BaseRoute]:
+def operations_routes(parts: Parts, metrics: PrometheusMetrics) -> list[BaseRoute]:
     """The three routes. They do not pass the gate, so that operators can use them during overload."""
+    settings, key = parts.settings, _OpsKey(parts)
+    probe = HealthProbe(parts.search, parts.reports, settings.request_timeout)
+    build, flags = stamp_of_build(settings.commit, settings.built_at), flags_of(settings)
+    service = ServiceState(
+        name=SERVICE,
+        version=VERSION,
+        commit=build and build.commit,
+        built_at=build and build.built_at,
+        started_at=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        pid=os.getpid(),
+    )
 
     async def state(_: Request) -> Answer:
         # 200 also when parts are unavailable, each of which is reported as such.
@@ -113,7 +120,7 @@ def operations_routes(
     return [Route(path, endpoint=_protected(key, answer)) for path, answer in answers.items()]
 
 
-def _protected(key: OpsKey, answer: Callable[[Request], Awaitable[Answer]]) -> Endpoint:
+def _protected(key: _OpsKey, answer: Callable[[Request], Awaitable[Answer]]) -> Endpoint:
     async def checked(request: Request) -> Answer:
         quota: Headers = ()
         try:

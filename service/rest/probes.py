@@ -8,7 +8,6 @@ from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 from starlette.requests import Request
 
-from service.calls.live_data import LiveData
 from service.errors import NotReadyError, VersionUnknownError
 from service.http.messages import (
     READING,
@@ -19,11 +18,13 @@ from service.http.messages import (
     problem_answer,
     stamp_headers,
 )
-from service.limits.policy import READINESS_KEY, READINESS_QUOTA, Limiter, LimiterUnavailable
-from service.reports.protocol import Reason, ReportStore, ReportsUnavailable
+from service.limits.policy import READINESS_KEY, READINESS_QUOTA, LimiterUnavailable
+from service.parts import Parts
+from service.reports.protocol import Reason, ReportsUnavailable
 from service.search.failures import BackendUnavailable, GenerationDamaged, NothingPublished, OtherSchema
+from service.settings.service import Settings
 from service.tools.tool import ToolResponse, is_none
-from shop_directory.build_stamp import BuildStamp
+from shop_directory.build_stamp import stamp_of_build
 
 SERVICE: Final = "shop-directory"
 
@@ -43,12 +44,12 @@ _DRAINING: Final = "service: this process is being stopped. Send requests to ano
 _UNAVAILABLE: Final = "search: the search engine does not answer."
 
 
-class ReportReadiness:
+class _ReportReadiness:
     """Checks the limiter and the queue, both of which a report needs."""
 
-    def __init__(self, limiter: Limiter, queue: ReportStore) -> None:
-        self._limiter = limiter
-        self._queue = queue
+    def __init__(self, parts: Parts) -> None:
+        self._limiter = parts.limiter
+        self._queue = parts.reports
         self._failure: str | None = None
         self._valid_until = float("-inf")
         self._lock = asyncio.Lock()
@@ -106,11 +107,12 @@ class Version(ToolResponse):
     built_at: str = Field(serialization_alias="builtAt", json_schema_extra={"format": "date-time"})
 
 
-def ready_endpoint(live: LiveData, reports: ReportReadiness, draining: asyncio.Event) -> Endpoint:
+def ready_endpoint(parts: Parts, draining: asyncio.Event) -> Endpoint:
     """Whether the live generation can be read and its typeahead is open, and why not (G4).
 
     The service is degraded while no report can be taken (O1). A process that is being stopped is not ready.
     """
+    live, reports = parts.live, _ReportReadiness(parts)
 
     async def answer(_: Request) -> Answer:
         if draining.is_set():
@@ -140,8 +142,9 @@ def ready_endpoint(live: LiveData, reports: ReportReadiness, draining: asyncio.E
     return Endpoint(READING, answer)
 
 
-def version_endpoint(stamp: BuildStamp | None) -> Endpoint:
+def version_endpoint(settings: Settings) -> Endpoint:
     """Which build runs; 503 when it is unknown."""
+    stamp = stamp_of_build(settings.commit, settings.built_at)
     if stamp is None:
         return constant_endpoint(problem_answer(VersionUnknownError()))
     version = Version(service=SERVICE, commit=stamp.commit, built_at=stamp.built_at)

@@ -5,7 +5,6 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 from starlette.types import Scope
 
-from service.calls.dispatch import Dispatcher
 from service.errors import FieldError, ServiceError, UnsupportedMediaTypeError
 from service.http.messages import (
     BODY,
@@ -18,16 +17,17 @@ from service.http.messages import (
     problem_answer,
     stamp_headers,
 )
-from service.runtime.caller import Channel, Proxies
+from service.parts import Parts
+from service.runtime.caller import Channel
 from service.tools.request import invalid, shown_name
 
 
-def tool_endpoint(dispatcher: Dispatcher, name: str, trusted: Proxies) -> Endpoint:
-    """The endpoint of one tool; the caller's address is read from headers of `trusted` proxies."""
+def tool_endpoint(parts: Parts, name: str) -> Endpoint:
+    """The endpoint of one tool."""
 
     async def answer(request: Request) -> Answer:
         scope = request.scope
-        outcome = await dispatcher.call(name, _body(scope), http_caller(scope, Channel.REST, trusted))
+        outcome = await parts.dispatcher.call(name, _body(scope), http_caller(scope, Channel.REST, parts.trusted))
         headers = (*stamp_headers(outcome.stamp), *outcome.headers)
         if outcome.error is not None:
             return problem_answer(outcome.error, headers, outcome.body)
