@@ -148,7 +148,6 @@ class JsonStream(logging.StreamHandler[TextIO]):
             return
         if len(self._buffer) >= _MAX_BUFFERED:
             self._write_buffer()
-            super().flush()
             return
         # An overdue timer belongs to an event loop that has ended.
         if self._timer is None or self._timer.when() + _DELAY_SECONDS < loop.time():
@@ -163,17 +162,16 @@ class JsonStream(logging.StreamHandler[TextIO]):
         """Write the buffer."""
         self._timer = None
         self._write_buffer()
-        super().flush()
 
     def _write_buffer(self) -> None:
-        if not self._buffer:
-            return
         self.acquire()
         try:
             lines: list[bytes] = []
             while self._buffer:
                 lines.append(self._buffer.popleft())
-            self.stream.write(b"\n".join([*lines, b""]).decode())
+            if lines:
+                self.stream.write(b"\n".join([*lines, b""]).decode())
+            self.stream.flush()
         except Exception:  # noqa: BLE001 - as in any handler: a log that can't be written must not end calls
             self.handleError(_UNWRITTEN)
         finally:

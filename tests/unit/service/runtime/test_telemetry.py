@@ -5,6 +5,8 @@ import io
 import json
 import logging
 import threading
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -107,3 +109,15 @@ async def test_a_stream_that_fails_ends_no_call(capsys: pytest.CaptureFixture[st
     handler.call_lines(logging.INFO, "calls", [{"event": "first"}])
     await asyncio.sleep(0.1)
     assert "call lines could not be written" in capsys.readouterr().err
+
+
+async def test_a_full_disk_ends_no_call(capsys: pytest.CaptureFixture[str]) -> None:
+    called = 0
+    # As standard error is opened: what can't be written stays in its buffer, and fails again when that is flushed.
+    with suppress(OSError), Path("/dev/full").open("w", buffering=1, encoding="utf-8") as full:
+        handler = JsonStream(full)
+        for lines in (1, 100):
+            handler.call_lines(logging.INFO, "calls", [{"event": "lost"}] * lines)
+            await asyncio.sleep(0.1)
+            called += lines
+    assert (called, capsys.readouterr().err.count("call lines could not be written")) == (101, 2)
