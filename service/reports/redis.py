@@ -205,8 +205,8 @@ class RedisReports:
             page = await self._page(f"({page[-1][0]}")
 
     async def check(self) -> None:
-        """Check that Redis answers. That it takes writes is checked by the limiter, which uses Redis too then."""
-        await self._redis.execute(lambda: self._redis.client.xlen(self._rechecks), retry=True)
+        """Write a mark of no report, as only a write shows that Redis has room and takes writes."""
+        await self._redis.execute(lambda: self._redis.client.set(f"{self._marks}check", "", px=1), retry=True)
 
     async def close(self) -> None:
         await self._redis.close()

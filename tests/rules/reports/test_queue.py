@@ -475,6 +475,7 @@ async def test_a_redis_that_takes_no_writes_is_unavailable_and_stores_nothing(
     await executed(own_redis, *command)
     fresh = RedisReports(RedisAccess(own_redis.url), timeout=REDIS_DEADLINE_S)
     await _refused_in_time(fresh.append(report("s1")))
+    await _refused_in_time(fresh.check())
     await fresh.close()
     own_redis.kill()
     own_redis.start()
