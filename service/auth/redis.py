@@ -26,7 +26,7 @@ redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return redis.call('HSET', KEYS[2], unpack(ARGV, 3))
 """)
 
-# KEYS: ids, token. ARGV: the token's id. Returns whether there was a token.
+# KEYS: ids, token. ARGV: the token's id.
 _REVOKE: Final = Script("""
 redis.call('DEL', KEYS[2])
 return redis.call('HDEL', KEYS[1], ARGV[1])
@@ -76,7 +76,9 @@ class RedisTokenStore:
         secret_hash = await self._redis.execute(lambda: self._redis.client.hget(self._ids, token_id), retry=True)
         if secret_hash is None:
             return False
-        return bool(await self._redis.run(_REVOKE, [self._ids, self._key(secret_hash)], [token_id], retry=True))
+        # Its reply does not count: repeated after a lost reply, it finds nothing any more.
+        await self._redis.run(_REVOKE, [self._ids, self._key(secret_hash)], [token_id], retry=True)
+        return True
 
     async def close(self) -> None:
         await self._redis.close()

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from redis.asyncio import Redis
+from redis.exceptions import ConnectionError as ConnectionLostError
 from typer.testing import CliRunner, Result
 
 from service.auth.opening import TokenStoreKind, open_tokens
@@ -68,6 +69,28 @@ async def test_no_command_to_redis_reads_more_than_500_of_many_tokens(
     listed = await store.all()
     await store.close()
     assert (listed, sizes) == (issued, [500, 1])
+
+
+@pytest.mark.redis
+@pytest.mark.rule("Q1")
+async def test_a_token_is_revoked_although_the_first_answer_was_lost(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = RedisTokenStore(RedisAccess(redis_url), "lost-answer")
+    for one in (WIDGET, PARTNER):
+        await store.issue(one, hash_of(new_token_text()))
+    assert await store.revoke("b2") is True
+    run, lost = store._redis.client.evalsha, [ConnectionLostError()]
+
+    async def run_and_lose_the_first_answer(*arguments: object) -> object:
+        answer = await run(*arguments)
+        if lost:
+            raise lost.pop()
+        return answer
+
+    monkeypatch.setattr(store._redis.client, "evalsha", run_and_lose_the_first_answer)
+    assert (await store.revoke("a1"), lost, await store.revoke("a1")) == (True, [], False)
+    await store.close()
 
 
 @pytest.mark.rule("Q1")
