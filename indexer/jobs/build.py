@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from importlib.metadata import distributions
 from pathlib import Path
@@ -24,7 +24,7 @@ from indexer.disk_space import DiskFullError
 from indexer.jobs.defaults import MOST_SHRINK
 from indexer.jobs.follower_status import carry_over_status
 from indexer.jobs.following import LiveFollower, announce
-from indexer.jobs.generation_writing import Written, first_stamp_of, verify_counts, write_generation
+from indexer.jobs.generation_writing import Written, first_stamp_of, in_thread, verify_counts, write_generation
 from indexer.jobs.reading import ReadCounts, Reading, build_notes, disputed_categories, read_records, settle
 from indexer.jobs.retention import prune, remove_unfinished
 from indexer.jobs.update import NOTHING, ChangeApplier, ChangeCounts, is_behind, skip_visibility_changes
@@ -279,7 +279,7 @@ class _Build:
         """Verify what was written, and ask the acceptance queries."""
         written.verify(self.live.tick)
         if self.options.acceptance is not None:
-            self.options.acceptance(written.stamp)
+            in_thread(partial(self.options.acceptance, written.stamp), self.live.tick)
 
     def restart(self) -> None:
         """Go on under another name, as the engine lost an index of this generation."""

@@ -117,12 +117,18 @@ def write_generation(
     if isinstance(writer, MergingWriter):
         with stage("Merging") as advance:
             writer.merge(partial(_advance, advance, tick, 0))
-    with stage("Writing the typeahead and sealing") as advance, ThreadPoolExecutor(1) as thread:
-        # In a thread: it takes a minute for a million shops, in which the live generation is followed.
-        sealing = thread.submit(writer.seal, stamp)
-        while not wait((sealing,), _TICK_S).done:
-            _advance(advance, tick, 0)
-        return Written(writer, sealing.result(), samples)
+    with stage("Writing the typeahead and sealing") as advance:
+        sealed = in_thread(partial(writer.seal, stamp), partial(_advance, advance, tick, 0))
+    return Written(writer, sealed, samples)
+
+
+def in_thread(work: Callable[[], T], tick: Callable[[], None]) -> T:
+    """Do work that takes a minute for a million shops; `tick` is called meanwhile, so that the live one is followed."""
+    with ThreadPoolExecutor(1) as thread:
+        working = thread.submit(work)
+        while not wait((working,), _TICK_S).done:
+            tick()
+        return working.result()
 
 
 def _write_kind(writer: GenerationWriter, projected: Projected, tick: Callable[[], None]) -> Sample:

@@ -113,13 +113,21 @@ class _Hiding(threading.Thread):
         self.visibility = status.visibility
 
 
+@pytest.mark.parametrize("step", ["sealing", "acceptance"])
 @pytest.mark.rule("V3", "G3")
-def test_a_shop_hidden_while_a_generation_is_sealed_leaves_the_live_one_meanwhile(
-    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_shop_hidden_during_a_long_step_of_a_build_leaves_the_live_generation_meanwhile(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     followed = FollowedIndex(tmp_path / "followed", engine.sink, lamp_world())
     first = followed.build().stamp
     seen: list[Scanned] = []
+
+    def hide_meanwhile(_: Stamp) -> None:
+        followed.append([now("under_review", 2)])
+        end = time.monotonic() + 30
+        while followed.live.sequence == first.sequence and time.monotonic() < end:
+            time.sleep(0.1)
+        seen.append(followed.scan())
 
     def begin(generation: str, begin: Callable[[str], GenerationWriter] = engine.sink.begin) -> GenerationWriter:
         writer = begin(generation)
@@ -127,15 +135,12 @@ def test_a_shop_hidden_while_a_generation_is_sealed_leaves_the_live_one_meanwhil
         return writer
 
     def sealed_later(seal: Callable[[Stamp], Stamp], stamp: Stamp) -> Stamp:
-        followed.append([now("under_review", 2)])
-        end = time.monotonic() + 30
-        while followed.live.sequence == first.sequence and time.monotonic() < end:
-            time.sleep(0.1)
-        seen.append(followed.scan())
+        hide_meanwhile(stamp)
         return seal(stamp)
 
-    monkeypatch.setattr(engine.sink, "begin", begin)
-    _build(followed)
+    if step == "sealing":
+        monkeypatch.setattr(engine.sink, "begin", begin)
+    _build(followed, acceptance=hide_meanwhile if step == "acceptance" else None)
     without = right(tmp_path / "right", _statements(lamp_world(known=False)))
     assert [*seen, followed.scan()] == [scanned(without)] * 2
 
