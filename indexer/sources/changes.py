@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Final, Literal
 
@@ -219,7 +220,7 @@ _BEGINNING: Final = _Position(offset=0, line=0, skipping=False, mark="")
 
 
 class ChangeFile(ChangeSource):
-    """A growing NDJSON file of changes, which need not exist yet. Only whole lines are read.
+    """A growing NDJSON file of changes, which need not exist yet. A last line counts once it ends, or the file does.
 
     Files stay open until they were read to their end, so that nothing is lost when a file is replaced, even several
     times. After a restart of the process the former file is looked for in the same folder, under a name that begins
@@ -255,11 +256,13 @@ class ChangeFile(ChangeSource):
                     (stated or _BEGINNING).unread,
                 )
                 self._warned_of = position
-            for file in files:
+            for number, file in enumerate(files):
                 batch = self._read(file, stated, limit)
                 # While a later file has no lines, an earlier one may still be written.
                 if batch.position not in {None, position} or (batch.more and file is files[-1]):
-                    return replace(batch, more=batch.more or file is not files[-1])
+                    batch = replace(batch, more=batch.more or file is not files[-1])
+                    # A copy that continues a file has its last line too.
+                    return batch if _ends_before(stated, file) else self._after(files[:number], stated, batch)
         return ChangeBatch((), (), position, more=False)
 
     def describe_position(self, position: str | None) -> str | None:
@@ -347,8 +350,17 @@ class ChangeFile(ChangeSource):
                     file.close()
         return None
 
-    def _read(self, file: BinaryIO, position: _Position | None, limit: int) -> ChangeBatch:
-        """The next changes of a file; from its beginning if the position is of another one."""
+    def _after(self, files: list[BinaryIO], position: _Position | None, batch: ChangeBatch) -> ChangeBatch:
+        """A batch of a later file, after the last line of each of these, which may lack its line feed."""
+        batches = *(self._read(file, position, 1, ended=True) for file in files), batch
+        return replace(
+            batch,
+            changes=tuple(chain.from_iterable(one.changes for one in batches)),
+            refused=tuple(chain.from_iterable(one.refused for one in batches)),
+        )
+
+    def _read(self, file: BinaryIO, position: _Position | None, limit: int, *, ended: bool = False) -> ChangeBatch:
+        """The next changes of a file, which may have `ended`; from its beginning if the position is of another one."""
         ends = _ends_before(position, file)
         start = _BEGINNING if position is None or ends is None else position
         first, last = ends or (b"", b"")
@@ -356,6 +368,8 @@ class ChangeFile(ChangeSource):
         file.seek(start.offset)
         block = file.read(_FILE_BLOCK)
         cutter.feed(block)
+        if ended:
+            cutter.end()
         changes, refused = gather(cutter, lambda: False, self.path.name, limit, lenient=self._lenient)
         warn_of_blank_lines(self.path.name, self._blank, self._blank + cutter.blank)
         self._blank += cutter.blank

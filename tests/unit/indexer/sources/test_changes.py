@@ -209,6 +209,22 @@ def test_files_that_replace_each_other_while_nothing_can_be_read_are_held_and_al
     assert read == ["a", "b", "c"]
 
 
+@pytest.mark.rule("G3")
+def test_a_last_line_without_its_end_counts_once_a_later_file_has_lines(path: Path) -> None:
+    source = ChangeFile(path)
+    new = path.with_name("new")
+    path.write_bytes(_delete("a") + _delete("b")[:-1])
+    first = source.read(None, 100)
+    for content in (_delete("c")[:-1], _delete("d")[:-20], _delete("e")):
+        new.write_bytes(content)
+        new.replace(path)
+        source.hold()
+    last = source.read(first.position, 100)
+    assert [_keys(first), _keys(last)] == [[("1", "a")], [("2", "b"), ("1", "c"), ("1", "e")]]
+    assert [refused.raw for refused in last.refused] == [_delete("d")[:-20].decode()]
+    assert source.read(last.position, 100) == ChangeBatch((), (), last.position, more=False)
+
+
 def test_a_file_that_was_copied_and_continued_is_not_read_again(path: Path) -> None:
     source = ChangeFile(path)
     path.write_bytes(_delete("a") + _delete("b"))
