@@ -206,6 +206,17 @@ def test_the_commands_of_the_page_are_run_with_the_settings_and_build_and_issue_
     assert (tmp_path / "shop-indexer" / "state").stat().st_mode & 0o077 == 0
 
 
+def test_only_root_can_read_the_copies_that_the_page_makes(tmp_path: Path) -> None:
+    (block,) = [block.text for block in PAGE.blocks if ".backup " in block.text]
+    (tmp_path / "lib" / "shop-indexer" / "state").mkdir(parents=True)
+    (tmp_path / "backups").mkdir()
+    stubs = 'sqlite3() { touch "${2#.backup }"; }\nsystemctl() { :; }\numask 022\n'
+    subprocess.run(["sh", "-ec", stubs + block.replace("/var/", f"{tmp_path}/")], timeout=30, check=True)
+    (folder,) = (tmp_path / "backups").iterdir()
+    assert sorted(path.name for path in folder.iterdir()) == ["reports.sqlite", "state.tar.gz", "tokens.sqlite"]
+    assert folder.stat().st_mode & 0o077 == 0
+
+
 def test_a_unit_waits_for_the_end_of_the_drain_and_the_port_is_the_one_that_the_proxies_ask() -> None:
     units = {name: (FOLDER / name).read_text(encoding="utf-8") for name in _UNITS}
     (stop,) = re.findall(r"^TimeoutStopSec=(\d+)$", units["shop-directory.service"], re.MULTILINE)
