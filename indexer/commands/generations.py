@@ -45,7 +45,8 @@ def status_command(
     from indexer.jobs.shop_visibility import shop_statuses
     from indexer.sinks.protocol import Role
 
-    with parts.opened("The generations could not be listed", engine, data_dir, state_dir) as (_, sink, states):
+    opened = parts.opened("The generations could not be listed", engine, data_dir, state_dir, make_states=False)
+    with opened as (_, sink, states):
         if shops:
             generation, found = shop_statuses(sink, states, shops)
             print_statuses(generation, found, as_json=as_json)

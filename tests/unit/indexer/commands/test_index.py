@@ -181,6 +181,7 @@ def test_status_shows_every_generation_and_says_by_its_exit_code_that_nothing_is
         1,
         f"There is no generation in {location}: build one by shop-directory index build.\n",
     )
+    assert list(operator.folder.iterdir()) == []
     operator.build(LAMP)
     first = operator.live
     operator.build(LAMP, BOOK)
