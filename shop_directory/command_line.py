@@ -4,6 +4,7 @@ A subcommand is imported when it is called, and imports its engines when it runs
 exit code is one of `ExitCode`, and a problem is reported as a sentence, not as a traceback.
 """
 
+import errno
 import json
 import os
 import sys
@@ -211,9 +212,12 @@ def _run(arguments: Sequence[str]) -> int:
         code = ExitCode.INTERRUPTED
     except (OSError, SystemExit) as error:
         if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
-            # Otherwise the interpreter would flush the buffer at exit and print an error.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            _discard_output()
             return ExitCode.CLOSED_PIPE
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
+            _discard_output()
+            typer.echo(problem(ExitCode.UNAVAILABLE, f"The output can't be written: {error.strerror}."), err=True)
+            return ExitCode.UNAVAILABLE
         if isinstance(error, SystemExit) or error.filename is None:
             raise
         typer.echo(problem(ExitCode.BAD_INPUT, f"{error.filename}: {error.strerror}."), err=True)
@@ -221,6 +225,11 @@ def _run(arguments: Sequence[str]) -> int:
     if code == ExitCode.INTERRUPTED and "--json" in arguments:
         typer.echo(problem(ExitCode.INTERRUPTED, "Interrupted."), err=True)
     return int(code)
+
+
+def _discard_output() -> None:
+    """Keep the interpreter from flushing the buffer of standard output at exit, which would print an error."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _report_usage(error: typer.TyperException, *, as_json: bool) -> int:

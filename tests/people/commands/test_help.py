@@ -290,6 +290,16 @@ def test_a_closed_pipe_is_not_reported_as_a_problem(line: str, folder: Path) -> 
     assert (done.returncode, done.stderr) == (141, b"")
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_behind_the_output_is_reported_as_a_sentence(folder: Path, unbuffered: str) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [PROGRAMS / "shop-directory", "version"], cwd=folder, env={**environment(), "PYTHONUNBUFFERED": unbuffered},
+            stdout=full, stderr=subprocess.PIPE, timeout=60, check=False,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (3, b"The output can't be written: No space left on device.\n")
+
+
 @pytest.mark.parametrize(
     ("options", "expected"), [([], ""), (["--json"], '{"error": {"code": "interrupted", "message": "Interrupted."}}\n')]
 )
