@@ -17,8 +17,12 @@ MAX_REFERENCE: Final = 2_048
 MAX_HOST: Final = 253
 
 _DOTS: Final = re.compile("[.。．｡]")
+# What is not seen of pasted text: marks of direction, as around links in right-to-left text, joiners, byte order marks.
+INVISIBLE: Final = "".join(
+    map(chr, (0x061C, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x206A), 0xFEFF))
+)
 # What pasting brings along at both ends: brackets, quotation marks, commas, and the text of a Markdown link before it.
-_AROUND: Final = "<>()[]\"',;" + "".join(char for char in map(chr, range(0x3001)) if char.isspace())
+_AROUND: Final = "<>()[]\"',;" + INVISIBLE + "".join(char for char in map(chr, range(0x3001)) if char.isspace())
 _MARKDOWN: Final = re.compile(rf"[{re.escape(_AROUND)}]*\[[^\[\]]*\]\(")
 _SCHEME: Final = re.compile(r"^(?:[A-Za-z][A-Za-z0-9+.\-]*:)?//")
 _AFTER_AUTHORITY: Final = re.compile(r"[/\\?#]")

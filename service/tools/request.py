@@ -21,7 +21,7 @@ from pydantic_core import PydanticCustomError
 
 from index_mappings.countries import COUNTRY_CODES
 from index_mappings.forms import query_forms
-from index_mappings.hosts import MAX_REFERENCE, has_dot, reduce_host
+from index_mappings.hosts import INVISIBLE, MAX_REFERENCE, has_dot, reduce_host
 from index_mappings.text import is_blank
 from index_mappings.values import ALLOWED_CODE, REPORTED_CODE_PATTERN, normal_code
 from service.errors import FieldError, InvalidInputError
@@ -221,7 +221,7 @@ def reduce_reference(text: str) -> str | None:
 
     None is for a text that can be neither an id nor a domain, and so names no shop.
     """
-    trimmed = text.strip(WHITE_SPACE)
+    trimmed = text.strip(WHITE_SPACE + INVISIBLE)
     if not has_dot(trimmed):
         return trimmed if _SHOP_ID.fullmatch(trimmed) else None
     host = reduce_host(trimmed)

@@ -39,6 +39,7 @@ def test_at_most_twenty_mistakes_are_listed() -> None:
         ("shop_1", "shop_1"),
         ("  Shop_1 ", "Shop_1"),
         ("\t\r\nShop_1\n", "Shop_1"),
+        ("\u200f Shop_1\u200e", "Shop_1"),
         ("\u2028\u3000https://example.com/a\u0085\v\f", "example.com"),
         ("no id", None),
         ("x" * 64, "x" * 64),
