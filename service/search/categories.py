@@ -83,13 +83,16 @@ class CategoryTable:
         `filtered` are the slugs that the search filters by: the cap never drops them, and where a word means all of
         them, dropping others does not count as truncation, as they cannot change the result.
         """
-        found = {word.text: self._of_word(word) for word in reversed(words)}
+        found = dict.fromkeys((word.text for word in words), _NONE)
+        for word in words:
+            found[word.text] |= self._of_word(word)
         if len(words) > 1:
             for text, positions in self._of_runs(words).items():
                 found[text] = found[text] | positions
+        plain = {word.text for word in words if not word.is_suffix}
         slugs = {
-            word.text: self._slugs_at(found[word.text] or (_NONE if word.is_suffix else self._begun(word.text)))
-            for word in words
+            text: self._slugs_at(positions or (self._begun(text) if text in plain else _NONE))
+            for text, positions in found.items()
         }
         truncated = any(len(some) > cap and not (filtered and set(filtered) <= set(some)) for some in slugs.values())
         return ResolvedWords({text: _capped(some, cap, filtered) for text, some in slugs.items()}, truncated)
