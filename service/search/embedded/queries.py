@@ -15,6 +15,8 @@ from index_mappings.ngrams import PREFIX_LENGTHS, covering_runs, prefix_lookup, 
 from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix
 
 _BASIC: Final = "basic"
+# The fields by which shops and their records are looked up.
+_REFERENCES: Final = frozenset(("id", "refs", "shop_refs", "trusted_refs"))
 # Up to this number of terms are looked up one by one; more of them by one pass over the dictionary.
 _MAX_SINGLE_TERMS: Final = 512
 # Longer prefixes than this are searched for by a regular expression: its automaton grows with the number of characters,
@@ -94,7 +96,9 @@ def compile_filters(index: OpenIndex, filters: Sequence[Clause], excluded: Seque
 
 
 def _term(index: OpenIndex, field: str, text: str) -> Query | None:
-    if not index.searcher.doc_freq(field, text):
+    # An unknown reference is searched for too: those of removed documents, as of a shop that went under review, stay in
+    # the dictionary, and the answers to both must take the same time (V2).
+    if field not in _REFERENCES and not index.searcher.doc_freq(field, text):
         return None
     return Query.term_query(index.schema, field, text, _BASIC)
 

@@ -258,6 +258,22 @@ def test_a_long_prefix_finds_the_shops_that_begin_with_it_and_no_removed_one(beg
     assert ids == {f"s{number}" for number in range(60, begun + 60)}
 
 
+@pytest.mark.rule("V2")
+@pytest.mark.parametrize(
+    ("kind", "field"),
+    [
+        ("shops", "refs"), ("facts", "refs"), ("facts", "trusted_refs"), ("coupons", "shop_refs"),
+        ("offers", "shop_refs"), ("offers", "id"),
+    ],
+)  # fmt: skip
+def test_an_unknown_reference_is_searched_for_as_one_whose_documents_were_removed(kind: str, field: str) -> None:
+    index = tantivy.Index(schema(kind))
+    opened = OpenIndex(kind, "rank", index.schema, index.searcher())
+    query = query_of(opened, Exact(field, ("nobody",)))
+    assert query is not None
+    assert opened.searcher.search(query, limit=1).hits == []
+
+
 @pytest.mark.rule("M1", "M8")
 async def test_a_kept_number_of_hits_changes_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "_MANY", 5)
