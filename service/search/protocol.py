@@ -289,7 +289,10 @@ class Snapshot(Protocol):
         """The offer of a public shop; None when there is none."""
 
     async def merge_candidates(self, shop: Shop, limit: int) -> tuple[Shop, ...]:
-        """Other shops that share a domain part, a whole name or a redirect with this one, in M1's order."""
+        """Other shops that share a domain part, a whole name or a redirect with this one, in M1's order.
+
+        Where there are more than the limit, it keeps those that share a redirect, then those with its domain and name.
+        """
 
     async def merge_effects(self, first: Shop, second: Shop) -> MergeEffects:
         """What a merge of two shops would affect."""

@@ -8,9 +8,10 @@ from index_mappings.documents import Shop, shop_from_stored
 from index_mappings.forms import shared_names, stated_names, whole_names
 from index_mappings.generations import Stamp
 from index_mappings.hosts import domain_parts
+from index_mappings.tiers import rank_key
 from service.search.engine import Engine, Hit, Page, SearchRequest
 from service.search.failures import BackendUnavailable
-from service.search.plan import MATCH_ALL, AnyOf, Below, Clause, Exact, Plan
+from service.search.plan import MATCH_ALL, AllOf, AnyOf, Below, Clause, Exact, Plan
 from service.search.protocol import OFFER_WINDOW, CouponQuery, Coupons, Facts, MergeEffects, Offer
 
 # More than the usable coupons of nearly any one shop; longer lists are read by a scan.
@@ -107,9 +108,9 @@ class ShopDetails:
 
     async def merge_candidates(self, shop: Shop, limit: int) -> tuple[Shop, ...]:
         """Other shops that share a domain part, a whole name or a redirect (A12)."""
-        plan = replace(_one("shops", merge_clause(shop)), excluded=(Exact("id", (shop.id,)),))
-        (page,) = await self._engine.search(self.stamp, (SearchRequest(plan, limit),))
-        return tuple(shop_from_stored(hit.stored) for hit in page.hits)
+        (page,) = await self._engine.search(self.stamp, (SearchRequest(merge_plan(shop), limit),))
+        found = [shop_from_stored(hit.stored) for hit in page.hits]
+        return tuple(sorted(found, key=lambda other: rank_key(other.popularity, other.id)))
 
     async def merge_effects(self, first: Shop, second: Shop) -> MergeEffects:
         """What a merge would affect: one round trip for the counts, further ones for the shared codes."""
@@ -164,18 +165,16 @@ def withheld_reasons(query: CouponQuery) -> tuple[Clause, ...]:
     )
 
 
-def merge_clause(shop: Shop) -> Clause:
-    """The clause that a shop meets if it may be the same as this one."""
+def merge_plan(shop: Shop) -> Plan:
+    """The plan for the other shops that may be the same as this one, those first that are or can be likely so (A12)."""
     parts = domain_parts(shop.domain)
     ends = {end for redirect in shop.redirects for end in (redirect["from_domain"], redirect["to_domain"])}
-    clauses: list[Clause] = [
-        Exact("registrable", (parts.registrable,)),
-        Exact("main_label", (parts.joined_label,)),
-        Exact("full", whole_names(shop.name, shop.aliases)),
-    ]
+    domain, named = Exact("registrable", (parts.registrable,)), Exact("full", whole_names(shop.name, shop.aliases))
+    possible = AnyOf((domain, Exact("main_label", (parts.joined_label,)), named))
+    tiers: list[tuple[int, Clause]] = [(1, AllOf((domain, named))), (0, possible)]
     if others := tuple(sorted(ends - {shop.domain})):
-        clauses.append(Exact("refs", others))
-    return AnyOf(tuple(clauses))
+        tiers.insert(0, (2, Exact("refs", others)))
+    return Plan("shops", tuple(tiers), excluded=(Exact("id", (shop.id,)),))
 
 
 def _neighbours(first: Shop, second: Shop) -> tuple[Plan, ...]:

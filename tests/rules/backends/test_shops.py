@@ -600,7 +600,7 @@ async def test_candidates_on_a_crowded_domain_come_behind_a_likely_one(directory
         [
             shop("Nord", "nord.de", id="s1"),
             *(shop("Nord", f"n{n}.nord.de", id=f"t{n:03}", popularity=1) for n in range(twins)),
-            shop("Moved", "moved.internal", id="moved", popularity=9),
+            shop("Moved", "moved.internal", id="moved", popularity=0),
             shop("Quelle", "quelle.nord.de", id="quelle", popularity=0),
         ],
         redirects=[redirect("moved.internal", "nord.de")],
@@ -609,6 +609,21 @@ async def test_candidates_on_a_crowded_domain_come_behind_a_likely_one(directory
     assert found[:3] == [
         ("moved", "likely_same"), ("t000", "insufficient_evidence"), ("t001", "insufficient_evidence"),
     ]  # fmt: skip
+
+
+@pytest.mark.rule("A12")
+async def test_a_likely_candidate_is_shown_behind_more_popular_ones_than_are_compared(directory: Directory) -> None:
+    world = await directory(
+        [
+            shop("Nord", "nord.de", id="s1"),
+            *(shop("Nord", f"n{n}.internal", id=f"t{n:03}", popularity=1) for n in range(210)),
+            shop("Moved", "moved.internal", id="moved", popularity=0),
+            shop("NORD", "shop.nord.de", id="twin", popularity=0),
+        ],
+        redirects=[redirect("moved.internal", "nord.de")],
+    )
+    found = [(audit["to"]["id"], audit["verdict"]) for audit in (await _audit(world, "s1"))["candidates"]]
+    assert found[:3] == [("twin", "likely_same"), ("moved", "likely_same"), ("t000", "insufficient_evidence")]
 
 
 @pytest.mark.rule("A12", "V2", "I6", "V1.dependents")

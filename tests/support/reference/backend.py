@@ -121,12 +121,10 @@ class ReferenceShopDetails:
         return None
 
     async def merge_candidates(self, shop: Shop, limit: int) -> tuple[Shop, ...]:
-        found = [
-            shop_from_stored(stored_part(other))
-            for other in self._shops
-            if other.id != shop.id and _may_be_same(shop, other)
-        ]
-        return tuple(found[:limit])
+        found = [other for other in self._shops if other.id != shop.id and _may_be_same(shop, other)]
+        found.sort(key=lambda other: _likelihood(shop, other), reverse=True)
+        kept = sorted(found[:limit], key=lambda other: other.rank)
+        return tuple(shop_from_stored(stored_part(other)) for other in kept)
 
     async def merge_effects(self, first: Shop, second: Shop) -> MergeEffects:
         codes = {coupon.folded_code for coupon in self._coupons if first.id in coupon.shop_refs}
@@ -177,6 +175,14 @@ def _may_be_same(shop: Shop, other: ShopDocument) -> bool:
         or bool(set(whole_names(shop.name, shop.aliases)) & set(other.full))
         or other.domain in ends
     )
+
+
+def _likelihood(shop: Shop, other: ShopDocument) -> int:
+    """2 if a redirect is between both, 1 if they have a domain and a name in common, else 0."""
+    if any(other.domain in (redirect["from_domain"], redirect["to_domain"]) for redirect in shop.redirects):
+        return 2
+    named = set(whole_names(shop.name, shop.aliases)) & set(other.full)
+    return int(bool(named) and domain_parts(shop.domain).registrable == other.registrable)
 
 
 class ReferenceCategories(CategoryTable):
