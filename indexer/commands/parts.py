@@ -113,6 +113,8 @@ def source_of(
                 f"there is no catalogue at {catalogue}, which --catalogue names: give a directory of NDJSON files or "
                 "one file of shops"
             )
+        if changes is not None and not changes.exists():
+            raise CatalogueError(f"there is no file of changes at {changes}, which --changes names")
         return NdjsonCatalogue(catalogue or SAMPLE, lenient=lenient, changes=changes)
     if catalogue is not None or changes is not None:
         end_command(ExitCode.USAGE, "--sql has its own records and changes: leave --catalogue and --changes out.")

@@ -353,6 +353,15 @@ def test_follow_without_a_published_generation_is_exit_code_1(operator: Operator
     assert "Following ended: no generation is live: build one first" in done.stderr
 
 
+@pytest.mark.rule("V1")
+@pytest.mark.parametrize("command", ["build", "rollback", "verify"])
+def test_a_file_of_changes_that_is_named_and_missing_is_exit_code_1(operator: Operator, command: str) -> None:
+    operator.write(LAMP)
+    missing = str(operator.folder / "typo.ndjson")
+    done = operator.run(command, "--catalogue", str(operator.catalogue), "--changes", missing)
+    assert (done.exit_code, f"there is no file of changes at {missing}" in done.stderr) == (1, True)
+
+
 def test_follow_needs_to_know_what_to_follow(operator: Operator) -> None:
     single = operator.folder / "shops.ndjson"
     single.write_text(json.dumps(LAMP))
