@@ -103,6 +103,8 @@ class SheetRecords:
             left_out = position in {position_of(pair.rpartition("=")[0], names) for pair in others}
             if left_out or self.columns.positions["visibility"] != position:
                 raise CatalogueError(f"--map-value is for the visibility, and --map says that {column!r} is not that")
+        limits = any(FIELDS[kind][name].limits for name in self.columns.positions)
+        self._least_cells = max(at for at, name in enumerate(names, 1) if name) if limits else 0
 
     def write(self, directory: Path, done: Imported, *, skip_invalid: bool = False) -> None:
         """Write the records into the directory's file of the kind, in place of those in it, and count them in `done`.
@@ -189,6 +191,9 @@ class SheetRecords:
         if any(more := [cell.strip() for cell in row[len(self.columns.header) :]]):
             reason = "the row is longer than the header: quote cells that hold the delimiter"
             raise _BadRowError(_Fault(None, reason, (", ".join(more),)))
+        if len(row) < self._least_cells:
+            reason = "the row is shorter than the header, so that any of its cells may be of another column"
+            raise _BadRowError(_Fault(None, f"{reason}: write empty cells as well, or give the workbook itself"))
         fields, faults = self._fields(row, shops)
         hidden = self._kind != "shops" and fields.pop("visibility", VISIBILITIES[0]) != VISIBILITIES[0]
         try:

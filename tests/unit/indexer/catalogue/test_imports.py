@@ -70,6 +70,24 @@ def test_a_record_is_not_kept_without_a_field_that_limits_where_or_when_it_count
     assert (record["code"], record.get("discount")) == ("A", None)
 
 
+@pytest.mark.parametrize(
+    ("sheet", "good"),
+    [
+        ("shop,code,starts,expires\nlamp,A,2035-12-31\nlamp,B,,2035-12-31\nlamp,C,,\n", ["B", "C"]),
+        ("shop,code,minimum,title,,\nlamp,A,12 EUR\nlamp,B,12 EUR,Two\nlamp,C,,,,\n", ["B", "C"]),
+        ("shop,code,title,source\nlamp,A\nlamp,B,Two\n", ["A", "B"]),
+    ],
+)
+def test_a_row_that_lacks_cells_is_bad_where_a_column_limits_where_or_when_a_record_counts(
+    stocked: Catalogue, sheet: str, good: list[str]
+) -> None:
+    done = stocked.run(sheet, "--kind", "coupons")
+    reason = "list.csv:2: the row is shorter than the header, so that any of its cells may be of another column"
+    assert (done.exit_code, done.stderr.startswith(reason)) == ((0, False) if "A" in good else (1, True))
+    records = stocked.records("coupons", sheet, "--skip-invalid")
+    assert [record["code"] for record in records] == good
+
+
 def test_a_column_of_dates_that_nothing_maps_stops_coupons_without_an_end(stocked: Catalogue) -> None:
     text = "shop,code,Promotion end\nlamp,A,2020-12-31\n"
     done = stocked.run(text, "--kind", "coupons")
