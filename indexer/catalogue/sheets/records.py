@@ -10,7 +10,6 @@ import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -19,7 +18,7 @@ from indexer.catalogue.new_catalogue import catalogue_file
 from indexer.catalogue.sheets import cells
 from indexer.catalogue.sheets.cells import UnreadableError
 from indexer.catalogue.sheets.columns import FIELDS, Columns, columns_of, position_of, stated_values
-from indexer.catalogue.sheets.files import SheetFile
+from indexer.catalogue.sheets.files import Row, SheetFile
 from indexer.catalogue.sheets.values import VISIBILITIES, Column, Faults
 from indexer.records.problems import CatalogueError, ProblemLog, RefusedRecordError
 from indexer.records.related import RECORDS
@@ -90,10 +89,11 @@ class SheetRecords:
         self._file, self._kind, self._category, self._currency = file, kind, category, currency
         self._model = RECORDS[kind]
         self._hidden: Mapping[str, str] = {}
-        header = next((row for _, row in file.rows()), None)
-        if header is None:
+        self._header = next((row for _, row in file.rows()), [])
+        if not self._header:
             raise CatalogueError(f"{file.path} is empty: its first line must name the columns")
-        names = [cell.strip() for cell in header]
+        self._digest: int | None = None
+        names = [cell.strip() for cell in self._header]
         column, self._visibilities = stated_values(values, names)
         implied = () if column is None else (f"{column}=visibility",)
         self.columns: Columns = columns_of(names, (*implied, *stated), kind)
@@ -133,7 +133,7 @@ class SheetRecords:
 
     def _records(self, shops: Mapping[str, str], done: Imported, *, skip_invalid: bool) -> Iterator[Record]:
         lines: dict[str, int] = {}
-        for line, row in islice(self._file.rows(), 1, None):
+        for line, row in self._rows():
             try:
                 record, dropped = self._record(row, shops, skip_invalid=skip_invalid)
                 if record is None:
@@ -163,7 +163,7 @@ class SheetRecords:
         chosen = unused if visibility is None else [visibility, *unused]
         columns = {position: Column(name=self.columns.header[position]) for position in chosen}
         shops = set[str]()
-        for line, row in islice(self._file.rows(), 1, None):
+        for line, row in self._rows():
             for position, column in columns.items():
                 if position < len(row) and (text := row[position].strip()):
                     column.add(text, line)
@@ -183,6 +183,21 @@ class SheetRecords:
         if faults:
             raise CatalogueError("; ".join(faults))
         return shops
+
+    def _rows(self) -> Iterator[Row]:
+        """The rows below the header; CatalogueError if the file was read before and held others then.
+
+        Rows that nobody has examined for a status could publish suspended records (V1).
+        """
+        rows = self._file.rows()
+        is_same = next((row for _, row in rows), []) == self._header
+        digest = 0
+        for line, row in rows if is_same else ():
+            digest = hash((digest, *row))
+            yield line, row
+        if not is_same or self._digest not in {None, digest}:
+            raise CatalogueError(f"{self._file.path} has changed while it was read: try again")
+        self._digest = digest
 
     def _record(
         self, row: Sequence[str], shops: Mapping[str, str], *, skip_invalid: bool

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +17,11 @@ import xlsxwriter
 from typer.testing import CliRunner
 
 from indexer.catalogue.sheets.columns import FIELDS
+from indexer.catalogue.sheets.files import CsvFile, Row
+from indexer.catalogue.sheets.records import Imported, SheetRecords
+from indexer.catalogue.sheets.values import Faults
 from indexer.commands.catalogue import catalogue
+from indexer.records.problems import CatalogueError
 from indexer.sources.ndjson import FROM_SHEETS
 from tests.unit.indexer.catalogue.imports import Catalogue, Import
 
@@ -86,6 +91,37 @@ def test_a_row_that_lacks_cells_is_bad_where_a_column_limits_where_or_when_a_rec
     assert (done.exit_code, done.stderr.startswith(reason)) == ((0, False) if "A" in good else (1, True))
     records = stocked.records("coupons", sheet, "--skip-invalid")
     assert [record["code"] for record in records] == good
+
+
+class Rewritten(CsvFile):
+    """A sheet that another program writes again, as `text`, once it was read to its end."""
+
+    text = ""
+
+    def rows(self) -> Iterator[Row]:
+        yield from super().rows()
+        self.path.write_text(self.text)
+
+
+@pytest.mark.rule("V1")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name,url,category,note\nA,a.example,X,suspended\nB,b.example,X,active\n",
+        "name,url,category,suspended\nA,a.example,X,yes\nB,b.example,X,no\n",
+        "name,url,category,note\nA,a.example,X,new\n",
+        "",
+    ],
+)
+def test_a_sheet_that_changes_while_it_is_read_is_not_imported(stocked: Catalogue, text: str) -> None:
+    before = (stocked.made / "shops.ndjson").read_bytes()
+    stocked.file.write_text("name,url,category,note\nA,a.example,X,new\nB,b.example,X,old\n")
+    sheet = Rewritten(stocked.file, None)
+    sheet.text = text
+    with pytest.raises(CatalogueError, match="has changed while it was read: try again"):
+        SheetRecords(sheet).write(stocked.made, Imported(Faults("list.csv")))
+    assert [path.name for path in stocked.made.iterdir()] == ["shops.ndjson"]
+    assert (stocked.made / "shops.ndjson").read_bytes() == before
 
 
 def test_a_column_of_dates_that_nothing_maps_stops_coupons_without_an_end(stocked: Catalogue) -> None:
