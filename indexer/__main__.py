@@ -7,23 +7,19 @@ and 6 the live generation stays as it was.
 
 import typer
 
-from indexer.commands.build import build_command
-from indexer.commands.follow import follow_command
-from indexer.commands.generations import prune_command, rollback_command, status_command
-from indexer.commands.shops import hide_command, show_command
-from indexer.commands.verify import verify_command
+from indexer.commands import build, follow, generations
 
 index = typer.Typer(help="Build, follow and repair the search indices.", no_args_is_help=True)
 
 
-index.command("build")(build_command)
-index.command("follow")(follow_command)
-index.command("status")(status_command)
-index.command("hide")(hide_command)
-index.command("show")(show_command)
-index.command("rollback")(rollback_command)
-index.command("prune")(prune_command)
-index.command("verify")(verify_command)
+index.command("build")(build.build_command)
+index.command("follow")(follow.follow_command)
+index.command("status")(generations.status_command)
+index.command("hide")(generations.hide_command)
+index.command("show")(generations.show_command)
+index.command("rollback")(generations.rollback_command)
+index.command("prune")(generations.prune_command)
+index.command("verify")(generations.verify_command)
 
 
 if __name__ == "__main__":

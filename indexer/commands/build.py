@@ -2,6 +2,7 @@
 
 import json
 import sys
+from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -9,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from indexer.commands import parts
-from indexer.commands.parts import held, list_problems
 from shop_directory.settings.commands import DataDirOption, EngineOption, JsonOption
 
 if TYPE_CHECKING:
@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 _SAMPLE_NOTE: Final = "The sample's shops are invented: their links end in .internal and lead nowhere."
 
 
-def _safety(name: str, text: str) -> Any:  # noqa: ANN401 - Typer's own type
-    return typer.Option(name, help=text, rich_help_panel="What may be published")
-
-
+_safety: Final = partial(parts.option_of, "What may be published")
 SkipInvalidOption = Annotated[bool, _safety("--skip-invalid", "Build without bad records.")]
 AllowEmptyOption = Annotated[bool, _safety("--allow-empty", "Publish although no shop is public.")]
 AllowShrinkOption = Annotated[bool, _safety("--allow-shrink", "Publish however many public shops are lost.")]
@@ -100,7 +97,7 @@ def build_command(
             wait=wait,
         )
         summary = build(source, sink, states, options)
-    list_problems(summary.problems)
+    parts.list_problems(summary.problems)
     if not (sql or catalogue):
         print(_SAMPLE_NOTE, file=sys.stderr)
     print(json.dumps(as_wire(summary)) if as_json else as_text(summary))
@@ -140,7 +137,7 @@ def as_wire(summary: "BuildSummary") -> dict[str, Any]:
 
 def as_text(summary: "BuildSummary") -> str:
     """The summary as text."""
-    documents = held(summary.stamp.counts)
+    documents = parts.held(summary.stamp.counts)
     if summary.unchanged:
         live = summary.stamp.generation
         return f"Nothing has changed since generation {live} was built: it stays live with {documents}."

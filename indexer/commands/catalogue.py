@@ -3,13 +3,14 @@
 import json
 import sys
 from dataclasses import asdict
+from functools import partial
 from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from indexer.commands.parts import LenientOption, counted, exit_on_failure
+from indexer.commands.parts import LenientOption, counted, exit_on_failure, option_of
 from shop_directory.settings.commands import ExitCode, JsonOption, end_command, loaded, problems_as_json
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from indexer.catalogue.validation import Validated
     from indexer.records.problems import Problem
 
-_FILES: Final = "The files"
+_in_files: Final = partial(option_of, "The files")
 
 catalogue = typer.Typer(help="Write a catalogue, and check it without building an index.", no_args_is_help=True)
 
@@ -143,11 +144,6 @@ def init_command(
         return
     print(f"Wrote {', '.join(files)} to {directory}. Next:")
     _print_next(directory)
-
-
-def _in_files(name: str, text: str, **more: Any) -> Any:  # noqa: ANN401 - what Typer takes, and its own type
-    """An option about what the files hold."""
-    return typer.Option(name, help=text, rich_help_panel=_FILES, **more)
 
 
 def _sheet_kinds(incomplete: str) -> list[str]:

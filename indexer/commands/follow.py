@@ -9,8 +9,9 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -29,10 +30,7 @@ if TYPE_CHECKING:
 _NICENESS: Final = 10
 
 
-def _pace(name: str, text: str, **more: Any) -> Any:  # noqa: ANN401 - what Typer takes, and its own type
-    return typer.Option(name, help=text, rich_help_panel="Its pace", **more)
-
-
+_pace: Final = partial(parts.option_of, "Its pace")
 ChangesOption = Annotated[str | None, parts.indexed("--changes", "A file of changes, or - for standard input.")]
 IntervalOption = Annotated[float, _pace("--interval", "Seconds between two reads of changes.", min=0.05)]
 MicroBatchOption = Annotated[

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -20,9 +21,12 @@ if TYPE_CHECKING:
 SAMPLE: Final = Path(__file__).parent.parent / "sample"
 
 
-def indexed(name: str, text: str, **more: Any) -> Any:  # noqa: ANN401 - what Typer takes, and its own type
-    """An option about what is indexed."""
-    return typer.Option(name, help=text, rich_help_panel="What is indexed", **more)
+def option_of(panel: str, name: str, text: str, **more: Any) -> Any:  # noqa: ANN401 - what Typer takes, and its own type
+    """An option in a panel of `--help`."""
+    return typer.Option(name, help=text, rich_help_panel=panel, **more)
+
+
+indexed: Final = partial(option_of, "What is indexed")
 
 
 StateDirOption = Annotated[
