@@ -22,7 +22,7 @@ from shop_directory.settings.commands import DataDirOption, EngineOption, ExitCo
 if TYPE_CHECKING:
     from indexer.jobs.following import FollowSummary
     from indexer.jobs.update import ChangeCounts
-    from indexer.reconcile.findings import FaultReport
+    from indexer.reconcile.generation import FaultReport
     from indexer.settings import IndexerSettings
     from indexer.sources.protocol import ChangeSource
 

@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Final, cast
+from enum import Enum
+from typing import Any, Final, NamedTuple, cast
 
 from index_mappings.documents import DOCUMENTS, ShopDocument, stored_part
 from index_mappings.typeahead.segment import Shown, shown_part
 from indexer.jobs.generation_writing import batches
 from indexer.jobs.update import update
 from indexer.projection import Projector
-from indexer.reconcile.findings import Fault, FaultCount, FaultReport
 from indexer.sinks.failures import SinkError, TypeaheadDamagedError
 from indexer.sinks.protocol import GenerationEditor, Sink
 from indexer.state.public_records import COUNTED_CATEGORIES, DOMAIN_WINNERS
@@ -31,7 +31,6 @@ _RELATED: Final = """
 SELECT key FROM belongings CROSS JOIN winners ON winners.id = owner
 WHERE type = :kind AND key > :after ORDER BY key LIMIT :most
 """
-_PENDING: Final = "SELECT EXISTS (SELECT 1 FROM pending WHERE kind = ? AND id = ?)"
 PAGE: Final = 1_000
 # The kind of a fault in the typeahead's files, in reports.
 TYPEAHEAD: Final = "typeahead"
@@ -66,6 +65,86 @@ _TOUCHED: Final = f"""
 INSERT OR IGNORE INTO pending
 SELECT column1, id FROM temp.differing_shops, (VALUES ('shops'), ('facts'), ('{REMOVED_SHOPS}'))
 """  # noqa: S608 - a constant
+
+
+class Fault(Enum):
+    """The classes of faults, the gravest first."""
+
+    NOT_PUBLIC = "not_public"  # in the index, and of a shop that is not public
+    WRONG_GENERATION = "wrong_generation"  # an alias or a stamp of another generation, or a wrong count in a stamp
+    GHOST = "ghost"  # in the index, and in no record
+    MISSING = "missing"  # not in the index, though its record is public
+    STALE = "stale"  # in the index, but different from its record, or more than once
+    DAMAGED = "damaged"  # a file of the index or of the typeahead is missing, or differs from what was written
+    STATE = "state"  # the state's derived tables do not follow from its records
+    LOST_CHANGE = "lost_change"  # the source has a record that the state lacks or has older
+    LOST_DELETE = "lost_delete"  # the state has a record that the source no longer has
+
+
+class FaultCount(NamedTuple):
+    """The number of faults of one class and kind."""
+
+    fault: Fault
+    kind: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class FaultReport:
+    """What a comparison found and did; `faults` are those by class and kind, the gravest first, without zeros.
+
+    The engine `refused` some repairs, which are in the dead-letter file. `checked` documents were compared, in
+    `seconds` with pauses.
+    """
+
+    faults: tuple[FaultCount, ...] = ()
+    repaired: int = 0
+    refused: int = 0
+    checked: int = 0
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls, faults: Iterable[tuple[Fault, str]], *, repaired: int = 0) -> "FaultReport":
+        """Count faults, each by its class and kind; a Counter of them has been counted."""
+        order, counted = list(Fault), Counter(faults)
+        found = sorted(counted, key=lambda one: (order.index(one[0]), one[1]))
+        return cls(tuple(FaultCount(*one, counted[one]) for one in found), repaired)
+
+    def __add__(self, other: "FaultReport") -> "FaultReport":
+        counted = Counter[tuple[Fault, str]]()
+        for fault, kind, number in (*self.faults, *other.faults):
+            counted[fault, kind] += number
+        return FaultReport(
+            FaultReport.of(counted).faults,
+            self.repaired + other.repaired,
+            self.refused + other.refused,
+            self.checked + other.checked,
+            self.seconds + other.seconds,
+        )
+
+    @property
+    def total(self) -> int:
+        """The number of faults."""
+        return sum(count.number for count in self.faults)
+
+    @property
+    def remaining(self) -> int:
+        """The number of faults that were not repaired."""
+        return self.total - self.repaired
+
+    def as_wire(self) -> dict[str, Any]:
+        """The JSON form of the report."""
+        faults: dict[str, dict[str, int]] = {}
+        for count in self.faults:
+            faults.setdefault(count.fault.value, {})[count.kind] = count.number
+        return {
+            "faults": faults,
+            "found": self.total,
+            "repaired": self.repaired,
+            "refused": self.refused,
+            "checked": self.checked,
+            "seconds": round(self.seconds, 3),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +193,7 @@ def _compare_once(state: State, editor: GenerationEditor, kind: str, after: str,
     findings = tuple(
         finding
         for finding in _differences(state, kind, indexed, wanted, shown)
-        if db.execute(_PENDING, (kind, finding.id)).fetchone() == (0,)
+        if not state.pending.has(kind, finding.id)
     )
     return findings, len({document_id for document_id, _ in indexed}.union(wanted)), end
 
@@ -264,7 +343,7 @@ class Comparison:
         found = _counted(findings)
         if not found.total:
             return found
-        if hidden := found.number(Fault.NOT_PUBLIC):
+        if hidden := sum(finding.fault is Fault.NOT_PUBLIC for finding in findings):
             _LOG.error("%d documents of shops that are not public were in the index: they are being removed", hidden)
         with self.state.transaction():
             for finding in findings:

@@ -16,8 +16,7 @@ from typing import Final
 from index_mappings.generations import STAMP
 from indexer.disk_space import DiskFullError, full_disk_as_error
 from indexer.jobs.update import ChangeApplier
-from indexer.reconcile.findings import FaultReport
-from indexer.reconcile.generation import KINDS, PAGE, Comparison, check_aliases, derived_tables_match
+from indexer.reconcile.generation import KINDS, PAGE, Comparison, FaultReport, check_aliases, derived_tables_match
 from indexer.reconcile.source import compare_source, read_source
 from indexer.records.problems import CatalogueError
 from indexer.sinks.dead_letters import DeadLetters
@@ -131,25 +130,22 @@ class _Job:
         return found
 
     def _with_state(self, generation: str, state: State) -> FaultReport:
-        rate, started = self.options.rate, self.timer.now()
+        repair, check, rate, started = self.options.repair, self.lease.check, self.options.rate, self.timer.now()
         most = PAGE if rate is None else max(1, min(PAGE, int(rate)))
         is_checked = self._is_checked(generation, state)
         with self._editing(generation) as editor:
-            total, is_comparable = self._comparison(state, editor).begin(is_checked=is_checked)
+            total, is_comparable = Comparison(state, editor, repair, check).begin(is_checked=is_checked)
         self.tick(total)
         for kind in KINDS if is_comparable else ():
             after: str | None = ""
             while after is not None:
                 with self._editing(generation) as editor:
-                    found, after = self._comparison(state, editor).compare(kind, after, most)
+                    found, after = Comparison(state, editor, repair, check).compare(kind, after, most)
                 total += found
                 self.tick(found)
                 if rate is not None and (early := started + total.checked / rate - self.timer.now()) > 0:
                     self.timer.sleep(early)
         return total
-
-    def _comparison(self, state: State, editor: GenerationEditor) -> Comparison:
-        return Comparison(state, editor, self.options.repair, self.lease.check)
 
     def _is_checked(self, generation: str, state: State) -> bool:
         """Whether derived tables and all files are correct, as far as is seen without the lease.

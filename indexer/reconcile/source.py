@@ -14,7 +14,7 @@ from typing import Final
 from indexer.jobs.generation_writing import batches
 from indexer.jobs.reading import Reading, read_catalogue
 from indexer.jobs.update import ChangeApplier, update
-from indexer.reconcile.findings import Fault, FaultCount, FaultReport
+from indexer.reconcile.generation import Fault, FaultCount, FaultReport
 from indexer.records.problems import ProblemLog
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.protocol import Source, changes_of

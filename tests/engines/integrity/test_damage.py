@@ -23,7 +23,7 @@ from index_mappings.embedded import (
 )
 from index_mappings.generations import Stamp
 from indexer.jobs.rollback import roll_back
-from indexer.reconcile.findings import Fault, FaultCount
+from indexer.reconcile.generation import Fault, FaultCount
 from indexer.reconcile.live import VerifyOptions, verify_live
 from indexer.sinks.failures import SinkError
 from service.app import create_app

@@ -11,8 +11,7 @@ from opensearchpy import OpenSearch
 from index_mappings.embedded import index_directory, stamp_path, to_checked_json
 from index_mappings.generations import STAMP, STAMP_ID, Stamp, alias_name, index_name
 from indexer.jobs.build import build
-from indexer.reconcile.findings import Fault, FaultCount, FaultReport
-from indexer.reconcile.generation import Comparison, check_aliases
+from indexer.reconcile.generation import Comparison, Fault, FaultCount, FaultReport, check_aliases
 from indexer.reconcile.live import Verified, VerifyOptions, verify_live
 from indexer.sinks import protocol
 from indexer.sinks.embedded.sink import EmbeddedSink

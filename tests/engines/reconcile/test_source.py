@@ -16,8 +16,7 @@ from index_mappings.typeahead.manifest import FOLDER
 from index_mappings.typeahead.segment import Shown
 from indexer.jobs.following import FollowOptions
 from indexer.projection import Projector, project_shop
-from indexer.reconcile.findings import Fault, FaultCount, FaultReport
-from indexer.reconcile.generation import derived_tables_match
+from indexer.reconcile.generation import Fault, FaultCount, FaultReport, derived_tables_match
 from indexer.reconcile.live import VerificationRounds, VerifyOptions, verify_live
 from indexer.reconcile.source import compare_source, read_source
 from indexer.records.problems import InvalidRecordsError

@@ -9,7 +9,7 @@ from typing import Final
 from index_mappings.documents import ShopDocument
 from indexer.jobs.update import ChangeApplier
 from indexer.projection import Projector, project_coupon, project_shop, related_digest
-from indexer.reconcile.findings import FaultCount, FaultReport
+from indexer.reconcile.generation import FaultCount, FaultReport
 from indexer.reconcile.live import Timer, VerifyOptions, verify_live
 from indexer.records.related import CouponRecord
 from indexer.sinks.dead_letters import DeadLetters
