@@ -225,7 +225,15 @@ def project_shop(
         logo=url_of_shop(shop.logo, shop.domain, logo_hosts),
         offers=tuple(offer_view(offer) for offer in newest_offers),
         offers_total=offers_total,
-        redirects=tuple(_redirect_view(redirect) for redirect in redirects),
+        redirects=tuple(
+            {
+                "from_domain": redirect.from_domain,
+                "to_domain": redirect.to_domain,
+                "observed_at": optional_timestamp(redirect.observed_at),
+                "source": redirect.source,
+            }
+            for redirect in redirects
+        ),
         registrable=parts.registrable,
         main_label=parts.joined_label,
         names=forms.names,
@@ -246,15 +254,6 @@ def project_shop(
 def related_digest(ships_to: Sequence[str], codes: Sequence[str]) -> str:
     """The digest of the terms that follow from a shop's related records."""
     return sha256(" ".join((*ships_to, *codes)).encode()).hexdigest()[:_DIGEST]
-
-
-def _redirect_view(redirect: RedirectRecord) -> dict[str, str | None]:
-    return {
-        "from_domain": redirect.from_domain,
-        "to_domain": redirect.to_domain,
-        "observed_at": optional_timestamp(redirect.observed_at),
-        "source": redirect.source,
-    }
 
 
 def project_category(category: CarriedCategory) -> CategoryDocument:
@@ -295,7 +294,7 @@ class Projector:
         slugs = [category.slug for category in public.categories()]
         shops, coupons, offers = (public.count(kind) for kind in ("shops", "coupons", "offers"))
         return (
-            Projected("shops", shops, self._all_shops, public.shop_ids),
+            Projected("shops", shops, lambda: starmap(self._shop, public.shops()), public.shop_ids),
             Projected(
                 "categories", len(slugs), lambda: map(project_category, public.categories()), lambda: iter(slugs)
             ),
@@ -308,22 +307,26 @@ class Projector:
 
     def document(self, kind: str, document_id: str) -> Document | None:
         """One document by its id; None when the id has no public record."""
-        if kind == "categories":
-            category = self._public.category(document_id)
-            return None if category is None else project_category(category)
-        if kind in {"coupons", "offers"}:
-            return self._owned(kind, document_id)
-        if kind == "facts":
-            facts = self._public.facts(document_id)
-            return None if facts is None else project_facts(facts)
-        if kind != "shops":
-            raise ValueError(f"there are no documents of the kind {kind}")
-        if (shop := self._public.shop(document_id)) is None:
-            return None
-        return self._shop(shop, SHOWN_IN_SHOPS)
-
-    def _all_shops(self) -> Iterator[ShopDocument]:
-        return starmap(self._shop, self._public.shops())
+        public = self._public
+        match kind:
+            case "shops":
+                shop = public.shop(document_id)
+                return None if shop is None else self._shop(shop, SHOWN_IN_SHOPS)
+            case "categories":
+                category = public.category(document_id)
+                return None if category is None else project_category(category)
+            case "facts":
+                facts = public.facts(document_id)
+                return None if facts is None else project_facts(facts)
+            case "coupons" | "offers":
+                row = self._rows.row(kind, document_id)
+                if row is None or row.text is None or (shop := public.shop(str(row.owner))) is None:
+                    return None
+                if kind == "coupons":
+                    return project_coupon(CouponRecord.model_validate_json(row.text), shop)
+                return project_offer(OfferRecord.model_validate_json(row.text), shop, public.program(shop.id))
+            case _:
+                raise ValueError(f"there are no documents of the kind {kind}")
 
     def _shop(self, shop: ShopRecord, related: Collection[str]) -> ShopDocument:
         """The document of a public shop, which has records of these types at most."""
@@ -338,12 +341,3 @@ class Projector:
             coupons=public.coupons_of(shop.id) if "coupons" in related else (),
             logo_hosts=self._logo_hosts,
         )
-
-    def _owned(self, kind: str, key: str) -> CouponDocument | OfferDocument | None:
-        """The document of a coupon or an offer; None for one of a shop that is not public."""
-        row = self._rows.row(kind, key)
-        if row is None or row.text is None or (shop := self._public.shop(str(row.owner))) is None:
-            return None
-        if kind == "coupons":
-            return project_coupon(CouponRecord.model_validate_json(row.text), shop)
-        return project_offer(OfferRecord.model_validate_json(row.text), shop, self._public.program(shop.id))

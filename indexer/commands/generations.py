@@ -5,6 +5,7 @@ import logging
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -156,7 +157,7 @@ def show_command(
 
 def _print_statuses(generation: str, found: Sequence["ShopStatus"], *, as_json: bool) -> None:
     if as_json:
-        print(json.dumps({"generation": generation, "shops": [shop.as_wire() for shop in found]}, ensure_ascii=False))
+        print(json.dumps({"generation": generation, "shops": [asdict(shop) for shop in found]}, ensure_ascii=False))
     else:
         print("\n".join(map(_shop_as_text, found)))
 
@@ -249,7 +250,7 @@ def prune_command(
     Exit codes: 0 done, 1 the state directory is not usable, 2 wrong usage, 3 the
     engine failed, 4 another job is running.
     """
-    from indexer.jobs.retention import is_due, prune
+    from indexer.jobs.build import is_due, prune
     from indexer.sinks.lease import holding
 
     now = datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""A full build in eight steps: prepare, read, settle, write, verify, catch up, publish, prune.
+"""A full build in seven steps: prepare, read, write, verify, catch up, publish, prune.
 
 The live generation is served and follows its changes until it is replaced; a build that fails leaves nothing behind
 (G1, G2). Changes that arrive during a build are in the new generation before it is published (G3).
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from hashlib import sha256
 from importlib.metadata import distributions
@@ -25,19 +25,20 @@ from indexer.jobs.defaults import MOST_SHRINK
 from indexer.jobs.follower_status import carry_over_status
 from indexer.jobs.following import LiveFollower, announce
 from indexer.jobs.generation_writing import Written, first_stamp_of, in_thread, verify_counts, write_generation
-from indexer.jobs.reading import ReadCounts, Reading, build_notes, disputed_categories, read_records, settle
-from indexer.jobs.retention import prune, remove_unfinished
+from indexer.jobs.reading import ReadCounts, Reading, build_notes, disputed_categories, read_catalogue
 from indexer.jobs.update import NOTHING, ChangeApplier, ChangeCounts, is_behind, skip_visibility_changes
 from indexer.progress import stage
 from indexer.records.problems import CatalogueError, ProblemLog
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import IndexLostError, SinkError
 from indexer.sinks.lease import Lease, holding
-from indexer.sinks.protocol import Role, Sink
+from indexer.sinks.protocol import Generation, Role, Sink
 from indexer.sources.protocol import Source, changes_of
 from indexer.state.state import State, States
 
 _WAIT_S: Final = 60.0
+# For how long requests may still read a generation that was retired.
+_GRACE: Final = timedelta(seconds=60)
 # The property of a state that says what its generation was built from.
 _DIGEST_KEY: Final = "built_from"
 
@@ -123,8 +124,7 @@ def build(
 
         job = _Build(source, sink, options, lease, clock, digest)
         job.prepare(states, stack)
-        records = read_records(job.reading, job.state, job.problems, job.live.tick)
-        job.counts = settle(job.reading, records, job.state, job.live.tick)
+        job.counts = read_catalogue(job.reading, job.state, job.problems, job.live.tick)
         job.refuse_losses(job.counts.public)
         if options.dry_run:
             return job.summary(first_stamp_of(job.state, job.generation, clock()), job.counts.changes, started)
@@ -372,3 +372,44 @@ class _Build:
             restarts=self.restarts,
             seconds=time.monotonic() - started,
         )
+
+
+def remove_unfinished(sink: Sink, states: States, now: datetime) -> tuple[str, ...]:
+    """Remove the unfinished generations of earlier jobs; call it under the lease, before starting a generation.
+
+    Returns the removed generations.
+    """
+    generations = sink.generations()
+    unfinished = tuple(found.name for found in generations if found.role is Role.UNFINISHED)
+    for name in unfinished:
+        sink.drop(name)
+    for found in generations:
+        if found.role is Role.PREVIOUS and found.retired_at is None:
+            sink.retire(found.name, now)  # the job that replaced it was killed before this step
+    keep = {found.name for found in generations} - set(unfinished)
+    if all(found.role is not Role.LIVE for found in generations) and (newest := states.newest_sealed()):
+        # The engine has lost the live generation, or does not say which it is; its state knows what is hidden.
+        keep.add(newest)
+    states.prune(keep)
+    states.remove_torn(now)
+    return unfinished
+
+
+def prune(sink: Sink, states: States, now: datetime, *, keep_previous: bool = True) -> tuple[str, ...]:
+    """Remove generations with their states, if they were retired at least a minute ago: requests may still read others.
+
+    With `keep_previous` the previous generation is retained, for a rollback. Returns the removed generations.
+    """
+    generations = sink.generations()
+    removed = tuple(found.name for found in generations if is_due(found, now, keep_previous=keep_previous))
+    for name in removed:
+        sink.drop(name)
+    states.prune({found.name for found in generations} - set(removed))
+    return removed
+
+
+def is_due(found: Generation, now: datetime, *, keep_previous: bool) -> bool:
+    """Whether a generation may be removed."""
+    if found.role is Role.LIVE or (found.role is Role.PREVIOUS and keep_previous):
+        return False
+    return found.retired_at is not None and now.astimezone(UTC) - found.retired_at >= _GRACE

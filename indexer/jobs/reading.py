@@ -1,7 +1,7 @@
 """Reads a whole catalogue into a new state, with the former state's versions and the changes since (G3)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -57,14 +57,11 @@ class Reading:
 def read_catalogue(
     reading: Reading, state: State, problems: ProblemLog, tick: Callable[[], None] = lambda: None
 ) -> ReadCounts:
-    """Read a catalogue into an empty state, and settle it; as `read_records` and `settle`."""
-    return settle(reading, read_records(reading, state, problems, tick), state, tick)
+    """Read a catalogue into an empty state, and decide which records are public.
 
-
-def read_records(
-    reading: Reading, state: State, problems: ProblemLog, tick: Callable[[], None] = lambda: None
-) -> ReadCounts:
-    """Read the records of a catalogue into an empty state, which is not settled yet; `tick` is called after each."""
+    The former state's versions and the changes that are available count. `tick` is called after each record, and
+    between the statements that sort the records.
+    """
     source = reading.source
     with source.reading() as position:
         state.connection.execute("BEGIN")
@@ -73,14 +70,6 @@ def read_records(
     if problems.count and not reading.skip_invalid:
         raise InvalidRecordsError(problems)
     state.position = position
-    return ReadCounts({kind: read for kind, (read, _) in counted.items()}, counted["shops"][1])
-
-
-def settle(reading: Reading, counts: ReadCounts, state: State, tick: Callable[[], None] = lambda: None) -> ReadCounts:
-    """Decide which records are public, with the former state's versions and the changes that are available.
-
-    `tick` is called between the statements that sort the records.
-    """
     with stage("Sorting the records") as advance:
 
         def meanwhile() -> None:
@@ -90,8 +79,7 @@ def settle(reading: Reading, counts: ReadCounts, state: State, tick: Callable[[]
         kept: Mapping[str, Kept] = {}
         if reading.former is not None:
             # Only a source that is read as of one point in time has a position.
-            current = state.position is not None
-            kept = take_over(state.connection, reading.former, reading.kept_listing, current=current)
+            kept = take_over(state.connection, reading.former, reading.kept_listing, current=position is not None)
             if reading.changes is not None:
                 # A file that was rotated before the former state had read it to its end is read too.
                 reading.changes.hold(state.get(FORMER_POSITION))
@@ -101,9 +89,10 @@ def settle(reading: Reading, counts: ReadCounts, state: State, tick: Callable[[]
     changes = replay(state, reading.changes, reading.letters)
     state.pending.clear()  # the generation is not written yet: it will have all of it
     lost, lost_domain = state.public.lost_domains(NOTED)
-    return replace(
-        counts,
-        left_out={kind: state.public.left_out(kind) for kind in reading.source.kinds()[1:]},
+    return ReadCounts(
+        read={kind: read for kind, (read, _) in counted.items()},
+        superseded=counted["shops"][1],
+        left_out={kind: state.public.left_out(kind) for kind in source.kinds()[1:]},
         public=state.public.count("shops"),
         not_public=state.public.count_hidden(),
         lost=lost,

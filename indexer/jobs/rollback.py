@@ -81,7 +81,6 @@ def roll_back(
     lease = sink.lease()
     with holding(lease, "rollback", wait), ExitStack() as stack:
         live, previous, stamp = _live_and_previous(sink)
-        _refuse_damaged(sink, previous.name)
         # It records what has been hidden.
         known = stack.enter_context(states.open(live.name))
         if dry_run:
@@ -95,7 +94,7 @@ def roll_back(
                     carried_over = _hide_later(state, known)
                 applied = ChangeApplier(state, editor, changes, letters, lease.check).drain()
                 with _compared(state, known):
-                    carried_over += _carry_over(state, known)
+                    carried_over += _take(state, known, _SINCE)
                 update(state, editor, lease.check)
                 carry_over_status(sink, live.name, state, editor)
                 stamp = editor.stamp
@@ -119,15 +118,12 @@ def _live_and_previous(sink: Sink) -> tuple[Generation, Generation, Stamp]:
             f"the previous generation has schema version {previous.stamp.schema_version}, services of this version read"
             f" {SCHEMA_VERSION} only: build again"
         )
-    return live, previous, previous.stamp
-
-
-def _refuse_damaged(sink: Sink, generation: str) -> None:
-    """Read all files of a generation, as services do before they answer from it."""
-    with closing(sink.edit(generation)) as editor:
+    # All files are read, as services do before they answer from them.
+    with closing(sink.edit(previous.name)) as editor:
         damaged = [name for _, name in editor.files_damaged()] + list(editor.typeahead.damaged())
     if damaged:
         raise SinkError(f"the file {damaged[0]} of the previous generation is missing or damaged: build again")
+    return live, previous, previous.stamp
 
 
 def _planned(state: State, known: State, stamp: Stamp, changes: ChangeSource | None) -> RollbackSummary:
@@ -140,14 +136,14 @@ def _planned(state: State, known: State, stamp: Stamp, changes: ChangeSource | N
     ):
         carried_over = _hide_later(state, known)
         applied = replay(state, changes, letters)
-        carried_over += _carry_over(state, known)
+        carried_over += _take(state, known, _SINCE)
         counts = first_stamp_of(state, stamp.generation, datetime.now(UTC)).counts
     return RollbackSummary(stamp.counted(counts), known.path.stem, applied, carried_over)
 
 
 @contextmanager
 def _compared(state: State, newer: State) -> Iterator[None]:
-    """Attach the newer state, for `_carry_over`; outside of any transaction, in which nothing can be detached."""
+    """Attach the newer state, for `_take`; outside of any transaction, in which nothing can be detached."""
     state.connection.execute("ATTACH DATABASE ? AS newer", (database_uri(newer.path, "ro"),))
     try:
         yield
@@ -164,12 +160,8 @@ def _hide_later(state: State, known: State) -> int:
     return _take(state, known, _HIDDEN_LATER) if known.path.stem > state.path.stem else 0
 
 
-def _carry_over(state: State, known: State) -> int:
-    """Take over changes and hidden shops from the newer state, which is attached; returns the number of records."""
-    return _take(state, known, _SINCE)
-
-
 def _take(state: State, known: State, selected: str) -> int:
+    """Take over the selected records from the newer state, which is attached; returns the number of records."""
     with state.transaction():
         since = list(state.connection.execute(selected))
         for kind, key in since:

@@ -10,10 +10,9 @@ import os
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from itertools import chain
-from typing import Any, Final
+from typing import Final
 
 from index_mappings.hosts import has_dot, reduce_host
 from index_mappings.values import wire_timestamp
@@ -36,17 +35,12 @@ _GONE: Final = {Presence.DELETED: "a change deleted it", Presence.MISSING: "the 
 
 @dataclass(frozen=True, slots=True)
 class ShopStatus:
-    """What the state of the live generation knows of a shop.
+    """What the state of the live generation knows of a shop that `reference` names.
 
-    Attributes:
-        reference: the id or domain by which it was named.
-        id: None if the state has never had such a shop; then only the reason is stated as well.
-        reason: why it is not shown; None if it is.
-        domain_holder: the shown shop that has its domain.
-        order: how new its record is: `version` or `updated_at`, or neither.
-        origin: where the record came from: `catalogue` with a line, or `change`.
-        records: the numbers of its related records by type.
-        pending: whether its documents are still to be written or removed.
+    `id` is None if the state has never had such a shop; then only the reason is stated as well. `reason` says why it is
+    not shown; None if it is. The shown shop `domain_holder` has its domain. `order` says how new its record is:
+    `version` or `updated_at`, or neither. `origin` is `catalogue`, with a line, or `change`. `records` are the numbers
+    of its related records by type. `pending` says whether its documents are still to be written or removed.
     """
 
     reference: str
@@ -61,10 +55,6 @@ class ShopStatus:
     line: int | None = None
     records: dict[str, int] = field(default_factory=dict)
     pending: bool = False
-
-    def as_wire(self) -> dict[str, Any]:
-        """The status as `--json` prints it."""
-        return asdict(self)
 
 
 def shop_statuses(sink: Sink, states: States, references: Iterable[str]) -> tuple[str, tuple[ShopStatus, ...]]:
@@ -165,12 +155,11 @@ def _write(states: States, records: Sequence[ShopRecord]) -> None:
 
 
 def _statuses(state: State, references: Iterable[str]) -> tuple[ShopStatus, ...]:
-    found = ((reference, _rows(state, reference)) for reference in references)
-    statuses = (
-        [_status(state, reference, row) for row in rows] if rows else [ShopStatus(reference)]
-        for reference, rows in found
+    return tuple(
+        ShopStatus(reference) if row is None else _status(state, reference, row)
+        for reference in references
+        for row in _rows(state, reference) or [None]
     )
-    return tuple(chain.from_iterable(statuses))
 
 
 def _status(state: State, reference: str, row: Row) -> ShopStatus:

@@ -23,9 +23,8 @@ from index_mappings.generations import (
     index_name,
     new_generation,
 )
-from indexer.jobs.build import BuildOptions
+from indexer.jobs.build import BuildOptions, prune, remove_unfinished
 from indexer.jobs.following import FollowOptions
-from indexer.jobs.retention import prune, remove_unfinished
 from indexer.jobs.rollback import roll_back
 from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import Generation, Role, Sink

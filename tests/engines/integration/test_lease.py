@@ -14,12 +14,13 @@ from typing import Any, Final
 import pytest
 from opensearchpy import OpenSearch
 
-from indexer.jobs.retention import prune
+from indexer.jobs.build import prune
 from indexer.sinks.embedded.sink import EmbeddedLease
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import Lease, LeaseHeldError, LeaseHolder, LeaseLostError, LeaseUnansweredError, holding
 from indexer.sinks.opensearch.lease import LeaseDocument, OpenSearchLease
 from indexer.sinks.opensearch.sink import OpenSearchSink
+from indexer.state.state import States
 from tests.engines.integration.leases import LeaseLocation, held_by_us, opensearch_lease, race, reply_to
 from tests.support.memory_sink import MemoryLease, MemoryLock
 from tests.support.real.opensearch import OpenSearchNode
@@ -327,7 +328,7 @@ def test_a_lease_that_was_taken_by_a_request_without_an_answer_is_ours(
 @pytest.mark.opensearch
 @pytest.mark.rule("G4")
 def test_the_index_of_the_lease_is_hidden_and_outlives_a_prune(
-    elsewhere: LeaseLocation, client: OpenSearch, caplog: pytest.LogCaptureFixture
+    elsewhere: LeaseLocation, client: OpenSearch, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     prefix = elsewhere.prefix
     lease = elsewhere.ask()
@@ -336,7 +337,7 @@ def test_the_index_of_the_lease_is_hidden_and_outlives_a_prune(
         assert client.cat.indices(index=f"{prefix}-*", format="json") == []
         assert client.search(index=f"{prefix}-*")["hits"]["hits"] == []
         sink = OpenSearchSink([elsewhere.target], prefix)
-        assert prune(sink, None, datetime.now(UTC)) == ()
+        assert prune(sink, States(tmp_path, sink.location), datetime.now(UTC)) == ()
         sink.close()
         lease.check()
         (found,) = client.indices.get(index=f"{prefix}-lease").values()

@@ -27,8 +27,7 @@ from index_mappings.embedded import (
 from index_mappings.generations import STAMP, index_name
 from index_mappings.opensearch import TYPEAHEAD
 from index_mappings.typeahead.manifest import TypeaheadManifest
-from indexer.jobs.build import BuildOptions, BuildSummary, build
-from indexer.jobs.retention import prune
+from indexer.jobs.build import BuildOptions, BuildSummary, build, prune
 from indexer.jobs.update import ChangeApplier
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.embedded.files import GRACE_S as COMMITTED_GRACE_S

@@ -14,7 +14,7 @@ import pytest
 from index_mappings.documents import DOCUMENTS, SCHEMA_VERSION
 from index_mappings.embedded import stamp_path
 from index_mappings.generations import Stamp, first_stamp, new_generation
-from indexer.jobs.retention import prune, remove_unfinished
+from indexer.jobs.build import prune, remove_unfinished
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.protocol import Role
 from indexer.state.state import States
@@ -83,7 +83,7 @@ def test_pruning_removes_what_is_due_with_its_state_and_nothing_else(index: Inde
     assert prune(index.sink, index.states, NOON + timedelta(days=1)) == (older,)
     assert index.roles() == {previous: Role.PREVIOUS, live: Role.LIVE, unfinished: Role.UNFINISHED}
     assert index.state_files() == [previous, live, unfinished]
-    assert prune(index.sink, None, NOON + timedelta(days=1)) == ()
+    assert prune(index.sink, index.states, NOON + timedelta(days=1)) == ()
 
 
 @pytest.mark.rule("G2")
@@ -97,7 +97,7 @@ def test_the_remains_of_killed_builds_go_with_their_states_and_all_others_stay(i
     assert sorted(remove_unfinished(index.sink, index.states, NOON)) == sorted([*remains, begun])
     assert index.roles() == {retired: Role.RETIRED, previous: Role.PREVIOUS, live: Role.LIVE}
     assert index.state_files() == [retired, previous, live]
-    assert remove_unfinished(index.sink, None, NOON) == ()
+    assert remove_unfinished(index.sink, index.states, NOON) == ()
 
 
 @pytest.mark.rule("G2")
