@@ -206,6 +206,11 @@ class Part:
         self.must(is_integer and self.value >= 0, "an integer of at least 0")
         return int(self.value)
 
+    def number(self) -> float:
+        """A number."""
+        self.must(isinstance(self.value, int | float) and not isinstance(self.value, bool), "a number")
+        return float(self.value)
+
     def flag(self) -> bool:
         """True or false."""
         self.must(isinstance(self.value, bool), "true or false")

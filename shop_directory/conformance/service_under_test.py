@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final
+from urllib.parse import quote, urlencode
 
 import orjson
 
@@ -26,7 +27,13 @@ PROBED: Final = 8
 # The largest page of find_shop.
 FULL: Final = 100
 WORLDWIDE: Final = "WORLDWIDE"
+OPEN: Final = (
+    "find_shop", "list_categories", "get_shop", "list_coupons", "get_shipping_policy", "resolve_checkout_url",
+)  # fmt: skip
 NEED_A_TOKEN: Final = ("get_trust", "report_code", "report_issue", "monetize_offer", "resolve_conflict")
+TOOLS: Final = (*OPEN, *NEED_A_TOKEN)
+# Statuses of a tool that does not exist.
+NO_TOOL: Final = frozenset({404, 405, 501})
 # The list of all coupons may be long.
 _LONG: Final = 32 * 1024 * 1024
 
@@ -159,6 +166,12 @@ class ServiceUnderTest:
         """Call a tool that takes a shop."""
         return await self.tool(tool, {"shop_domain": reference})
 
+    async def suggest(self, q: str, *, limit: int | None = None, country: str | None = None) -> Response:
+        """Send a suggest request."""
+        given = {"q": q, "limit": limit, "country": country}
+        stated = {name: value for name, value in given.items() if value is not None}
+        return await self.get(f"/suggest?{urlencode(stated, quote_via=quote)}")
+
     async def all_coupons(self) -> Response:
         """Call list_coupons without a shop."""
         return await self.tool("list_coupons", {}, max_bytes=_LONG)
@@ -170,6 +183,12 @@ class ServiceUnderTest:
     async def openapi(self) -> Part:
         """The OpenAPI document."""
         return (await self.get("/openapi.json")).json()
+
+    async def described_tools(self) -> list[str]:
+        """The names of the tools in the OpenAPI document."""
+        prefix = "/tool/"
+        paths = (await self.openapi())["paths"].names()
+        return [path.removeprefix(prefix) for path in paths if path.startswith(prefix)]
 
     async def send(self, request: Request) -> Response:
         """The response to any other request; that to an earlier equal request where there is one."""

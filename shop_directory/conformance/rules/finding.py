@@ -1,14 +1,15 @@
-"""find_shop: pages, totals, filters, words and bounds. The queries are made of names of known shops."""
+"""find_shop and GET /suggest: pages, totals, filters, words, bounds and order, asked by names of known shops."""
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from http import HTTPStatus
 from itertools import pairwise
 from typing import Any, Final
 
 from shop_directory.conformance.exchange import NothingToSeeError, Part, require
-from shop_directory.conformance.rule import SHOP_DOMAIN, UNKNOWN_ID, Call, rule
-from shop_directory.conformance.rules.statements import is_country
+from shop_directory.conformance.rule import SHOP_DOMAIN, UNKNOWN_ID, Call, Shape, exactly, expect_shape, naming, rule
+from shop_directory.conformance.rules.facts import is_country
 from shop_directory.conformance.service_under_test import (
     FULL,
     PROBED,
@@ -16,20 +17,37 @@ from shop_directory.conformance.service_under_test import (
     KnownShop,
     ServiceUnderTest,
     expect_equal,
+    known_shops,
 )
 
 _DEFAULT: Final = 50
 _TRIED: Final = 6
 # Long enough not to match as a part of two joined words.
 _WORD: Final = re.compile("[A-Za-z]{5,}")
-_DEEPEST: Final = 100_000
 # The most values of a facet.
 _VALUES: Final = 50
+# Of /suggest: how many without limit, and at most.
+_SUGGESTED: Final = 8
+_MOST: Final = 20
+# Plain letters only, which every folding of text leaves as they are.
+_PLAIN: Final = re.compile(r"[A-Za-z]{3}[A-Za-z ]{3,}[A-Za-z]")
 
 ROWS: Final = (
     rule("I51", "An unlisted category slug is an error, never an empty list.")(
         Call("find_shop", {"query": "", "category": UNKNOWN_ID}, 400, "unknown_category"),
         Call("find_shop", {"query": SHOP_DOMAIN, "category": UNKNOWN_ID}, 400, "unknown_category"),
+    ),
+    rule("I68", "GET /suggest needs q and no credentials.")(
+        Call("GET /suggest?q=", shape={}), Call("GET /suggest?limit=3", status=400, shape={})
+    ),
+    rule(
+        "R3.query_string",
+        "An unknown or repeated parameter of /suggest is 400; those with the prefix _ or utm_ are not.",
+    )(
+        Call("GET /suggest?q=a&contry=DE", b"", 400, "invalid_input", naming("contry")),
+        Call("GET /suggest?q=a&q=b", b"", 400, "invalid_input", naming("q")),
+        Call("GET /suggest?q=a&country=DE&country=AT", b"", 400, "invalid_input", naming("country")),
+        Call("GET /suggest?q=a&_=17&utm_source=check&utm_source=check", shape={}),
     ),
 )
 
@@ -222,7 +240,7 @@ async def _bounds(service: ServiceUnderTest) -> None:
     await _expect_invalid(service, offset=-1)
     for query in ("a" * 201, " ".join("abcdefghijklm")):
         await _expect_invalid(service, query=query)
-    (await service.tool("find_shop", {"query": "", "offset": _DEEPEST, "limit": 1})).problem(400, "page_too_deep")
+    (await service.tool("find_shop", {"query": "", "offset": 100_000, "limit": 1})).problem(400, "page_too_deep")
 
 
 @rule("F1", "ships_to, where it exists, keeps the shops that ship there, and counts those that do not say so.")
@@ -362,8 +380,8 @@ async def _expect_invalid(service: ServiceUnderTest, **arguments: Any) -> None: 
     (await service.tool("find_shop", {"query": "", **arguments})).problem(400, "invalid_input")
 
 
-def _ids(page: Part) -> list[str]:
-    return [shop["id"].text() for shop in page["results"].each()]
+def _ids(page: Part, name: str = "results") -> list[str]:
+    return [shop["id"].text() for shop in page[name].each()]
 
 
 def _total(page: Part) -> int:
@@ -400,3 +418,94 @@ async def _words_of_two(service: ServiceUnderTest) -> tuple[str, str]:
         if max(_total(first), _total(second)) <= FULL and set(_ids(first)) - set(_ids(second)):
             return one, other
     raise NothingToSeeError("two shops with a word of their own each")
+
+
+@rule("I69", "/suggest matches prefixes, tolerates a typing error and ranks popular shops first.")
+async def _matching(service: ServiceUnderTest) -> None:
+    plain = [shop for shop in service.subjects.shops if _PLAIN.fullmatch(shop.name)]
+    shop = require(plain, "a shop with a name of seven plain letters or more among the most popular")[0]
+    await _expect_suggested(service, shop.name[:-1], shop, "a prefix of its name")
+    middle = len(shop.name) // 2
+    other = "q" if shop.name[middle].lower() != "q" else "x"
+    mistyped = shop.name[:middle] + other + shop.name[middle + 1 :]
+    await _expect_suggested(service, mistyped, shop, "its name with one wrong letter")
+    for q in (shop.name[:2], shop.name):
+        response = await service.suggest(q, limit=_MOST)
+        scores = [found["score"].number() for found in response.json()["shops"].each()]
+        in_order = scores == sorted(scores, reverse=True)
+        response.must(in_order, "shops in the order of their scores, the highest first", f"scores {scores}")
+    expected = [shop.id for shop in await _listed(service)][:_MOST]
+    response = await service.suggest("", limit=_MOST)
+    found = _ids(response.json(), "shops")
+    response.must(found == expected, f"the most popular shops, as find_shop lists them: {expected}", f"{found}")
+
+
+@rule("I70", "/suggest returns up to 8 shops and categories, or as many as limit says.")
+async def _suggest_limit(service: ServiceUnderTest) -> None:
+    subjects = service.subjects
+    subjects.shop(), subjects.category()
+    for limit, most in ((3, 3), (None, _SUGGESTED), (_MOST, _MOST)):
+        answer = (await service.suggest("", limit=limit)).json()
+        for name, known in (("shops", len(subjects.shops)), ("categories", len(subjects.categories))):
+            expected = min(most, known)
+            answer[name].must(len(answer[name].values()) == expected, f"{expected} of the {known} most popular")
+    require(len(subjects.shops) > _SUGGESTED, "more than eight shops")
+
+
+@rule("I71", "/suggest returns only shops of the given country.")
+async def _country_filter(service: ServiceUnderTest) -> None:
+    named = {country for shop in service.subjects.shops for country in shop.countries or () if country != WORLDWIDE}
+    first = service.subjects.shops[:_MOST]
+    filtered = [country for country in sorted(named) if not all(shop.sells_in(country) for shop in first)]
+    country = require(filtered, "shops of different countries among the most popular")[0]
+    listed = await _listed(service)
+    expected = {shop.id for shop in [shop for shop in listed if shop.sells_in(country)][:_MOST]}
+    refused = {shop.id for shop in listed if not shop.sells_in(country)}
+    for spelling in (country, country.lower()):
+        response = await service.suggest("", limit=_MOST, country=spelling)
+        found = {shop["id"].text() for shop in response.json()["shops"].each()}
+        is_filtered = not refused & found and expected <= found
+        response.must(is_filtered, f"the most popular shops of {country}: {sorted(expected)}", f"{sorted(found)}")
+    (await service.suggest("", country="XX")).problem(400)
+
+
+@rule("I72", "/suggest returns query as sent, and categories and shops with exactly their fields.")
+async def _fields(service: ServiceUnderTest) -> None:
+    typed = f" {service.subjects.shop().name[:60].upper()}+&%"
+    for q in ("", typed):
+        answer = (await service.suggest(q)).json()
+        _expect_exactly(answer, {"query": exactly(q), "categories": Part.values, "shops": Part.values})
+        for category in answer["categories"].each():
+            _expect_exactly(category, {"category": Part.text, "slug": Part.text, "count": Part.whole})
+        texts = dict.fromkeys(("id", "name", "domain", "category"), Part.text)
+        for shop in answer["shops"].each():
+            _expect_exactly(shop, {**texts, "score": Part.number})
+
+
+@rule("M10", "limit of /suggest is 1 to 20, and its categories have the counts of list_categories.")
+async def _category_counts(service: ServiceUnderTest) -> None:
+    for limit in (0, _MOST + 1):
+        (await service.suggest("", limit=limit)).problem(400)
+    stated = next((shop.countries[0] for shop in service.subjects.shops if shop.countries), WORLDWIDE)
+    listed = (await service.read("list_categories"))["results"].values()
+    for country in (None, stated if stated != WORLDWIDE else "DE"):
+        response = await service.suggest("", limit=_MOST, country=country)
+        found = response.json()["categories"].values()
+        expected = "the first of list_categories, with the same counts, whatever the country"
+        response.must(found == listed[:_MOST], expected)
+
+
+async def _expect_suggested(service: ServiceUnderTest, q: str, shop: KnownShop, what: str) -> None:
+    response = await service.suggest(q, limit=_MOST)
+    response.must(shop.id in _ids(response.json(), "shops"), f"the shop {shop.id} for {what}")
+
+
+async def _listed(service: ServiceUnderTest) -> list[KnownShop]:
+    """The first hundred shops of the blank search."""
+    return [*known_shops((await service.read("find_shop", {"query": "", "limit": FULL}))["results"].values())]
+
+
+def _expect_exactly(part: Part, shape: Mapping[str, Shape]) -> None:
+    """Raise RuleBrokenError unless an object is of a shape, and has no other fields."""
+    part.must(set(part.names()) == set(shape), f"exactly the fields {', '.join(sorted(shape))}")
+    expect_shape(part, shape)

@@ -1,17 +1,20 @@
-"""Shops and categories: views, references, the list of categories, and shops under review, which look unknown."""
+"""Shops, categories and offers: views, references, lists, merges, and shops under review, which look unknown."""
 
 import re
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final
+from urllib.parse import urlsplit
 
-from shop_directory.conformance import mcp
-from shop_directory.conformance.exchange import Part, Response, RuleBrokenError, require
-from shop_directory.conformance.mcp import Era
-from shop_directory.conformance.rule import Call, Need, has, rule
-from shop_directory.conformance.rules.suggest import suggested
+from shop_directory.conformance.exchange import NothingToSeeError, Part, Response, RuleBrokenError, require
+from shop_directory.conformance.rule import Call, Need, absent, each, expect_like_unknown, holding, rule
+from shop_directory.conformance.rules import mcp
+from shop_directory.conformance.rules.facts import KINDS
+from shop_directory.conformance.rules.mcp import Era
 from shop_directory.conformance.service_under_test import (
     FULL,
+    NO_TOOL,
+    PROBED,
     Arguments,
     KnownCategory,
     ServiceUnderTest,
@@ -20,16 +23,14 @@ from shop_directory.conformance.service_under_test import (
 
 _SAMPLE: Final = 3
 _TREE: Final = frozenset({"parent", "parent_slug", "parents", "children", "ancestors", "path", "level", "depth"})
-# Statuses of a tool that does not exist.
-NO_TOOL: Final = frozenset({404, 405, 501})
 _BY_SHOP: Final = ("get_shop", "list_coupons", "get_shipping_policy", "get_trust")
-_MOST_OFFERS: Final = 3
-_MOST_OFFERS_ALONE: Final = 100
-_LONGEST: Final = 2048
 _READ: Final = "resources/read"
 # They belong to one response, or depend on how many there were before.
 _VOLATILE: Final = frozenset({"date", "x-request-id", "ratelimit"})
 _REQUEST_ID: Final = re.compile(rb'("x-request-id"\s*:\s*")[^"]*"')
+# A host name and no IP address: its last label has a letter.
+_HOST: Final = re.compile(r"[^:]*[a-z][^:.]*")
+_VERDICTS: Final = ("likely_same", "likely_different", "insufficient_evidence")
 # A tool, and its arguments that name a shop.
 About = tuple[str, Callable[[str], Arguments]]
 _READS: Final[tuple[About, ...]] = (
@@ -56,25 +57,31 @@ async def _views(service: ServiceUnderTest) -> list[Part]:
     return require([*page["results"].each(), *alone], "a shop in the catalogue")
 
 
-def _logo(shop: Part) -> None:
-    if "logo_url" in shop:
-        shop["logo_url"].must(shop["logo_url"].text().startswith("https://"), "an https URL")
-
-
 ROWS: Final = (
-    rule("I9", "The shop view has id, name, domain and category (a slug) as strings.")(
-        has(_views, dict.fromkeys(("id", "name", "domain", "category"), Part.text))
+    rule("I15", "A category that no public shop carries is not listed.")(
+        Call("list_categories", shape={"results": each({"count": holding(Part.whole, "at least one shop")})})
     ),
-    rule("I11", "offers is always an array, empty while there are none.")(has(_views, {"offers": Part.each})),
-    rule("F21", "logo_url, where a shop has one, is an https URL.")(has(_views, _logo)),
+    rule("I55", "get_shop answers shop_not_found, identically, for an unknown shop and for one under review.")(
+        absent("get_shop")
+    ),
+    rule("I9", "The shop view has id, name, domain and category (a slug) as strings.", of=_views)(
+        dict.fromkeys(("id", "name", "domain", "category"), Part.text)
+    ),
+    rule("I11", "offers is always an array, empty while there are none.", of=_views)({"offers": Part.each}),
     rule(
         "R1.bounds", "A reference that is blank or over 2,048 characters is 400; an impossible host is an unknown shop."
     )(
         Call("get_shop", {"shop_domain": " "}, 400, "invalid_input"),
-        Call("get_shop", {"shop_domain": "a" * (_LONGEST + 1)}, 400, "invalid_input"),
+        Call("get_shop", {"shop_domain": "a" * 2049}, 400, "invalid_input"),
         Call("get_shop", {"shop_domain": f"{'a' * 300}.example"}, 404, "shop_not_found"),
     ),
 )
+
+
+@rule("F21", "logo_url, where a shop has one, is an https URL.", of=_views)
+def _logo(shop: Part) -> None:
+    if "logo_url" in shop:
+        shop["logo_url"].must(shop["logo_url"].text().startswith("https://"), "an https URL")
 
 
 @rule(
@@ -83,8 +90,8 @@ ROWS: Final = (
     Need.UNDER_REVIEW,
 )
 async def _under_review(service: ServiceUnderTest) -> None:
+    await expect_like_unknown(service, *service.allowed(*_BY_SHOP))
     for subject in service.under_review:
-        await _expect_same_error(service, subject, *service.allowed(*_BY_SHOP))
         for shop in (await service.read("find_shop", {"query": subject, "limit": FULL}))["results"].each():
             shop.must(not _is(shop, subject), f"no shop {subject}")
 
@@ -121,12 +128,6 @@ async def _in_each(service: ServiceUnderTest) -> None:
         page.response.must(is_found, f"the shop {shop.id}, which carries {slug}")
 
 
-@rule("I15", "A category that no public shop carries is not listed.")
-async def _no_empty_category(service: ServiceUnderTest) -> None:
-    for category in (await _categories(service)).each():
-        category.must(category["count"].whole() > 0, "a category of at least one shop")
-
-
 @rule("I52", "list_categories takes an empty object and returns every category with its number of public shops.")
 async def _every_category(service: ServiceUnderTest) -> None:
     document = await service.read("list_categories")
@@ -159,27 +160,18 @@ async def _get_shop(service: ServiceUnderTest) -> None:
         view[name].expect(value)
 
 
-@rule("I55", "get_shop answers shop_not_found, identically, for an unknown shop and for one under review.")
-async def _not_found(service: ServiceUnderTest) -> None:
-    await expect_absent(service, "get_shop")
-
-
 @rule("A14", "get_shops, where it exists, has one entry for each reference in order, null for an unknown shop.")
 async def _get_shops(service: ServiceUnderTest) -> None:
     first = service.subjects.shop()
     known = [(shop.domain, shop.id) for shop in service.subjects.shops[:_SAMPLE]]
-    unknown: list[tuple[str, str | None]] = [
-        (subject, None) for subject in (service.unknown_domain, *service.under_review)
-    ]
+    unknown = [(subject, None) for subject in (service.unknown_domain, *service.under_review)]
     pairs = [*unknown, *known, (first.id, first.id), *known[:1]]
     response = await service.tool("get_shops", {"shop_domains": [reference for reference, _ in pairs]})
     require(response.status not in NO_TOOL, "the tool get_shops, which the interface does not require")
     answer = response.json()
-    results = answer["results"]
-    results.must(len(results.values()) == len(pairs), f"{len(pairs)} entries, one for each reference")
-    for entry, (reference, shop_id) in zip(results.each(), pairs, strict=True):
-        entry["shop_domain"].expect(reference)
-        (entry["shop"] if shop_id is None else entry["shop"]["id"]).expect(shop_id)
+    entries = [(one["shop_domain"].value, one["shop"]) for one in answer["results"].each()]
+    found = [(reference, shop.value and shop["id"].value) for reference, shop in entries]
+    answer["results"].must(found == pairs, f"{len(pairs)} entries, one for each reference, null for an unknown one")
     answer["found"].expect(len(pairs) - len(unknown))
     for wrong in ([], [" "], ["a"] * (FULL + 1)):
         (await service.tool("get_shops", {"shop_domains": wrong})).problem(400, "invalid_input")
@@ -196,12 +188,11 @@ async def _several_shops(service: ServiceUnderTest) -> None:
         is_taken = response.status != HTTPStatus.BAD_REQUEST
         require(is_taken, f"the field shop_domains of {tool}, which the interface does not require")
         answer = response.json()
-        shops = answer["shops"]
-        shops.must(len(shops.values()) == len(asked), f"{len(asked)} entries, one for each reference")
-        for entry, reference in zip(shops.each(), asked, strict=True):
-            entry["shop_domain"].expect(reference)
-            alone = await service.about_shop(tool, reference)
-            entry[name].expect(alone.json().value if alone.status == HTTPStatus.OK else None)
+        alone = [await service.about_shop(tool, reference) for reference in asked]
+        expected = [one.json().value if one.status == HTTPStatus.OK else None for one in alone]
+        entries = [(one["shop_domain"].value, one[name].value) for one in answer["shops"].each()]
+        is_same = entries == list(zip(asked, expected, strict=True))
+        answer["shops"].must(is_same, f"{len(asked)} entries, each as {tool} answers about its reference alone")
         answer["found"].expect(len([*known, *known[:1]]))
         for wrong in ({"shop_domains": []}, {"shop_domains": asked, "shop_domain": asked[0]}):
             (await service.tool(tool, wrong)).problem(400, "invalid_input")
@@ -249,7 +240,7 @@ async def _order_of_categories(service: ServiceUnderTest) -> None:
 async def _number_of_offers(service: ServiceUnderTest) -> None:
     page = await service.read("find_shop", {"query": "", "limit": FULL})
     alone = await _view(service, service.shop_domain)
-    for shop, most in (*((shop, _MOST_OFFERS) for shop in page["results"].each()), (alone, _MOST_OFFERS_ALONE)):
+    for shop, most in (*((shop, 3) for shop in page["results"].each()), (alone, 100)):
         shown, total = len(shop["offers"].values()), shop["offers_total"].whole()
         shop["offers"].must(shown == min(total, most), f"{min(total, most)} of {total} offers")
 
@@ -276,7 +267,7 @@ async def _hidden_shops_are_unknown(service: ServiceUnderTest) -> None:
         for name in ("results", *({"did_you_mean"} & set(page.names()))):
             is_shown = any(_is(shop, hidden) for shop in page[name].each())
             page.response.must(not is_shown, f"{name} without the shop under review")
-        suggestions = await suggested(service, hidden)
+        suggestions = await service.suggest(hidden)
         is_suggested = any(_is(shop, hidden) for shop in suggestions.json()["shops"].each())
         suggestions.must(not is_suggested, "suggestions without the shop under review")
 
@@ -294,25 +285,6 @@ async def _hidden_shops_take_no_reports(service: ServiceUnderTest) -> None:
             # Two of the three transports: reports have the smallest quota.
             for era in (None, Era.PER_REQUEST):
                 await _expect_unknown(service, era, call, hidden)
-
-
-async def expect_absent(service: ServiceUnderTest, tool: str) -> None:
-    """Raise unless a tool has the same shop_not_found for unknown shops and for shops under review.
-
-    It raises NothingToSeeError where no shop under review was given.
-    """
-    for unknown in (service.unknown_id, service.unknown_domain):
-        (await service.about_shop(tool, unknown)).problem(404, "shop_not_found")
-    for subject in service.under_review:
-        await _expect_same_error(service, subject, tool)
-    missing = f"a shop under review ({Need.UNDER_REVIEW}); the responses for unknown shops are correct"
-    require(service.under_review, missing)
-
-
-async def _expect_same_error(service: ServiceUnderTest, subject: str, *tools: str) -> None:
-    for tool in tools:
-        unknown = await service.about_shop(tool, service.unknown_like(subject))
-        expect_equal(unknown, await service.about_shop(tool, subject), f"the same response of {tool} for both")
 
 
 def _is(shop: Part, reference: str) -> bool:
@@ -375,3 +347,124 @@ async def _response(service: ServiceUnderTest, era: Era | None, call: About, ref
     if tool == _READ:
         return (await mcp.request(service, era, _READ, about(reference))).response
     return (await mcp.call(service, era, tool, about(reference))).response
+
+
+@rule("I38", "An offer is identified by its offer_id, a string.")
+async def _offer_id(service: ServiceUnderTest) -> None:
+    page = await service.read("find_shop", {"query": "", "limit": FULL})
+    with_offers = [shop for shop in page["results"].each() if shop.value.get("offers")]
+    found = [offer["offer_id"].text() for shop in with_offers for offer in shop["offers"].each()]
+    offer_id = require(found, "an offer among the first shops")[0]
+    await _resolved(service, "resolve_checkout_url", offer_id)
+
+
+@rule(
+    "I64", "monetize_offer needs offer_id, takes a boolean affiliate and returns a monetised checkout URL.", Need.TOKEN
+)
+async def _monetize(service: ServiceUnderTest) -> None:
+    await _expect_arguments(service, "monetize_offer")
+    document = await _first_resolved(service, "monetize_offer", {}, applied=True)
+    _expect_url(document)
+    document["monetization"]["network"].text()
+    document["monetization"]["program_id"].text()
+    plain = await service.read("monetize_offer", {"offer_id": document["offer_id"].text(), "affiliate": False})
+    plain["affiliate"]["applied"].expect(value=False)
+    plain["monetization"].expect(None)
+
+
+@rule("I65", "resolve_checkout_url needs offer_id, takes a boolean affiliate and returns a validated checkout URL.")
+async def _resolve(service: ServiceUnderTest) -> None:
+    await _expect_arguments(service, "resolve_checkout_url")
+    document = await _first_resolved(service, "resolve_checkout_url", {})
+    _expect_url(document)
+    document["affiliate"]["applied"].expect(value=False)
+    _expect_url(await _first_resolved(service, "resolve_checkout_url", {"affiliate": True}))
+
+
+@rule(
+    "I66",
+    "resolve_conflict needs from_shop_id, takes to_shop_id, audits the merge and writes nothing.",
+    Need.TOKEN,
+    alone=True,
+)
+async def _conflict(service: ServiceUnderTest) -> None:
+    (await service.tool("resolve_conflict", {})).problem(400)
+    require(len(service.subjects.shops) > 1, "two shops in the catalogue")
+    one, other = service.subjects.shops[:2]
+    before = await service.about_shop("get_shop", one.domain)
+    pair = await service.read("resolve_conflict", {"from_shop_id": one.id, "to_shop_id": other.id})
+    pair["from"]["id"].expect(one.id)
+    pair["to"]["id"].expect(other.id)
+    pair["evidence"].each()
+    pair["verdict"].one_of(*_VERDICTS)
+    (await service.read("resolve_conflict", {"from_shop_id": one.id}))["candidates"].each()
+    (await service.tool("resolve_conflict", {"from_shop_id": service.unknown_id})).problem(404, "shop_not_found")
+    after = await service.fresh.about_shop("get_shop", one.domain)
+    expect_equal(before, after, "the same shop after the audit as before")
+
+
+@rule(
+    "M11.other_lists",
+    "Coupons are listed verified ones first, the latest tested first; trust signals by their kinds; merge candidates "
+    "by verdict, then agreeing evidence.",
+)
+async def _other_orders(service: ServiceUnderTest) -> None:
+    with_codes = list(service.subjects.codes)
+    for shop_id in with_codes[:PROBED]:
+        results = (await service.read("list_coupons", {"shop_domain": shop_id}))["results"]
+        tested = [(one["verificationStatus"].text(), one["lastVerifiedAt"].value or "") for one in results.each()]
+        in_order = tested == sorted(tested, reverse=True)
+        results.must(in_order, "verified_applied first, and within each status the latest tested first")
+    for shop in service.subjects.shops[:PROBED] if service.token else ():
+        signals = (await service.read("get_trust", {"shop_domain": shop.domain}))["signals"]
+        kinds = [kind for signal in signals.each() if (kind := signal["kind"].text()) in KINDS]
+        signals.must(kinds == sorted(kinds, key=KINDS.index), f"the order {', '.join(KINDS)}")
+        candidates = (await service.read("resolve_conflict", {"from_shop_id": shop.id}))["candidates"]
+        ranks = [(_VERDICTS.index(one["verdict"].one_of(*_VERDICTS)), -_agreeing(one)) for one in candidates.each()]
+        expected = f"the order {', '.join(_VERDICTS)}, and within each most agreeing evidence first"
+        candidates.must(ranks == sorted(ranks), expected)
+    require(with_codes, "a usable coupon")
+
+
+def _agreeing(audit: Part) -> int:
+    return sum(evidence["agrees"].flag() for evidence in audit["evidence"].each())
+
+
+async def _expect_arguments(service: ServiceUnderTest, tool: str) -> None:
+    (await service.tool(tool, {})).problem(400)
+    (await service.tool(tool, {"offer_id": service.unknown_id})).problem(404, "offer_not_found")
+    (await service.tool(tool, {"offer_id": service.unknown_id, "affiliate": "yes"})).problem(400)
+
+
+async def _resolved(service: ServiceUnderTest, tool: str, offer_id: str, **affiliate: bool) -> Part | None:
+    """The response for an offer; None where the offer has no valid URL."""
+    response = await service.tool(tool, {"offer_id": offer_id, **affiliate})
+    if response.status != 200:  # noqa: PLR2004 - of HTTP
+        response.problem(404, "no_valid_checkout_url")
+        return None
+    return response.json()
+
+
+async def _first_resolved(
+    service: ServiceUnderTest, tool: str, affiliate: dict[str, bool], *, applied: bool | None = None
+) -> Part:
+    """The response for the first offer with a valid URL, which goes through a programme if `applied`."""
+    offers = [offer_id for shop in service.subjects.shops for offer_id in shop.offers[:1]]
+    for offer_id in offers[:PROBED]:
+        document = await _resolved(service, tool, offer_id, **affiliate)
+        if document is not None:
+            document["offer_id"].expect(offer_id)
+            if applied in {None, document["affiliate"]["applied"].flag()}:
+                return document
+    raise NothingToSeeError(f"a usable offer{' of a shop with a programme' if applied else ''} among the first ones")
+
+
+def _expect_url(document: Part) -> None:
+    url = document["checkout_url"]
+    try:
+        found = urlsplit(url.text())
+        is_safe = found.scheme == "https" and found.username is None and found.port in {None, 443}
+    except ValueError:
+        raise url.broken("a URL") from None
+    is_named = _HOST.fullmatch(found.hostname or "")
+    url.must(is_safe and is_named, "an https URL with a host's name, without credentials, on the usual port")
