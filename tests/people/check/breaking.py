@@ -8,6 +8,7 @@ from typing import Any, Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 Document = dict[str, Any]
+Change = Callable[["Answered"], None]
 Wrap = Callable[[ASGIApp], ASGIApp]
 
 
@@ -67,10 +68,7 @@ class Changed:
     """An application around another one: `before` may change each request, `after` each answer."""
 
     def __init__(
-        self,
-        app: ASGIApp,
-        before: Callable[[Asked], None] | None = None,
-        after: Callable[[Answered], None] | None = None,
+        self, app: ASGIApp, before: Callable[[Asked], object] = lambda _: None, after: Change = lambda _: None
     ) -> None:
         self._app = app
         self._before = before
@@ -84,11 +82,9 @@ class Changed:
         asked = Asked(
             scope["method"], scope["path"], scope["query_string"], list(scope["headers"]), await _body(receive)
         )
-        if self._before is not None:
-            self._before(asked)
+        self._before(asked)
         answered = await self._answered(scope, asked)
-        if self._after is not None:
-            self._after(answered)
+        self._after(answered)
         if answered.body or any(name == b"content-length" for name, _ in answered.headers):
             answered.set_header(b"content-length", str(len(answered.body)).encode())
         await send({"type": "http.response.start", "status": answered.status, "headers": answered.headers})
@@ -134,14 +130,24 @@ class Breakage:
 ANY: Final = ""
 
 
-def answering(path: str, change: Callable[[Answered], None], status: int | None = 200) -> Wrap:
-    """A server that changes its answers on a path, or on ANY: those of one status, or of any (None)."""
+def where(is_meant: Callable[[Answered], bool], change: Change) -> Wrap:
+    """A server that changes those answers."""
 
     def after(answered: Answered) -> None:
-        if path in {ANY, answered.asked.path} and status in {None, answered.status}:
+        if is_meant(answered):
             change(answered)
 
     return lambda app: Changed(app, after=after)
+
+
+def answering(path: str, change: Change, status: int | None = 200) -> Wrap:
+    """A server that changes its answers on a path, or on ANY: those of one status, or of any (None)."""
+    return where(lambda answered: path in {ANY, answered.asked.path} and status in {None, answered.status}, change)
+
+
+def asked_otherwise(change: Callable[[Asked], None]) -> Wrap:
+    """A server that takes each request for another one."""
+    return lambda app: Changed(app, before=change)
 
 
 def rewriting(path: str, change: Callable[[Document], None], status: int = 200) -> Wrap:
@@ -149,7 +155,7 @@ def rewriting(path: str, change: Callable[[Document], None], status: int = 200) 
     return answering(path, in_place(change), status)
 
 
-def in_place(change: Callable[[Document], None]) -> Callable[[Answered], None]:
+def in_place(change: Callable[[Document], None]) -> Change:
     def changed(answered: Answered) -> None:
         document = answered.document
         change(document)
@@ -163,7 +169,7 @@ def hearing(path: str, change: Callable[[Document], Mapping[str, Any]]) -> Wrap:
         if asked.path == path:
             asked.arguments = change(asked.arguments)
 
-    return lambda app: Changed(app, before=before)
+    return asked_otherwise(before)
 
 
 async def _body(receive: Receive) -> bytes:
@@ -206,7 +212,7 @@ def drop(path: str) -> Callable[[Document], None]:
     return change
 
 
-def header(name: bytes, value: bytes | None) -> Callable[[Answered], None]:
+def header(name: bytes, value: bytes | None) -> Change:
     return lambda answered: answered.set_header(name, value)
 
 
@@ -218,14 +224,14 @@ def backwards(values: list[Any]) -> list[Any]:
     return values[::-1]
 
 
-def status(code: int) -> Callable[[Answered], None]:
+def status(code: int) -> Change:
     def change(answered: Answered) -> None:
         answered.status = code
 
     return change
 
 
-def body(content: bytes) -> Callable[[Answered], None]:
+def body(content: bytes) -> Change:
     def change(answered: Answered) -> None:
         answered.body = content
 

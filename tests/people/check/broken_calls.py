@@ -1,17 +1,17 @@
-"""Servers that are wrong in how tools are called and described, or about errors over REST."""
+"""Servers that are wrong about calls over REST, their errors, tokens, quotas, request ids, caching or origins."""
 
-from collections.abc import Callable
 from typing import Any, Final
 
-from starlette.types import ASGIApp
-
 from tests.people.check.breaking import (
+    ANY,
     Answered,
     Asked,
     Breakage,
-    Changed,
+    Change,
     Document,
+    Wrap,
     answering,
+    asked_otherwise,
     drop,
     header,
     hearing,
@@ -19,7 +19,9 @@ from tests.people.check.breaking import (
     put,
     rewriting,
     status,
+    where,
 )
+from tests.people.check.broken_mcp import TOKEN, saying
 
 _OPENAPI: Final = "/openapi.json"
 FIND: Final = "/tool/find_shop"
@@ -45,17 +47,12 @@ def _without_older_name(arguments: Document) -> Document:
     return {"unheard_of" if name == "shop_id_or_domain" else name: value for name, value in arguments.items()}
 
 
-def to_bodies(change: Callable[[Answered], None], *having: bytes, path: str = FIND) -> Callable[[ASGIApp], ASGIApp]:
-    """A server that changes its answers to bodies that hold all of these bytes."""
-
-    def after(answered: Answered) -> None:
-        if answered.asked.path == path and all(part in answered.asked.body for part in having):
-            change(answered)
-
-    return lambda app: Changed(app, after=after)
+def to_bodies(change: Change, having: bytes) -> Wrap:
+    """A server that changes its answers of find_shop to bodies that hold these bytes."""
+    return where(lambda answered: answered.asked.path == FIND and having in answered.asked.body, change)
 
 
-def problem(status: int, code: str) -> Callable[[Answered], None]:
+def problem(status: int, code: str) -> Change:
     document: dict[str, Any] = {
         "type": f"urn:{code}",
         "title": code,
@@ -101,6 +98,71 @@ def _unknown_dropped_later(asked: Asked) -> None:
         asked.body = asked.body.replace(b',"no_such_field":true', b"")
 
 
+_TRUST: Final = "/tool/get_trust"
+_NO_META: Final = header(b"www-authenticate", b'Bearer resource_metadata="https://auth.example"')
+LIST: Final = "/tool/list_categories"
+SUGGEST: Final = "/suggest"
+ALLOW: Final = b"access-control-allow-origin"
+
+
+def to_callers(path: str, change: Change, *, wrong: bool = False) -> Wrap:
+    """A server that changes its answers on a path to callers without a token, or to those with a wrong one."""
+
+    def is_meant(answered: Answered) -> bool:
+        sent = [value for name, value in answered.asked.headers if name == TOKEN]
+        # Tokens of this service begin otherwise.
+        is_caller = any(token.startswith(b"none_") for token in sent) if wrong else not sent
+        return answered.asked.path == path and is_caller
+
+    return where(is_meant, change)
+
+
+def _closed(answered: Answered) -> None:
+    problem = {
+        "type": "urn:token",
+        "title": "Token",
+        "status": 401,
+        "detail": "x-api-token is missing.",
+        "code": "token_required",
+    }
+    answered.be(401, problem, b"application/problem+json")
+    answered.set_header(b"www-authenticate", b"ApiKey")
+
+
+def _judged(answered: Answered) -> None:
+    problem = {"type": "urn:input", "title": "Input", "status": 400, "detail": "no_such_field", "code": "invalid_input"}
+    answered.be(400, problem, b"application/problem+json")
+
+
+def _like_anybody(answered: Answered) -> None:
+    answered.set_header(b"ratelimit-policy", b'"reads";q=100000;w=60')
+    answered.set_header(b"ratelimit", b'"reads";r=99;t=1')
+
+
+def _repeated(answered: Answered) -> None:
+    answered.headers.append((ALLOW, b"*"))
+
+
+def _named_in_body(answered: Answered) -> None:
+    answered.document = {"status": "ok", "request": dict(answered.headers)[b"x-request-id"].decode()}
+
+
+def _echoed(answered: Answered) -> None:
+    origin = dict(answered.asked.headers).get(b"origin")
+    if origin is not None:
+        answered.headers.append((ALLOW, origin))
+
+
+def _never_unchanged(asked: Asked) -> None:
+    asked.headers = [(name, value) for name, value in asked.headers if name != b"if-none-match"]
+
+
+def _always_unchanged(asked: Asked) -> None:
+    if any(name == b"if-none-match" for name, _ in asked.headers):
+        asked.headers = [(name, value) for name, value in asked.headers if name != b"if-none-match"]
+        asked.headers.append((b"if-none-match", b"*"))
+
+
 BREAKAGES: Final = (
     Breakage("I1", "describes ten tools", rewriting(_OPENAPI, drop("paths./tool/get_trust"))),
     Breakage(
@@ -119,12 +181,12 @@ BREAKAGES: Final = (
     Breakage(
         "I83", "answers an unknown shop with an empty page", answering("/tool/get_shipping_policy", _empty_page, 404)
     ),
-    Breakage("R3", "drops a field that it does not know", lambda app: Changed(app, before=_unknown_dropped)),
+    Breakage("R3", "drops a field that it does not know", asked_otherwise(_unknown_dropped)),
     Breakage("R3", "does not name the field", to_bodies(in_place(put("errors.*.field", "input")), b"contry")),
     Breakage("R3", "takes null for a value", to_bodies(problem(400, "invalid_input"), b"null")),
     Breakage("R5", "reports the method before the route", answering("/tool/no_such_tool", _method_first, 404)),
     Breakage("R5", "looks at the size before the type", answering(FIND, _size_first, 415)),
-    Breakage("R5", "looks the shop up before it reads all", lambda app: Changed(app, before=_unknown_dropped_later)),
+    Breakage("R5", "looks the shop up before it reads all", asked_otherwise(_unknown_dropped_later)),
     Breakage("R5.credentials", "looks at the body before the token", answering("/tool/get_trust", _body_first, 401)),
     Breakage("E1", "sends errors as plain JSON", answering(NO_PATH, header(b"content-type", b"application/json"), 404)),
     Breakage("E1", "says another status in the body", rewriting(NO_PATH, put("status", 500), 404)),
@@ -135,6 +197,50 @@ BREAKAGES: Final = (
     Breakage("E6", "takes the last of two fields", to_bodies(_empty_page, b'"query":"a","query":"b"')),
     Breakage("E6", "fails on deep nesting", to_bodies(problem(500, "internal_error"), b"[" * 5_000)),
     Breakage("E6", "takes a control character", to_bodies(_empty_page, b"\\u0000")),
-    Breakage("E6", "takes a body of any size", lambda app: Changed(app, before=_any_size)),
+    Breakage("E6", "takes a body of any size", asked_otherwise(_any_size)),
     Breakage("E6", "refuses a tab in a query", to_bodies(problem(400, "invalid_input"), b"\\t")),
-)
+    Breakage("I78", "gives a token's owner no more", answering("/tool/list_categories", _like_anybody)),
+    Breakage("I79", "asks for a token to read", to_callers("/tool/get_shop", _closed)),
+    Breakage("I79.more_reads", "asks for a token to list coupons", to_callers("/tool/list_coupons", _closed)),
+    Breakage("I79.more_reads", "asks for a token to check out", to_callers("/tool/resolve_checkout_url", _closed)),
+    Breakage("Q1", "refuses a wrong token where none is needed",
+             to_callers("/tool/list_categories", _closed, wrong=True)),
+    Breakage("I80", "judges the input first", to_callers("/tool/monetize_offer", _judged)),
+    Breakage("I80", "takes any token", to_callers("/tool/resolve_conflict", _judged, wrong=True)),
+    Breakage("E1.credentials", "sends no challenge", answering(_TRUST, header(b"www-authenticate", None), 401)),
+    Breakage("E1.credentials", "sends clients to an OAuth server", answering(_TRUST, _NO_META, 401)),
+    Breakage("E1.credentials", "does not say how to send one",
+             rewriting(_TRUST, put("detail", "You may not do this."), 401)),
+    Breakage("E2.credentials", "refuses with status 200", saying(status(200), tool="monetize_offer", status=401)),
+    Breakage("E2.credentials", "refuses without the problem",
+             saying(in_place(drop("error.data")), tool="get_trust", status=401)),
+    Breakage("Q2", "sends no remainder", answering("/suggest", header(b"ratelimit", None))),
+    Breakage("Q2", "sends it in its own words", answering("/suggest", header(b"ratelimit", b"limit=9, left=7"))),
+    Breakage("Q2", "has more left than it has",
+             answering("/suggest", header(b"ratelimit", b'"suggest";r=999999;t=1'))),
+    Breakage("E5.request_id", "has no request id", answering("/health", header(b"x-request-id", None))),
+    Breakage("E5.request_id", "gives all the same", answering(ANY, header(b"x-request-id", b"1" * 32), None)),
+    Breakage("E5.request_id", "puts it into the body", answering("/health", _named_in_body)),
+    Breakage(
+        "E5.request_id",
+        "does not send it over MCP",
+        saying(in_place(drop("result._meta.x-request-id")), tool="list_categories"),
+    ),
+    Breakage(
+        "C1.http", "lets suggestions be cached", answering(SUGGEST, header(b"cache-control", b"public, max-age=60"))
+    ),
+    Breakage("C1.http", "has no tag", answering(SUGGEST, header(b"etag", None), None)),
+    Breakage("C1.http", "never says unchanged", asked_otherwise(_never_unchanged)),
+    Breakage("C1.http", "always says unchanged", asked_otherwise(_always_unchanged)),
+    Breakage("C1.http", "lets answers be cached", answering(LIST, header(b"cache-control", b"max-age=3"))),
+    Breakage("C1.http", "lets errors be cached", answering(SUGGEST, header(b"cache-control", b"max-age=3"), 400)),
+    Breakage("C2", "does not send the generation", answering(LIST, header(b"x-generation", None))),
+    Breakage("C2", "sends the time in no zone", answering(ANY, header(b"x-data-as-of", b"2026-11-21 09:30"))),
+    Breakage("C2", "answers from two generations", answering(SUGGEST, header(b"x-generation", b"another"))),
+    Breakage(
+        "C2", "does not send it over MCP", saying(in_place(drop("result._meta.x-generation")), tool="list_categories")
+    ),
+    Breakage("C3", "keeps suggestions to itself", answering(SUGGEST, header(ALLOW, None))),
+    Breakage("C3", "opens everything to any page", answering(LIST, _repeated)),
+    Breakage("C3", "opens everything to who asks", answering("/health", _echoed)),
+)  # fmt: skip

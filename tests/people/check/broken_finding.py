@@ -1,16 +1,21 @@
-"""Servers whose find_shop is wrong in one way, or that settle otherwise what the interface leaves open."""
+"""Servers whose find_shop or /suggest is wrong in one way, or that settle otherwise what the interface leaves open."""
 
+from collections.abc import Callable
 from typing import Final
 
 from tests.people.check.breaking import (
     Answered,
+    Asked,
     Breakage,
     Document,
+    Wrap,
     answering,
     argument,
+    asked_otherwise,
     backwards,
     default,
     hearing,
+    more,
     put,
     rewriting,
     turn,
@@ -22,11 +27,9 @@ _GET: Final = "/tool/get_shop"
 _NOTHING: Final[Document] = {"results": [], "total_count": 0, "truncated": False}
 
 
-def _drops_everything(answered: Answered) -> None:
-    document = answered.document
+def _drops_everything(document: Document) -> None:
     if document["ignored_terms"]:
         document["results"], document["total_count"] = [], 0
-        answered.document = document
 
 
 def _whole_words_only(answered: Answered) -> None:
@@ -78,6 +81,51 @@ def _counts_always(document: Document) -> None:
     document.setdefault("word_counts", [])
 
 
+SUGGEST: Final = "/suggest"
+
+
+def retyping(change: Callable[[bytes], bytes]) -> Wrap:
+    """A server that takes another query string of /suggest than it was given."""
+
+    def before(asked: Asked) -> None:
+        if asked.path == SUGGEST:
+            asked.query = change(asked.query)
+
+    return asked_otherwise(before)
+
+
+def _without(*pairs: bytes) -> Callable[[bytes], bytes]:
+    return lambda query: b"&".join(pair for pair in query.split(b"&") if pair not in pairs)
+
+
+def _country_ignored(query: bytes) -> bytes:
+    pairs = query.split(b"&")
+    country = [pair for pair in pairs if pair.startswith(b"country=")]
+    return query if len(country) != 1 or country == [b"country=XX"] else _without(*country)(query)
+
+
+def _only_lower_case_is_wrong(query: bytes) -> bytes:
+    pairs = query.split(b"&")
+    return b"&".join(b"country=XX" if pair.startswith(b"country=") and pair[8:].islower() else pair for pair in pairs)
+
+
+def _first_only(query: bytes) -> bytes:
+    first = {pair.partition(b"=")[0]: pair for pair in reversed(query.split(b"&"))}
+    return b"&".join(pair for pair in query.split(b"&") if first[pair.partition(b"=")[0]] == pair)
+
+
+def _no_typos(answer: Document) -> None:
+    answer["shops"] = [shop for shop in answer["shops"] if shop["score"] >= 4 or not answer["query"]]
+
+
+def _whole_names_only(answer: Document) -> None:
+    answer["shops"] = [shop for shop in answer["shops"] if shop["score"] >= 8 or not answer["query"]]
+
+
+def _popularity_not_looked_at(answer: Document) -> None:
+    answer["shops"].sort(key=lambda shop: (-int(shop["score"]), shop["id"]))
+
+
 BREAKAGES: Final = (
     Breakage(
         "M3.hosts",
@@ -98,7 +146,7 @@ BREAKAGES: Final = (
         "I22", "never is at its end", rewriting(_FIND, lambda page: page.update(truncated=page["total_count"] > 1))
     ),
     Breakage("I23", "drops words and does not say so", rewriting(_FIND, put("ignored_terms", []))),
-    Breakage("I23", "finds nothing when a word is found nowhere", answering(_FIND, _drops_everything)),
+    Breakage("I23", "finds nothing when a word is found nowhere", rewriting(_FIND, _drops_everything)),
     Breakage("I24", "has null for category_truncated", rewriting(_FIND, put("category_truncated", None))),
     Breakage("I24", "always says that categories were cut", rewriting(_FIND, put("category_truncated", value=True))),
     Breakage(
@@ -167,7 +215,7 @@ BREAKAGES: Final = (
     Breakage(
         "R4", "knows UK", hearing(_FIND, argument("country", str, lambda country: "GB" if country == "UK" else country))
     ),
-    Breakage("M6.nothing_left", "finds nothing in a category by an unknown word", answering(_FIND, _drops_everything)),
+    Breakage("M6.nothing_left", "finds nothing in a category by an unknown word", rewriting(_FIND, _drops_everything)),
     Breakage(
         "M8",
         "takes a text for a number",
@@ -192,4 +240,23 @@ BREAKAGES: Final = (
     Breakage("F1", "counts no shop that does not say", rewriting(_FIND, _settles_nothing)),
     Breakage("F3", "finds shops without codes", hearing(_FIND, without("has_code"))),
     Breakage("E4", "proposes no slug", rewriting(_FIND, put("detail", "There is none."), 400)),
+    Breakage("I68", "takes a missing q for a blank one", retyping(lambda query: query if b"q=" in query else b"q=")),
+    Breakage("I69", "forgives no typing errors", rewriting(SUGGEST, _no_typos)),
+    Breakage("I69", "finds whole names only", rewriting(SUGGEST, _whole_names_only)),
+    Breakage("I69", "puts the least popular first", rewriting(SUGGEST, turn("shops", backwards))),
+    Breakage("I69", "orders by id", rewriting(SUGGEST, _popularity_not_looked_at)),
+    Breakage("I70", "gives ten", retyping(lambda query: query if b"limit=" in query else query + b"&limit=10")),
+    Breakage("I70", "gives one at least four", retyping(lambda query: query.replace(b"limit=3", b"limit=4"))),
+    Breakage("I71", "does not look at the country", retyping(_country_ignored)),
+    Breakage("I71", "takes a country that there is not", retyping(_without(b"country=XX"))),
+    Breakage("I71", "refuses a country in small letters", retyping(_only_lower_case_is_wrong)),
+    Breakage("I72", "echoes the folded q", rewriting(SUGGEST, turn("query", lambda query: query.strip().lower()))),
+    Breakage("I72", "shows a field more", rewriting(SUGGEST, put("shops.*.popularity", 1.0))),
+    Breakage("I72", "sends scores as text", rewriting(SUGGEST, turn("shops.*.score", str))),
+    Breakage("M10", "cuts a limit of 21", retyping(lambda query: query.replace(b"limit=21", b"limit=20"))),
+    Breakage("M10", "takes a limit of 0", retyping(_without(b"limit=0"))),
+    Breakage("M10", "counts otherwise than list_categories", rewriting(SUGGEST, turn("categories.*.count", more))),
+    Breakage("R3.query_string", "drops what it does not know", retyping(_without(b"contry=DE"))),
+    Breakage("R3.query_string", "takes the first of two", retyping(_first_only)),
+    Breakage("R3.query_string", "refuses a campaign's mark", retyping(lambda query: query.replace(b"utm_", b"mtm_"))),
 )

@@ -4,40 +4,39 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
-from starlette.types import ASGIApp
-
 from tests.people.check.breaking import (
     Answered,
     Asked,
     Breakage,
-    Changed,
+    Change,
     Document,
+    Wrap,
     answering,
+    asked_otherwise,
     drop,
     in_place,
     put,
     turn,
+    where,
 )
 
 MCP: Final = "/mcp"
 TOKEN: Final = b"x-api-token"
-Change = Callable[[Answered], None]
 
 
 def saying(
     change: Change, *, method: str | None = None, tool: str | None = None, having: str = "", status: int | None = 200
-) -> Callable[[ASGIApp], ASGIApp]:
+) -> Wrap:
     """A server that changes its answers over MCP: of a status, to a method, a tool's calls, messages with a text."""
 
-    def after(answered: Answered) -> None:
+    def is_meant(answered: Answered) -> bool:
         message = answered.asked.arguments
         params = message.get("params") or {}
         asked = method in {None, message.get("method")} and tool in {None, params.get("name")}
-        asked = asked and status in {None, answered.status}
-        if answered.asked.path == MCP and asked and having in answered.asked.body.decode("utf-8", "replace"):
-            change(answered)
+        is_answer = answered.asked.path == MCP and status in {None, answered.status}
+        return asked and is_answer and having.encode() in answered.asked.body
 
-    return lambda app: Changed(app, after=after)
+    return where(is_meant, change)
 
 
 def in_text(change: Callable[[Document], None]) -> Change:
@@ -52,7 +51,7 @@ def in_text(change: Callable[[Document], None]) -> Change:
     return in_place(changed)
 
 
-def _refused(change: Change) -> Callable[[ASGIApp], ASGIApp]:
+def _refused(change: Change) -> Wrap:
     return saying(change, having='"arguments":{}', tool="find_shop")
 
 
@@ -127,7 +126,7 @@ BREAKAGES: Final = (
     Breakage("E2.protocol", "hides tools",
              saying(without_token(in_place(turn("result.tools", lambda tools: tools[:5]))), method="tools/list")),
     Breakage("E2.protocol", "has a fault of its own", answering(MCP, lambda answered: answered.be(500, {}), 400)),
-    Breakage("E1.transport", "serves any origin", lambda app: Changed(app, before=_without_origin)),
+    Breakage("E1.transport", "serves any origin", asked_otherwise(_without_origin)),
     Breakage("E1.transport", "refuses in REST's shape", answering(MCP, _as_problem, 406)),
     Breakage("E1.transport", "holds a stream open", answering(MCP, _as_page, 405)),
 )  # fmt: skip

@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from typing import Final
 
-from starlette.types import ASGIApp
-
 from tests.people.check.breaking import (
     Answered,
     Asked,
     Breakage,
-    Changed,
+    Change,
+    Wrap,
     answering,
+    asked_otherwise,
     body,
     drop,
     header,
@@ -26,16 +26,16 @@ KEY: Final = b"x-ops-key"
 UNAVAILABLE: Final = {"available": False, "reason": None, "live": None, "previous": None}
 
 
-def _key_given(*paths: str, only_wrong: bool = False) -> Callable[[ASGIApp], ASGIApp]:
+def _key_given(*paths: str, only_wrong: bool = False) -> Wrap:
     def before(asked: Asked) -> None:
         others = [(name, value) for name, value in asked.headers if name != KEY]
         if asked.path in paths and (not only_wrong or len(others) < len(asked.headers)):
             asked.headers = [*others, (KEY, OPS_KEY.encode())]
 
-    return lambda app: Changed(app, before=before)
+    return asked_otherwise(before)
 
 
-def _text(change: Callable[[bytes], bytes]) -> Callable[[Answered], None]:
+def _text(change: Callable[[bytes], bytes]) -> Change:
     def changed(answered: Answered) -> None:
         answered.body = change(answered.body)
 

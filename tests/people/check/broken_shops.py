@@ -1,7 +1,5 @@
-"""Servers that are wrong about shops, references and categories, or show something of a shop under review."""
+"""Servers that are wrong about shops, references, categories, offers or merges, or show a shop under review."""
 
-import json
-from collections.abc import Callable
 from typing import Any, Final
 
 from starlette.types import ASGIApp
@@ -9,8 +7,10 @@ from starlette.types import ASGIApp
 from tests.people.check.breaking import (
     Answered,
     Breakage,
+    Change,
     Changed,
     Document,
+    Wrap,
     answering,
     argument,
     drop,
@@ -21,7 +21,9 @@ from tests.people.check.breaking import (
     put,
     rewriting,
     turn,
+    where,
 )
+from tests.people.check.broken_mcp import in_text
 from tests.people.check.stage import UNDER_REVIEW
 
 _FIND: Final = "/tool/find_shop"
@@ -89,17 +91,14 @@ def _refuses_a_slug(answered: Answered) -> None:
         answered.be(400, {"status": 400, "code": "unknown_category"})
 
 
-def of_hidden(
-    path: str, change: Callable[[Answered], None], *, having: str = "", status: int | None = None
-) -> Callable[[ASGIApp], ASGIApp]:
+def of_hidden(path: str, change: Change, *, having: str = "") -> Wrap:
     """A server that changes its answers to requests that name a shop under review."""
 
-    def after(answered: Answered) -> None:
+    def is_meant(answered: Answered) -> bool:
         asked = answered.asked.body.decode("utf-8", "replace") + answered.asked.query.decode()
-        if answered.asked.path == path and HIDDEN in asked and having in asked and status in {None, answered.status}:
-            change(answered)
+        return answered.asked.path == path and HIDDEN in asked and having in asked
 
-    return lambda app: Changed(app, after=after)
+    return where(is_meant, change)
 
 
 def _a_header(answered: Answered) -> None:
@@ -118,17 +117,30 @@ def _taken(answered: Answered) -> None:
     answered.be(200, {"status": "wird gemeldet, Pruefung laeuft"})
 
 
-def _suggested(answered: Answered) -> None:
-    answer: Document = answered.document
+def _suggested(answer: Document) -> None:
     answer["shops"].append({"id": "shop_x", "name": "X", "domain": HIDDEN, "category": "books", "score": 0.0})
-    answered.document = answer
 
 
-def _measured(answered: Answered) -> None:
-    document: Document = answered.document
-    content = json.loads(document["result"]["content"][0]["text"])
-    document["result"]["content"][0]["text"] = json.dumps(content)
-    answered.document = document
+_RESOLVE: Final = "/tool/resolve_checkout_url"
+_MONETIZE: Final = "/tool/monetize_offer"
+_CONFLICT: Final = "/tool/resolve_conflict"
+
+
+def _without_candidates(document: Document) -> None:
+    document.pop("candidates", None)
+
+
+def _merging(app: ASGIApp) -> ASGIApp:
+    audited: set[str] = set()
+
+    def after(answered: Answered) -> None:
+        arguments = answered.asked.arguments
+        if answered.asked.path == _CONFLICT and answered.status == 200:
+            audited.add(answered.document["from"]["domain"])
+        if answered.asked.path == "/tool/get_shop" and arguments.get("shop_domain") in audited:
+            answered.document = {**answered.document, "name": "Merged"}
+
+    return Changed(app, after=after)
 
 
 BREAKAGES: Final = (
@@ -191,13 +203,15 @@ BREAKAGES: Final = (
         "has a note for it over MCP",
         of_hidden("/mcp", in_place(put("result._meta.seen", value=True)), having='"resolve_conflict"'),
     ),
-    Breakage("V2", "spells its trust otherwise over MCP", of_hidden("/mcp", _measured, having='"get_trust"')),
+    Breakage(
+        "V2", "spells its trust otherwise over MCP", of_hidden("/mcp", in_text(lambda _: None), having='"get_trust"')
+    ),
     Breakage(
         "V2",
         "repeats the URI of a resource",
         of_hidden("/mcp", in_place(put("error.data", {"uri": f"shop://{HIDDEN}"})), having='"resources/read"'),
     ),
-    Breakage("V2", "suggests it", of_hidden("/suggest", _suggested)),
+    Breakage("V2", "suggests it", of_hidden("/suggest", in_place(_suggested))),
     Breakage(
         "V2",
         "asks whether it was meant",
@@ -205,4 +219,30 @@ BREAKAGES: Final = (
     ),
     Breakage("A9", "takes reports on it", of_hidden("/tool/report_code", _taken)),
     Breakage("A9", "has other words for reports on it", of_hidden("/mcp", _other_words, having='"report_issue"')),
+    Breakage("I38", "numbers its offers", rewriting("/tool/find_shop", put("results.*.offers.*.offer_id", 17))),
+    Breakage("I64", "names no programme", rewriting(_MONETIZE, put("monetization", None))),
+    Breakage(
+        "I64",
+        "goes through the network although it should not",
+        hearing(_MONETIZE, argument("affiliate", bool, lambda _: True)),
+    ),
+    Breakage(
+        "I64", "takes a word for a boolean", hearing(_MONETIZE, argument("affiliate", str, lambda word: word == "yes"))
+    ),
+    Breakage("I65", "leads to http", rewriting(_RESOLVE, put("checkout_url", "http://lumen-larch.internal/cart"))),
+    Breakage("I65", "leads to a number", rewriting(_RESOLVE, put("checkout_url", "https://192.0.2.7/cart"))),
+    Breakage(
+        "I65", "leads by credentials", rewriting(_RESOLVE, put("checkout_url", "https://shop@elsewhere.example/cart"))
+    ),
+    Breakage(
+        "I65", "takes a word for a boolean", hearing(_RESOLVE, argument("affiliate", str, lambda word: word == "yes"))
+    ),
+    Breakage("I66", "has a verdict of its own", rewriting(_CONFLICT, put("verdict", "merged"))),
+    Breakage("I66", "looks for no candidates", rewriting(_CONFLICT, _without_candidates)),
+    Breakage("I66", "merges", _merging),
+    Breakage(
+        "I66",
+        "knows every shop",
+        answering(_CONFLICT, lambda answered: answered.be(200, {"from": {}, "candidates": []}), 404),
+    ),
 )

@@ -26,8 +26,8 @@ from shop_directory.conformance.rule import Need, Outcome
 from shop_directory.conformance.rules import RULES, UNSEEN
 from shop_directory.conformance.rules.calls import BEYOND
 from shop_directory.conformance.run import Run, RunOptions, run
+from tests.people.check import broken_calls, broken_facts, broken_finding, broken_mcp, broken_operations, broken_shops
 from tests.people.check.breaking import ANY, Answered, Asked, Breakage, Changed, Document, answering
-from tests.people.check.broken import BREAKAGES
 from tests.people.check.broken_mcp import MCP, saying
 from tests.people.check.stage import BASE, Stage, living, right_settings, staged
 from tests.rules.proof import marks_of_source, read_manifest
@@ -38,6 +38,11 @@ from tests.support.sample import SAMPLE
 from tests.support.served import served, until_ready
 from tests.support.worlds import embedded_world
 
+BREAKAGES: Final = tuple(
+    breakage
+    for module in (broken_calls, broken_facts, broken_finding, broken_mcp, broken_operations, broken_shops)
+    for breakage in module.BREAKAGES
+)
 ALL: Final = {rule.id for rule in RULES}
 # The build of these tests knows its commit, so that one sentence has no subject.
 KNOWN_BUILD: Final = {"I75"}

@@ -1,23 +1,112 @@
-"""Servers whose get_shipping_policy, get_shop_policies or get_trust is wrong in one way."""
+"""Servers that are wrong about coupons, reports, shipping, policies or trust.
+
+A report that is taken wrongly goes on as another one.
+"""
 
 from collections.abc import Callable
+from itertools import count
 from typing import Any, Final
+
+from starlette.types import ASGIApp
 
 from tests.people.check.breaking import (
     Answered,
+    Asked,
     Breakage,
+    Change,
+    Changed,
     Document,
     answering,
     argument,
+    default,
     drop,
     hearing,
     more,
     put,
     rewriting,
     turn,
+    without,
 )
 from tests.people.check.broken_shops import reports_review
 from tests.people.check.stage import UNDER_REVIEW
+
+_COUPONS: Final = "/tool/list_coupons"
+_CODE: Final = "/tool/report_code"
+_ISSUE: Final = "/tool/report_issue"
+
+
+def _without_ends(document: Document) -> None:
+    for coupon in document["results"]:
+        if coupon["validUntil"] is None:
+            del coupon["validUntil"]
+
+
+def _no_note_for_nothing(document: Document) -> None:
+    if not document["results"]:
+        document["note"] = ""
+
+
+def _free_shipping(**fields: Any) -> Callable[[Document], None]:  # noqa: ANN401 - any JSON value
+    def change(document: Document) -> None:
+        for coupon in document["results"]:
+            if coupon["discount"] and coupon["discount"]["kind"] == "free_shipping":
+                coupon.update(fields)
+
+    return change
+
+
+def _empty_for_unknown(answered: Answered) -> None:
+    withheld = {"expired": 0, "verified_rejected": 0, "reserved_test_domain": 0, "policy": 0}
+    answered.be(200, {"results": [], "total_count": 0, "withheld": withheld, "note": "0 codes found."})
+
+
+def _one_less(answered: Answered) -> None:
+    """A code that the list of all shops shows is withheld when its shop is asked for."""
+    document = answered.document
+    if answered.asked.arguments:
+        answered.document = {**document, "results": document["results"][1:]}
+
+
+def _hiding_codes(app: ASGIApp) -> ASGIApp:
+    """A server on which a reported code is gone immediately; each run is against a new one."""
+    reported: set[str] = set()
+
+    def before(asked: Asked) -> None:
+        if asked.path == _CODE:
+            reported.add(asked.arguments.get("code", ""))
+
+    def after(answered: Answered) -> None:
+        if answered.asked.path == "/tool/list_coupons" and answered.status == 200:
+            document = answered.document
+            document["results"] = [coupon for coupon in document["results"] if coupon["code"] not in reported]
+            answered.document = document
+
+    return Changed(app, before, after)
+
+
+def _counting_each() -> Callable[[Document], Document]:
+    numbers = count()
+
+    def change(arguments: Document) -> Document:
+        code = str(arguments.get("code", ""))
+        return {**arguments, "code": f"{code}-{next(numbers)}"} if code.startswith("CHECK-") else arguments
+
+    return change
+
+
+def _refusing(reason: str) -> Change:
+    def change(answered: Answered) -> None:
+        if answered.asked.arguments.get("reason") == reason:
+            answered.be(400, {"status": 400, "code": "invalid_input"})
+
+    return change
+
+
+def _any_subject(arguments: Document) -> Document:
+    if arguments.get("subject_type") == "shop" and arguments.get("reason") == "shipping_cost":
+        return {**arguments, "reason": "unreachable"}
+    return arguments
+
 
 _SHIPPING: Final = "/tool/get_shipping_policy"
 _POLICIES: Final = "/tool/get_shop_policies"
@@ -84,6 +173,53 @@ def _not_found(answered: Answered) -> None:
 
 
 BREAKAGES: Final = (
+    Breakage("I16", "says in a word when a code ends", rewriting(_COUPONS, put("results.*.validUntil", "tomorrow"))),
+    Breakage("I16", "leaves out an end that there is not", rewriting(_COUPONS, _without_ends)),
+    Breakage(
+        "I17", "has tested nothing that it calls verified", rewriting(_COUPONS, put("results.*.lastVerifiedAt", None))
+    ),
+    Breakage(
+        "I17", "has tested in the future", rewriting(_COUPONS, put("results.*.lastVerifiedAt", "2199-01-01T00:00:00Z"))
+    ),
+    Breakage("I18", "does not count what a policy withholds", rewriting(_COUPONS, drop("withheld.policy"))),
+    Breakage("I18", "counts in text", rewriting(_COUPONS, turn("withheld.expired", str))),
+    Breakage("I19", "states no numbers", rewriting(_COUPONS, put("note", "Some codes were found."))),
+    Breakage("I19", "has no note for an empty list", rewriting(_COUPONS, _no_note_for_nothing)),
+    Breakage("I20", "does not count expired codes", rewriting(_COUPONS, put("withheld.expired", 0))),
+    Breakage("I39", "shows a proof", rewriting(_COUPONS, put("results.*.proofUrl", "https://proofs.example/1.png"))),
+    Breakage(
+        "I39", "has a status of its own", rewriting(_COUPONS, put("results.*.verificationStatus", "probably_fine"))
+    ),
+    Breakage(
+        "I40", "shows a rejected code", rewriting(_COUPONS, _free_shipping(verificationStatus="verified_rejected"))
+    ),
+    Breakage("I41", "shows an expired code", rewriting(_COUPONS, _free_shipping(validUntil="2001-01-01T00:00:00Z"))),
+    Breakage(
+        "I41",
+        "shows a code of a reserved domain",
+        rewriting(_COUPONS, _free_shipping(shop={"id": "shop_t", "domain": "t.test", "name": "T"})),
+    ),
+    Breakage("I56", "needs a shop", answering(_COUPONS, lambda answered: answered.be(400, {"code": "invalid_input"}))),
+    Breakage("I56", "withholds a code when its shop is asked for", answering(_COUPONS, _one_less)),
+    Breakage("I57", "gives an empty list for an unknown shop", answering(_COUPONS, _empty_for_unknown, 404)),
+    Breakage("I57", "says that a shop is under review", answering(_COUPONS, reports_review, 404)),
+    Breakage("I8", "takes a reported code off the list", _hiding_codes),
+    Breakage("I36", "takes a comment", hearing(_CODE, without("comment"))),
+    Breakage("I37", "queues the same report twice", hearing(_CODE, _counting_each())),
+    Breakage("I37", "queues nothing", rewriting("/api/ops/state", put("consumers.rechecks.depth", 0))),
+    Breakage("I61", "needs no reason", hearing(_CODE, default("reason", "invalid"))),
+    Breakage("I61", "needs no code", hearing(_CODE, default("code", "ANY"))),
+    Breakage(
+        "I61",
+        "takes a shop's reason for a code's",
+        hearing(_CODE, argument("reason", str, lambda reason: reason.replace("unreachable", "invalid"))),
+    ),
+    Breakage("I61", "knows three reasons", answering(_CODE, _refusing("min_order_missing"))),
+    Breakage("I62", "answers with a verdict", rewriting(_CODE, put("verdict", "invalid"))),
+    Breakage("I62", "says something else", rewriting(_ISSUE, put("status", "thank you"))),
+    Breakage("I63", "needs no subject", hearing(_ISSUE, default("subject_type", "shop"))),
+    Breakage("I63", "takes a fact's reason for a shop's", hearing(_ISSUE, _any_subject)),
+    Breakage("I63", "knows eight reasons", answering(_ISSUE, _refusing("evidence_broken"))),
     Breakage(
         "I7", "makes up a delivery time", rewriting(_SHIPPING, _with("delivery_time", {"min_days": 3}, collected=False))
     ),
