@@ -1,6 +1,5 @@
 """The two real engines, each with a sink and a backend on an index of its own."""
 
-import secrets
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from service.search.opensearch.folder import FolderLocation
 from service.search.planned_backend import PlannedBackend
 from service.search.protocol import SearchBackend
 from service.settings.service import Settings
-from tests.support.emptying import delete_indices
+from tests.support.emptying import unused_prefix
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +31,8 @@ class OpenSearchLocation:
 @pytest.fixture
 def opensearch_location(opensearch_url: str) -> Iterator[OpenSearchLocation]:
     """An unused prefix in the session's OpenSearch; its indices are deleted at the end."""
-    location = OpenSearchLocation(opensearch_url, f"test-{secrets.token_hex(6)}")
-    yield location
-    delete_indices([location.url], location.prefix)
+    with unused_prefix(opensearch_url) as prefix:
+        yield OpenSearchLocation(opensearch_url, prefix)
 
 
 @pytest.fixture

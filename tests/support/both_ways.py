@@ -29,15 +29,11 @@ from service.runtime.caller import Proxies
 from service.suggest.responder import SuggestResponder
 from service.tools.request import Text, ToolRequest
 from service.tools.tool import TokenRule, Tool, ToolContext, ToolResponse
+from tests.support.wire import ABOUT
 from tests.support.worlds import reference_world
 
 MODERN: Final = "2026-07-28"
 OLDER: Final = "2025-11-25"
-ABOUT: Final[dict[str, Any]] = {
-    "io.modelcontextprotocol/protocolVersion": MODERN,
-    "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
 _LEFT: Final = re.compile(rb";[rt]=\d+")
 
 Lines = tuple[tuple[bytes, bytes], ...]

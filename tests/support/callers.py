@@ -16,10 +16,9 @@ from service.redis.access import RedisAccess
 from service.reports.opening import QueueSettings, open_queue
 from service.reports.protocol import Report
 from service.search.protocol import Generations, Snapshot, TypeaheadState
-from service.settings.service import Settings
 from tests.rules.reports.stores import REPORTED_AT, exported
 from tests.support.catalogues import coupon
-from tests.support.served import Reply, post, served
+from tests.support.served import Reply, post, served, settings_in
 from tests.support.worlds import embedded_world
 
 
@@ -140,15 +139,14 @@ def reporting_to(queue: QueueSettings, folder: Path) -> Iterator[Reporting]:
     }
     index = embedded_world(folder / "world", coupons=COUPONS)
     token = issue(folder / "tokens.sqlite")
-    settings = Settings(
+    settings = settings_in(
+        folder,
         data_dir=index,
-        token_file=folder / "tokens.sqlite",
         reports=queue.kind,
         reports_file=queue.path,
         redis_url=queue.redis.url,
         redis_prefix=queue.prefix,
         redis_ca_file=queue.redis.ca_file,
-        request_timeout=10.0,
     )
     with served(create_app(settings)) as base:
         yield Reporting(base, index, token, queue, variables)

@@ -9,10 +9,9 @@ from typing import Any, Final
 
 from indexer.sinks.embedded.sink import EmbeddedSink
 from service.app import create_app
-from service.settings.service import Settings
 from tests.support.callers import issue
 from tests.support.catalogues import build_into, write_catalogue
-from tests.support.served import served
+from tests.support.served import served, settings_in
 
 SAMPLE: Final = Path(__file__).parents[2] / "indexer" / "sample"
 
@@ -42,14 +41,7 @@ def sample_service(folder: Path, **given: Any) -> Iterator[SampleService]:  # no
     build_into(EmbeddedSink(folder / "sample"), catalogue)
     tokens, reports = folder / "tokens.sqlite", folder / "reports.sqlite"
     token = issue(tokens).text
-    settings = Settings(
-        data_dir=folder / "sample",
-        token_file=tokens,
-        reports_file=reports,
-        request_timeout=10.0,
-        most_coupons_mcp=_ANY_NUMBER,
-        **given,
-    )
+    settings = settings_in(folder, data_dir=folder / "sample", most_coupons_mcp=_ANY_NUMBER, **given)
     variables = {
         "SHOP_DIRECTORY_TOKEN_FILE": str(tokens),
         "SHOP_DIRECTORY_REPORTS_FILE": str(reports),

@@ -5,13 +5,14 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPConnection
 from itertools import count
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 import uvicorn
@@ -19,8 +20,10 @@ from starlette.types import ASGIApp
 
 from service.search.typeahead.compiled import compile_kernel
 from service.server.http_server import ServerConfig
+from service.settings.service import Settings
 
 _START_BOUND_S: Final = 20.0
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +93,24 @@ def served(app: ASGIApp, *, hsts_seconds: int = 0, port: int = 0) -> Iterator[st
         thread.join()
 
 
+def settings_in(folder: Path, **given: Any) -> Settings:  # noqa: ANN401 - any setting
+    """Settings with the service's own files in a folder, and time enough for a busy machine."""
+    own = {"token_file": folder / "tokens.sqlite", "reports_file": folder / "reports.sqlite", "request_timeout": 10.0}
+    return Settings(**{**own, **given})
+
+
+def until(read: Callable[[], T], is_wanted: Callable[[T], object], seconds: float, pause: float = 0.05) -> T:
+    """Read until what is read is wanted, and return it; fails after so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not is_wanted(found := read()):
+        assert time.monotonic() < deadline, found
+        time.sleep(pause)
+    return found
+
+
 def until_ready(base: str) -> None:
     """Wait until the service can answer: it may have to fetch and open files first."""
-    deadline = time.monotonic() + _START_BOUND_S
-    while (reply := get(base, "/ready")).status != HTTPStatus.OK:
-        assert time.monotonic() < deadline, reply.body
-        time.sleep(0.1)
+    until(lambda: get(base, "/ready"), lambda reply: reply.status == HTTPStatus.OK, _START_BOUND_S)
 
 
 def ask(

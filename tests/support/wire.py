@@ -1,5 +1,6 @@
 """Bytes to a service by hand, over HTTP, MCP and stdio, and whatever comes back, within a bound of time."""
 
+import json
 import os
 import select
 import socket
@@ -74,11 +75,11 @@ def _send(connection: socket.socket, pieces: Iterable[bytes], pause: float) -> N
             return
 
 
-_META: Final = (
-    b'"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",'
-    b'"io.modelcontextprotocol/clientCapabilities":{},'
-    b'"io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"}}'
-)
+ABOUT: Final[dict[str, Any]] = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+    "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+}
 
 
 class Era(StrEnum):
@@ -105,7 +106,7 @@ def request(
     """Any request; `params` are the members of the object, as bytes."""
     headers |= {"mcp_protocol_version": str(era)}
     if era is Era.STATELESS:
-        params = b",".join(filter(None, (params, _META)))
+        params = b",".join(filter(None, (params, b'"_meta":' + json.dumps(ABOUT).encode())))
         headers |= {"mcp_method": method} | ({"mcp_name": name} if name else {})
     body = b'{"jsonrpc":"2.0","id":7,"method":"%s","params":{%s}}' % (method.encode(), params)
     return post(base, path, body, **headers)

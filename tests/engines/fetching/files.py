@@ -1,7 +1,6 @@
 """A typeahead of any bytes in a real OpenSearch, as the indexer writes it, and fetchers of it."""
 
 import random
-import secrets
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead
 from service.runtime.telemetry import NO_METRICS, Metrics
 from service.search.opensearch.nodes import connect
 from service.search.opensearch.typeahead import TypeaheadFetcher
-from tests.support.emptying import delete_indices
+from tests.support.emptying import unused_prefix
 
 GENERATION = "20250101t000000000000-abcdef"
 
@@ -83,10 +82,8 @@ class Files:
 
 @contextmanager
 def written_to(url: str, directory: Path) -> Iterator[Files]:
-    prefix = f"test-{secrets.token_hex(6)}"
-    with OpenSearch([url]) as client:
+    with unused_prefix(url) as prefix, OpenSearch([url]) as client:
         body = {"settings": settings(TYPEAHEAD, shards=1, replicas=0), "mappings": mapping(TYPEAHEAD)}
         client.indices.create(index=index_name(prefix, TYPEAHEAD, GENERATION), body=body)
         store = OpenSearchTypeahead(client, prefix, GENERATION, directory, grace=0.0)
         yield Files(client, url, prefix, store)
-    delete_indices([url], prefix)

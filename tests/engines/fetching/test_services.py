@@ -2,7 +2,6 @@
 
 import asyncio
 import secrets
-import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,7 +29,7 @@ from service.search.protocol import SuggestQuery, TypeaheadState
 from service.settings.service import Settings
 from tests.engines.conftest import OpenSearchLocation
 from tests.support.catalogues import shop, write_catalogue_directory
-from tests.support.served import get, post, served, until_ready
+from tests.support.served import get, post, served, until, until_ready
 
 pytestmark = pytest.mark.opensearch
 
@@ -151,10 +150,7 @@ def test_ready_reports_what_is_wrong_with_the_files_and_shops_are_still_found(
     settings = Settings(engine="opensearch", opensearch_urls=opensearch_url, index_prefix=world.prefix)
     with served(create_app(settings)) as base:
         text = f"typeahead: {MISSING}."
-        deadline = time.monotonic() + _BOUND_S
-        while (ready := get(base, "/ready")).json["detail"] != text:
-            assert time.monotonic() < deadline, ready.body
-            time.sleep(0.1)
+        ready = until(lambda: get(base, "/ready"), lambda reply: reply.json["detail"] == text, _BOUND_S)
         assert ready.status == 503
         assert get(base, "/suggest?q=ha").status == 503
         assert post(base, "/tool/find_shop", {"query": "harbour"}).status == 503

@@ -10,8 +10,8 @@ from typing import Any
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import Stamp, first_stamp, new_generation
 from indexer.sinks.protocol import Sink
-from tests.support.catalogues import Lines, build_into, write_catalogue_directory
-from tests.support.memory_sink import MemorySink
+from tests.support.catalogues import Lines
+from tests.support.worlds import in_memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,8 @@ class Documents:
 
 def projected(shops: Lines, directory: Path, **others: Lines) -> Documents:
     """The documents of a catalogue, once through the gate and the projection."""
-    sink = MemorySink()
-    build_into(sink, write_catalogue_directory(directory / "catalogue", shops=shops, **others))
-    return Documents({kind: tuple(documents) for kind, documents in sink.documents.items()})
+    documents = in_memory(directory, shops, **others).documents
+    return Documents({kind: tuple(of_kind) for kind, of_kind in documents.items()})
 
 
 def sealed(

@@ -8,8 +8,9 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 from rich.table import Table
 
-from tests.engines.relevance.development import Report, embedded_engine, measure, opensearch_engine
+from tests.engines.relevance.development import Report, embedded_engine, measure
 from tests.support.real.sources import Missing, find_dev_data, find_opensearch
+from tests.support.worlds import opensearch_world
 
 
 async def _reports(data: Path) -> dict[str, Report]:
@@ -23,7 +24,7 @@ async def _reports(data: Path) -> dict[str, Report]:
         return reports
     source.prepare()
     with TemporaryDirectory() as directory, source.open(Path(directory)) as url:
-        async with opensearch_engine(data, url) as backend:
+        async with opensearch_world(url, data / "dev-shops.ndjson") as backend:
             reports["opensearch"] = await measure(backend, data)
     return reports
 

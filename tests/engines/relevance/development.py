@@ -1,7 +1,6 @@
 """The development queries, asked of the service itself: /suggest and find_shop over an engine with the real shops."""
 
 import json
-import secrets
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -11,16 +10,13 @@ from typing import Any, Final
 import httpx2
 
 from indexer.sinks.embedded.sink import EmbeddedSink
-from indexer.sinks.opensearch.sink import OpenSearchSink
 from service.app import create_app
 from service.limits.policy import QuotaClass
 from service.search.embedded.engine import EmbeddedBackend
-from service.search.opensearch.engine import OpenSearchBackend
 from service.search.protocol import SearchBackend
 from service.settings.service import Settings
 from tests.engines.relevance.metrics import DEPTH, SHOWN, Quality, by_kind, keystrokes_until, rank_of_first
 from tests.support.catalogues import build_into
-from tests.support.emptying import delete_indices
 
 _PLENTY: Final = QuotaClass(1_000_000_000, 1_000_000_000, 0)
 
@@ -45,20 +41,6 @@ async def embedded_engine(data: Path, directory: Path) -> AsyncIterator[SearchBa
         yield backend
     finally:
         await backend.close()
-
-
-@asynccontextmanager
-async def opensearch_engine(data: Path, url: str) -> AsyncIterator[SearchBackend]:
-    prefix = f"relevance-{secrets.token_hex(6)}"
-    sink = OpenSearchSink([url], prefix)
-    backend = OpenSearchBackend([url], prefix, timeout=10.0)
-    try:
-        build_into(sink, data / "dev-shops.ndjson")
-        yield backend
-    finally:
-        await backend.close()
-        sink.close()
-        delete_indices([url], prefix)
 
 
 async def measure(backend: SearchBackend, data: Path) -> Report:

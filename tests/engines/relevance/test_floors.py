@@ -17,11 +17,12 @@ from indexer.sinks.embedded.sink import EmbeddedSink
 from service.search.embedded.engine import EmbeddedBackend
 from service.search.protocol import SearchBackend, SuggestQuery
 from service.tools.resolve_conflict import RESOLVE_CONFLICT
-from tests.engines.relevance.development import Report, embedded_engine, measure, opensearch_engine
+from tests.engines.relevance.development import Report, embedded_engine, measure
 from tests.rules.backends.asking import NOW, call, walked
 from tests.rules.backends.test_matching_cases import WISHES, wrong_answers
 from tests.support.catalogues import build_into
 from tests.support.reference.backend import ReferenceBackend
+from tests.support.worlds import opensearch_world
 
 _SUGGEST_8: Final = {
     "prefix": 0.99,
@@ -60,7 +61,7 @@ async def test_both_engines_answer_the_development_queries_equally_and_above_the
     monkeypatch.delenv("SHOP_DIRECTORY_QUOTA_ANONYMOUS")
     async with embedded_engine(dev_data, tmp_path) as backend:
         embedded = await measure(backend, dev_data), await _all_pages(backend)
-    async with opensearch_engine(dev_data, opensearch_url) as backend:
+    async with opensearch_world(opensearch_url, dev_data / "dev-shops.ndjson") as backend:
         opensearch = await measure(backend, dev_data), await _all_pages(backend)
     _assert_floors(embedded[0])
     assert opensearch == embedded
@@ -137,7 +138,7 @@ async def test_both_engines_understand_the_wishes_about_the_development_shops(
     cases = WISHES["development"]["cases"]
     async with (
         embedded_engine(dev_data, tmp_path) as embedded,
-        opensearch_engine(dev_data, opensearch_url) as opensearch,
+        opensearch_world(opensearch_url, dev_data / "dev-shops.ndjson") as opensearch,
     ):
         for backend in (embedded, opensearch):
             assert await wrong_answers(await backend.snapshot(), cases) == []

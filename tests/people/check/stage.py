@@ -23,6 +23,7 @@ from shop_directory.conformance.rules import RULES
 from shop_directory.conformance.run import Run, RunOptions, run
 from tests.people.check.breaking import Breakage
 from tests.support.callers import issue
+from tests.support.served import settings_in
 
 COMMIT: Final = "0123456789abcdef0123456789abcdef01234567"
 BUILT_AT: Final = "2026-11-21T09:30:00Z"
@@ -77,14 +78,12 @@ def staged(index: Path, folder: Path, search: SearchBackend | None = None) -> It
 
 def right_settings(index: Path, folder: Path) -> Settings:
     """Those of the right service: what is generous for all is more so with a token."""
-    return Settings(
+    return settings_in(
+        folder,
         data_dir=index,
-        token_file=folder / "tokens.sqlite",
-        reports_file=folder / "reports.sqlite",
         ops_key=OPS_KEY,
         commit=COMMIT,
         built_at=BUILT_AT,
-        request_timeout=10.0,
         quota_anonymous=QuotaClass(reads=100_000, suggest=100_000, reports=0),
         quota_classes={"default": QuotaClass(reads=1_000_000, suggest=1_000_000, reports=100_000)},
     )

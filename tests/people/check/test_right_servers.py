@@ -32,7 +32,7 @@ from tests.people.check.broken_mcp import MCP, saying
 from tests.people.check.stage import BASE, Stage, living, right_settings, staged
 from tests.rules.proof import marks_of_source, read_manifest
 from tests.support.catalogues import build_into, shop
-from tests.support.emptying import delete_indices
+from tests.support.emptying import unused_prefix
 from tests.support.real.sources import REPOSITORY
 from tests.support.sample import SAMPLE
 from tests.support.served import served, until_ready
@@ -67,15 +67,11 @@ def run_of_world(request: pytest.FixtureRequest, stage: Stage, sample_index: Pat
                 until_ready(base)
                 yield asyncio.run(run(replace(stage.options, base=base), RULES))
         case "opensearch":
-            url, prefix = request.getfixturevalue("opensearch_url"), f"test-{secrets.token_hex(6)}"
-            sink = OpenSearchSink([url], prefix)
-            try:
+            url = request.getfixturevalue("opensearch_url")
+            with unused_prefix(url) as prefix, closing(OpenSearchSink([url], prefix)) as sink:
                 build_into(sink, SAMPLE)
                 with staged(sample_index, tmp_path, OpenSearchBackend([url], prefix, timeout=10.0)) as made:
                     yield made.check()
-            finally:
-                sink.close()
-                delete_indices([url], prefix)
         case "nothing given":
             with living(create_app(Settings(data_dir=sample_index, request_timeout=10.0))) as (app, loop):
                 yield Stage(app, RunOptions(BASE), loop, tmp_path).check()

@@ -5,7 +5,6 @@ follower, the service. Those that go on are stopped as Docker does it.
 """
 
 import json
-import secrets
 import shutil
 import signal
 import stat
@@ -22,7 +21,7 @@ import pytest
 from tests.people.containers.building import Installed, build_wheel, compile_typeahead, copy_sources, install
 from tests.people.containers.test_composition import composition, stages, variables_of, words_of
 from tests.people.publishing.try_wheel import try_command
-from tests.support.emptying import delete_indices
+from tests.support.emptying import unused_prefix
 from tests.support.real.process import free_ports
 from tests.support.sample import SAMPLE
 from tests.support.served import Reply, get, post
@@ -129,7 +128,6 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
 @pytest.fixture
 def machine(installed: Installed, tmp_path: Path, opensearch_url: str) -> Iterator[Machine]:
     """The image's programs and the composition, with a prefix and ports of its own."""
-    prefix = f"test-{secrets.token_hex(6)}"
     redis, port = free_ports(2)
     stands_for = {
         "/var/lib/shop-directory": str(tmp_path / "state"),
@@ -146,9 +144,8 @@ def machine(installed: Installed, tmp_path: Path, opensearch_url: str) -> Iterat
     for name in ("state", "run", "cache"):
         (tmp_path / name).mkdir(mode=0o750)
     shutil.copytree(SAMPLE, tmp_path / "catalogue")
-    services = composition(INDEX_PREFIX=prefix)["services"]
-    yield Machine(installed, services, stands_for, tmp_path)
-    delete_indices([opensearch_url], prefix)
+    with unused_prefix(opensearch_url) as prefix:
+        yield Machine(installed, composition(INDEX_PREFIX=prefix)["services"], stands_for, tmp_path)
 
 
 @contextmanager

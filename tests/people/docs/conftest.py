@@ -1,19 +1,16 @@
 """The worlds of the pages: one clone of the repository for all of them, and one service on the sample."""
 
-import secrets
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from redis import Redis
 
 from tests.people.docs.world import HERE, Shell, World, environment, install, repository
 from tests.rules.transports.test_mcp_transport import client_program
-from tests.support.emptying import delete_indices
+from tests.support.emptying import unused_prefix
 from tests.support.real.process import free_ports
 from tests.support.sample import SampleService, sample_service
 
@@ -57,12 +54,8 @@ def make_world(source: Path, tmp_path: Path) -> Iterator[MakeWorld]:
 @pytest.fixture
 def own_prefix(request: pytest.FixtureRequest) -> Iterator[str]:
     """What all names of a test begin with, in OpenSearch and in Redis; nothing of it is left."""
-    prefix = f"test-{secrets.token_hex(6)}"
-    yield prefix
-    if "opensearch_url" in request.fixturenames:
-        delete_indices([request.getfixturevalue("opensearch_url")], prefix)
-    if "redis_url" in request.fixturenames:
-        with Redis.from_url(request.getfixturevalue("redis_url")) as client:
-            found: list[Any] = list(client.scan_iter(f"*{prefix}*"))
-            if found:
-                client.delete(*found)
+    servers = {
+        name: request.getfixturevalue(name) for name in ("opensearch_url", "redis_url") if name in request.fixturenames
+    }
+    with unused_prefix(**servers) as prefix:
+        yield prefix

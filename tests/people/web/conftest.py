@@ -10,12 +10,11 @@ from playwright.async_api import Browser
 
 from service.app import create_app
 from service.limits.policy import QuotaClass
-from service.settings.service import Settings
 from tests.people.web.browser import Visitor, chromium
 from tests.people.web.world import web_world
 from tests.support.callers import issue
 from tests.support.sample import SampleService, sample_service
-from tests.support.served import served
+from tests.support.served import served, settings_in
 
 # Results while typing are reads; without a bound, no test depends on what others read in the same minute.
 PLENTY: Final = QuotaClass(reads=1_000_000, suggest=1_000_000, reports=0)
@@ -30,17 +29,9 @@ class Site:
 @pytest.fixture(scope="package")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("web")
-    tokens = folder / "tokens.sqlite"
-    token = issue(tokens).text
-    settings = Settings(
-        data_dir=web_world(folder / "world"),
-        token_file=tokens,
-        reports_file=folder / "reports.sqlite",
-        request_timeout=10.0,
-        quota_anonymous=PLENTY,
-    )
+    settings = settings_in(folder, data_dir=web_world(folder / "world"), quota_anonymous=PLENTY)
     with served(create_app(settings)) as base:
-        yield Site(base, token)
+        yield Site(base, issue(settings.token_file).text)
 
 
 @pytest.fixture(scope="package")

@@ -30,7 +30,7 @@ from tests.people.web.steps import shown, sign_in, text_of
 from tests.people.web.test_accessible import SCREENS, assert_usable
 from tests.people.web.world import BOOKS, MARKUP, SCRIPT, SHOPS, web_world
 from tests.support.callers import issue
-from tests.support.served import get, post, served
+from tests.support.served import get, post, served, settings_in
 from tests.support.worlds import limited
 
 PUBLIC_URL: Final = "https://shops.example/find"
@@ -100,11 +100,9 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("house")
     (folder / "logo.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>")
     shops = [{**one, "logo": LOGO} if one is BOOKS else one for one in SHOPS]
-    settings = Settings(
+    settings = settings_in(
+        folder,
         data_dir=web_world(folder / "world", shops),
-        token_file=folder / "tokens.sqlite",
-        reports_file=folder / "reports.sqlite",
-        request_timeout=10.0,
         quota_anonymous=QuotaClass(reads=10_000, suggest=10_000, reports=0),
         site_logo=folder / "logo.svg",
         **HOUSE,

@@ -15,7 +15,7 @@ from tests.processes.endurance.worlds import COLOURS, Location, write_world
 from tests.processes.load.plan import Plan, Question, answered_alone, load
 from tests.processes.load.questions import mcp, reads, suggestion, tool
 from tests.support.callers import issue
-from tests.support.served import get
+from tests.support.served import get, until
 from tests.support.service_process import Service, serving
 from tests.support.wire import Era, exchange
 
@@ -59,10 +59,7 @@ class Swapping:
         for former in self.colours:
             self.replaced.setdefault(former, time.monotonic())
         self.colours[generation] = colour
-        until = time.monotonic() + _BOUND_S
-        while f"x-generation: {generation}" not in text_of(service, question):
-            assert time.monotonic() < until, "the new generation is not seen"
-            time.sleep(0.05)
+        until(lambda: text_of(service, question), lambda text: f"x-generation: {generation}" in text, _BOUND_S)
         return generation
 
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-import secrets
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -42,7 +41,7 @@ from service.search.embedded.engine import EmbeddedBackend
 from service.search.opensearch.engine import OpenSearchBackend
 from service.search.protocol import SearchBackend
 from tests.support.catalogues import coupon, offer, program, redirect, shipping, shop, trust, write_catalogue_directory
-from tests.support.emptying import delete_indices
+from tests.support.emptying import unused_prefix
 from tests.support.memory_sink import MemorySink
 
 COLOURS: Final = ("amber", "violet")
@@ -309,7 +308,7 @@ def embedded_location(folder: Path) -> Iterator[Location]:
 @contextmanager
 def opensearch_location(url: str, folder: Path) -> Iterator[Location]:
     """A location in an OpenSearch; emptied at the end."""
-    location = Location(OPENSEARCH, url, f"test-{secrets.token_hex(6)}", folder / "location")
-    location.temporary.mkdir(parents=True)
-    yield location
-    delete_indices([url], location.prefix)
+    with unused_prefix(url) as prefix:
+        location = Location(OPENSEARCH, url, prefix, folder / "location")
+        location.temporary.mkdir(parents=True)
+        yield location

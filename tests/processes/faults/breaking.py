@@ -3,7 +3,6 @@
 import asyncio
 import resource
 import socket
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -29,6 +28,7 @@ from tests.support.catalogues import build_into
 from tests.support.real.node_build import NodeBuild
 from tests.support.real.opensearch import OpenSearchNode, allocate_nodes
 from tests.support.real.redis import RedisServer
+from tests.support.served import until
 from tests.support.service_process import Service
 
 PREFIX: Final = "faults"
@@ -157,12 +157,12 @@ def full_disk_engine(ground: Ground) -> Iterator[None]:
     with OpenSearch([ground.node.url]) as client:
         _set_watermarks(client, "1pb")
         try:
-            _wait_until(lambda: _is_flooded(client), _WATERMARK_BOUND_S)
+            until(lambda: _is_flooded(client), bool, _WATERMARK_BOUND_S, 0.2)
             _assert_engine_refuses_writes(client)
             yield
         finally:
             _set_watermarks(client, "1b")
-            _wait_until(lambda: not _is_flooded(client), _WATERMARK_BOUND_S)
+            until(lambda: not _is_flooded(client), bool, _WATERMARK_BOUND_S, 0.2)
             _set_watermarks(client, None)
 
 
@@ -270,11 +270,3 @@ def _is_flooded(client: OpenSearch) -> bool:
 def _assert_redis_refuses_writes(client: Redis) -> None:
     with pytest.raises(ResponseError):
         client.set(f"{PREFIX}:probe", "1")
-
-
-def _wait_until(true: Callable[[], bool], bound_s: float) -> None:
-    until = time.monotonic() + bound_s
-    while not true():
-        assert time.monotonic() < until
-        # Another process: there is nothing to be woken by.
-        time.sleep(0.2)

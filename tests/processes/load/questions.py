@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.processes.load.plan import NUMBER, Question
-from tests.support.both_ways import ABOUT
-from tests.support.wire import Era
+from tests.support.wire import ABOUT, Era
 
 
 def http(method: str, path: str, body: str | None = None, headers: Mapping[str, str] | None = None) -> str:

@@ -20,7 +20,7 @@ from tests.processes.load.questions import mcp, reads, report_code, suggestion, 
 from tests.processes.load.relay import CountingRelay, counting_relay
 from tests.support.callers import in_redis, issue, issue_in_redis
 from tests.support.real.redis import RedisServer
-from tests.support.served import get, post
+from tests.support.served import get, post, until
 from tests.support.service_process import Service, serving
 from tests.support.wire import Era
 
@@ -84,10 +84,7 @@ def test_calls_with_tokens_go_on_while_redis_hangs_and_only_reports_are_refused(
 
 def wait_until_started(service: Service, workers: int) -> None:
     """Until so many workers have started since the service was launched."""
-    until = time.monotonic() + 30.0
-    while service.log.read_text(encoding="utf-8").count("Application startup complete") < workers:
-        assert time.monotonic() < until, f"fewer than {workers} workers started"
-        time.sleep(0.05)
+    until(lambda: service.log.read_text("utf-8").count("Application startup complete"), lambda n: n >= workers, 30.0)
 
 
 @pytest.mark.slow
@@ -227,10 +224,7 @@ def test_for_callers_who_leave_nothing_is_worked_on(service: Service, relay: Cou
         callers = [stack.enter_context(socket.create_connection(address, ANSWER_S)) for _ in range(LEAVING)]
         for caller in callers:
             caller.sendall(question.raw.encode())
-        until = time.monotonic() + ARRIVED_S
-        while _searches(relay, before) != LEAVING:
-            assert time.monotonic() < until
-            time.sleep(0.01)
+        until(lambda: _searches(relay, before), lambda count: count == LEAVING, ARRIVED_S, 0.01)
         # The bound of concurrent requests is reached.
         assert _asked_another(service, token) == (503, "overloaded")
         for caller in callers:

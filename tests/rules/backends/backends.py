@@ -1,6 +1,5 @@
 """The search backends with a catalogue that the indexer built, and the typeahead alone over segments cut at random."""
 
-import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -9,18 +8,14 @@ from typing import Any, Protocol
 
 from index_mappings.documents import ShopDocument
 from index_mappings.generations import Stamp
-from indexer.sinks.opensearch.sink import OpenSearchSink
 from service.search.embedded.engine import EmbeddedBackend
-from service.search.opensearch.engine import OpenSearchBackend
 from service.search.protocol import FindQuery, SearchBackend, SuggestedShop, SuggestQuery, SuggestResult
 from service.search.query_words import FindForms
 from service.search.shop_search import possible_names
 from tests.engines.typeahead.segmented import cut_at_random
-from tests.support.catalogues import Lines, build_into, write_catalogue_directory
-from tests.support.emptying import delete_indices
-from tests.support.memory_sink import MemorySink
+from tests.support.catalogues import Lines, write_catalogue_directory
 from tests.support.reference.backend import ReferenceBackend
-from tests.support.worlds import embedded_world
+from tests.support.worlds import embedded_world, in_memory, opensearch_world, reference_world
 
 Opened = AbstractAsyncContextManager[SearchBackend]
 
@@ -35,10 +30,7 @@ CATEGORY_CAP = 3
 
 @asynccontextmanager
 async def reference(shops: Lines, directory: Path, **others: Lines) -> AsyncIterator[SearchBackend]:
-    sink = MemorySink()
-    build_into(sink, write_catalogue_directory(directory / "catalogue", shops=shops, **others))
-    assert sink.stamp is not None
-    yield ReferenceBackend(sink.stamp, sink.documents, CATEGORY_CAP)
+    yield reference_world(directory, shops, CATEGORY_CAP, **others)
 
 
 class _BySegments(ReferenceBackend):
@@ -71,8 +63,7 @@ class _BySegments(ReferenceBackend):
 @asynccontextmanager
 async def kernel(shops: Lines, directory: Path, **others: Lines) -> AsyncIterator[SearchBackend]:
     """The reference, but for what segments answer, some of whose shops are stale copies that are marked as removed."""
-    sink = MemorySink()
-    build_into(sink, write_catalogue_directory(directory / "catalogue", shops=shops, **others))
+    sink = in_memory(directory, shops, **others)
     assert sink.stamp is not None
     yield _BySegments(sink.stamp, sink.documents, directory)
 
@@ -89,15 +80,8 @@ async def embedded(shops: Lines, directory: Path, **others: Lines) -> AsyncItera
 def opensearch_at(url: str) -> Opener:
     @asynccontextmanager
     async def opensearch(shops: Lines, directory: Path, **others: Lines) -> AsyncIterator[SearchBackend]:
-        prefix = f"test-{secrets.token_hex(6)}"
-        sink = OpenSearchSink([url], prefix)
-        backend = OpenSearchBackend([url], prefix, CATEGORY_CAP, timeout=10.0)
-        try:
-            build_into(sink, write_catalogue_directory(directory / "catalogue", shops=shops, **others))
+        catalogue = write_catalogue_directory(directory / "catalogue", shops=shops, **others)
+        async with opensearch_world(url, catalogue, CATEGORY_CAP) as backend:
             yield backend
-        finally:
-            await backend.close()
-            sink.close()
-            delete_indices([url], prefix)
 
     return opensearch

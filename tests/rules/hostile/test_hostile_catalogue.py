@@ -2,7 +2,6 @@
 
 import json
 import logging
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,14 +13,13 @@ from typer.testing import CliRunner, Result
 
 from indexer.__main__ import index
 from service.app import create_app
-from service.settings.service import Settings
 from service.tools.registry import REGISTRY
 from service.tools.tool import response_schema
 from tests.rules.hostile import records
 from tests.rules.hostile.records import ALIASES, FAMILY, JOINERS, MARKUP, ORDER, REFUSED, SHOP, STACKED, TAKEN, Bad
 from tests.support.callers import issue
 from tests.support.catalogues import Lines
-from tests.support.served import Reply, get, post, served
+from tests.support.served import Reply, get, post, served, settings_in, until
 
 _LINES_BOUND_S: Final = 5.0
 SCHEMAS: Final = {tool.name: Draft202012Validator(response_schema(tool.response)) for tool in REGISTRY}
@@ -76,12 +74,7 @@ def built(catalogue: Path) -> Built:
 
 @pytest.fixture(scope="module")
 def service(built: Built) -> Iterator[tuple[str, str]]:
-    settings = Settings(
-        data_dir=built.directory / "index",
-        token_file=built.directory / "tokens.sqlite",
-        reports_file=built.directory / "reports.sqlite",
-        request_timeout=10.0,
-    )
+    settings = settings_in(built.directory, data_dir=built.directory / "index")
     with served(create_app(settings)) as base:
         yield base, issue(settings.token_file).text
 
@@ -205,9 +198,7 @@ def test_every_answer_of_every_tool_fits_its_schema_or_is_a_problem_and_every_lo
         return [formatter.format(record) for record in caplog.records if record.name.startswith("service")]
 
     # A call's line is written when its answer has been sent, in the service's thread.
-    until = time.monotonic() + _LINES_BOUND_S
-    while len(lines()) < len(_calls()) and time.monotonic() < until:
-        time.sleep(0.01)
+    until(lambda: len(lines()), lambda count: count >= len(_calls()), _LINES_BOUND_S)
     assert len(lines()) == len(_calls())
     assert [line for line in lines() if not line.isprintable() or TAKEN in line or "forged" in line] == []
 

@@ -1,6 +1,5 @@
 """The service on either engine, over generations that differ in nothing but the hidden shops that their source held."""
 
-import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -19,10 +18,9 @@ from service.limits.policy import QuotaClass
 from service.settings.service import Settings
 from tests.rules.indistinguishable.subjects import Records, Service
 from tests.support.callers import issue
-from tests.support.catalogues import build_into, write_catalogue_directory
-from tests.support.emptying import delete_indices
-from tests.support.memory_sink import MemorySink
-from tests.support.served import served
+from tests.support.emptying import unused_prefix
+from tests.support.served import served, settings_in
+from tests.support.worlds import in_memory
 
 GENERATION: Final = "20310101t000000000000-abcdef"
 BUILT_AT: Final = datetime(2031, 1, 1, tzinfo=UTC)
@@ -30,9 +28,7 @@ BUILT_AT: Final = datetime(2031, 1, 1, tzinfo=UTC)
 
 def projected(records: Records, directory: Path) -> dict[str, list[Any]]:
     """What the real indexer makes of a catalogue, ready to be written under any name."""
-    sink = MemorySink()
-    build_into(sink, write_catalogue_directory(directory / "catalogue", **records))
-    return sink.documents
+    return in_memory(directory, **records).documents
 
 
 def published(sink: Sink, documents: dict[str, list[Any]]) -> Stamp:
@@ -59,31 +55,25 @@ class Opener(Protocol):
 
 @contextmanager
 def _world(records: Records, directory: Path, opensearch_url: str | None) -> Iterator[World]:
-    prefix = f"test-{secrets.token_hex(6)}"
-    sink: Sink
-    engine: dict[str, Any]
-    if opensearch_url is None:
-        sink, engine = EmbeddedSink(directory / "index"), {"engine": "embedded", "data_dir": directory / "index"}
-    else:
-        sink = OpenSearchSink([opensearch_url], prefix)
-        engine = {"engine": "opensearch", "opensearch_urls": (opensearch_url,), "index_prefix": prefix}
-    try:
+    with unused_prefix(opensearch_url) as prefix, ExitStack() as opened:
+        sink: Sink
+        engine: dict[str, Any]
+        if opensearch_url is None:
+            sink, engine = EmbeddedSink(directory / "index"), {"engine": "embedded", "data_dir": directory / "index"}
+        else:
+            sink = OpenSearchSink([opensearch_url], prefix)
+            engine = {"engine": "opensearch", "opensearch_urls": (opensearch_url,), "index_prefix": prefix}
+        opened.callback(sink.close)
         published(sink, projected(records, directory))
-        settings = Settings(
+        settings = settings_in(
+            directory,
             **engine,
-            token_file=directory / "tokens.sqlite",
-            reports_file=directory / "reports.sqlite",
             quota_classes={"default": QuotaClass(reads=100_000, suggest=100_000, reports=100_000)},
-            request_timeout=10.0,
             site_sitemap=True,
             public_url="https://shops.example",
         )
-        with served(create_app(settings)) as base:
-            yield World(Service(base, issue(directory / "tokens.sqlite").text), directory, settings)
-    finally:
-        sink.close()
-        if opensearch_url is not None:
-            delete_indices([opensearch_url], prefix)
+        base = opened.enter_context(served(create_app(settings)))
+        yield World(Service(base, issue(settings.token_file).text), directory, settings)
 
 
 @pytest.fixture(scope="module", params=["embedded", pytest.param("opensearch", marks=pytest.mark.opensearch)])

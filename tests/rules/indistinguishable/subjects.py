@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 from urllib.parse import quote, urlsplit
 
 from tests.support.catalogues import coupon, offer, policy, program, redirect, shipping, shop, trust
+from tests.support.wire import ABOUT, Era
 
 Visibility = Literal["public", "under_review", "removed"]
 Records = dict[str, list[Mapping[str, Any]]]
@@ -163,8 +164,6 @@ def addresses(subject: Subject) -> list[str]:
 _DIFFERENT_EACH_TIME: Final = {"date", "x-request-id"}
 _REQUEST_ID: Final = re.compile(rb'("x-request-id":")[0-9a-f]{32}"')
 _LEFT: Final = re.compile(r";[rt]=\d+")
-_MODERN: Final = "2026-07-28"
-_OLDER: Final = "2025-11-25"
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,16 +205,11 @@ class Service:
         return self._ask("POST", f"/tool/{tool}", arguments, {})
 
     def mcp_modern(self, tool: str, arguments: Mapping[str, Any]) -> Whole:
-        about = {
-            "io.modelcontextprotocol/protocolVersion": _MODERN,
-            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-            "io.modelcontextprotocol/clientCapabilities": {},
-        }
-        headers = {"mcp-protocol-version": _MODERN, "mcp-method": "tools/call", "mcp-name": tool}
-        return self._ask("POST", "/mcp", message(tool, {**arguments}, 7, _meta=about), headers)
+        headers = {"mcp-protocol-version": Era.STATELESS, "mcp-method": "tools/call", "mcp-name": tool}
+        return self._ask("POST", "/mcp", message(tool, {**arguments}, 7, _meta=ABOUT), headers)
 
     def mcp_older(self, tool: str, arguments: Mapping[str, Any]) -> Whole:
-        return self._ask("POST", "/mcp", message(tool, {**arguments}, 7), {"mcp-protocol-version": _OLDER})
+        return self._ask("POST", "/mcp", message(tool, {**arguments}, 7), {"mcp-protocol-version": Era.HANDSHAKE})
 
     def suggest(self, text: str) -> Whole:
         return self.get(f"/suggest?q={quote(text)}")

@@ -3,7 +3,6 @@
 import json
 import logging
 import re
-import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -33,6 +32,7 @@ from tests.rules.indistinguishable.subjects import (
     typed,
 )
 from tests.support.callers import issue
+from tests.support.served import until
 from tests.support.wire import INITIALIZE, stdio_lines
 
 NAMES_NO_SHOP: Final = {"list_categories"}
@@ -156,10 +156,9 @@ def test_the_log_does_not_distinguish_hidden_from_unknown_shops_and_names_neithe
         caplog.clear()
         transport(world.service, tool, arguments)
         # A call's line is written when its answer has been sent.
-        until = time.monotonic() + 5.0
-        while not any(record.name == "service.runtime.telemetry" for record in caplog.records):
-            assert time.monotonic() < until, "no line of the call"
-            time.sleep(0.001)
+        until(
+            lambda: {record.name for record in caplog.records}, lambda found: "service.runtime.telemetry" in found, 5.0
+        )
         lines = [f"{record.levelname} {record.name} {record.getMessage()}{_extra(record)}" for record in caplog.records]
         return [_TIMES.sub("-", line) for line in lines if not _NO_CALL.search(line)]
 

@@ -33,10 +33,10 @@ from tests.rules.operations.worlds import ACCOUNTS, BUILT_AT, COMMIT, serving, s
 from tests.rules.transports.test_probes_and_headers import FailingBackend
 from tests.support.callers import issue
 from tests.support.catalogues import build_into, write_catalogue_directory
-from tests.support.emptying import delete_indices
+from tests.support.emptying import unused_prefix
 from tests.support.real.plugin import NodeFactory
 from tests.support.real.redis import RedisServer
-from tests.support.served import ask, get, post, served
+from tests.support.served import ask, get, post, served, until
 from tests.support.wire import Era, call, connect
 from tests.support.worlds import SHOPS
 
@@ -409,21 +409,21 @@ def test_at_debug_no_byte_of_what_was_asked_is_in_the_log(index: Path, tmp_path:
 def test_at_debug_the_clients_of_engines_write_no_byte_of_it_either(
     opensearch_url: str, redis_url: str, tmp_path: Path, log: Log
 ) -> None:
-    prefix = f"test-{secrets.token_hex(6)}"
     path, token = _tokens(tmp_path)
     catalogue = write_catalogue_directory(tmp_path / "catalogue", shops=SHOPS)
-    sink = OpenSearchSink([opensearch_url], prefix, letters=tmp_path / "letters.ndjson")
-    build_into(sink, catalogue)
-    given: dict[str, Any] = {
-        "engine": "opensearch",
-        "index_prefix": prefix,
-        "limiter": "redis",
-        "reports": "redis",
-        "redis_url": redis_url,
-        "redis_prefix": prefix,
-        "token_file": path,
-    }
-    try:
+    with unused_prefix(opensearch_url, redis_url) as prefix:
+        sink = OpenSearchSink([opensearch_url], prefix, letters=tmp_path / "letters.ndjson")
+        build_into(sink, catalogue)
+        sink.close()
+        given: dict[str, Any] = {
+            "engine": "opensearch",
+            "index_prefix": prefix,
+            "limiter": "redis",
+            "reports": "redis",
+            "redis_url": redis_url,
+            "redis_prefix": prefix,
+            "token_file": path,
+        }
         written = log("debug")
         with serving(tmp_path / "x" / "index", **given, opensearch_urls=(opensearch_url,)) as base:
             _ask_about(base, CANARY, token)
@@ -431,9 +431,6 @@ def test_at_debug_the_clients_of_engines_write_no_byte_of_it_either(
         away = {**given, "opensearch_urls": ("http://127.0.0.1:9",), "request_timeout": 1.0}
         with served(create_app(settings_of(tmp_path / "y" / "index", **away))) as base:
             _ask_about(base, CANARY, token)
-    finally:
-        sink.close()
-        delete_indices([opensearch_url], prefix)
     outcomes = {line["outcome"] for line in calls_of(written)}
     assert {"ok", "backend_unavailable", "shop_not_found", "token_required"} & outcomes >= {"ok", "backend_unavailable"}
     text = written.getvalue()
@@ -521,10 +518,7 @@ def test_a_caller_who_leaves_is_logged_as_that(log: Log) -> None:
         with connect(base) as connection:
             connection.sendall(b"GET /suggest?q=a HTTP/1.1\r\nhost: localhost\r\n\r\n")
             time.sleep(0.3)
-        deadline = time.monotonic() + 5
-        while not (calls := calls_of(written)):
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        calls = until(lambda: calls_of(written), bool, 5.0)
         metrics = get(base, "/metrics").body.decode()
     (line,) = calls
     assert (line["route"], line["outcome"], "status" in line, line["ms"] < 5_000) == ("suggest", "left", False, True)

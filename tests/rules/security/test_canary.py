@@ -14,7 +14,7 @@ from tests.rules.mcp.asking import read
 from tests.rules.security.canary import CANARY, FUSE_VARIABLE, GIVEAWAYS, Fuse, Layer, fused, fused_app
 from tests.support.callers import COUPONS, issue
 from tests.support.served import Reply, get, post, served
-from tests.support.wire import Era, call, request, stdio_lines
+from tests.support.wire import ABOUT, Era, call, request, stdio_lines
 from tests.support.worlds import embedded_world
 
 PROBLEM: Final = InternalError().problem()
@@ -250,9 +250,5 @@ def _call(era: Era, tool: str, arguments: dict[str, Any]) -> bytes:
 
 def _message(era: Era, method: str, params: dict[str, Any]) -> bytes:
     if era is Era.STATELESS:
-        meta = {
-            "io.modelcontextprotocol/protocolVersion": str(era),
-            "io.modelcontextprotocol/clientCapabilities": {},
-        }
-        params = {**params, "_meta": meta}
+        params = {**params, "_meta": ABOUT}
     return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()

@@ -1,14 +1,13 @@
 """The four-shop world and the sample catalogue, each served by the embedded engine for all tests of this folder."""
 
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from redis import Redis
 
 from service.app import create_app
 from service.settings.service import Settings
+from tests.support.emptying import unused_prefix
 from tests.support.sample import SampleService, sample_service
 from tests.support.served import served
 from tests.support.worlds import embedded_world
@@ -44,8 +43,5 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SampleService]:
 @pytest.fixture
 def redis_prefix(redis_url: str) -> Iterator[str]:
     """What the test's keys in the session's Redis begin with; they are removed after it."""
-    prefix = f"test-{secrets.token_hex(6)}"
-    yield prefix
-    with Redis.from_url(redis_url) as client:
-        if keys := list(client.scan_iter(f"*{prefix}*")):
-            client.delete(*keys)
+    with unused_prefix(redis_url=redis_url) as prefix:
+        yield prefix

@@ -25,7 +25,7 @@ from tests.rules.auth.authorization_server import SUBJECT, AuthorizationServer, 
 from tests.rules.operations.test_metrics import samples_of
 from tests.support.callers import issue, stored_in
 from tests.support.real.process import free_ports
-from tests.support.served import Reply, ask, get, post, served
+from tests.support.served import Reply, ask, get, post, served, settings_in
 from tests.support.transports import MODES
 from tests.support.wire import Era, problem, request
 
@@ -79,10 +79,9 @@ def service(index_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def _settings(index: Path, folder: Path, base: str, issuer: AuthorizationServer) -> Settings:
-    return Settings(
+    return settings_in(
+        folder,
         data_dir=index,
-        token_file=folder / "tokens.sqlite",
-        reports_file=folder / "reports.sqlite",
         public_url=base,
         oauth_issuer=issuer.url,
         oauth_jwks_uri=issuer.keys_url,
@@ -91,7 +90,6 @@ def _settings(index: Path, folder: Path, base: str, issuer: AuthorizationServer)
         quota_classes=QUOTAS,
         cors_origins=(PAGE,),
         mcp_allowed_origins=(PAGE,),
-        request_timeout=10.0,
     )
 
 

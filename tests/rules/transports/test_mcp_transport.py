@@ -20,7 +20,6 @@ from service.tools.registry import REGISTRY
 from service.tools.tool import ToolContext
 from tests.rules.judges.conformance_suite import npm_ci
 from tests.support.both_ways import (
-    ABOUT,
     ECHO,
     MODERN,
     OLDER,
@@ -40,6 +39,7 @@ from tests.support.callers import issue
 from tests.support.generated_calls import Call, GeneratedCalls
 from tests.support.sample import SampleService
 from tests.support.served import post
+from tests.support.wire import ABOUT
 
 PING: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 META: dict[str, Any] = {

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import time
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -19,7 +18,7 @@ from tests.rules.transports.conftest import BUILT_AT, COMMIT
 from tests.support.callers import issue
 from tests.support.reference.backend import ReferenceBackend
 from tests.support.sample import SampleService
-from tests.support.served import Reply, ask, get, post, served, until_ready
+from tests.support.served import Reply, ask, get, post, served, until, until_ready
 from tests.support.wire import Era, call, problem
 from tests.support.worlds import reference_world
 
@@ -245,10 +244,8 @@ def test_a_panic_in_a_search_is_a_failure_on_each_transport_and_the_next_call_is
     assert health.status == 200
     assert "the embedded engine failed" in caplog.text
     # The circuit of the searches may be open for a second.
-    until = time.monotonic() + _BACK_SECONDS
-    while (after := ask()).status != 200 and time.monotonic() < until:
-        time.sleep(0.1)
-    assert (after.status, after.body) == (200, before.body)
+    after = until(ask, lambda reply: reply.status == 200, _BACK_SECONDS)
+    assert after.body == before.body
 
 
 @pytest.mark.rule("E3", "O1")

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +13,7 @@ from service.reports.opening import QueueSettings
 from service.reports.protocol import Reason
 from tests.support.callers import Reporting, reporting_to
 from tests.support.real.disks import small_disk
-from tests.support.served import Reply, get, post
+from tests.support.served import Reply, get, post, until
 from tests.support.transports import mcp_transports, over_mcp, over_rest
 from tests.support.wire import Era, call, invalid_input
 
@@ -165,10 +164,7 @@ def _assert_taken_again(service: Reporting) -> None:
 
 def _until_ready_says(service: Reporting, document: dict[str, Any]) -> None:
     # What was found is cached for a second.
-    until = time.monotonic() + 3.0
-    while (ready := get(service.base, "/ready").json) != document:
-        assert time.monotonic() < until, ready
-        time.sleep(0.1)
+    until(lambda: get(service.base, "/ready").json, lambda ready: ready == document, 3.0)
 
 
 def _assert_invalid(reply: Reply, error: tuple[str, str], sent: object = None) -> None:

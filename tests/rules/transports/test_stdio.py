@@ -20,7 +20,7 @@ from service.search.failures import BackendUnavailable
 from service.settings.service import Settings
 from service.tools.registry import REGISTRY
 from tests.support.real.sources import REPOSITORY
-from tests.support.wire import INITIALIZE, StdioLines, stdio_lines
+from tests.support.wire import ABOUT, INITIALIZE, StdioLines, stdio_lines
 
 if TYPE_CHECKING:
     from service.search.typeahead.typeahead import Typeahead
@@ -73,11 +73,7 @@ def test_a_bad_line_is_answered_and_the_session_goes_on(index_directory: Path) -
 
 @pytest.mark.rule("I4", "E1.transport")
 def test_the_first_request_settles_the_era_and_the_other_ones_messages_are_refused(index_directory: Path) -> None:
-    meta = {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": {},
-    }
-    listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}}
+    listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": ABOUT}}
     answers, _ = _session(index_directory, [json.dumps(message).encode() for message in (listing, INITIALIZE)])
     assert [tool["name"] for tool in answers[0]["result"]["tools"]] == [tool.name for tool in REGISTRY]
     assert answers[1]["error"]["code"] == -32022

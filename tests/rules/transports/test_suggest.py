@@ -24,7 +24,7 @@ from service.search.protocol import SuggestQuery, SuggestResult
 from service.settings.service import Settings
 from tests.rules.operations.test_metrics import samples_of
 from tests.support.reference.backend import ReferenceBackend
-from tests.support.served import Reply, get, served
+from tests.support.served import Reply, get, served, until
 from tests.support.wire import connect, invalid_input, problem
 from tests.support.worlds import SHOPS, embedded_world, reference_world
 
@@ -431,8 +431,5 @@ def test_a_new_generation_is_seen_on_a_connection_that_never_rests(tmp_path: Pat
         before = fast_path.answered
         embedded_world(tmp_path, SHOPS)
         # A stamp counts as live for a second; and two more.
-        until = time.monotonic() + 3
-        while (found := generation()) == first and time.monotonic() < until:
-            time.sleep(0.01)
-    assert found != first
+        until(generation, lambda found: found != first, 3.0)
     assert fast_path.answered > before
