@@ -14,28 +14,7 @@ from typing import Any, Final
 
 from index_mappings.text import fold
 
-_ONSETS: Final = (
-    "b",
-    "br",
-    "ch",
-    "d",
-    "dr",
-    "f",
-    "g",
-    "gr",
-    "h",
-    "k",
-    "kl",
-    "l",
-    "m",
-    "n",
-    "p",
-    "r",
-    "sh",
-    "t",
-    "tr",
-    "v",
-)
+_ONSETS: Final = sorted((*"bdfghklmnprtv", "br", "ch", "dr", "gr", "kl", "sh", "tr"))
 _NUCLEI: Final = ("a", "e", "i", "o", "u", "ai", "ea", "ie", "oo", "ou", "ö", "ü", "é")
 _CODAS: Final = ("", "", "", "l", "m", "n", "r", "s", "t", "nd", "rk", "st")
 CATEGORIES: Final = ("books", "shoes", "garden", "toys", "tools", "music", "food", "sports", "beauty", "travel")

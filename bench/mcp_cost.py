@@ -11,12 +11,12 @@ import json
 import socket
 import statistics
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Final
 
 from rich.console import Console
 from rich.table import Table
@@ -24,24 +24,17 @@ from rich.table import Table
 from bench.built_indices import Shops
 from bench.commands import processor_seconds
 from bench.invented import invented_shops
+from bench.typeahead.paced import whole
 from index_mappings.generations import Stamp
 from service.search.embedded.engine import TantivyEngine
-from service.search.engine import Engine, Hit, Page, SearchRequest
-from service.search.plan import Plan
+from service.search.engine import Page, SearchRequest
 from service.search.planned_backend import PlannedBackend
-from service.search.protocol import FindQuery, Generations
-from service.search.typeahead.typeahead import Typeahead
+from service.search.protocol import FindQuery
 from tests.support.service_process import serving
+from tests.support.wire import ABOUT, Era
 
 ROUNDS: Final = 9
 REQUESTS: Final = 200
-_MODERN: Final = "2026-07-28"
-_OLDER: Final = "2025-11-25"
-_ABOUT: Final[dict[str, Any]] = {
-    "io.modelcontextprotocol/protocolVersion": _MODERN,
-    "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
 _SHOPS: Final = 50
 _QUERIES: Final = 12
 _SMALL: Final = 10
@@ -87,53 +80,27 @@ class Connection:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=10)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-    def ask(self, request: bytes) -> bytes:
-        """Send a request and read the whole response."""
+    def ask(self, request: bytes) -> None:
+        """Send a request and read the whole response, which must be a success."""
         self._socket.sendall(request)
         answer = self._socket.recv(_READ)
-        while (end := answer.find(b"\r\n\r\n")) < 0:
+        while not whole(answer):
             answer += self._socket.recv(_READ)
-        _, _, rest = answer[:end].partition(b"content-length: ")
-        missing = end + 4 + int(rest.partition(b"\r\n")[0]) - len(answer)
-        parts = [answer]
-        while missing > 0:
-            parts.append(self._socket.recv(_READ))
-            missing -= len(parts[-1])
-        body = b"".join(parts)[end + 4 :]
+        body = answer.partition(b"\r\n\r\n")[2]
         if not answer.startswith(b"HTTP/1.1 200 ") or b'"isError":true' in body:
             raise RuntimeError(f"answered {body[:200]!r}")
-        return body
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._socket.close()
 
 
-class _RecordingEngine:
+class _RecordingEngine(TantivyEngine):
     """An engine that records its calls, so that they can be repeated."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, index: Path) -> None:
+        super().__init__(index)
         self.asked: list[Asked] = []
 
-    async def live(self) -> Stamp:
-        return await self._engine.live()
-
-    async def generations(self) -> Generations:
-        return await self._engine.generations()
-
-    async def search(self, stamp: Stamp, asks: Sequence[SearchRequest]) -> tuple[Page, ...]:
-        self.asked.append((stamp, asks))
-        return await self._engine.search(stamp, asks)
-
-    def scan(self, stamp: Stamp, plan: Plan) -> AsyncGenerator[tuple[Hit, ...], None]:
-        return self._engine.scan(stamp, plan)
-
-    async def typeahead(self, stamp: Stamp) -> Typeahead:
-        return await self._engine.typeahead(stamp)
-
-    async def close(self) -> None:
-        await self._engine.close()
+    async def search(self, stamp: Stamp, requests: Sequence[SearchRequest]) -> tuple[Page, ...]:
+        self.asked.append((stamp, requests))
+        return await super().search(stamp, requests)
 
 
 class EngineAlone:
@@ -141,9 +108,8 @@ class EngineAlone:
 
     def __init__(self, index: Path, loop: asyncio.Runner) -> None:
         """Open the index of a directory; `loop` runs the calls."""
-        self._engine = TantivyEngine(index)
-        self._recorder = _RecordingEngine(self._engine)
-        self._backend = PlannedBackend(self._recorder)
+        self._engine = _RecordingEngine(index)
+        self._backend = PlannedBackend(self._engine)
         self._loop = loop
 
     def matches(self, query: str) -> int:
@@ -152,10 +118,10 @@ class EngineAlone:
 
     def asks(self, query: str, limit: int) -> Asked:
         """The engine call for a page that is not empty."""
-        self._recorder.asked.clear()
+        self._engine.asked.clear()
         self._loop.run(self._find(query, limit))
         # The live stamp's categories may come first.
-        return self._recorder.asked[-1]
+        return self._engine.asked[-1]
 
     def ask(self, asked: Sequence[Asked]) -> list[float]:
         """Repeat the calls one after the other; returns the seconds of each."""
@@ -240,12 +206,12 @@ def _requests(ids: Sequence[str], queries: Sequence[str]) -> dict[str, list[byte
     """The requests of each kind, as bytes."""
     calls = [{"name": "get_shop", "arguments": {"shop_domain": one}} for one in ids]
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
-    modern = {"mcp-protocol-version": _MODERN, "mcp-method": "tools/call", "mcp-name": "get_shop"}
-    older = {"mcp-protocol-version": _OLDER}
+    modern = {"mcp-protocol-version": Era.STATELESS, "mcp-method": "tools/call", "mcp-name": "get_shop"}
+    older = {"mcp-protocol-version": Era.HANDSHAKE}
     return {
         "get_shop, REST": [_post("/tool/get_shop", call["arguments"], {}) for call in calls],
         "get_shop, MCP 2026-07-28": [
-            _post("/mcp", {**message, "params": {**call, "_meta": _ABOUT}}, modern) for call in calls
+            _post("/mcp", {**message, "params": {**call, "_meta": ABOUT}}, modern) for call in calls
         ],
         "get_shop, MCP 2025-11-25": [_post("/mcp", {**message, "params": call}, older) for call in calls],
         **{

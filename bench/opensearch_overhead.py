@@ -23,9 +23,10 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from bench.built_indices import BuiltIndex, Shops
+from bench.built_indices import Shops
 from bench.invented import invented_shops
 from bench.opensearch_node import EngineMissingError
+from bench.typeahead.inputs import perhaps_swapped
 from service.search.opensearch.engine import OpenSearchEngine
 from service.search.planned_backend import PlannedBackend, PlannedSnapshot
 from service.search.protocol import FindQuery
@@ -104,21 +105,16 @@ async def recorded(
 
 def measure(directory: Path, shops: int, count: int = 400, heap: str = "1g") -> Overhead:
     """Measure on a node of our own with that many invented shops; they are built at the first call."""
-    with Shops(directory, shops).opensearch(heap) as built_index:
-        return _measure_at(built_index, typed(shops, count), count)
-
-
-def _measure_at(built_index: BuiltIndex, queries: Sequence[str], count: int) -> Overhead:
-    """Measure `count` pages of each length on what is live."""
-    url, prefix = built_index.settings["opensearch_urls"], built_index.settings["index_prefix"]
     # Two letters have a hundred shops, where there are shops enough.
-    looked_for = [query[:2] for query in queries if len(query) > 1][:count]
+    looked_for = [query[:2] for query in typed(shops, count) if len(query) > 1]
     with (
         TemporaryDirectory() as scratch,
+        Shops(directory, shops).opensearch(heap) as built_index,
         serving(Path(scratch), built_index.service) as service,
-        closing(_to(url)) as node,
+        closing(_to(url := built_index.settings["opensearch_urls"])) as node,
         closing(_to(service.base)) as transport,
     ):
+        prefix = built_index.settings["index_prefix"]
         found = {
             limit: asyncio.run(recorded(url, prefix, [_find(query, limit) for query in looked_for]))
             for limit in (_PAGE, _LONG_PAGE)
@@ -137,10 +133,7 @@ def typed(shops: int, count: int) -> list[str]:
     queries: dict[str, None] = {}
     while len(queries) < count:
         text = chance.choice(names)[: chance.randint(1, 10)].strip()
-        if chance.random() < 0.2 and len(text) >= 4:
-            index = chance.randrange(1, len(text) - 1)
-            text = f"{text[:index]}{text[index + 1]}{text[index]}{text[index + 2 :]}"
-        queries[text] = None
+        queries[perhaps_swapped(chance, text)] = None
     return list(queries)
 
 

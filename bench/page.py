@@ -9,7 +9,6 @@ import argparse
 import asyncio
 import random
 import statistics
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -19,7 +18,7 @@ from typing import Final
 
 from playwright.async_api import Browser, Page
 
-from bench.built_indices import BuiltIndex, Shops
+from bench.built_indices import Shops
 from bench.invented import invented_shops
 from bench.typeahead.inputs import perhaps_swapped
 from index_mappings.text import fold
@@ -63,7 +62,6 @@ _RECORD_KEYSTROKES: Final = """() => {
 }"""
 _EMPTIED: Final = "(field) => { field.value = ''; field.dispatchEvent(new Event('input')); }"
 _ANSWERED: Final = "(count) => window.keystrokes.length === count && window.keystrokes.at(-1).foundSeen !== undefined"
-_UNBOUNDED: Final = '{"reads": 1000000, "suggest": 1000000, "reports": 0}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +133,8 @@ def as_markdown(shops: int, figures: Figures) -> str:
         f"{shops:,} shops; largest contentful paint of {len(paints)} cold loads: best {paints[0]:.0f} ms, median "
         f"{statistics.median(paints):.0f} ms; {figures.keystrokes} keystrokes:"
     )
-    lines = [
-        head,
-        "",
-        "| ms | median | p95 |",
-        "|---|---|---|",
-    ]
-    return "\n".join([*lines, *(f"| {name} | {spread.median:.1f} | {spread.p95:.1f} |" for name, spread in rows)])
+    lines = (f"| {name} | {spread.median:.1f} | {spread.p95:.1f} |" for name, spread in rows)
+    return "\n".join((head, "", "| ms | median | p95 |", "|---|---|---|", *lines))
 
 
 async def _paint(visitor: Visitor, base: str) -> float:
@@ -176,32 +169,28 @@ def _spread(times: Sequence[float]) -> Spread:
     return Spread(statistics.median(times), statistics.quantiles(times, n=20)[-1])
 
 
-async def _over(built_index: BuiltIndex, shops: int, given: argparse.Namespace) -> Figures:
-    settings = {**built_index.service, "SUGGEST_CACHE_MB": "0", "QUOTA_ANONYMOUS": _UNBOUNDED}
-    with TemporaryDirectory() as scratch, serving(Path(scratch), settings) as service:
-        async with chromium() as browser:
-            return await measured(browser, service.base, typed_words(shops, given.words), given.loads, _PAUSE_MS)
-
-
-def main() -> int:
+def main() -> None:
     """Build where needed, measure and print."""
-    given = _options()
-    with TemporaryDirectory() as scratch:
-        shops = Shops(given.directory or Path(scratch), given.shops)
-        with shops.embedded() as built_index:
-            figures = asyncio.run(_over(built_index, given.shops, given))
-    print(as_markdown(given.shops, figures))  # noqa: T201 - what a command prints is its answer
-    return 0
-
-
-def _options() -> argparse.Namespace:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--shops", type=int, default=100_000, help="how many invented shops")
     options.add_argument("--loads", type=int, default=5, help="cold loads for the largest paint")
     options.add_argument("--words", type=int, default=40, help="how many beginnings of names are typed")
     options.add_argument("--directory", type=Path, help="keeps the index for later runs; a temporary directory without")
-    return options.parse_args()
+    given = options.parse_args()
+
+    async def over(base: str) -> Figures:
+        async with chromium() as browser:
+            return await measured(browser, base, typed_words(given.shops, given.words), given.loads, _PAUSE_MS)
+
+    with (
+        TemporaryDirectory() as scratch,
+        Shops(given.directory or Path(scratch), given.shops).embedded() as built_index,
+    ):
+        settings = {**built_index.service, "SUGGEST_CACHE_MB": "0"}
+        with serving(Path(scratch), settings) as service:
+            figures = asyncio.run(over(service.base))
+    print(as_markdown(given.shops, figures))  # noqa: T201 - what a command prints is its answer
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -7,7 +7,7 @@ Redis alone: for callers with few requests and for one with many, by the setting
 import asyncio
 import statistics
 import time
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -76,13 +76,8 @@ async def compared(redis: RedisServer, quota: Quota) -> dict[str, Cost]:
             rounds[name].append(await suggest_requests(limiter, redis, quota, f"caller-{number}"))
     for limiter in limiters.values():
         await limiter.close()
-    return {name: middle(found) for name, found in rounds.items()}
-
-
-def middle(rounds: list[Cost]) -> Cost:
-    """The medians."""
-    parts = zip(*((one.service, one.redis, one.waited) for one in rounds), strict=True)
-    return Cost(*map(statistics.median, parts))
+    parts = {name: zip(*map(astuple, found), strict=True) for name, found in rounds.items()}
+    return {name: Cost(*map(statistics.median, of_costs)) for name, of_costs in parts.items()}
 
 
 async def decisions_ms(redis: RedisServer, callers: int, slots: int) -> float:

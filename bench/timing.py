@@ -13,14 +13,14 @@ import json
 import random
 import statistics
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeVar
 
+import numpy as np
 from fastapi import FastAPI
 from rich.console import Console
 from rich.table import Table
@@ -30,14 +30,11 @@ from indexer.jobs.build import build
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sources.ndjson import NdjsonCatalogue
 from service.app import create_app
-from service.auth.opening import TokenStoreKind, open_tokens
-from service.auth.protocol import Token
-from service.auth.secrets import hash_of, new_token_id, new_token_text
 from service.limits.policy import QuotaClass
-from service.redis.access import DEFAULT_REDIS
 from service.search.embedded.engine import EmbeddedBackend
-from service.search.protocol import Generations, SearchBackend, Snapshot, TypeaheadState
+from service.search.protocol import SearchBackend, Snapshot
 from service.settings.service import Settings
+from tests.support.callers import issue
 
 ALLOWED: Final = 0.03
 _PLANTED_S: Final = 0.0001
@@ -48,51 +45,28 @@ _BETWEEN_COLLECTIONS: Final = 500
 _PLENTY: Final = 10**9
 # get_trust has the same response for an unknown shop and for one without measurements (A8).
 _ABSENT: Final = {"get_shops": HTTPStatus.OK, "get_trust": HTTPStatus.OK}
-
-
 T = TypeVar("T")
-Look = Callable[..., Coroutine[Any, Any, T]]
 
 
-class DelayedBackend:
-    """A backend with a planted timing leak: slower look-ups of shops under review."""
+class _DelayedBackend:
+    """A backend with a planted timing leak: `wait` is called with what each look-up of a shop or an offer names."""
 
-    def __init__(self, inner: SearchBackend, slowed: Iterable[str], seconds: float) -> None:
-        """Wrap a backend; look-ups of the `slowed` ids and domains take so many seconds longer."""
+    def __init__(self, inner: SearchBackend, wait: Callable[[object], None]) -> None:
         self._inner = inner
-        self._slowed = frozenset(slowed)
-        self._seconds = seconds
+        self._wait = wait
 
-    async def snapshot(self) -> Snapshot:
-        """The live generation, with delayed look-ups."""
-        return _DelayedSnapshot(await self._inner.snapshot(), self._until)
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - any method
+        return getattr(self._inner, name)
 
-    def current(self) -> Snapshot | None:
-        """The same where it is available without I/O."""
+    async def snapshot(self) -> "_DelayedSnapshot":
+        return _DelayedSnapshot(await self._inner.snapshot(), self._wait)
+
+    def current(self) -> "_DelayedSnapshot | None":
         snapshot = self._inner.current()
-        return None if snapshot is None else _DelayedSnapshot(snapshot, self._until)
+        return None if snapshot is None else _DelayedSnapshot(snapshot, self._wait)
 
-    def typeahead_state(self) -> TypeaheadState:
-        """Delegate to the wrapped backend."""
-        return self._inner.typeahead_state()
-
-    async def refresh(self) -> Snapshot:
-        """The live generation, read again."""
-        return _DelayedSnapshot(await self._inner.refresh(), self._until)
-
-    async def generations(self) -> Generations:
-        """Delegate to the wrapped backend."""
-        return await self._inner.generations()
-
-    async def close(self) -> None:
-        """Close the wrapped backend."""
-        await self._inner.close()
-
-    def _until(self, asked: object) -> None:
-        if asked in self._slowed:
-            end = time.perf_counter() + self._seconds
-            while time.perf_counter() < end:
-                pass
+    async def refresh(self) -> "_DelayedSnapshot":
+        return _DelayedSnapshot(await self._inner.refresh(), self._wait)
 
 
 class _DelayedSnapshot:
@@ -101,19 +75,17 @@ class _DelayedSnapshot:
             for reference in references:
                 wait(reference)
 
-        self.stamp = inner.stamp
-        self.find, self.suggest, self.categories = inner.find, inner.suggest, inner.categories
-        self.closest_categories, self.domains = inner.closest_categories, inner.domains
-        self.merge_candidates, self.merge_effects = inner.merge_candidates, inner.merge_effects
-        self.shop = _delayed(inner.shop, wait)
-        self.shops = _delayed(inner.shops, each)
-        self.facts = _delayed(inner.facts, each)
-        self.trust = _delayed(inner.trust, wait)
+        self._inner = inner
+        self.shop, self.shops = _delayed(inner.shop, wait), _delayed(inner.shops, each)
+        self.facts, self.trust = _delayed(inner.facts, each), _delayed(inner.trust, wait)
         self.offer = _delayed(inner.offer, wait)
         self.coupons = _delayed(inner.coupons, lambda query: each(query.shops or ()))
 
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - any method
+        return getattr(self._inner, name)
 
-def _delayed(look: Look[T], wait: Callable[[Any], None]) -> Look[T]:
+
+def _delayed(look: Callable[..., Awaitable[T]], wait: Callable[[Any], None]) -> Callable[..., Awaitable[T]]:
     async def delayed(asked: object, *more: object) -> T:
         wait(asked)
         return await look(asked, *more)
@@ -185,32 +157,33 @@ async def measure(world: World, directory: Path, count: int, planted: float = 0.
 
     Look-ups of a shop under review take `planted` seconds longer.
     """
-    embedded = EmbeddedBackend(world.index)
-    slowed = (name(number) for number in world.hidden for name in (_shop_id, _domain, _offer_id))
-    backend = DelayedBackend(embedded, slowed, planted) if planted else embedded
-    plenty = QuotaClass(reads=_PLENTY, suggest=_PLENTY, reports=_PLENTY)
+    slowed = {name(number) for number in world.hidden for name in (_shop_id, _domain, _offer_id)}
+
+    def wait(asked: object) -> None:
+        end = time.perf_counter() + planted
+        while asked in slowed and time.perf_counter() < end:
+            pass
+
+    search: Any = EmbeddedBackend(world.index)
+    tokens = directory / "tokens.sqlite"
     settings = Settings(
-        token_file=directory / "tokens.sqlite",
+        token_file=tokens,
         reports_file=directory / "reports.sqlite",
-        quota_classes={"default": plenty},
+        quota_classes={"default": QuotaClass(reads=_PLENTY, suggest=_PLENTY, reports=_PLENTY)},
     )
-    async with _running(create_app(settings, search=backend)) as app:
-        token = await _token(directory / "tokens.sqlite")
+    token = (await asyncio.to_thread(issue, tokens)).text
+    if planted:
+        search = _DelayedBackend(search, wait)
+    app = create_app(settings, search=search)
+    async with app.router.lifespan_context(app):
         return tuple([await _compared(app, token, tool, world, count) for tool in TOOLS])
 
 
 def auc(first: Sequence[float], second: Sequence[float]) -> float:
-    """The chance that one of `second` is greater than one of `first`, ties counted half: a rank sum, normalised."""
-    together = sorted([*((value, False) for value in first), *((value, True) for value in second)])
-    rank_sum, position = 0.0, 0
-    while position < len(together):
-        end = position
-        while end < len(together) and together[end][0] == together[position][0]:
-            end += 1
-        # Equal values share the mean of their ranks, which begin at 1.
-        rank_sum += (position + 1 + end) / 2 * sum(of_second for _, of_second in together[position:end])
-        position = end
-    return (rank_sum - len(second) * (len(second) + 1) / 2) / (len(first) * len(second))
+    """The chance that one of `second` is greater than one of `first`, ties counted half."""
+    ascending = np.sort(first)
+    smaller, not_greater = (np.searchsorted(ascending, second, side) for side in ("left", "right"))
+    return float(np.mean(smaller + not_greater)) / (2 * len(first))
 
 
 async def _compared(app: FastAPI, token: str, tool: str, world: World, count: int) -> Timing:
@@ -272,20 +245,6 @@ def _scope(tool: str, token: str) -> dict[str, Any]:
         "client": ("127.0.0.1", 1),
         "server": ("127.0.0.1", 2),
     }
-
-
-@asynccontextmanager
-async def _running(app: FastAPI) -> AsyncIterator[FastAPI]:
-    async with app.router.lifespan_context(app):
-        yield app
-
-
-async def _token(path: Path) -> str:
-    text = new_token_text()
-    store = open_tokens(TokenStoreKind.SQLITE, path, DEFAULT_REDIS, "")
-    await store.issue(Token(new_token_id(), "bench", "default", None), hash_of(text))
-    await store.close()
-    return text
 
 
 def _related_records(number: int) -> dict[str, dict[str, Any]]:
