@@ -46,9 +46,7 @@ class BuildStampHook(BuildHookInterface[Any]):
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002
         """Remove what was made on the way."""
-        scratch = getattr(self, "_scratch", None)
-        if scratch is not None:
-            shutil.rmtree(scratch, ignore_errors=True)
+        shutil.rmtree(getattr(self, "_scratch", ""), ignore_errors=True)
 
 
 def _from_environment(root: Path) -> dict[str, str] | None:
@@ -56,7 +54,7 @@ def _from_environment(root: Path) -> dict[str, str] | None:
     if not commit and not built_at:
         return None
     rules = runpy.run_path(str(root / "shop_directory" / "build_stamp.py"))
-    if rules["checked"](commit, built_at) is None:
+    if rules["stamp_of_build"](commit, built_at) is None:
         raise SystemExit(
             f"{_COMMIT} and {_BUILT_AT} go together: 40 hexadecimal digits in lower case, and a time such as"
             " 2030-01-31T00:00:00Z."

@@ -10,12 +10,10 @@ and is then an error (E3).
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Final, Literal, Self, TypeVar
 
 from pydantic import (
@@ -42,7 +40,6 @@ from indexer.records.shop import Slug, clean, reasons
 from indexer.sinks.failures import SinkError
 from indexer.sources.lines import BYTE_ORDER_MARK
 from service.search.embedded.engine import TantivyEngine
-from service.search.engine import Engine
 from service.search.failures import BackendUnavailable
 from service.search.opensearch.engine import OpenSearchEngine
 from service.search.opensearch.folder import DEFAULT_FOLDER, FolderLocation
@@ -70,10 +67,8 @@ Tool = Literal["find_shop", "suggest"]
 T = TypeVar("T")
 
 # The number of shops in an answer when the caller names none, and the largest that a caller can ask for.
-_FIRST_PAGE: Final[Mapping[Tool, int]] = MappingProxyType(
-    {"find_shop": FindShopRequest.model_fields["limit"].default, "suggest": DEFAULT_SUGGESTIONS}
-)
-_LARGEST_PAGE: Final[Mapping[Tool, int]] = MappingProxyType({"find_shop": MAX_LIMIT, "suggest": MAX_SUGGESTIONS})
+_FIRST_PAGE: Final = {"find_shop": FindShopRequest.model_fields["limit"].default, "suggest": DEFAULT_SUGGESTIONS}
+_LARGEST_PAGE: Final = {"find_shop": MAX_LIMIT, "suggest": MAX_SUGGESTIONS}
 
 
 class AcceptanceFileError(CatalogueError):
@@ -269,33 +264,27 @@ async def _ask(
         wait=wait_random_exponential(max=_LONGEST_WAIT_SECONDS),
         reraise=True,
     )
-    folder = DEFAULT_FOLDER if typeaheads is None else FolderLocation(typeaheads / stamp.generation)
+    engine: TantivyEngine | OpenSearchEngine
+    if index.engine == "embedded":
+        engine = TantivyEngine(index.data_dir)
+    else:
+        folder = DEFAULT_FOLDER if typeaheads is None else FolderLocation(typeaheads / stamp.generation)
+        access = index.cluster_access
+        engine = OpenSearchEngine(index.opensearch_urls, index.index_prefix, _REQUEST_SECONDS, access, location=folder)
     failures: list[AcceptanceFailure] = []
-    async with _opened(index, folder) as engine:
+    try:
         snapshot: PlannedSnapshot = await attempts(_in_time, partial(snapshot_of, engine, stamp))
         for located in queries:
             found: tuple[str, ...] = await attempts(_in_time, partial(_reasons, snapshot, located.query))
             failures += [AcceptanceFailure(located.location, reason) for reason in found]
+    finally:
+        await engine.close()
     return tuple(failures)
 
 
 async def _in_time(call: Callable[[], Awaitable[T]]) -> T:
     async with asyncio.timeout(_ANSWER_SECONDS):
         return await call()
-
-
-@asynccontextmanager
-async def _opened(index: LocationSettings, folder: FolderLocation) -> AsyncIterator[Engine]:
-    engine: Engine
-    if index.engine == "embedded":
-        engine = TantivyEngine(index.data_dir)
-    else:
-        access = index.cluster_access
-        engine = OpenSearchEngine(index.opensearch_urls, index.index_prefix, _REQUEST_SECONDS, access, location=folder)
-    try:
-        yield engine
-    finally:
-        await engine.close()
 
 
 async def _reasons(snapshot: PlannedSnapshot, query: AcceptanceQuery) -> tuple[str, ...]:

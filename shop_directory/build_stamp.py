@@ -29,11 +29,6 @@ def stamp_of_build(commit: str | None, built_at: str | None) -> BuildStamp | Non
     """The build's stamp, all from the environment or all from the file; None when it is unknown or malformed."""
     if commit is None and built_at is None:
         commit, built_at = _read_stamp()
-    return checked(commit, built_at)
-
-
-def checked(commit: object, built_at: object) -> BuildStamp | None:
-    """The stamp; None unless both values are well-formed."""
     if not isinstance(commit, str) or not isinstance(built_at, str):
         return None
     return BuildStamp(commit, built_at.replace("+00:00", "Z")) if is_commit(commit) and is_time(built_at) else None

@@ -10,7 +10,6 @@ import os
 import sys
 from collections.abc import MutableMapping, Sequence
 from importlib.metadata import EntryPoint, entry_points, version
-from types import MappingProxyType
 from typing import Annotated, Any, Final
 
 import typer
@@ -43,12 +42,10 @@ _PROBLEMS: Final = """\
 Answers go to standard output, problems to standard error; with --json a
 problem is an object {"error": {"code": ..., "message": ...}}."""
 _OPERATE: Final = "Operate"
-_PANELS: Final = MappingProxyType(
-    {
-        **dict.fromkeys(("serve", "mcp", "check"), "Serve and check"),
-        **dict.fromkeys(("catalogue", "index", "token", "rechecks"), _OPERATE),
-    }
-)
+_PANELS: Final = {
+    **dict.fromkeys(("serve", "mcp", "check"), "Serve and check"),
+    **dict.fromkeys(("catalogue", "index", "token", "rechecks"), _OPERATE),
+}
 _OWN_PANEL: Final = "Look at the program"
 
 
@@ -126,7 +123,9 @@ def version_command(*, as_json: JsonOption = False) -> None:
 
     Exit codes: 0 done.
     """
-    commit, built_at = _build()
+    given = (os.environ.get(f"SHOP_DIRECTORY_{name}") or None for name in ("COMMIT", "BUILT_AT"))
+    stamp = stamp_of_build(*given)
+    commit, built_at = (None, None) if stamp is None else (stamp.commit, stamp.built_at)
     if as_json:
         typer.echo(json.dumps({"name": NAME, "version": version(NAME), "commit": commit, "built_at": built_at}))
         return
@@ -138,12 +137,6 @@ def _print_version(*, asked: bool) -> None:
     if asked:
         version_command()
         raise typer.Exit
-
-
-def _build() -> tuple[str | None, str | None]:
-    commit, built_at = (os.environ.get(f"SHOP_DIRECTORY_{name}") or None for name in ("COMMIT", "BUILT_AT"))
-    stamp = stamp_of_build(commit, built_at)
-    return (None, None) if stamp is None else (stamp.commit, stamp.built_at)
 
 
 class _Installed(TyperGroup):

@@ -106,10 +106,7 @@ def _report(found: "Run", secrets: Sequence[str | None], *, as_json: bool) -> No
     if found.of(Outcome.FAILED):
         raise typer.Exit(ExitCode.BAD_INPUT)
     if found.unfinished:
-        end_command(
-            ExitCode.UNAVAILABLE,
-            "Not every rule could be checked; the report has the reasons.",
-        )
+        end_command(ExitCode.UNAVAILABLE, "Not every rule could be checked; the report has the reasons.")
 
 
 def _list(rules: "Sequence[Rule]", *, as_json: bool) -> None:

@@ -1,10 +1,12 @@
 """The report of a run as tables or as JSON. What the service sent is shown as plain text, credentials are hidden."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
+from functools import partial
 from typing import Any, Final
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -46,16 +48,19 @@ def print_run(run: Run, secrets: Iterable[str | None], console: Console) -> None
     redact = _redactor(secrets)
     table = Table("rule", "outcome", "statement", title=Text(f"Shop Directory at {run.base}"), title_justify="left")
     for verdict in run.verdicts:
-        reason = (
-            f"\n({'needed: ' * (verdict.outcome is Outcome.NOT_SEEN)}{redact(verdict.reason)})"
-            if verdict.reason
-            else ""
-        )
+        needed = "needed: " if verdict.outcome is Outcome.NOT_SEEN else ""
+        reason = f"\n({needed}{redact(verdict.reason)})" if verdict.reason else ""
         table.add_row(verdict.rule.id, _LABELS[verdict.outcome], Text.assemble(verdict.rule.statement, (reason, "dim")))
     console.print(table)
     for verdict in run.of(Outcome.FAILED):
-        console.print(_failure(verdict, redact))
-    console.print(Text(_summary(run)))
+        console.print(Text(f"\n{verdict.rule.id}: {verdict.rule.statement}", "bold red"))
+        lines = Table.grid(padding=(0, 2))
+        for name, text in asdict(verdict.finding).items() if verdict.finding else ():
+            lines.add_row(f"  {name}", Text(redact(text)))
+        console.print(lines)
+    counts = ", ".join(f"{len(run.of(outcome))} {_LABELS[outcome].plain}" for outcome in Outcome)
+    waited = f" Waited {run.waited:.0f} s for the quota; a token raises it." if run.waited else ""
+    console.print(Text(f"\n{len(run.verdicts)} rules: {counts}. {run.requests} requests.{waited}"))
 
 
 def print_rules(rules: Iterable[Rule], unseen: Mapping[str, str], console: Console) -> None:
@@ -66,20 +71,6 @@ def print_rules(rules: Iterable[Rule], unseen: Mapping[str, str], console: Conso
     for rule_id, reason in unseen.items():
         table.add_row(rule_id, "", Text(f"Not checked: {reason}", "dim"))
     console.print(table)
-
-
-def _failure(verdict: Verdict, redact: Redact) -> RenderableType:
-    lines = Table.grid(padding=(0, 2))
-    if (finding := verdict.finding) is not None:
-        for name, text in asdict(finding).items():
-            lines.add_row(f"  {name}", Text(redact(text)))
-    return Group(Text(f"\n{verdict.rule.id}: {verdict.rule.statement}", "bold red"), lines)
-
-
-def _summary(run: Run) -> str:
-    counts = ", ".join(f"{len(run.of(outcome))} {_LABELS[outcome].plain}" for outcome in Outcome)
-    waited = f" Waited {run.waited:.0f} s for the quota; a token raises it." if run.waited else ""
-    return f"\n{len(run.verdicts)} rules: {counts}. {run.requests} requests.{waited}"
 
 
 def _record(verdict: Verdict, redact: Redact) -> dict[str, Any]:
@@ -95,11 +86,5 @@ def _record(verdict: Verdict, redact: Redact) -> dict[str, Any]:
 
 def _redactor(secrets: Iterable[str | None]) -> Redact:
     """A function that replaces credentials in text, wherever a service may have put them."""
-    present = [secret for secret in secrets if secret]
-
-    def redact(text: str) -> str:
-        for secret in present:
-            text = text.replace(secret, _HIDDEN)
-        return text
-
-    return redact
+    present = [re.escape(secret) for secret in secrets if secret]
+    return partial(re.compile("|".join(present)).sub, _HIDDEN) if present else str

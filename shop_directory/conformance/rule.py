@@ -101,8 +101,8 @@ AGAIN: Final[Caller] = attrgetter("fresh")
 # Values of arguments that are known in a run only.
 UNKNOWN_ID: Final = attrgetter("unknown_id")
 UNKNOWN_DOMAIN: Final = attrgetter("unknown_domain")
-SHOP_ID: Final = attrgetter("shop_id")
-SHOP_DOMAIN: Final = attrgetter("shop_domain")
+SHOP_ID: Final = attrgetter("subjects.shop.id")
+SHOP_DOMAIN: Final = attrgetter("subjects.shop.domain")
 
 
 @dataclass(frozen=True, slots=True)

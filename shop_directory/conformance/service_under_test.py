@@ -2,7 +2,8 @@
 
 import asyncio
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final
@@ -35,7 +36,7 @@ TOOLS: Final = (*OPEN, *NEED_A_TOKEN)
 # Statuses of a tool that does not exist.
 NO_TOOL: Final = frozenset({404, 405, 501})
 # The list of all coupons may be long.
-_LONG: Final = 32 * 1024 * 1024
+LONG: Final = 32 * 1024 * 1024
 
 Arguments = Mapping[str, Any]
 NO_ARGUMENTS: Final[Arguments] = MappingProxyType({})
@@ -82,6 +83,7 @@ class Subjects:
     categories: tuple[KnownCategory, ...] = ()
     codes: Mapping[str, str] = field(default_factory=dict)
 
+    @property
     def shop(self) -> KnownShop:
         """Any shop."""
         return require(self.shops, "a shop in the catalogue")[0]
@@ -125,16 +127,6 @@ class ServiceUnderTest:
         return replace(self, token=self.unknown_id)
 
     @property
-    def shop_id(self) -> str:
-        """The id of any shop."""
-        return self.subjects.shop().id
-
-    @property
-    def shop_domain(self) -> str:
-        """The domain of any shop."""
-        return self.subjects.shop().domain
-
-    @property
     def unmatched(self) -> str:
         """A word that matches nothing."""
         return self.unknown_id.replace("_", "")
@@ -171,10 +163,6 @@ class ServiceUnderTest:
         given = {"q": q, "limit": limit, "country": country}
         stated = {name: value for name, value in given.items() if value is not None}
         return await self.get(f"/suggest?{urlencode(stated, quote_via=quote)}")
-
-    async def all_coupons(self) -> Response:
-        """Call list_coupons without a shop."""
-        return await self.tool("list_coupons", {}, max_bytes=_LONG)
 
     async def get(self, path: str, *headers: tuple[str, str]) -> Response:
         """GET a path below the base address, without credentials unless they are among the headers."""
@@ -224,19 +212,23 @@ def _comparable(response: Response) -> tuple[int, str | None, bytes]:
 
 async def explore(service: ServiceUnderTest) -> Subjects:
     """Find the subjects, and judge nothing. Rules send the same requests again, so that these cost no more requests."""
-    page = await _results(service, "find_shop", {"query": "", "limit": FULL})
-    categories = await _results(service, "list_categories", {})
+    page = await _results(service.tool("find_shop", {"query": "", "limit": FULL}))
+    categories = await _results(service.tool("list_categories", {}))
     shops = tuple(known_shops(page or ()))
     codes = await _codes(service, shops)
-    answered = page is not None or categories is not None or await _is_described(service)
+    answered = page is not None or categories is not None
+    if not answered:
+        match await _document(service.get("/openapi.json")):
+            case {"paths": {"/tool/find_shop": dict()}}:
+                answered = True
     return Subjects(answered, shops, tuple(_categories(categories or ())), codes)
 
 
 async def _codes(service: ServiceUnderTest, shops: Sequence[KnownShop]) -> dict[str, str]:
     """A usable code of each shop that has one; of the first shops only where the list of all is too long."""
-    coupons = await _results(service, "list_coupons", {}, _LONG)
+    coupons = await _results(service.tool("list_coupons", {}, max_bytes=LONG))
     if coupons is None:
-        lists = [await _results(service, "list_coupons", {"shop_domain": shop.id}) for shop in shops[:PROBED]]
+        lists = [await _results(service.about_shop("list_coupons", shop.id)) for shop in shops[:PROBED]]
         coupons = [coupon for found in lists for coupon in found or ()]
     codes: dict[str, str] = {}
     for coupon in coupons:
@@ -246,29 +238,19 @@ async def _codes(service: ServiceUnderTest, shops: Sequence[KnownShop]) -> dict[
     return codes
 
 
-async def _results(
-    service: ServiceUnderTest, tool: str, arguments: Arguments, max_bytes: int = MAX_BYTES
-) -> list[Any] | None:
+async def _results(response: Awaitable[Response]) -> list[Any] | None:
     """The results of a tool; None where the response has no readable list of results."""
-    try:
-        document = (await service.tool(tool, arguments, max_bytes=max_bytes)).document().value
-    except RuleBrokenError:
-        return None
-    match document:
+    match await _document(response):
         case {"results": list(results)}:
             return results
     return None
 
 
-async def _is_described(service: ServiceUnderTest) -> bool:
-    try:
-        document = (await service.get("/openapi.json")).document().value
-    except RuleBrokenError:
-        return False
-    match document:
-        case {"paths": {"/tool/find_shop": dict()}}:
-            return True
-    return False
+async def _document(response: Awaitable[Response]) -> Any:  # noqa: ANN401 - any JSON value
+    """The JSON of a response; None where it cannot be read."""
+    with suppress(RuleBrokenError):
+        return (await response).document().value
+    return None
 
 
 def known_shops(results: Iterable[Any]) -> Iterable[KnownShop]:
@@ -278,7 +260,8 @@ def known_shops(results: Iterable[Any]) -> Iterable[KnownShop]:
             case {"id": str(shop_id), "name": str(name), "domain": str(domain), "category": str(category)}:
                 slugs = _texts(result.get("categories")) or (category,)
                 countries = _texts(result.get("countries")) or None
-                yield KnownShop(shop_id, name, domain, slugs, countries, tuple(_offer_ids(result.get("offers"))))
+                offers = [offer.get("offer_id") for offer in _objects(result.get("offers"))]
+                yield KnownShop(shop_id, name, domain, slugs, countries, _texts(offers))
 
 
 def _categories(results: Iterable[Any]) -> Iterable[KnownCategory]:
@@ -288,12 +271,9 @@ def _categories(results: Iterable[Any]) -> Iterable[KnownCategory]:
                 yield KnownCategory(slug, count)
 
 
-def _offer_ids(offers: object) -> Iterable[str]:
-    for offer in offers if isinstance(offers, list) else ():
-        match offer:
-            case {"offer_id": str(offer_id)}:
-                yield offer_id
-
-
 def _texts(value: object) -> tuple[str, ...]:
     return tuple(text for text in value if isinstance(text, str)) if isinstance(value, list) else ()
+
+
+def _objects(value: object) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -79,15 +79,11 @@ def loaded(kind: type[SettingsT], options: "Mapping[str, str] | None" = None, /,
         end_command(ExitCode.USAGE, str(error))
 
 
-def _engines(incomplete: str) -> list[str]:
-    return [name for name in _ENGINES if name.startswith(incomplete)]
-
-
 EngineOption = Annotated[
     str | None,
     typer.Option(
         "--engine",
-        autocompletion=_engines,
+        autocompletion=lambda incomplete: [name for name in _ENGINES if name.startswith(incomplete)],
         show_default="embedded",
         help=r"embedded or opensearch. \[env: SHOP_DIRECTORY_ENGINE]",
         rich_help_panel=WHERE,

@@ -85,13 +85,11 @@ class EnvironmentSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore", env_ignore_empty=True)
 
     @classmethod
-    def settings_customise_sources(
+    def settings_customise_sources(  # type: ignore[override]  # the others are replaced, or not supported
         cls,
         settings_cls: type[BaseSettings],
         init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - replaced by _Environment
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - not supported
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - load() reads secrets from files
+        **_: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Values from the command line take precedence over the environment."""
         return init_settings, _Environment(settings_cls)
@@ -117,7 +115,7 @@ class EnvironmentSettings(BaseSettings):
             settings = cls(**{**secrets, **given})
         except ValidationError as error:
             sources = {name: f"{variable(name)}{FILE}" for name in secrets}
-            sources |= {name: (options or {}).get(name, option(name)) for name in given}
+            sources |= {name: (options or {}).get(name, f"--{name.replace('_', '-')}") for name in given}
             problems += _messages(cls, error, sources)
         else:
             problems += settings.contradictions()
@@ -137,11 +135,6 @@ class EnvironmentSettings(BaseSettings):
 def variable(name: str) -> str:
     """The variable of a setting."""
     return f"{PREFIX}{name.upper()}"
-
-
-def option(name: str) -> str:
-    """The command-line option of a setting."""
-    return f"--{name.replace('_', '-')}"
 
 
 def is_secret(field: FieldInfo) -> bool:

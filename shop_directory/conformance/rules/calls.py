@@ -214,7 +214,7 @@ async def _raises_the_quotas(service: ServiceUnderTest) -> None:
 
 @rule("I43", "Every tool takes shop_id_or_domain as another name of shop_domain.")
 async def _alias_of_shop_domain(service: ServiceUnderTest) -> None:
-    domain = service.shop_domain
+    domain = service.subjects.shop.domain
     for tool in service.allowed(*_OF_SHOP, "get_trust"):
         by_alias = await service.tool(tool, {"shop_id_or_domain": domain})
         by_alias.expect_status(200)

@@ -33,7 +33,14 @@ from shop_directory.conformance.rule import (
     null_or,
     rule,
 )
-from shop_directory.conformance.service_under_test import NO_TOOL, PROBED, Arguments, ServiceUnderTest, expect_equal
+from shop_directory.conformance.service_under_test import (
+    LONG,
+    NO_TOOL,
+    PROBED,
+    Arguments,
+    ServiceUnderTest,
+    expect_equal,
+)
 
 _REASONS: Final = ("expired", "verified_rejected", "reserved_test_domain", "policy")
 _REJECTED: Final = "verified_rejected"
@@ -110,7 +117,7 @@ async def _lists(service: ServiceUnderTest) -> list[Part]:
 async def _all_coupons(service: ServiceUnderTest) -> Response:
     """The list of all shops, unless it is longer than the service returns or than a run reads (NothingToSeeError)."""
     try:
-        response = await service.all_coupons()
+        response = await service.tool("list_coupons", {}, max_bytes=LONG)
     except TooLongError:
         raise NothingToSeeError("a shorter list of all coupons") from None
     if response.status != 200 and response.problem(400)["code"].value == "too_many_coupons":  # noqa: PLR2004 - of HTTP
@@ -125,7 +132,7 @@ def _withheld(document: Part) -> tuple[int, ...]:
 
 def _reported(service: ServiceUnderTest) -> tuple[str, str]:
     """A shop and one of its codes; where no shop has a code, an invented code."""
-    return next(iter(service.subjects.codes.items()), None) or (service.shop_id, "CHECK")
+    return next(iter(service.subjects.codes.items()), None) or (service.subjects.shop.id, "CHECK")
 
 
 _REPORT: Final = partial(Call, caller=AGAIN)
@@ -174,7 +181,7 @@ def is_country(name: str) -> bool:
 
 
 async def _policies(service: ServiceUnderTest) -> None:
-    there = await service.about_shop(_POLICIES, service.shop_domain)
+    there = await service.about_shop(_POLICIES, service.subjects.shop.domain)
     require(there.status not in NO_TOOL, f"the tool {_POLICIES}, which the interface does not require")
     shipping = await service.of_first_shops(_SHIPPING)
     for policies, statement in zip(await service.of_first_shops(_POLICIES), shipping, strict=True):
@@ -183,7 +190,7 @@ async def _policies(service: ServiceUnderTest) -> None:
 
 
 async def _trust(service: ServiceUnderTest) -> list[Part]:
-    service.subjects.shop()
+    require(service.subjects.shops, "a shop in the catalogue")
     return await service.of_first_shops("get_trust")
 
 
@@ -352,7 +359,7 @@ async def _nothing_changes(service: ServiceUnderTest) -> None:
 )
 async def _repeats(service: ServiceUnderTest) -> None:
     for attempt in range(_ATTEMPTS):
-        report = {"shop_domain": service.shop_id, "code": f"CHECK-{secrets.token_hex(6)}", "reason": "invalid"}
+        report = {"shop_domain": service.subjects.shop.id, "code": f"CHECK-{secrets.token_hex(6)}", "reason": "invalid"}
         depths = [await _depth(service)]
         for _ in range(2):
             await _REPORT("report_code", report, shape=_taken)(service)

@@ -111,7 +111,7 @@ async def _category_truncated(service: ServiceUnderTest) -> None:
 async def _query(service: ServiceUnderTest) -> None:
     (await service.tool("find_shop", {})).problem(400)
     (await service.tool("find_shop", {"query": None})).problem(400)
-    shop = service.subjects.shop()
+    shop = service.subjects.shop
     _expect_found(await _found(service, query=shop.domain), shop)
     named, word = _worded(service)
     for part in (word, word[:-1]):
@@ -361,11 +361,8 @@ async def _lists_codes(service: ServiceUnderTest, shop_id: str) -> bool:
 
 
 async def _by_destination(service: ServiceUnderTest, country: str, **arguments: bool) -> Part:
-    """The shops that ship to a country; filters by facts are not required by the interface."""
-    asked = {"query": "", "limit": FULL, "ships_to": country, **arguments}
-    response = await service.tool("find_shop", asked)
-    require(response.status != HTTPStatus.BAD_REQUEST, "filters by facts")
-    page = response.json()
+    """The shops that ship to a country."""
+    page = await _beyond(service, "ships_to", country, query="", limit=FULL, **arguments)
     require("unsettled_count" in page, "filters by facts")
     return page
 
@@ -443,7 +440,7 @@ async def _matching(service: ServiceUnderTest) -> None:
 @rule("I70", "/suggest returns up to 8 shops and categories, or as many as limit says.")
 async def _suggest_limit(service: ServiceUnderTest) -> None:
     subjects = service.subjects
-    subjects.shop(), subjects.category()
+    require(subjects.shops and subjects.categories, "a shop in a category")
     for limit, most in ((3, 3), (None, _SUGGESTED), (_MOST, _MOST)):
         answer = (await service.suggest("", limit=limit)).json()
         for name, known in (("shops", len(subjects.shops)), ("categories", len(subjects.categories))):
@@ -471,7 +468,7 @@ async def _country_filter(service: ServiceUnderTest) -> None:
 
 @rule("I72", "/suggest returns query as sent, and categories and shops with exactly their fields.")
 async def _fields(service: ServiceUnderTest) -> None:
-    typed = f" {service.subjects.shop().name[:60].upper()}+&%"
+    typed = f" {service.subjects.shop.name[:60].upper()}+&%"
     for q in ("", typed):
         answer = (await service.suggest(q)).json()
         _expect_exactly(answer, {"query": exactly(q), "categories": Part.values, "shops": Part.values})

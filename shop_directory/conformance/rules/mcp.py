@@ -180,7 +180,7 @@ async def _same_results(service: ServiceUnderTest) -> None:
         listed = await _tools(service, era)
         names = {tool["name"].text() for tool in listed["tools"].each()}
         listed.must(names == by_rest, f"the tools of REST: {', '.join(sorted(by_rest))}")
-    shop = service.subjects.shop().id
+    shop = service.subjects.shop.id
     calls: list[tuple[str, Arguments]] = [
         ("find_shop", {"query": "", "limit": 3}),
         ("list_categories", {}),

@@ -98,7 +98,7 @@ async def _under_review(service: ServiceUnderTest) -> None:
 
 @rule("I10", "A shop id is accepted wherever a domain is.")
 async def _id_or_domain(service: ServiceUnderTest) -> None:
-    shop = service.subjects.shop()
+    shop = service.subjects.shop
     for tool in service.allowed(*_BY_SHOP):
         by_domain, by_id = [await service.about_shop(tool, reference) for reference in (shop.domain, shop.id)]
         by_id.expect_status(200)
@@ -154,7 +154,7 @@ async def _exactly_the_slugs(service: ServiceUnderTest) -> None:
 @rule("I54", "get_shop needs shop_domain and returns the public shop view.")
 async def _get_shop(service: ServiceUnderTest) -> None:
     (await service.tool("get_shop", {})).problem(400)
-    shop = service.subjects.shop()
+    shop = service.subjects.shop
     view = await _view(service, shop.domain)
     for name, value in (("id", shop.id), ("name", shop.name), ("domain", shop.domain)):
         view[name].expect(value)
@@ -162,7 +162,7 @@ async def _get_shop(service: ServiceUnderTest) -> None:
 
 @rule("A14", "get_shops, where it exists, has one entry for each reference in order, null for an unknown shop.")
 async def _get_shops(service: ServiceUnderTest) -> None:
-    first = service.subjects.shop()
+    first = service.subjects.shop
     known = [(shop.domain, shop.id) for shop in service.subjects.shops[:_SAMPLE]]
     unknown = [(subject, None) for subject in (service.unknown_domain, *service.under_review)]
     pairs = [*unknown, *known, (first.id, first.id), *known[:1]]
@@ -204,7 +204,7 @@ async def _several_shops(service: ServiceUnderTest) -> None:
     "ids are case-sensitive.",
 )
 async def _references(service: ServiceUnderTest) -> None:
-    shop = service.subjects.shop()
+    shop = service.subjects.shop
     plain = await _shop(service, shop.domain)
     plain.json()
     pasted = f"https://www.{shop.domain}/sale?from=check#top"
@@ -222,7 +222,7 @@ async def _references(service: ServiceUnderTest) -> None:
 
 @rule("R2", "shop_domain and shop_id_or_domain are one field; two values that differ are 400.")
 async def _one_field(service: ServiceUnderTest) -> None:
-    domain = service.shop_domain
+    domain = service.subjects.shop.domain
     same = {"shop_domain": domain, "shop_id_or_domain": f"https://{domain}/"}
     expect_equal(await _shop(service, domain), await service.tool("get_shop", same), "the same shop as by one of them")
     different = {**same, "shop_id_or_domain": service.unknown_domain}
@@ -239,7 +239,7 @@ async def _order_of_categories(service: ServiceUnderTest) -> None:
 @rule("A1.offers", "A shop has at most 3 offers in find_shop and 100 in get_shop, and the number of all its offers.")
 async def _number_of_offers(service: ServiceUnderTest) -> None:
     page = await service.read("find_shop", {"query": "", "limit": FULL})
-    alone = await _view(service, service.shop_domain)
+    alone = await _view(service, service.subjects.shop.domain)
     for shop, most in (*((shop, 3) for shop in page["results"].each()), (alone, 100)):
         shown, total = len(shop["offers"].values()), shop["offers_total"].whole()
         shop["offers"].must(shown == min(total, most), f"{min(total, most)} of {total} offers")
