@@ -38,6 +38,7 @@ from bench.commands import memory_mib, processor_seconds
 from bench.invented import invented_shops
 from bench.typeahead.paced import percentile
 from bench.typeahead.priorities import raise_priority
+from tests.support.served import get, until
 from tests.support.service_process import serving
 
 _RATE: Final = 200.0
@@ -117,22 +118,8 @@ def change(record: dict[str, Any], number: int, pass_number: int) -> str:
 
 def shown(port: int, name: str) -> bool:
     """Whether `/suggest` shows the name."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-    try:
-        connection.request("GET", f"/suggest?q={quote(name)}")
-        body = json.loads(connection.getresponse().read())
-    finally:
-        connection.close()
-    return any(found["name"] == name for found in body.get("shops", ()))
-
-
-def wait_until_shown(port: int, name: str) -> None:
-    """Wait for a name."""
-    until = time.monotonic() + _SHOWN_WITHIN_S
-    while not shown(port, name):
-        if time.monotonic() > until:
-            raise TimeoutError(f"{name} is not shown after {_SHOWN_WITHIN_S:g} s")
-        time.sleep(0.1)
+    answer = get(f"http://127.0.0.1:{port}", f"/suggest?q={quote(name)}")
+    return any(found["name"] == name for found in answer.json.get("shops", ()))
 
 
 @contextmanager
@@ -201,7 +188,7 @@ def measure(
         table.add_row(*load.stop().row("all changes waiting"))
         if code:
             raise RuntimeError(f"the follower ended with {code}")
-        wait_until_shown(port, new_name(len(shops) - 1, first))
+        until(lambda: shown(port, new_name(len(shops) - 1, first)), bool, _SHOWN_WITHIN_S)
         rate = len(shops) / seconds
         load = SuggestLoad(port, texts)
         changes = scratch / "appended.ndjson"
@@ -272,7 +259,7 @@ def main() -> int:
             try:
                 state = shops.state(given.engine)
                 table, summary = measure(built_index, state, renamed[: given.changes], given.share, Path(scratch))
-            except (TimeoutError, RuntimeError) as error:
+            except (AssertionError, TimeoutError, RuntimeError) as error:
                 Console().print(f"{given.engine}: {error}")
                 return 1
     Console().print(f"{given.engine}, {given.shops:,} shops", table, summary)

@@ -103,7 +103,7 @@ def until(read: Callable[[], T], is_wanted: Callable[[T], object], seconds: floa
     """Read until what is read is wanted, and return it; fails after so many seconds."""
     deadline = time.monotonic() + seconds
     while not is_wanted(found := read()):
-        assert time.monotonic() < deadline, found
+        assert time.monotonic() < deadline, f"not within {seconds:g} s: {found}"
         time.sleep(pause)
     return found
 

@@ -7,13 +7,12 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.support.real.process import free_ports
+from tests.support.real.process import Startable, free_ports
 from tests.support.served import get
 
 _START_BOUND_S: Final = 60.0
@@ -37,7 +36,7 @@ class Vitals:
     threads: int
 
 
-class Service:
+class Service(Startable):
     """One service on a port of its own; it can be started several times."""
 
     def __init__(
@@ -80,7 +79,7 @@ class Service:
     def is_running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
-    def start(self) -> None:
+    def _begin(self) -> None:
         self.launch()
         self.wait_until_ready()
 
@@ -151,19 +150,5 @@ def _command_of(pid: int) -> bytes:
         return b""
 
 
-@contextmanager
-def serving(
-    folder: Path,
-    settings: Mapping[str, str],
-    *,
-    options: tuple[str, ...] = (),
-    descriptors: str = "",
-    listener: socket.socket | None = None,
-) -> Iterator[Service]:
-    """A service that is ready; ended with the block."""
-    service = Service(folder, settings, options=options, descriptors=descriptors, listener=listener)
-    try:
-        service.start()
-        yield service
-    finally:
-        service.stop()
+# `with serving(...) as service`: it is ready within the block, and ended with it.
+serving = Service
