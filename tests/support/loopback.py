@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import StreamRequestHandler
 
 
 class Forwarding(BaseHTTPRequestHandler):
@@ -45,7 +46,7 @@ class Forwarding(BaseHTTPRequestHandler):
 
 @contextmanager
 def listening(
-    handler: type[BaseHTTPRequestHandler],
+    handler: type[StreamRequestHandler],
     server: type[ThreadingHTTPServer] = ThreadingHTTPServer,
     **attributes: object,
 ) -> Iterator[int]:

@@ -4,14 +4,13 @@ import asyncio
 import io
 import json
 import re
-import socketserver
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from socketserver import StreamRequestHandler
 from typing import Any, Final
 
 import pytest
@@ -33,6 +32,7 @@ from tests.people.check.stage import OPS_KEY, Stage, right_settings
 from tests.people.commands import world
 from tests.people.commands.page import command_descriptions
 from tests.support.callers import issue
+from tests.support.loopback import listening
 from tests.support.served import served
 
 _EXAMPLE: Final = "http://127.0.0.1:8080"
@@ -166,7 +166,7 @@ def test_the_list_of_rules_has_their_needs_and_what_is_not_checked(base: str) ->
     assert all(word in table for word in ("I37", "--ops-key", "--token", "--write", "I58"))
 
 
-Spoken = Callable[[socketserver.StreamRequestHandler], None]
+Spoken = Callable[[StreamRequestHandler], None]
 
 _OK: Final = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
 CHUNKED: Final = _OK + b"transfer-encoding: chunked\r\n\r\n"
@@ -177,39 +177,39 @@ SECRET = "sd_a-token-of-this-test"
 _JSON = b"content-type: application/json"
 
 
-def endless(handler: socketserver.StreamRequestHandler) -> None:
+def endless(handler: StreamRequestHandler) -> None:
     handler.wfile.write(CHUNKED)
     while True:
         handler.wfile.write(b"10000\r\n" + b" " * 65_536 + b"\r\n")
 
 
-def dripping(handler: socketserver.StreamRequestHandler) -> None:
+def dripping(handler: StreamRequestHandler) -> None:
     handler.wfile.write(_OK + b"content-length: 1000000\r\n\r\n")
     while True:
         handler.wfile.write(b" ")
         time.sleep(0.05)
 
 
-def silent(handler: socketserver.StreamRequestHandler) -> None:
+def silent(handler: StreamRequestHandler) -> None:
     handler.rfile.read()
 
 
-def garbage(handler: socketserver.StreamRequestHandler) -> None:
+def garbage(handler: StreamRequestHandler) -> None:
     handler.wfile.write(b"\x00\xff\x16\x03\x01 hello\r\n\r\n" * 50)
 
 
-def heads(handler: socketserver.StreamRequestHandler) -> None:
+def heads(handler: StreamRequestHandler) -> None:
     handler.wfile.write(_OK)
     while True:
         handler.wfile.write(b"x-more: " + b"y" * 1000 + b"\r\n")
 
 
-def cut_short(handler: socketserver.StreamRequestHandler) -> None:
+def cut_short(handler: StreamRequestHandler) -> None:
     handler.wfile.write(_OK + b'content-length: 1000\r\n\r\n{"results": [')
 
 
 def plain(status: bytes, body: bytes, *headers: bytes) -> Spoken:
-    def speak(handler: socketserver.StreamRequestHandler) -> None:
+    def speak(handler: StreamRequestHandler) -> None:
         length = b"content-length: " + str(len(body)).encode()
         handler.wfile.write(b"\r\n".join((b"HTTP/1.1 " + status, length, *headers, b"connection: close", b"", body)))
 
@@ -221,7 +221,7 @@ def speaking(speak: Spoken) -> Iterator[tuple[str, list[bytes]]]:
     """A server on a loopback port; yields its base URL and the first line of each request that it got."""
     asked: list[bytes] = []
 
-    class Handler(socketserver.StreamRequestHandler):
+    class Handler(StreamRequestHandler):
         def handle(self) -> None:
             with suppress(OSError):
                 asked.append(self.rfile.readline())
@@ -229,17 +229,8 @@ def speaking(speak: Spoken) -> Iterator[tuple[str, list[bytes]]]:
                     pass
                 speak(self)
 
-    class Server(socketserver.ThreadingTCPServer):
-        daemon_threads = True
-
-    with Server(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}", asked
-        finally:
-            server.shutdown()
-            thread.join()
+    with listening(Handler) as port:
+        yield f"http://127.0.0.1:{port}", asked
 
 
 def judged(base: str, bounds: Bounds = BOUNDS) -> tuple[str, float]:

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
-from http.server import BaseHTTPRequestHandler
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
@@ -38,7 +37,7 @@ from tests.processes.load.plan import Answers, LoadResult, Plan, Question, Row, 
 from tests.processes.load.questions import suggestion, tool
 from tests.support.callers import issue
 from tests.support.catalogues import build_into, shop, upsert, write_catalogue_directory
-from tests.support.loopback import listening
+from tests.support.loopback import Forwarding, listening
 from tests.support.real.opensearch import OpenSearchCluster, OpenSearchNode
 from tests.support.real.process import free_ports
 from tests.support.served import get
@@ -318,13 +317,10 @@ def node(status: int = 200) -> Iterator[tuple[str, list[str]]]:
     """A server that gives everybody one answer; yields its URL and the paths it was asked for."""
     asked: list[str] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+    class Handler(Forwarding):
+        def through(self, body: bytes) -> None:  # noqa: ARG002 - as the base class has it
             asked.append(self.path)
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.end_headers()
-            self.wfile.write(json.dumps({"status": status}).encode())
+            self.reply(status, json.dumps({"status": status}).encode())
 
     with listening(Handler) as port:
         yield f"http://127.0.0.1:{port}", asked

@@ -3,10 +3,8 @@
 import json
 import re
 import subprocess
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -28,6 +26,7 @@ from tests.rules.security.audit import (
     main,
 )
 from tests.rules.security.secret_scan import NOT_SECRET, Finding, findings, tracked
+from tests.support.loopback import Forwarding, listening
 
 LOCK: Final = "".join(f"{name}==1.2 \\\n    --hash=sha256:{'0' * 64}\n" for name in ("lamp", "shade"))
 BOTH: Final = frozenset({"lamp", "shade"})
@@ -46,26 +45,12 @@ def lock(tmp_path: Path) -> str:
 def vulnerability_service(known: dict[str, dict[str, Any]]) -> Iterator[str]:
     """A service of our own that knows some packages' vulnerabilities, in OSV's words."""
 
-    class Answers(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            body = json.dumps(known.get(asked["package"]["name"], {})).encode()
-            self.send_response(200)
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    class Answers(Forwarding):
+        def through(self, body: bytes) -> None:
+            self.reply(200, json.dumps(known.get(json.loads(body)["package"]["name"], {})).encode())
 
-        def log_message(self, *_: object) -> None:
-            """Not logged."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}/v1/query"
-        finally:
-            server.shutdown()
-            thread.join()
+    with listening(Answers) as port:
+        yield f"http://127.0.0.1:{port}/v1/query"
 
 
 def _osv(package: str, fixed: str) -> dict[str, Any]:

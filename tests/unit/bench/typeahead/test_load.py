@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -28,7 +27,7 @@ from bench.typeahead.system import BuildStats, Memory, Role, RunningServer, Syst
 from bench.typeahead.workload import TypedQuery
 from tests.engines.relevance.metrics import Quality
 from tests.support.catalogues import shop, write_catalogue
-from tests.support.loopback import listening
+from tests.support.loopback import Forwarding, listening
 
 COUNTED = (
     "Running 3s test @ http://127.0.0.1:1\n"
@@ -36,16 +35,11 @@ COUNTED = (
 )
 
 
-class Answers(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self) -> None:
+class Answers(Forwarding):
+    def through(self, body: bytes) -> None:
+        del body
         found = self.path.startswith("/suggest")
-        body = b'{"shops":[{"id":"a"},{"id":"b"}]}' if found else b"{}"
-        self.send_response(200 if found else 404)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        self.reply(200 if found else 404, b'{"shops":[{"id":"a"},{"id":"b"}]}' if found else b"{}")
 
 
 class Small(System):
