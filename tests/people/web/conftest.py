@@ -1,8 +1,10 @@
 """One Chromium for all tests of this folder, a fresh visitor for each, and two services to look at."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 import pytest_asyncio
@@ -13,11 +15,16 @@ from service.limits.policy import QuotaClass
 from tests.people.web.browser import Visitor, chromium
 from tests.people.web.world import web_world
 from tests.support.callers import issue
+from tests.support.catalogues import Lines
 from tests.support.sample import SampleService, sample_service
 from tests.support.served import served, settings_in
+from tests.support.worlds import embedded_world
 
 # Results while typing are reads; without a bound, no test depends on what others read in the same minute.
 PLENTY: Final = QuotaClass(reads=1_000_000, suggest=1_000_000, reports=0)
+
+
+Serve = Callable[..., str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +54,21 @@ async def browser() -> AsyncIterator[Browser]:
         yield running
 
 
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Serve]:
+    """Serves shops of a test's own, with other records or settings; returns the base URL."""
+    with ExitStack() as stack:
+
+        def begin(shops: Lines, categories: Lines = (), **settings: Any) -> str:  # noqa: ANN401 - any setting
+            index = embedded_world(tmp_path, shops, categories=categories)
+            return stack.enter_context(served(create_app(Settings(data_dir=index, **settings))))
+
+        yield begin
+
+
 @pytest_asyncio.fixture(loop_scope="session")
-async def visitor(browser: Browser) -> AsyncIterator[Visitor]:
+async def visitor(browser: Browser, serve: Serve) -> AsyncIterator[Visitor]:
+    """Leaves before what the test serves has ended."""
     visitor = Visitor(browser)
     yield visitor
     assert await visitor.leave() == []

@@ -1,19 +1,13 @@
 """Results: paging with the total, words that were ignored, what may have been meant, and an honest "nothing"."""
 
-from pathlib import Path
-
 import pytest
 from playwright.async_api import Page, expect
 
-from service.app import create_app
-from service.settings.service import Settings
 from tests.people.web.browser import Visitor
-from tests.people.web.conftest import Site
+from tests.people.web.conftest import Serve, Site
 from tests.people.web.steps import shown, text_of, texts
 from tests.support.catalogues import shop
 from tests.support.sample import SampleService
-from tests.support.served import served
-from tests.support.worlds import embedded_world
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
@@ -138,79 +132,71 @@ async def test_the_start_is_one_screen_whose_examples_all_find_shops(sample: Sam
         await expect(page.locator("#notice")).to_have_count(0)
 
 
-async def test_a_synonym_marks_the_category_and_not_a_part_of_a_word(tmp_path: Path, visitor: Visitor) -> None:
+async def test_a_synonym_marks_the_category_and_not_a_part_of_a_word(serve: Serve, visitor: Visitor) -> None:
     shops = [
         shop("Bike Bits", categories=["gifts", "bicycles"]),
         shop("Oak Wheels", categories=["bicycles", "gifts"]),
         shop("Bilberry", categories=["toys", "bicycles"]),
     ]
     named = [{"slug": "bicycles", "synonyms": ["bike"]}]
-    with served(create_app(Settings(data_dir=embedded_world(tmp_path, shops, categories=named)))) as base:
-        page, _ = await visitor.visit(base, "/?q=bike")
-        await shown(page, "results")
+    page, _ = await visitor.visit(serve(shops, named), "/?q=bike")
+    await shown(page, "results")
 
-        rows = page.locator("[data-shop]")
-        found = {await text_of(row.locator("a")): await texts(row.locator("mark")) for row in await rows.all()}
-        assert found == {"Bike Bits": ["Bike"], "Oak Wheels": ["Bicycles"], "Bilberry": ["Bicycles"]}
-        assert await visitor.leave() == []
+    rows = page.locator("[data-shop]")
+    found = {await text_of(row.locator("a")): await texts(row.locator("mark")) for row in await rows.all()}
+    assert found == {"Bike Bits": ["Bike"], "Oak Wheels": ["Bicycles"], "Bilberry": ["Bicycles"]}
 
 
-async def test_a_long_filter_is_searched_and_finds_what_it_does_not_list(tmp_path: Path, visitor: Visitor) -> None:
+async def test_a_long_filter_is_searched_and_finds_what_it_does_not_list(serve: Serve, visitor: Visitor) -> None:
     shops = [shop(f"Maple {at}", categories=[(f"craft-{at}", f"Craft {at:02}")]) for at in range(60)]
-    with served(create_app(Settings(data_dir=embedded_world(tmp_path, shops)))) as base:
-        page, _ = await visitor.visit(base, "/?q=maple")
-        await shown(page, "results")
-        category = page.get_by_role("group", name="Category")
-        await expect(category.locator("li")).to_have_count(6)
-        await expect(category).to_contain_text("10 more not listed.")
+    page, _ = await visitor.visit(serve(shops), "/?q=maple")
+    await shown(page, "results")
+    category = page.get_by_role("group", name="Category")
+    await expect(category.locator("li")).to_have_count(6)
+    await expect(category).to_contain_text("10 more not listed.")
 
-        listed_last = await texts(category.locator("li"))
-        await category.get_by_role("searchbox", name="Find a category").fill("craft 5")
-        found = await texts(category.locator("li"))
-        assert [text[:8] for text in sorted(found)] == [f"Craft {at}" for at in range(50, 60)]
-        assert {text.endswith(" 1") for text in found} == {True, False}  # those that are not listed have no number
+    listed_last = await texts(category.locator("li"))
+    await category.get_by_role("searchbox", name="Find a category").fill("craft 5")
+    found = await texts(category.locator("li"))
+    assert [text[:8] for text in sorted(found)] == [f"Craft {at}" for at in range(50, 60)]
+    assert {text.endswith(" 1") for text in found} == {True, False}  # those that are not listed have no number
 
-        await category.get_by_role("searchbox").fill("")
-        assert await texts(category.locator("li")) == listed_last
-        await category.get_by_role("button", name="Show 44 more").click()
-        await expect(category.locator("li")).to_have_count(50)
-        await expect(category.get_by_role("checkbox").nth(6)).to_be_focused()
-        await category.get_by_role("searchbox").fill("59")
-        await category.get_by_role("checkbox", name="Craft 59").check()
-        await page.wait_for_url("**/?q=maple&category=craft-59")
-        await expect(page.locator("[data-shop]")).to_have_count(1)
-        assert await visitor.leave() == []
+    await category.get_by_role("searchbox").fill("")
+    assert await texts(category.locator("li")) == listed_last
+    await category.get_by_role("button", name="Show 44 more").click()
+    await expect(category.locator("li")).to_have_count(50)
+    await expect(category.get_by_role("checkbox").nth(6)).to_be_focused()
+    await category.get_by_role("searchbox").fill("59")
+    await category.get_by_role("checkbox", name="Craft 59").check()
+    await page.wait_for_url("**/?q=maple&category=craft-59")
+    await expect(page.locator("[data-shop]")).to_have_count(1)
 
 
-async def test_a_word_of_too_many_categories_is_said_to_show_a_part(tmp_path: Path, visitor: Visitor) -> None:
+async def test_a_word_of_too_many_categories_is_said_to_show_a_part(serve: Serve, visitor: Visitor) -> None:
     shops = [shop(f"Maker {number}", categories=[(f"craft-{number}", f"Craft {number}")]) for number in range(60)]
-    with served(create_app(Settings(data_dir=embedded_world(tmp_path, shops)))) as base:
-        page, _ = await visitor.visit(base, "/?q=craft")
-        await shown(page, "results")
+    page, _ = await visitor.visit(serve(shops), "/?q=craft")
+    await shown(page, "results")
 
-        await expect(page.locator("#notice")).to_contain_text("only a part of the shops is shown")
-        assert await page.locator("[data-shop]").count() > 0
-        assert await visitor.leave() == []
+    await expect(page.locator("#notice")).to_contain_text("only a part of the shops is shown")
+    assert await page.locator("[data-shop]").count() > 0
 
 
 async def test_the_numbers_of_the_filters_are_those_of_all_pages_without_the_own_filter(
-    tmp_path: Path, visitor: Visitor
+    serve: Serve, visitor: Visitor
 ) -> None:
     kinds = [("toys", ["DE"]), ("books", ["FR", "AT"]), ("books", []), ("art", ["WORLDWIDE"])]
     shops = [shop(f"Maple {at}", categories=[kinds[at % 4][0]], countries=kinds[at % 4][1]) for at in range(104)]
-    with served(create_app(Settings(data_dir=embedded_world(tmp_path, shops)))) as base:
-        page, _ = await visitor.visit(base, "/?q=maple")
-        await shown(page, "results")
-        category, country = page.get_by_role("group", name="Category"), page.get_by_role("group", name="Sells in")
-        assert await texts(category.locator("li")) == ["Books 52", "Art 26", "Toys 26"]
-        assert await texts(country.locator("li")) == ["Austria 26", "Germany 26", "France 26"]
-        await expect(country).to_contain_text("Always with 26 that sell worldwide and 26 that do not say.")
+    page, _ = await visitor.visit(serve(shops), "/?q=maple")
+    await shown(page, "results")
+    category, country = page.get_by_role("group", name="Category"), page.get_by_role("group", name="Sells in")
+    assert await texts(category.locator("li")) == ["Books 52", "Art 26", "Toys 26"]
+    assert await texts(country.locator("li")) == ["Austria 26", "Germany 26", "France 26"]
+    await expect(country).to_contain_text("Always with 26 that sell worldwide and 26 that do not say.")
 
-        await category.get_by_role("checkbox", name="Toys").check()
-        await expect(page.locator("h1")).to_have_text("Shops for “maple” in Toys")
-        assert await texts(category.locator("li")) == ["Toys 26", "Books 52", "Art 26"]
-        assert await texts(country.locator("li")) == []
-        assert await visitor.leave() == []
+    await category.get_by_role("checkbox", name="Toys").check()
+    await expect(page.locator("h1")).to_have_text("Shops for “maple” in Toys")
+    assert await texts(category.locator("li")) == ["Toys 26", "Books 52", "Art 26"]
+    assert await texts(country.locator("li")) == []
 
 
 async def test_filters_combine_in_the_address_by_keyboard_and_keep_the_focus(site: Site, visitor: Visitor) -> None:

@@ -3,19 +3,14 @@
 import asyncio
 import json
 import re
-from pathlib import Path
 
 import pytest
 from playwright.async_api import Route, expect
 
-from service.app import create_app
-from service.settings.service import Settings
 from tests.people.web.browser import Visitor
-from tests.people.web.conftest import Site
+from tests.people.web.conftest import Serve, Site
 from tests.people.web.steps import section, shown, sign_in, suggested, text_of, typed
 from tests.support.catalogues import shop
-from tests.support.served import served
-from tests.support.worlds import embedded_world
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
@@ -332,6 +327,7 @@ async def test_an_unknown_shop_can_be_searched_for(site: Site, visitor: Visitor)
     page, _ = await visitor.visit(site.base, "/?shop=harbor-lane-books", announced=(404,))
     main = await shown(page, "error")
 
+    await expect(page.locator("#retry")).to_have_count(0)
     await main.get_by_role("link", name="Search for “harbor-lane-books”").click()
 
     await shown(page, "results")
@@ -379,42 +375,34 @@ async def test_everybody_sees_where_a_problem_is_reported_and_that_a_token_does_
     [("Write to the shop desk.", None), ("https://tokens.example/new", "https://tokens.example/new")],
 )
 async def test_it_is_said_how_this_operator_gives_a_token(
-    tmp_path: Path, visitor: Visitor, stated: str, link: str | None
+    serve: Serve, visitor: Visitor, stated: str, link: str | None
 ) -> None:
-    settings = Settings(data_dir=embedded_world(tmp_path, [shop("Moss")]), site_token_help=stated)
-    with served(create_app(settings)) as base:
-        page, _ = await visitor.visit(base)
-        main = await shown(page, "start")
-        hint = main.locator(".locked")
-        await expect(hint).to_contain_text("Get a token" if link else stated)
-        assert await hint.locator("a").evaluate_all("all => all.map(one => one.href)") == ([link] if link else [])
-        assert await visitor.leave() == []
+    page, _ = await visitor.visit(serve([shop("Moss")], site_token_help=stated))
+    main = await shown(page, "start")
+    hint = main.locator(".locked")
+    await expect(hint).to_contain_text("Get a token" if link else stated)
+    assert await hint.locator("a").evaluate_all("all => all.map(one => one.href)") == ([link] if link else [])
 
 
-async def test_a_logo_is_shown_where_it_loads_and_the_letter_where_it_does_not(
-    tmp_path: Path, visitor: Visitor
-) -> None:
+async def test_a_logo_is_shown_where_it_loads_and_the_letter_where_it_does_not(serve: Serve, visitor: Visitor) -> None:
     shops = [
         shop("Moss", "moss.example", id="a", logo="https://moss.example/logo.svg", popularity=2.0),
         shop("Fern", "fern.example", id="b", logo="https://fern.example/logo.svg"),
     ]
-    settings = Settings(data_dir=embedded_world(tmp_path, shops), site_shop_logos=True)
-    with served(create_app(settings)) as base:
-        page, watch = await visitor.arrive(base, announced=(404,))
-        drawn = "<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'/>"
-        await page.route(
-            "https://moss.example/**", lambda route: route.fulfill(body=drawn, content_type="image/svg+xml")
-        )
-        await page.route("https://fern.example/**", lambda route: route.fulfill(status=404))
-        await page.goto(f"{base}/?q=")
-        await shown(page, "results")
-        moss, fern = page.locator("[data-shop=a] img"), page.locator("[data-shop=b] .badge")
-        await expect(moss).to_be_visible()
-        assert await moss.evaluate("one => [one.loading, one.referrerPolicy, one.alt]") == ["lazy", "no-referrer", ""]
-        await expect(fern.locator("img")).to_have_count(0)
-        await expect(fern).to_have_text("F")
-        assert {wrong.split(": ")[0] for wrong in watch.wrong} == {"asked another server"}
-        watch.wrong.clear()
+    base = serve(shops, site_shop_logos=True)
+    page, watch = await visitor.arrive(base, announced=(404,))
+    drawn = "<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'/>"
+    await page.route("https://moss.example/**", lambda route: route.fulfill(body=drawn, content_type="image/svg+xml"))
+    await page.route("https://fern.example/**", lambda route: route.fulfill(status=404))
+    await page.goto(f"{base}/?q=")
+    await shown(page, "results")
+    moss, fern = page.locator("[data-shop=a] img"), page.locator("[data-shop=b] .badge")
+    await expect(moss).to_be_visible()
+    assert await moss.evaluate("one => [one.loading, one.referrerPolicy, one.alt]") == ["lazy", "no-referrer", ""]
+    await expect(fern.locator("img")).to_have_count(0)
+    await expect(fern).to_have_text("F")
+    assert {wrong.split(": ")[0] for wrong in watch.wrong} == {"asked another server"}
+    watch.wrong.clear()
 
 
 async def test_a_code_is_reported_by_one_click_and_a_wrong_fact_by_its_subject(site: Site, visitor: Visitor) -> None:

@@ -1,22 +1,17 @@
 """Typing and the keyboard: what is offered and announced, and the way to a shop and back without a mouse."""
 
 import asyncio
-from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.async_api import Page, Route, expect
 
 from index_mappings.countries import COUNTRY_CODES
-from service.app import create_app
 from service.limits.policy import QuotaClass
-from service.settings.service import Settings
 from tests.people.web.browser import Screen, Visitor
-from tests.people.web.conftest import Site
+from tests.people.web.conftest import Serve, Site
 from tests.people.web.steps import hold, searched_for, section, shown, suggested, texts, typed, typed_in
 from tests.support.catalogues import shop
-from tests.support.served import served
-from tests.support.worlds import embedded_world
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
@@ -41,20 +36,18 @@ async def test_categories_and_shops_are_two_groups_with_names(site: Site, visito
     await expect(page.locator("#suggestions [data-kind=category]")).to_have_attribute("data-key", "books")
 
 
-async def test_categories_stand_before_shops_that_only_a_typo_found(tmp_path: Path, visitor: Visitor) -> None:
+async def test_categories_stand_before_shops_that_only_a_typo_found(serve: Serve, visitor: Visitor) -> None:
     shops = [shop("Shop Box", categories=["gifts"]), shop("Heel & Sole", categories=["shoes"])]
-    with served(create_app(Settings(data_dir=embedded_world(tmp_path, shops)))) as base:
-        page, _ = await visitor.visit(base)
+    page, _ = await visitor.visit(serve(shops))
 
-        await typed(page, "shoe")
-        await suggested(page, "Shoes", "Shop Box")
-        assert await texts(page.locator("#suggestions [part=group]")) == ["Categories", "Similar names"]
+    await typed(page, "shoe")
+    await suggested(page, "Shoes", "Shop Box")
+    assert await texts(page.locator("#suggestions [part=group]")) == ["Categories", "Similar names"]
 
-        await page.locator("#search").fill("")
-        await typed(page, "sho")
-        await suggested(page, "Shop Box", "Shoes")
-        assert await texts(page.locator("#suggestions [part=group]")) == ["Shops", "Categories"]
-        assert await visitor.leave() == []
+    await page.locator("#search").fill("")
+    await typed(page, "sho")
+    await suggested(page, "Shop Box", "Shoes")
+    assert await texts(page.locator("#suggestions [part=group]")) == ["Shops", "Categories"]
 
 
 async def test_whole_words_that_match_are_marked_and_none_that_match_in_part(site: Site, visitor: Visitor) -> None:
@@ -322,22 +315,20 @@ async def test_whoever_reads_before_the_script_comes_stays_where_they_are(site: 
     assert await page.evaluate("scrollY") == 600
 
 
-async def test_typing_leaves_half_of_the_quota_to_reading(tmp_path: Path, visitor: Visitor) -> None:
-    index = embedded_world(tmp_path, [shop("Harbour Lane")])
-    quota = QuotaClass(reads=12, suggest=1_000, reports=0)
-    with served(create_app(Settings(data_dir=index, quota_anonymous=quota))) as base:
-        page, watch = await visitor.visit(base)
-        await shown(page, "start")
-        for letter in "harbour":
-            await typed(page, letter)
-            await expect(page.locator("#view")).to_have_attribute("aria-busy", "false")
-        await expect(page.locator("#view h1")).to_have_text("Press Enter to search for “harbour”")
-        assert len([line for line in watch.asked if "/tool/" in line]) < 12
+async def test_typing_leaves_half_of_the_quota_to_reading(serve: Serve, visitor: Visitor) -> None:
+    page, watch = await visitor.visit(
+        serve([shop("Harbour Lane")], quota_anonymous=QuotaClass(reads=12, suggest=1_000, reports=0))
+    )
+    await shown(page, "start")
+    for letter in "harbour":
+        await typed(page, letter)
+        await expect(page.locator("#view")).to_have_attribute("aria-busy", "false")
+    await expect(page.locator("#view h1")).to_have_text("Press Enter to search for “harbour”")
+    assert len([line for line in watch.asked if "/tool/" in line]) < 12
 
-        await page.locator("#search").press("Enter")
-        await shown(page, "results")
-        await expect(page.locator("[data-shop]")).to_have_count(1)
-        assert await visitor.leave() == []
+    await page.locator("#search").press("Enter")
+    await shown(page, "results")
+    await expect(page.locator("[data-shop]")).to_have_count(1)
 
 
 async def test_what_takes_long_has_a_skeleton_and_never_the_old_view(site: Site, visitor: Visitor) -> None:
