@@ -25,7 +25,7 @@ from shop_directory.settings.reading import PREFIX
 from tests.people.docs_in_service.recording import FILE, record, written
 from tests.support.real.sources import REPOSITORY
 from tests.support.sample import SAMPLE, records
-from tests.support.served import ask, get, post, served
+from tests.support.served import get, post, served
 from tests.support.worlds import reference_world
 
 FEW: Final = QuotaClass(reads=2, suggest=3, reports=0)
@@ -40,6 +40,11 @@ MEDIA_TYPES: Final = {
     "/tools.md": "text/markdown; charset=utf-8",
     "/llms.txt": "text/plain; charset=utf-8",
 }
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+NO_POLICY: Final = "default-src 'none'; frame-ancestors 'none'"
 TOOLS_PAGE: Final = (REPOSITORY / "docs" / "tools.md").read_text(encoding="utf-8")
 _LINK: Final = re.compile(r"^- \[([^\]]+)\]\(([^)]+)\): (.+)$")
 
@@ -55,45 +60,14 @@ def text(base: str) -> str:
     return get(base, "/llms.txt").body.decode()
 
 
-@pytest.mark.rule("C1.http", "E5.request_id", "C3")
+@pytest.mark.rule("C1.http")
 @pytest.mark.parametrize("path", MEDIA_TYPES)
-def test_a_file_is_served_with_its_type_its_tag_and_what_every_answer_carries(base: str, path: str) -> None:
-    reply, head = get(base, path), ask(base, "HEAD", path)
-    assert (reply.status, reply.headers["content-type"]) == (200, MEDIA_TYPES[path])
-    assert (head.status, head.body, head.headers["content-length"]) == (200, b"", str(len(reply.body)))
-    assert reply.headers["cache-control"] == "no-cache"
-    again = get(base, path, if_none_match=reply.headers["etag"])
-    assert (again.status, again.body, get(base, path, if_none_match='"other"').status) == (304, b"", 200)
-    headers = ("x-content-type-options", "referrer-policy", "cross-origin-resource-policy")
-    assert [reply.headers[name] for name in headers] == ["nosniff", "no-referrer", "same-origin"]
-    assert len(reply.headers["x-request-id"]) == 32
-
-
-@pytest.mark.rule("E1", "R5")
-@pytest.mark.parametrize("path", MEDIA_TYPES)
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
-def test_only_get_and_head_are_answered(base: str, path: str, method: str) -> None:
-    reply = ask(base, method, path, b"{}")
-    assert (reply.status, reply.json["code"], reply.headers["allow"]) == (405, "method_not_allowed", "GET, HEAD")
-
-
-@pytest.mark.parametrize("path", MEDIA_TYPES)
-def test_only_the_page_may_run_anything_and_only_what_is_served_here(base: str, path: str) -> None:
-    policy = get(base, path).headers["content-security-policy"]
-    if path != "/docs":
-        assert policy == "default-src 'none'; frame-ancestors 'none'"
-        return
-    directives = dict(directive.split(" ", 1) for directive in policy.split("; "))
-    assert directives == {
-        "default-src": "'none'",
-        "script-src": "'self'",
-        "style-src": "'self'",
-        "connect-src": "'self'",
-        "img-src": "'self' data:",
-        "base-uri": "'none'",
-        "form-action": "'none'",
-        "frame-ancestors": "'none'",
-    }
+def test_a_file_has_its_type_and_only_the_page_may_run_anything_and_only_what_is_served_here(
+    base: str, path: str
+) -> None:
+    headers = get(base, path).headers
+    assert (headers["content-type"], headers["cache-control"]) == (MEDIA_TYPES[path], "no-cache")
+    assert headers["content-security-policy"] == (POLICY if path == "/docs" else NO_POLICY)
 
 
 def test_the_page_loads_nothing_but_files_of_the_service_that_there_are(base: str) -> None:

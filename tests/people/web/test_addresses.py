@@ -27,18 +27,6 @@ POSITIONS = """(one) => {
 }"""
 
 
-@pytest.mark.parametrize("shop", ["shop_books", "https://www.Harbour-Lane-Books.internal/sale"])
-async def test_a_link_leads_to_a_shop_by_its_id_or_any_form_of_its_domain(
-    site: Site, visitor: Visitor, shop: str
-) -> None:
-    page, _ = await visitor.visit(site.base, f"/?shop={shop}")
-
-    main = await shown(page, "shop")
-
-    await expect(main.get_by_role("heading", name="Harbour Lane Books")).to_be_visible()
-    assert "Harbour Lane Books" in await page.title()
-
-
 async def test_a_link_keeps_query_category_country_and_page(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base, "/?category=books&q=harbour&country=DE")
     main = await shown(page, "results")

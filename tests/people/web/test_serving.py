@@ -14,7 +14,7 @@ from service.settings.service import Settings
 from service.tools.registry import REGISTRY
 from service.web import site as web_site
 from service.web.pages import page_files, page_labels, site_files
-from tests.people.web.browser import CUT, DESKTOP, PHONE, Screen, Visitor
+from tests.people.web.browser import DESKTOP, PHONE, Screen, Visitor
 from tests.people.web.conftest import Site
 from tests.people.web.picture import PICTURES, take
 from tests.people.web.steps import section, shown, sign_in, suggested, typed
@@ -216,47 +216,6 @@ async def test_only_the_public_interface_is_asked(site: Site, visitor: Visitor) 
             for tool in ("find_shop", "list_categories", "get_shop", "list_coupons", "get_shop_policies", "get_trust")
         ),
     }
-
-
-@pytest.mark.asyncio(loop_scope="session")
-@pytest.mark.parametrize(
-    "attack",
-    [
-        "document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.hit = 1\">')",
-        "document.body.append(Object.assign(document.createElement('script'), { textContent: 'window.hit = 1' }))",
-        "new Function('window.hit = 1')()",
-        "document.body.setAttribute('onclick', 'window.hit = 1'); document.body.click()",
-    ],
-)
-async def test_a_text_that_became_markup_would_still_do_nothing(site: Site, visitor: Visitor, attack: str) -> None:
-    page, watch = await visitor.visit(site.base)
-    await shown(page, "start")
-
-    await page.evaluate(
-        # In the page's own world and from a timer, where its policy counts.
-        "attack => setTimeout(() => { try { " + attack + " } catch { /* refused */ } })",
-        attack,
-    )
-    await page.wait_for_timeout(100)
-
-    assert await page.evaluate("window.hit") is None
-    assert watch.wrong
-    assert all(
-        "Trusted" in fault or "Content Security Policy" in fault or "script-src" in fault for fault in watch.wrong
-    )
-    watch.wrong.clear()
-
-
-@pytest.mark.asyncio(loop_scope="session")
-async def test_nothing_can_be_sent_elsewhere(site: Site, visitor: Visitor) -> None:
-    page, watch = await visitor.visit(site.base, announced=(CUT,))
-    await shown(page, "start")
-
-    refused = await page.evaluate("fetch('http://127.0.0.1:9/steal').then(() => 'sent', (error) => error.name)")
-
-    assert refused == "TypeError"
-    assert any("connect-src" in fault for fault in watch.wrong)
-    watch.wrong.clear()
 
 
 def size_of(path: Path) -> tuple[int, int]:

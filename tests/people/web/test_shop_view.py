@@ -9,7 +9,7 @@ from playwright.async_api import Route, expect
 
 from tests.people.web.browser import Visitor
 from tests.people.web.conftest import Serve, Site
-from tests.people.web.steps import section, shown, sign_in, suggested, text_of, typed
+from tests.people.web.steps import section, shown, sign_in, text_of
 from tests.support.catalogues import shop
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
@@ -19,8 +19,6 @@ PASSES_NOTHING_ON = ("_blank", "external nofollow noopener noreferrer", "no-refe
 SCORES = re.compile(
     r"[0-9]+ ?%|[0-9] ?/ ?[0-9]|★|☆|score|rating|\b[0-9]+ (?:out )?of [0-9]+\b|trustworthy", re.IGNORECASE
 )
-# Same length, so that nothing but the name may differ.
-HIDDEN, UNKNOWN = "quietly-hidden.internal", "quietly-absent.internal"
 
 
 async def test_the_identity_of_the_shop_and_a_link_to_it_that_passes_nothing_on(site: Site, visitor: Visitor) -> None:
@@ -296,33 +294,6 @@ async def test_a_token_that_is_entered_while_the_shop_is_on_its_way_counts(site:
     await section(page, "trust", "ok")
 
 
-async def answered_as_absent(site: Site, visitor: Visitor, name: str, *, token: bool) -> tuple[object, ...]:
-    """All that a visitor can see of a shop that is not there; the name asked for replaced."""
-    page, watch = await visitor.visit(site.base, announced=(404,))
-    await shown(page, "start")
-    if token:
-        await sign_in(page, site.token)
-    await page.goto(f"{site.base}/?shop={name}")
-    await shown(page, "error")
-    await expect(page.locator("#retry")).to_have_count(0)
-    await expect(page.locator("#view")).to_contain_text("There is no such shop in the directory.")
-    stored = await page.evaluate("Object.keys(sessionStorage).concat(Object.keys(localStorage), document.cookie)")
-    seen = (await page.content(), await page.title(), *watch.asked)
-    return (*(text.replace(name, "(name)") for text in seen), stored)
-
-
-@pytest.mark.rule("I6")
-@pytest.mark.parametrize(
-    ("hidden_name", "unknown_name", "token"),
-    [(HIDDEN, UNKNOWN, False), (HIDDEN, UNKNOWN, True), ("shop_hidden", "shop_absent", True)],
-)
-async def test_a_shop_under_review_is_shown_as_an_unknown_one(
-    site: Site, visitor: Visitor, hidden_name: str, unknown_name: str, *, token: bool
-) -> None:
-    hidden = await answered_as_absent(site, visitor, hidden_name, token=token)
-    assert hidden == await answered_as_absent(site, visitor, unknown_name, token=token)
-
-
 async def test_an_unknown_shop_can_be_searched_for(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base, "/?shop=harbor-lane-books", announced=(404,))
     main = await shown(page, "error")
@@ -332,19 +303,6 @@ async def test_an_unknown_shop_can_be_searched_for(site: Site, visitor: Visitor)
 
     await shown(page, "results")
     await expect(page.locator("[data-shop]")).to_have_attribute("data-shop", "shop_books")
-
-
-@pytest.mark.rule("I6")
-@pytest.mark.parametrize("text", ["Quietly Hidden Goods", "quietly-hidden.internal", "HIDDEN-CODE", "secrets"])
-async def test_no_search_shows_it(site: Site, visitor: Visitor, text: str) -> None:
-    page, _ = await visitor.visit(site.base)
-    await typed(page, text)
-    await suggested(page)
-    await page.locator("#search").press("Enter")
-    main = await shown(page, "results")
-
-    await expect(page.locator("[data-shop]")).to_have_count(0)
-    await expect(main.get_by_role("link", name="Quietly Hidden Goods")).to_have_count(0)
 
 
 async def test_everybody_sees_where_a_problem_is_reported_and_that_a_token_does_it(
