@@ -30,19 +30,11 @@ from tests.people.check.breaking import ANY, Answered, Changed, answering, more,
 from tests.people.check.breaking import body as bodied
 from tests.people.check.stage import OPS_KEY, Stage, right_settings
 from tests.people.commands import world
-from tests.people.commands.page import command_descriptions
 from tests.support.callers import issue
 from tests.support.loopback import listening
 from tests.support.served import served
 
-_EXAMPLE: Final = "http://127.0.0.1:8080"
 _NO_RULE: Final = "--only names an unknown rule; --list shows all rules."
-EXAMPLES: Final = [
-    example
-    for command in command_descriptions()
-    if command.words == "shop-directory check"
-    for example in command.examples
-]
 
 
 @pytest.fixture(scope="module")
@@ -64,12 +56,6 @@ def asked(*words: str) -> tuple[int, str, str]:
 def document_of(output: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(output)
     return found
-
-
-@pytest.mark.parametrize("example", EXAMPLES)
-def test_an_example_of_the_help_ends_well(example: str, base: str, tmp_path: Path) -> None:
-    done = world.run(tmp_path, *example.replace(_EXAMPLE, base).split()[1:])
-    assert (done.code, done.err) == (0, "")
 
 
 def test_with_everything_given_all_that_can_be_seen_holds(base: str, settings: Settings, tmp_path: Path) -> None:

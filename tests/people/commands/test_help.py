@@ -339,13 +339,7 @@ def named(command: Description) -> str:
 
 
 def test_the_page_is_what_the_program_says() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    assert commands_page() == page, "write it again by `make commands`"
-    titles = re.findall(r"^## (shop-directory.*)$", page, re.MULTILINE)
-    assert titles == [command.words for command in all_descriptions()]
-    assert {"serve", "mcp", "config", "version", "index build", "token new", "rechecks claim"} <= {
-        title.removeprefix("shop-directory ") for title in titles
-    }
+    assert commands_page() == PAGE.read_text(encoding="utf-8"), "write it again by `make commands`"
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=named)
@@ -443,17 +437,6 @@ def test_an_example_that_lasts_does_its_work_and_ends_well_on_sigterm(example: s
         impatient.cancel()
     assert (process.returncode, "Traceback" in said + err) == (0, False), said + err
     assert serves or out.startswith("Followed for ")
-
-
-def test_the_examples_of_every_command_are_run() -> None:
-    run = {*LASTING, *ENDING}
-    assert [
-        command.words for command in command_descriptions() if not command.examples or not set(command.examples) <= run
-    ] == []
-    assert [example for example in ENDING if " check " in example and _ADDRESS in example]
-    assert {"shop-directory serve --port 8080 --hints", "shop-directory index follow --catalogue ./my-shops"} <= {
-        *LASTING
-    }
 
 
 def change(file: Path) -> None:
