@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -233,10 +232,12 @@ def test_a_gzipped_file_is_replaced_by_one_and_another_directory_is_refused(stoc
     assert (refused.exit_code, refused.stderr) == (1, message)
 
 
-# Kills the process at the n-th of its steps that touch the directory.
+# For each number of steps that it reads, it kills a fork at the last of so many that touch the directory, and says how
+# that ended.
 KILLED: Final = """
 import os, signal, sys
-steps = int(sys.argv.pop(1))
+import indexer.catalogue.sheets.records
+from indexer.commands.catalogue import catalogue
 folder = sys.argv[-1]
 def step(event, arguments):
     global steps
@@ -244,9 +245,13 @@ def step(event, arguments):
         steps -= 1
         if not steps:
             os.kill(os.getpid(), signal.SIGKILL)
-sys.addaudithook(step)
-from indexer.commands.catalogue import catalogue
-catalogue(sys.argv[1:])
+for line in sys.stdin:
+    steps, child = int(line), os.fork()
+    if not child:
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        sys.addaudithook(step)
+        catalogue(sys.argv[1:])
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
 
@@ -256,19 +261,23 @@ def test_a_kill_at_any_step_leaves_the_old_file_or_the_new_one(stocked: Catalogu
     old, others = shops.read_bytes(), coupons.read_bytes()
     stocked.file.write_text("id,name,url,category\nlamp,New,lamp.example,X\n")
     seen = []
-    for steps in range(1, 40):
-        command = [sys.executable, "-c", KILLED, str(steps), "from-csv", str(stocked.file), str(stocked.made)]
-        done = subprocess.run(command, capture_output=True, check=False, timeout=60, env=os.environ)
-        found = shops.read_bytes()
-        assert found == old or b'"New"' in found
-        assert coupons.read_bytes() == others
-        valid = CliRunner().invoke(catalogue, ["validate", str(stocked.made)])
-        assert valid.exit_code == 0, valid.stdout
-        seen.append(found == old)
-        if done.returncode == 0:
-            break
-        assert done.returncode == -signal.SIGKILL, done.stderr
-        shops.write_bytes(old)
+    command = [sys.executable, "-c", KILLED, "from-csv", str(stocked.file), str(stocked.made)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdin is not None
+        assert program.stdout is not None
+        for steps in range(1, 40):
+            print(steps, file=program.stdin, flush=True)
+            ended = int(program.stdout.readline())
+            found = shops.read_bytes()
+            assert found == old or b'"New"' in found
+            assert coupons.read_bytes() == others
+            valid = CliRunner().invoke(catalogue, ["validate", str(stocked.made)])
+            assert valid.exit_code == 0, valid.stdout
+            seen.append(found == old)
+            if ended == 0:
+                break
+            assert ended == -signal.SIGKILL
+            shops.write_bytes(old)
     assert (seen[0], seen[-1], len(seen) > 5) == (True, False, True)
 
 
