@@ -12,6 +12,7 @@ from playwright.async_api import Browser
 
 from service.app import create_app
 from service.limits.policy import QuotaClass
+from service.settings.service import Settings
 from tests.people.web.browser import Visitor, chromium
 from tests.people.web.world import web_world
 from tests.support.callers import issue
