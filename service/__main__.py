@@ -81,17 +81,20 @@ def serve(
         return
 
     from service.observability.logs import configure_logging_from
-    from service.server.run import inherited_listener, refuse_open_operations, serve_until_signal
-    from shop_directory.settings.reading import SettingsError
+    from service.runtime.caller import is_loopback
+    from service.server.run import inherited_listener, serve_until_signal
+    from shop_directory.settings.reading import PREFIX
 
     inherited = inherited_listener()
     if inherited is not None:
         host, port, *_ = inherited.getsockname()
         settings = settings.model_copy(update={"host": host, "port": port})
-    try:
-        refuse_open_operations(settings)
-    except SettingsError as error:
-        end_command(ExitCode.USAGE, str(error))
+    if settings.ops_key is None and not settings.open_operations and not is_loopback(settings.host):
+        end_command(
+            ExitCode.USAGE,
+            f"{PREFIX}HOST is {settings.host}, so other machines would read /metrics, /metrics/resources and "
+            f"/api/ops/state: set a key for them in {PREFIX}OPS_KEY, or {PREFIX}OPEN_OPERATIONS=true if that is meant.",
+        )
     configure_logging_from(settings)
     try:
         serve_until_signal(settings, inherited, hints=hints, as_json=as_json)

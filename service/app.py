@@ -27,7 +27,7 @@ from service.http.middleware import (
 from service.mcp_server.endpoint import McpEndpoint, call_over_http, refused_early
 from service.mcp_server.messages import CallFactory
 from service.mcp_server.oauth import OAUTH_PATH, ProtectedResource
-from service.mcp_server.server import TITLE, build_server
+from service.mcp_server.server import build_server
 from service.mcp_server.stdio import OPENING_S, call_over_stdio, serve_stdio, wait_for_index
 from service.observability.prometheus import PrometheusMetrics
 from service.parts import Parts
@@ -86,7 +86,7 @@ def create_app(
     )
     draining, gate = asyncio.Event(), Gate(settings.max_concurrency, metrics)
     issuer = settings.issuer
-    resource = None if issuer is None else ProtectedResource(settings.oauth_url, TITLE, issuer)
+    resource = None if issuer is None else ProtectedResource(settings.oauth_url, issuer)
     mcp = _mcp_endpoints(parts, sessions, traces, resource)
     gated = partial(BoundedEndpoint, gate=gate, timeout=settings.request_timeout)
     calls = {**_calls(parts, mcp, gated), **_pages(site, file_endpoint(files[PAGE_PATH]), parts, gated)}

@@ -14,6 +14,7 @@ from pydantic import AnyHttpUrl
 from service.auth.protocol import Issuer
 from service.errors import ServiceError, TokenInvalidError
 from service.http.messages import Endpoint, constant_endpoint, json_answer
+from service.mcp_server.server import TITLE
 
 OAUTH_PATH: Final = "/mcp/oauth"
 
@@ -23,7 +24,6 @@ class ProtectedResource:
     """The endpoint as its metadata describe it; `url` is the public one."""
 
     url: str
-    name: str
     issuer: Issuer
 
     @property
@@ -42,7 +42,7 @@ class ProtectedResource:
             "resource": self.url,
             "authorization_servers": [self.issuer.url],
             "bearer_methods_supported": ["header"],
-            "resource_name": self.name,
+            "resource_name": TITLE,
         }
         scopes = tuple(self.issuer.scope_classes)
         return constant_endpoint(json_answer(document | ({"scopes_supported": scopes} if scopes else {})))

@@ -34,11 +34,11 @@ from uvicorn.supervisors import Multiprocess
 
 from service.app import create_app
 from service.observability.logs import configure_logging_from
-from service.runtime.caller import Proxies, is_loopback
+from service.runtime.caller import Proxies
 from service.server.connections import ConnectionBounds, bounds_within, raise_descriptor_limit
 from service.server.http_server import HttpProtocol, ServerConfig
 from service.settings.service import Settings
-from shop_directory.settings.reading import PREFIX, SettingsError
+from shop_directory.settings.reading import PREFIX
 
 # The folder of the metrics that workers share; the metrics library reads the variable when it is imported.
 METRICS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
@@ -69,16 +69,6 @@ Things to try:
   curl {url}/tool/list_categories -H 'content-type: application/json' -d '{{}}'
   an MCP client at {url}/mcp
 """
-
-
-def refuse_open_operations(settings: Settings) -> None:
-    """Raise SettingsError if other machines could use the operations endpoints without a key, unasked."""
-    if settings.ops_key is not None or settings.open_operations or is_loopback(settings.host):
-        return
-    raise SettingsError(
-        f"{PREFIX}HOST is {settings.host}, so other machines would read /metrics, /metrics/resources and "
-        f"/api/ops/state: set a key for them in {PREFIX}OPS_KEY, or {PREFIX}OPEN_OPERATIONS=true if that is meant."
-    )
 
 
 def inherited_listener() -> socket | None:
