@@ -158,7 +158,7 @@ def _statuses(state: State, references: Iterable[str]) -> tuple[ShopStatus, ...]
     return tuple(
         ShopStatus(reference) if row is None else _status(state, reference, row)
         for reference in references
-        for row in _rows(state, reference) or [None]
+        for row in _rows(state, reference) or (None,)
     )
 
 
