@@ -6,6 +6,7 @@ size than those of the probe, fails the run.
 """
 
 import json
+import math
 import shutil
 import subprocess
 import sys
@@ -18,8 +19,10 @@ from bench.typeahead.system import RunningServer, descendants, processor
 
 _SCRIPT: Final = Path(__file__).with_name("wrk.lua")
 _MARK: Final = "COUNTED "
-# How far the mean size of a round's answers may be from that of the whole workload, as a share.
+# How far the mean size of a round's answers may be from that of the whole workload, as a share; sizes differ about as
+# much as they are large, so the mean of few answers may be farther off by this many of its standard errors.
 _SIZE_SLACK: Final = 0.35
+_SIZE_ERRORS: Final = 4.0
 # How far the paced load may miss its rate.
 _RATE_SLACK: Final = 0.05
 _WARM_UP_BOUND_S: Final = 180.0
@@ -184,6 +187,6 @@ def read_wrk(printed: str) -> WrkCounts:
 
 def checked(counted: WrkCounts, expected: float) -> WrkCounts:
     """The counts of wrk, if the responses had about the expected mean size in bytes."""
-    if abs(counted.bytes_each / expected - 1) > _SIZE_SLACK:
+    if abs(counted.bytes_each / expected - 1) > _SIZE_SLACK + _SIZE_ERRORS / math.sqrt(counted.requests):
         raise LoadError(f"answers of {counted.bytes_each:.0f} bytes on average, where the probe had {expected:.0f}")
     return counted
