@@ -25,7 +25,6 @@ CLIENTS: Final = 8
 SHOPS: Final = 50
 SEEN_BY_ALL_S: Final = 3.0
 _BOUND_S: Final = 30.0
-_SERVED: Final = re.compile(r"^shopdir_request_duration_seconds_count\{[^}]*\} (\S+)$", re.MULTILINE)
 
 
 def questions_of(token: str) -> tuple[Question, ...]:
@@ -63,9 +62,10 @@ class Swapping:
         return generation
 
 
-def served(service: Service) -> float:
+def served(service: Service, route: str = '[^"]*') -> float:
     """The requests that a service has answered, those of the operator included."""
-    return sum(map(float, _SERVED.findall(get(service.base, "/metrics").body.decode())))
+    counts = rf'^shopdir_request_duration_seconds_count\{{[^}}]*route="{route}"\}} (\S+)$'
+    return sum(map(float, re.findall(counts, get(service.base, "/metrics").body.decode(), re.MULTILINE)))
 
 
 def text_of(service: Service, question: Question) -> str:
@@ -100,7 +100,8 @@ def test_every_answer_during_swaps_is_wholly_that_of_the_generation_that_it_name
 
         with load(Plan((service.port,), questions, CLIENTS, pause=0.02)) as making:
             # The load's process takes a moment to start, and a small build is published sooner than that.
-            time.sleep(1.0)
+            quiet = served(service, "suggest")
+            until(lambda: served(service, "suggest"), lambda count: count >= quiet + CLIENTS, _BOUND_S)
             for swap in range(SWAPS):
                 last = swapping.build(COLOURS[swap % 2], service, questions[0])
             published = time.monotonic()
