@@ -97,15 +97,12 @@ class NdjsonCatalogue:
             refuse_other_formats(file, kind)
 
     def kinds(self) -> tuple[str, ...]:
-        """The types of the catalogue, in the order of reading."""
         return tuple(kind for kind in RECORDS if kind in self._files)
 
     def name(self, kind: str) -> str:
-        """The name of a type's file, for reports."""
         return self._files[kind].name
 
     def size(self, kind: str) -> int:
-        """The size of a type's file in bytes."""
         return self._files[kind].stat().st_size
 
     def fingerprint(self) -> str:
@@ -134,7 +131,6 @@ class NdjsonCatalogue:
         return ChangeFile(zipped if zipped.exists() else self._changes, lenient=self._lenient)
 
     def records(self, kind: str, problems: ProblemLog, advance: Advance) -> Iterator[NumberedRecord]:
-        """As of `Source`."""
         path = self._files[kind]
         return without_mixed_versions(self._valid(kind, problems, advance), path.name, "file", problems)
 

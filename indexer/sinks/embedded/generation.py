@@ -108,20 +108,16 @@ class EmbeddedReader:
         self._opened: dict[str, tuple[tantivy.Index, tantivy.Searcher]] = {}
 
     def count(self, kind: str) -> int:
-        """The number of documents of the index."""
         return int(self._open(kind)[1].num_docs)
 
     def read(self, kind: str, ids: Collection[str]) -> Mapping[str, dict[str, Any]]:
-        """Stored parts by id."""
         searcher = self._open(kind)[1]
         return {values["id"]: values for values in (_stored(searcher, address) for address in self._found(kind, ids))}
 
     def count_ids(self, kind: str, ids: Collection[str]) -> int:
-        """The number of these ids in the index."""
         return len(self._found(kind, ids))
 
     def page(self, kind: str, after: str, limit: int) -> list[tuple[str, dict[str, Any]]]:
-        """The first ids after one."""
         index, searcher = self._open(kind)
         plain = _PLAIN.match(after)
         # A query can only have the valid beginning of an invalid id; earlier ids are skipped.
@@ -136,7 +132,6 @@ class EmbeddedReader:
             size *= 2
 
     def operations(self) -> Operations | None:
-        """The operations document."""
         path = generation_directory(self._root, self._generation) / OPERATIONS_FILE
         try:
             return Operations.from_wire(from_checked_json(path.read_text(encoding="utf-8")))
@@ -144,7 +139,6 @@ class EmbeddedReader:
             return None
 
     def write_operations(self, operations: Operations, *, wait_for_engine: bool = True) -> None:  # noqa: ARG002 - a disk
-        """Replace the file."""
         write_whole(
             generation_directory(self._root, self._generation) / OPERATIONS_FILE, to_checked_json(operations.as_wire())
         )
@@ -226,7 +220,6 @@ class EmbeddedEditor(EmbeddedReader):
 
     @property
     def stamp(self) -> Stamp:
-        """The current stamp."""
         return self._stamp
 
     def files_damaged(self) -> tuple[tuple[str, str], ...]:
@@ -254,7 +247,6 @@ class EmbeddedEditor(EmbeddedReader):
         return 0
 
     def remove_of_shops(self, kind: str, shop_ids: Collection[str]) -> None:
-        """Remove by the shop's id."""
         if not shop_ids:
             return
         with as_sink_error(f"the {kind} of hidden shops could not be removed"):

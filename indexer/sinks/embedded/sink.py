@@ -67,7 +67,6 @@ class EmbeddedSink:
 
     @property
     def location(self) -> str:
-        """The directory."""
         return f"the embedded index {self._root.resolve()}"
 
     def live(self) -> Stamp | None:
@@ -90,7 +89,6 @@ class EmbeddedSink:
         return EmbeddedWriter(self._root, generation, self._band_width)
 
     def edit(self, generation: str) -> EmbeddedEditor:
-        """Open a sealed generation."""
         stamp = read_stamp(self._root, generation)
         editor = EmbeddedEditor(self._root, stamp, self._merging)
         editor.remove_remains()
@@ -109,7 +107,6 @@ class EmbeddedSink:
             write_whole(pointer_path(self._root), pointer_text(generation, live))
 
     def retire(self, generation: str, at: datetime) -> None:
-        """Write the mark's file."""
         write_whole(generation_directory(self._root, generation) / RETIRED_FILE, at.isoformat())
 
     def alias_drift(self) -> Mapping[str, str]:
@@ -120,7 +117,6 @@ class EmbeddedSink:
         return {STAMP: STAMP_DRIFT.format(live)}
 
     def repair_stamp(self) -> None:
-        """Replace the file."""
         live, _ = read_pointer(self._root)
         if live is None or not self.alias_drift():
             return
@@ -132,11 +128,9 @@ class EmbeddedSink:
         write_stamp(self._root, stamp)
 
     def drop(self, generation: str) -> None:
-        """Remove the directory."""
         shutil.rmtree(generation_directory(self._root, generation), ignore_errors=True)
 
     def lease(self) -> "EmbeddedLease":
-        """The lock of the directory."""
         return EmbeddedLease(self._root)
 
     def close(self) -> None:
@@ -185,7 +179,6 @@ class EmbeddedLease:
             raise LeaseLostError(f"the lease was lost: {self._path} was removed or replaced")
 
     def release(self) -> None:
-        """Unlock the file."""
         if self._file is None:
             return
         file, self._file = self._file, None

@@ -58,15 +58,12 @@ class OpenSearchReader:
         self._generation = generation
 
     def count(self, kind: str) -> int:
-        """The number of documents that a search finds."""
         return self._count(kind, {"match_all": {}})
 
     def count_ids(self, kind: str, ids: Collection[str]) -> int:
-        """The number of these ids that a search finds."""
         return self._count(kind, {"terms": {"id": list(ids)}})
 
     def read(self, kind: str, ids: Collection[str]) -> Mapping[str, dict[str, Any]]:
-        """Stored parts by id."""
         if not ids:
             return {}  # the engine refuses an empty request
 
@@ -80,7 +77,6 @@ class OpenSearchReader:
         return {document["_id"]: document["_source"] for document in found if document["found"]}
 
     def page(self, kind: str, after: str, limit: int) -> list[tuple[str, dict[str, Any]]]:
-        """The first ids after one."""
         body = {"query": {"match_all": {}}, "size": limit, "sort": [{"id": "asc"}], "search_after": [after]}
         answer = retry_transient(
             lambda: whole(self._client.search(index=self._index(kind), body=body, params=_WHOLE)),
@@ -257,7 +253,6 @@ class OpenSearchEditor(OpenSearchReader):
 
     @property
     def stamp(self) -> Stamp:
-        """The current stamp."""
         return self._stamp
 
     def files_damaged(self) -> tuple[tuple[str, str], ...]:

@@ -120,14 +120,12 @@ class OpenSearchSink:
 
     @property
     def location(self) -> str:
-        """The cluster and the prefix."""
         # The first request of every job: a wrong address should be reported soon.
         found = retry_transient(self._client.info, "the cluster does not answer", _FIRST_RETRY_S)
         check_cluster(self._client)
         return f"the indices {self._prefix} in cluster {found['cluster_uuid']}"
 
     def live(self) -> Stamp | None:
-        """The stamp behind the alias."""
         return self._stamp(alias_name(self._prefix, STAMP))
 
     def generations(self) -> tuple[Generation, ...]:
@@ -151,7 +149,6 @@ class OpenSearchSink:
         return writer
 
     def edit(self, generation: str) -> OpenSearchEditor:
-        """Open a sealed generation."""
         return OpenSearchEditor(
             self._client,
             self._prefix,
@@ -208,7 +205,6 @@ class OpenSearchSink:
         return self._options.seconds(sum(files.values()))
 
     def retire(self, generation: str, at: datetime) -> None:
-        """Write the mark next to the stamp."""
         body = {"stamp": {"retired_at": at.isoformat()}}
         self._reader(generation).put(RETIRED_ID, body, f"generation {generation} could not be marked")
 
@@ -256,11 +252,9 @@ class OpenSearchSink:
             shutil.rmtree(self._folder / generation, ignore_errors=True)
 
     def lease(self) -> OpenSearchLease:
-        """A handle on the prefix's lease."""
         return OpenSearchLease(self._client, self._prefix)
 
     def close(self) -> None:
-        """Close the connections."""
         self._letters.close()
         self._merging.close()
         if self._temporary is not None:

@@ -367,15 +367,12 @@ class SqlCatalogue:
             self._tables = read_tables(connection, mapping, lenient=lenient)
 
     def kinds(self) -> tuple[str, ...]:
-        """The types of the catalogue, in the order of reading."""
         return tuple(self._tables)
 
     def name(self, kind: str) -> str:
-        """The name of a type's table, for reports."""
         return self._tables[kind].name
 
     def size(self, kind: str) -> int:
-        """The number of rows of a type's table."""
         with self._connection(kind) as connection:
             return int(connection.scalar(self._tables[kind].count()) or 0)
 

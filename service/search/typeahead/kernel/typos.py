@@ -20,6 +20,7 @@ from service.search.typeahead.kernel.arrays import (
     MAX_INT,
     WITHOUT_SECOND,
     Array,
+    Firsts,
     Lookup,
     Order,
     Ranges,
@@ -37,6 +38,8 @@ from service.search.typeahead.kernel.ranking import add_range, collect_ranges
 
 # The maximum number of ranges that are added between two checks of the capacity.
 _ONE_TYPO_MAX_ADDED: Final = 8
+# Each of so few texts is looked at before they are searched: thousands of Han characters can follow one prefix.
+_FEW_TEXTS: Final = 8
 MAX_ERRORS: Final = 2
 # Cell `k` of row `d` is the distance of d characters of a key to d + k - MAX_ERRORS characters of the query.
 CELLS: Final = 2 * MAX_ERRORS + 1
@@ -76,10 +79,10 @@ def collect_one_typo(texts: Texts, query: Array, mark: int, ranges: Ranges, rank
             low += 1  # the text ends here
         while low < high:
             letter = letter_at(offsets, letters, firsts, low, depth)
-            after = after_letter(offsets, letters, firsts, depth, letter, low, high)
+            after, may_go_on = _alike(offsets, letters, firsts, query, depth, letter, low, high)
             if letter == query[depth]:
                 below, above = low, after
-            elif after > low + 1 or _may_go_on(lookup, query, depth, low):
+            elif may_go_on:
                 # The query has another character here, or lacks this one.
                 for begin in (depth + 1, depth):
                     bounds = narrow_range(order, query, begin, size, depth + 1, low, after)
@@ -104,13 +107,26 @@ def collect_one_typo(texts: Texts, query: Array, mark: int, ranges: Ranges, rank
 
 
 @inner
-def _may_go_on(lookup: Lookup, query: Array, depth: int, text: int) -> bool:
-    """Whether one text with an error at `depth` may go on as the query does: false for most, without a search."""
-    start, end, size = lookup.offsets[text], lookup.offsets[text + 1], len(query)
-    if end - start < size - 1:
-        return False
-    following = lookup.letters[start + depth + 1] if depth + 2 < size else query[depth]
-    return bool(following == query[depth] or following == query[depth + 1])
+def _alike(
+    offsets: Array, letters: Array, firsts: Firsts, query: Array, depth: int, letter: int, low: int, high: int
+) -> tuple[int, bool]:
+    """The end of the texts in low:high with this character at `depth`, and whether one may go on as the query does.
+
+    Each of a few texts is looked at, and most do not; of more texts it is not known without a search.
+    """
+    size = len(query)
+    end = min(high, low + _FEW_TEXTS)
+    may_go_on = False
+    for text in range(low, end):
+        start = offsets[text]
+        if text > low and letter_at(offsets, letters, firsts, text, depth) != letter:
+            return text, may_go_on
+        if offsets[text + 1] - start >= size - 1:
+            following = letters[start + depth + 1] if depth + 2 < size else query[depth]
+            may_go_on |= following == query[depth] or following == query[depth + 1]
+    if end == high:
+        return high, may_go_on
+    return after_letter(offsets, letters, firsts, depth, letter, end - 1, high), True
 
 
 @inner
