@@ -165,11 +165,6 @@ def switch(value: object) -> bool:
     return value
 
 
-def ignored_text(value: object) -> None:
-    """Any string; its value is ignored (R2)."""
-    text(value)
-
-
 def _checked(check: Callable[[object], object], **schema: Any) -> tuple[PlainValidator, WithJsonSchema]:  # noqa: ANN401 - keywords of a schema
     return PlainValidator(check), WithJsonSchema(schema)
 
@@ -197,7 +192,6 @@ OffersOffset = Annotated[int, *_checked(offers_offset, type=_NUMBER, minimum=0, 
 OfferId = Annotated[str, *_checked(offer_id, type="string", minLength=1, maxLength=MAX_REFERENCE)]
 Switch = Annotated[bool, *_checked(switch, type=["boolean", "null"])]
 CodeText = Annotated[str, *_checked(coupon_code, type="string", pattern=REPORTED_CODE_PATTERN)]
-IgnoredText = Annotated[None, *_checked(ignored_text, type="string")]
 
 
 _SHOP_ID: Final = re.compile("[A-Za-z0-9_-]{1,64}")
@@ -266,10 +260,8 @@ class ToolRequest(BaseModel):
 class NoShopRequest(ToolRequest):
     """A request of a tool that takes no shop: the shop fields are accepted and ignored (R2)."""
 
-    shop_domain: IgnoredText | None = Field(
-        None, description="Ignored: this tool takes no shop. Accepted for older clients."
-    )
-    shop_id_or_domain: IgnoredText | None = Field(
+    shop_domain: Text | None = Field(None, description="Ignored: this tool takes no shop. Accepted for older clients.")
+    shop_id_or_domain: Text | None = Field(
         None, description="Ignored: this tool takes no shop. Accepted for older clients."
     )
 
