@@ -132,14 +132,6 @@ _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
 _TYPED: Final = "argument.value"
 
 
-# What arguments are completed to, by their names; the argument of the resource template as a shop_domain.
-COMPLETED: Final = {
-    "shop_domain": "domains of shops",
-    "category": "slugs of categories",
-    "country": "codes of countries",
-}
-
-
 def _slug(value: object) -> str:
     """Any text of a slug's length; find_shop checks whether the category exists."""
     slug = text(value)

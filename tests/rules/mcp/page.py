@@ -6,7 +6,7 @@ Lists and arguments come from the registries, so that the page lists exactly wha
 import sys
 from typing import Final
 
-from service.mcp_server.prompts import COMPLETED, MAX_VALUES, PROMPTS
+from service.mcp_server.prompts import MAX_VALUES, PROMPTS
 from service.mcp_server.resources import CATEGORIES, SHOP
 from service.mcp_server.server import CACHED_LISTS, CACHED_SECONDS
 from service.suggest.wire import MAX_Q, MAX_SUGGESTIONS
@@ -32,6 +32,12 @@ A URI at which there is nothing, a shop that the directory does not know include
 _PROMPTS: Final = """\
 A prompt is text that leads an agent through the tools; it reads no data itself. Arguments are checked as the tools
 check them; wrong ones are error -32602 with the problem object as `data`. They stand in the text as JSON."""
+# What arguments are completed to, by their names.
+_COMPLETED: Final = {
+    "shop_domain": "domains of shops",
+    "category": "slugs of categories",
+    "country": "codes of countries",
+}
 _COMPLETION: Final = f"""\
 `completion/complete` takes an argument of a prompt, or `{{domain}}` of the template. The protocol has none for the
 arguments of tools: complete the prompt's `shop_domain` and `category` instead.
@@ -68,7 +74,7 @@ def _prompts() -> str:
 def _arguments() -> str:
     rows = [
         f"| `{prompt.name}` | `{argument.name}` | {'yes' if argument.required else 'no'} | {argument.description} "
-        f"| {COMPLETED.get(argument.name, '')} |"
+        f"| {_COMPLETED.get(argument.name, '')} |"
         for prompt in PROMPTS
         for argument in prompt.arguments or ()
     ]
