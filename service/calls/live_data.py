@@ -11,7 +11,7 @@ from index_mappings.generations import Stamp
 from service.errors import BackendUnavailableError, NotReadyError, ServiceError
 from service.runtime.request_context import current, remaining_seconds
 from service.search.failures import BackendUnavailable, GenerationGone, NotReadable, OtherSchema, TypeaheadNotOpen
-from service.search.protocol import SearchBackend, Snapshot, TypeaheadState
+from service.search.protocol import SearchBackend, Snapshot
 
 T = TypeVar("T")
 Work = Callable[[Snapshot], Awaitable[T]]
@@ -51,10 +51,6 @@ class LiveData:
         self._search = search
         self._timeout = timeout
         self.current = search.current
-
-    def typeahead_state(self) -> TypeaheadState:
-        """Whether suggest requests can be answered now."""
-        return self._search.typeahead_state()
 
     async def run(self, work: Work[T], request_id: str, *, generation_gone: bool = False) -> LiveResult[T]:
         """Run work on the live generation, and again on the next one if the first is removed meanwhile.

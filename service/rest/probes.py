@@ -112,13 +112,13 @@ def ready_endpoint(parts: Parts, draining: asyncio.Event) -> Endpoint:
 
     The service is degraded while no report can be taken (O1). A process that is being stopped is not ready.
     """
-    live, reports = parts.live, _ReportReadiness(parts)
+    reports = _ReportReadiness(parts)
 
     async def answer(_: Request) -> Answer:
         if draining.is_set():
             return problem_answer(NotReadyError(_DRAINING))
         try:
-            stamp = await live.stamp()
+            stamp = await parts.live.stamp()
         except NothingPublished:
             return problem_answer(NotReadyError(_NOTHING_PUBLISHED))
         except OtherSchema:
@@ -129,9 +129,9 @@ def ready_endpoint(parts: Parts, draining: asyncio.Event) -> Endpoint:
             return problem_answer(NotReadyError(_UNAVAILABLE))
         except TimeoutError:
             # The first request of a process waits until the typeahead is open.
-            reason = live.typeahead_state().reason
+            reason = parts.search.typeahead_state().reason
             return problem_answer(NotReadyError(f"typeahead: {reason}." if reason else _UNAVAILABLE))
-        if (state := live.typeahead_state()).status != "ready":
+        if (state := parts.search.typeahead_state()).status != "ready":
             return problem_answer(NotReadyError(f"typeahead: {state.reason or state.status}."))
         failure = await reports.failure()
         queue = Check(name="reports", status="ok" if failure is None else "degraded", reason=failure)
