@@ -55,10 +55,6 @@ class RequestContext:
         """Whether an answer would come too late: the caller has disconnected, or the deadline has passed."""
         return self.disconnected or time.monotonic() >= self.deadline
 
-    def remaining(self) -> float:
-        """Seconds until the deadline, at least 0."""
-        return max(0.0, self.deadline - time.monotonic())
-
     def caller_left(self) -> None:
         """Note that the caller has disconnected, and run the callbacks."""
         self.disconnected = True
@@ -93,9 +89,9 @@ def client_span(system: str, operation: str) -> AbstractContextManager[object]:
 
 
 def remaining_seconds(limit: float) -> float:
-    """Seconds that a call to another machine may take: `limit`, or less if the deadline comes first."""
+    """Seconds that a call to another machine may take: `limit`, or less if the deadline comes first; at least 0."""
     request = _CURRENT.get()
-    return limit if request is None else min(limit, request.remaining())
+    return limit if request is None else min(limit, max(0.0, request.deadline - time.monotonic()))
 
 
 class _RequestBinding:
