@@ -50,7 +50,7 @@ from service.mcp_server.messages import (
 from service.mcp_server.resources import DOMAIN, SHOP
 from service.search.protocol import SuggestQuery
 from service.suggest.responder import SuggestResponder
-from service.suggest.wire import MAX_Q, MAX_SUGGESTIONS
+from service.suggest.wire import MAX_SUGGESTIONS, fault_of_text
 from service.tools.list_categories import LIST_CATEGORIES
 from service.tools.request import (
     MAX_QUERY,
@@ -127,9 +127,6 @@ In all of this:
 _NOT_ASCII: Final = re.compile(r"[^\x20-\x7e]")
 # The protocol's bound.
 MAX_VALUES: Final = 100
-
-_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
-_TYPED: Final = "argument.value"
 
 
 def _slug(value: object) -> str:
@@ -345,10 +342,8 @@ def _completed_argument(params: CompleteRequestParams) -> str | None:
 def _typed_text(value: str) -> str:
     """The typed text as /suggest accepts it; raises InvalidInputError if it is too long or has a control character."""
     typed = spaced(value)
-    if len(typed) > MAX_Q:
-        raise invalid((FieldError(_TYPED, f"may have at most {MAX_Q} characters"),))
-    if _CONTROL.search(typed):
-        raise invalid((FieldError(_TYPED, "holds a control character"),))
+    if wrong := fault_of_text(typed):
+        raise invalid((FieldError("argument.value", wrong),))
     return typed
 
 

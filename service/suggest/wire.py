@@ -95,10 +95,8 @@ def _validate(given: dict[str, str], errors: dict[str, FieldError]) -> ParsedQue
     text = spaced(echo or "")
     if echo is None:
         add_error("q", "is required; it may be empty")
-    elif len(text) > MAX_Q:
-        add_error("q", f"may have at most {MAX_Q} characters")
-    elif _CONTROL.search(text):
-        add_error("q", "holds a control character")
+    elif wrong := fault_of_text(text):
+        add_error("q", wrong)
     limit = DEFAULT_SUGGESTIONS
     if stated := given.get("limit"):
         limit = int(stated) if _LIMIT.fullmatch(stated) else 0
@@ -113,6 +111,13 @@ def _validate(given: dict[str, str], errors: dict[str, FieldError]) -> ParsedQue
     if errors:
         raise invalid(tuple(errors.values()))
     return ParsedQuery(echo=echo or "", query=SuggestQuery.of(text, country, limit))
+
+
+def fault_of_text(text: str) -> str | None:
+    """What is wrong with typed text; None if nothing is."""
+    if len(text) > MAX_Q:
+        return f"may have at most {MAX_Q} characters"
+    return "holds a control character" if _CONTROL.search(text) else None
 
 
 def _decode(part: bytes) -> str | None:
