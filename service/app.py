@@ -49,7 +49,6 @@ from service.web.pages import (
     docs_files,
     file_endpoint,
     page_files,
-    page_labels,
     site_files,
 )
 from service.web.site import Site
@@ -180,7 +179,7 @@ def _calls(parts: Parts, mcp: Mapping[str, McpEndpoint], gated: Callable[..., Bo
 
 def _labels(site: Site, files: Iterable[PageFile], resource: ProtectedResource | None) -> dict[str, str]:
     """What metrics and logs call each path."""
-    labels = route_labels(tool.name for tool in REGISTRY) | page_labels(files)
+    labels = route_labels(tool.name for tool in REGISTRY) | {file.path: file.label for file in files}
     if site.sitemap:
         labels[SITEMAP_PATH] = "sitemap"
     if resource is not None:

@@ -5,7 +5,6 @@ files come from a package; no text becomes markup.
 """
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from html import escape
@@ -115,11 +114,6 @@ def site_files(site: Site) -> tuple[PageFile, ...]:
         PageFile("/favicon.ico", "site_file", _bytes("site/favicon.ico"), b"image/x-icon"),
         PageFile("/robots.txt", "site_file", f"{_text('site/robots.txt')}{sitemap}".encode(), _TEXT),
     )
-
-
-def page_labels(page: Iterable[PageFile]) -> dict[str, str]:
-    """The route in the log and the metrics by path."""
-    return {file.path: file.label for file in page}
 
 
 def file_endpoint(file: PageFile) -> Endpoint:

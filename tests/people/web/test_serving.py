@@ -13,7 +13,7 @@ from service.rest.openapi.document import openapi_document
 from service.settings.service import Settings
 from service.tools.registry import REGISTRY
 from service.web import site as web_site
-from service.web.pages import page_files, page_labels, site_files
+from service.web.pages import page_files, site_files
 from tests.people.web.browser import DESKTOP, PHONE, Screen, Visitor
 from tests.people.web.conftest import Site
 from tests.people.web.picture import PICTURES, take
@@ -91,8 +91,8 @@ def test_no_script_makes_markup_or_code_of_a_text(path: str) -> None:
 
 
 def test_the_log_and_the_metrics_know_each_file_by_one_of_a_few_words() -> None:
-    assert page_labels(page_files(SITE)) == dict.fromkeys(FILES, "page_asset") | {"/": "page"}
-    assert page_labels(site_files(SITE)) == {
+    assert {file.path: file.label for file in page_files(SITE)} == dict.fromkeys(FILES, "page_asset") | {"/": "page"}
+    assert {file.path: file.label for file in site_files(SITE)} == {
         "/widget.js": "widget",
         "/widget.d.ts": "widget",
         "/widget.html": "widget_page",
