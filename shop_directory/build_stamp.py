@@ -31,12 +31,9 @@ def stamp_of_build(commit: str | None, built_at: str | None) -> BuildStamp | Non
         commit, built_at = _read_stamp()
     if not isinstance(commit, str) or not isinstance(built_at, str):
         return None
-    return BuildStamp(commit, built_at.replace("+00:00", "Z")) if is_commit(commit) and is_time(built_at) else None
-
-
-def is_commit(text: str) -> bool:
-    """Whether a text is a commit: 40 hexadecimal digits in lower case."""
-    return _COMMIT.fullmatch(text) is not None
+    if _COMMIT.fullmatch(commit) is None or not is_time(built_at):
+        return None
+    return BuildStamp(commit, built_at.replace("+00:00", "Z"))
 
 
 def is_time(text: str) -> bool:

@@ -12,7 +12,7 @@ from service.runtime.caller import ForwardingHeader, Proxies
 from service.runtime.request_context import REQUEST_SECONDS
 from service.settings.site import SiteSettings
 from service.settings.stores import StoreSettings
-from shop_directory.build_stamp import is_commit, is_time
+from shop_directory.build_stamp import is_time
 from shop_directory.settings.locations import LocationSettings
 from shop_directory.settings.reading import COMMA_SEPARATED, CommaSeparated, variable
 
@@ -40,15 +40,10 @@ NetworkName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]
 OriginPatterns = Annotated[tuple[Annotated[str, Field(pattern=rf"^{_ORIGIN}(?::\*)?$")], ...], *COMMA_SEPARATED]
 
 
-def _well_formed(is_valid: Callable[[str], bool]) -> AfterValidator:
-    """A validator for texts; the description of the setting says what it must be."""
-
-    def check(text: str) -> str:
-        if not is_valid(text):
-            raise ValueError("is not well-formed")
-        return text
-
-    return AfterValidator(check)
+def _time(text: str) -> str:
+    if not is_time(text):
+        raise ValueError("is no time")
+    return text
 
 
 def _accepted_by(make: Callable[[Any], object]) -> AfterValidator:
@@ -271,12 +266,13 @@ class Settings(StoreSettings, SiteSettings, LocationSettings):
         le=10_000,
         description="a whole number from 1 to 10000",
     )
-    commit: Annotated[str, _well_formed(is_commit)] | None = Field(
+    commit: str | None = Field(
         None,
         title="The commit that /version reports, together with the build time.",
+        pattern="^[0-9a-f]{40}$",
         description="the build's commit, 40 hexadecimal digits in lower case",
     )
-    built_at: Annotated[str, _well_formed(is_time)] | None = Field(
+    built_at: Annotated[str, AfterValidator(_time)] | None = Field(
         None,
         title="The build time that /version reports, together with the commit.",
         description="the build's time, RFC 3339 in UTC",
