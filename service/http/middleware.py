@@ -84,8 +84,6 @@ _LEVEL: Final = 5
 # Events are sent without delay.
 _STREAMED: Final = ("text/event-stream",)
 _REFUSED: Final = frozenset({"q=0", "q=0.0", "q=0.00", "q=0.000"})
-_NONE: Final[Mapping[str, ASGIApp]] = MappingProxyType({})
-_NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
 # Requests that wait for stores do no work, but all of them continue together when the stores answer.
 _WAITING_PER_SLOT: Final = 4
 _LOG: Final = logging.getLogger(__name__)
@@ -116,8 +114,8 @@ class HttpMiddleware:
         self,
         app: ASGIApp,
         *,
-        direct_routes: Mapping[str, ASGIApp] = _NONE,
-        labels: Mapping[str, str] = _NO_LABELS,
+        direct_routes: Mapping[str, ASGIApp] = MappingProxyType({}),
+        labels: Mapping[str, str] = MappingProxyType({}),
         metrics: Metrics = NO_METRICS,
         traces: CallTracer | None = None,
         cors_origins: Iterable[str] = (),
