@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Final
 
 import pytest
@@ -171,20 +172,26 @@ async def test_only_so_many_requests_wait_outside() -> None:
     assert (meanwhile, gate.in_flight) == (before, 0)
 
 
-async def test_the_time_limit_of_a_request_is_for_all_its_stores_together() -> None:
-    slow = asyncio.ensure_future(asyncio.sleep(5))
+async def test_the_time_limit_of_a_request_is_for_all_its_stores_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = HandClock()
+    monkeypatch.setattr("service.runtime.store_waits.time", SimpleNamespace(monotonic=clock))
+    never: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def wait(seconds: float) -> bool:
+        asyncio.get_running_loop().call_soon(clock.pass_seconds, seconds)
+        return await wait_for_store(never, 0.001)
+
     alone = store_wait_budget()
     with bind_request(new_request_context("r1", 10.0)) as request:
         first = store_wait_budget()
-        assert not await wait_for_store(slow, 0.08)
+        assert not await wait(0.08)
         second = store_wait_budget()
-        assert not await wait_for_store(slow, 0.3)
+        assert not await wait(0.3)
         third = store_wait_budget()
-    slow.cancel()
     assert alone == first == 0.2
-    assert 0.08 < second <= 0.12
+    assert second == pytest.approx(0.12)
     assert third == 0.05
-    assert request.store_seconds == pytest.approx(0.38, abs=0.1)
+    assert request.store_seconds == pytest.approx(0.38)
 
 
 async def test_a_caller_who_leaves_ends_the_question_to_the_store() -> None:
