@@ -142,59 +142,54 @@ def _taking_part(catalogue: list[dict[str, Any]], query: CouponQuery, named: str
     )
 
 
-@pytest.mark.rule("A4", "A5", "A6", "I18", "I20", "I39", "I40", "I41", "M11.other_lists")
+async def assert_balances(
+    oracle: Snapshot, tested: Snapshot, query: CouponQuery, catalogue: list[dict[str, Any]]
+) -> None:
+    """Every coupon is in the balance once."""
+    balances = await tested.coupons(query)
+    assert balances == await oracle.coupons(query), query
+    for named, found in zip((None,) if query.shops is None else query.shops, balances, strict=True):
+        if found is None:
+            assert named in ("h", "hidden.internal", "nobody")
+            continue
+        withheld = found.expired + found.rejected + found.reserved + found.policy
+        assert found.usable + withheld == _taking_part(catalogue, query, named), query
+        if found.views is None:
+            assert query.list_limit is not None
+            assert found.usable > query.list_limit
+        else:
+            assert len(found.views) == found.usable, query
+
+
+async def assert_found_by_code(oracle: Snapshot, tested: Snapshot, query: CouponQuery) -> None:
+    """A shop has a code exactly while list_coupons lists one of it."""
+    public = tuple(str(line["id"]) for line in _SHOPS if line["visibility"] == "public")
+    now = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=query.now_us)
+    audience: dict[str, Any] = {"channel": query.channel, "caller_country": query.country}
+    found, expected = [
+        await call(directory, FIND_SHOP, query="", has_code=True, now=now, **audience) for directory in (tested, oracle)
+    ]
+    assert found == expected, query
+    listed = await tested.coupons(replace(query, shops=public, list_limit=None))
+    usable = [shop_id for shop_id, coupons in zip(public, listed, strict=True) if coupons and coupons.usable]
+    ids = [one["id"] for one in found["results"]]
+    # A caller of an unknown country is shown codes that are blocked in some, and not promised them.
+    assert ids == usable if query.country else set(ids) <= set(usable), query
+
+
+@pytest.mark.rule("A4", "A5", "A6", "I18", "I20", "I39", "I40", "I41", "M11.other_lists", "F3", "F4")
 @pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("opener", ["reference", "embedded", OPENSEARCH], indirect=True)
 @MANY
 @given(catalogue=_catalogues, data=st.data())
-def test_the_balance_comes_to_every_coupon_once_on_every_engine(
+def test_the_balance_comes_to_every_coupon_once_and_a_search_finds_the_shops_with_a_code_on_every_engine(
     opener: Opener, catalogue: list[dict[str, Any]], data: st.DataObject
 ) -> None:
     asked = [data.draw(_queries) for _ in range(QUESTIONS)]
 
     async def ask(oracle: Snapshot, tested: Snapshot) -> None:
         for query in asked:
-            balances = await tested.coupons(query)
-            assert balances == await oracle.coupons(query), query
-            for named, found in zip((None,) if query.shops is None else query.shops, balances, strict=True):
-                if found is None:
-                    assert named in ("h", "hidden.internal", "nobody")
-                    continue
-                withheld = found.expired + found.rejected + found.reserved + found.policy
-                assert found.usable + withheld == _taking_part(catalogue, query, named), query
-                if found.views is None:
-                    assert query.list_limit is not None
-                    assert found.usable > query.list_limit
-                else:
-                    assert len(found.views) == found.usable, query
-
-    compare(opener, ask, _SHOPS, coupons=catalogue)
-
-
-@pytest.mark.timeout(1_800)
-@pytest.mark.rule("F3", "F4")
-@pytest.mark.parametrize("opener", ["reference", "embedded", OPENSEARCH], indirect=True)
-@MANY
-@given(catalogue=_catalogues, data=st.data())
-def test_a_shop_has_a_code_exactly_while_list_coupons_lists_one_of_it(
-    opener: Opener, catalogue: list[dict[str, Any]], data: st.DataObject
-) -> None:
-    asked = [replace(data.draw(_queries), shops=None, list_limit=None) for _ in range(QUESTIONS)]
-    public = tuple(str(line["id"]) for line in _SHOPS if line["visibility"] == "public")
-
-    async def ask(oracle: Snapshot, tested: Snapshot) -> None:
-        for query in asked:
-            now = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=query.now_us)
-            audience: dict[str, Any] = {"channel": query.channel, "caller_country": query.country}
-            found, expected = [
-                await call(directory, FIND_SHOP, query="", has_code=True, now=now, **audience)
-                for directory in (tested, oracle)
-            ]
-            assert found == expected, query
-            listed = await tested.coupons(replace(query, shops=public))
-            usable = [shop_id for shop_id, coupons in zip(public, listed, strict=True) if coupons and coupons.usable]
-            ids = [one["id"] for one in found["results"]]
-            # A caller of an unknown country is shown codes that are blocked in some, and not promised them.
-            assert ids == usable if query.country else set(ids) <= set(usable), query
+            await assert_balances(oracle, tested, query, catalogue)
+            await assert_found_by_code(oracle, tested, query)
 
     compare(opener, ask, _SHOPS, coupons=catalogue)
