@@ -57,8 +57,7 @@ def service(listener: socket.socket, tmp_path_factory: pytest.TempPathFactory) -
     build_into(EmbeddedSink(folder / "index"), catalogue)
     settings = {name: value for name, value in stated().items() if name not in _PATHS}
     quotas = f'{{"reads": {_READS}, "suggest": 1200, "reports": 0}}'
-    # A slow machine may take longer for an answer than callers would wait for one.
-    own = {"DATA_DIR": str(folder / "index"), "QUOTA_ANONYMOUS": quotas, "REQUEST_TIMEOUT": "10"}
+    own = {"DATA_DIR": str(folder / "index"), "QUOTA_ANONYMOUS": quotas}
     with serving(folder, settings | own, listener=listener) as started:
         yield started
 
