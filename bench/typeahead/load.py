@@ -187,6 +187,6 @@ def read_wrk(printed: str) -> WrkCounts:
 
 def checked(counted: WrkCounts, expected: float) -> WrkCounts:
     """The counts of wrk, if the responses had about the expected mean size in bytes."""
-    if abs(counted.bytes_each / expected - 1) > _SIZE_SLACK + _SIZE_ERRORS / math.sqrt(counted.requests):
+    if abs(counted.bytes_each / expected - 1) > max(_SIZE_SLACK, _SIZE_ERRORS / math.sqrt(counted.requests)):
         raise LoadError(f"answers of {counted.bytes_each:.0f} bytes on average, where the probe had {expected:.0f}")
     return counted
