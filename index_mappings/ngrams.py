@@ -1,10 +1,9 @@
 """The fields of both engines, and the terms by which these find a text by a prefix or by a part of it (M3).
 
-Prefixes of a few lengths are terms of their own: one letter is a prefix of more than a tenth of all values, and a
-prefix query visits each value. A prefix of a length between two of these is looked up among the terms of the greater
-one, and a longer prefix than all of them in the dictionary of whole values. A part of three characters or more (M3 d)
-is a term or a phrase of runs in the embedded engine, and a prefix of a suffix in OpenSearch. A shorter part counts only
-if it has a Han, kana or Hangul character.
+Short prefixes are terms of their own: one letter is a prefix of more than a tenth of all values, and a prefix query
+visits each value. A longer prefix is looked up in the dictionary of whole values. A part of three characters or more
+(M3 d) is a term or a phrase of runs in the embedded engine, and a prefix of a suffix in OpenSearch. A shorter part
+counts only if it has a Han, kana or Hangul character.
 
 Runs are the substrings of some fixed lengths. A part is covered by runs of the greatest of these lengths that it has,
 side by side, so even a part of 200 characters is a phrase of five runs: the time of a phrase grows with the number of
@@ -18,9 +17,9 @@ from index_mappings.documents import Form, Role, declared_fields, fields_with
 from index_mappings.text import is_ideographic
 from index_mappings.tiers import INFIX_MIN
 
-# The lengths of prefixes that are terms of their own: a query for one of five to seven characters visits only its terms
-# of eight, of which there are few, and not the values: 50,000 begin with `store` in some catalogues.
-PREFIX_LENGTHS: Final = (1, 2, 3, 4, 8)
+# The greatest length of prefixes that are terms of their own. A prefix query takes half a millisecond for five Han
+# characters alone, and more for each value: 50,000 begin with `store` in some catalogues.
+SHORT_PREFIX_MAX: Final = 8
 # The lengths of runs: short enough for most parts, and few times the one before, so that most parts have two runs, and
 # one of 200 characters has five. Words of four and five letters are a term each: many shops have `shop` or `store`.
 RUN_LENGTHS: Final = (4, 5, 8, 16, 48)
@@ -102,16 +101,13 @@ def is_part_evidence(word: str) -> bool:
 
 
 def short_prefixes(texts: Iterable[str]) -> list[str]:
-    """The distinct prefixes of texts of the lengths that are terms, and shorter whole texts, in no order."""
-    return list({text[:length] for text in texts for length in PREFIX_LENGTHS})
+    """The distinct prefixes of texts that are terms, in no order."""
+    return list({text[:length] for text in texts for length in range(1, SHORT_PREFIX_MAX + 1)})
 
 
-def prefix_lookup(name: str, prefix: str) -> tuple[str, bool]:
-    """Where the texts of a PREFIX field that begin with a prefix are looked up, and whether by terms that equal it."""
-    length = len(prefix)
-    if length > PREFIX_LENGTHS[-1]:
-        return name, False
-    return short_field(name), length in PREFIX_LENGTHS
+def is_short_prefix(prefix: str) -> bool:
+    """Whether a prefix is a term of its own, in the `short_field` of a PREFIX field."""
+    return len(prefix) <= SHORT_PREFIX_MAX
 
 
 def covering_runs(text: str) -> list[tuple[int, str]]:

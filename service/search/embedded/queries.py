@@ -11,7 +11,7 @@ import tantivy
 from tantivy import Occur, Order, Query
 
 from index_mappings.embedded import BAND_COLUMN, RUN_STEP
-from index_mappings.ngrams import PREFIX_LENGTHS, covering_runs, prefix_lookup, runs_field, short_field
+from index_mappings.ngrams import SHORT_PREFIX_MAX, covering_runs, is_short_prefix, runs_field, short_field
 from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix
 
 _BASIC: Final = "basic"
@@ -22,8 +22,8 @@ _MAX_SINGLE_TERMS: Final = 512
 # Longer prefixes than this are searched for by a regular expression: its automaton grows with the number of characters,
 # the other one with the square.
 _MAX_FUZZY_PREFIX: Final = 64
-# Of so few documents a long prefix is looked up as it is: that takes less time than anything that could make it faster.
-_FEW_BEGUN: Final = 16
+# Of so few documents the terms with a long prefix are listed; up to this number of them are looked up one by one.
+_FEW: Final = 16
 # Up to this number of documents of a long prefix are named one by one.
 _MAX_NAMED: Final = 80
 # More than the plans of one search have.
@@ -111,34 +111,33 @@ def _exact(index: OpenIndex, clause: Exact) -> tuple[Query, ...]:
 
 
 def _prefix(index: OpenIndex, clause: Prefix) -> Query | None:
-    column, equal = prefix_lookup(clause.field, clause.text)
-    if equal:
-        return _term(index, column, clause.text)
-    if column == clause.field:
-        return _long_prefix(index, clause)
-    return _walk(index, column, clause.text)
-
-
-def _walk(index: OpenIndex, column: str, text: str) -> Query:
-    # With distance 0 this is a plain walk through the terms with this prefix.
-    return Query.fuzzy_term_query(index.schema, column, text, distance=0, prefix=True)
-
-
-def _long_prefix(index: OpenIndex, clause: Prefix) -> Query | None:
-    """The query of a prefix that is longer than the prefixes that are terms."""
-    text, column, head = clause.text, short_field(clause.field), clause.text[: PREFIX_LENGTHS[-1]]
-    begun = index.searcher.doc_freq(column, head)
+    if is_short_prefix(clause.text):
+        return _term(index, short_field(clause.field), clause.text)
+    searcher, column, text = index.searcher, clause.field, clause.text
+    begun = searcher.doc_freq(short_field(column), text[:SHORT_PREFIX_MAX])
     if not begun:
         return None
-    is_plain = begun <= _FEW_BEGUN and text.isascii()
-    if not is_plain and not _has_term(index, clause, begun):
-        return None
+    if begun <= _FEW or not _is_among_first(index, clause):
+        # Of few documents these are few, or else of removed ones only.
+        terms = searcher.terms_with_prefix(column, text)
+        if len(terms) <= _FEW:
+            return _any([Query.term_query(index.schema, column, term, _BASIC) for term, _ in terms])
     if len(text) <= _MAX_FUZZY_PREFIX:
-        query = _walk(index, clause.field, text)
+        # With distance 0 this is a plain walk through the terms with this prefix.
+        query = Query.fuzzy_term_query(index.schema, column, text, distance=0, prefix=True)
     else:
         letters = "".join(f"\\x{{{ord(letter):x}}}" for letter in text)
-        query = Query.regex_query(index.schema, clause.field, f"{letters}.*")
-    return query if is_plain else _few_documents(index, query)
+        query = Query.regex_query(index.schema, column, f"{letters}.*")
+    return _few_documents(index, query)
+
+
+def _is_among_first(index: OpenIndex, clause: Prefix) -> bool:
+    """Whether a document has one of the first fifty terms with a prefix: a query of a phrase's beginning reads these.
+
+    A walk through all of them builds an automaton, in half a millisecond for twenty Han characters.
+    """
+    query = Query.phrase_prefix_query(index.schema, clause.field, [clause.text])
+    return bool(index.searcher.search(query, limit=1, count=False).hits)
 
 
 def _few_documents(index: OpenIndex, query: Query) -> Query | None:
@@ -158,21 +157,6 @@ def documents_of(index: OpenIndex, ranks: Sequence[str]) -> Query | None:
     """The query of a few documents by their ranks; None without any."""
     # For so few terms a disjunction takes a quarter of the time of a set of terms.
     return _any([Query.term_query(index.schema, index.rank, rank, _BASIC) for rank in ranks])
-
-
-def _has_term(index: OpenIndex, clause: Prefix, begun: int) -> bool:
-    """Whether a document has a term with this prefix, of those whose texts begin like it: `begun`, removed ones too.
-
-    A prefix search builds an automaton, in half a millisecond for twenty Han characters, and a plan has a dozen
-    of them. This query reads a range of at most fifty terms instead. All of these may be of removed documents, which a
-    number of documents includes and a search does not; then nothing is known of the other terms, and True is returned.
-    """
-    searcher, column, head = index.searcher, short_field(clause.field), clause.text[: PREFIX_LENGTHS[-1]]
-    query = Query.phrase_prefix_query(index.schema, clause.field, [clause.text])
-    if searcher.search(query, limit=1, count=False).hits:
-        return True
-    live: Any = searcher.search(Query.term_query(index.schema, column, head, _BASIC), limit=1, count=True)
-    return bool(begun != live.count)
 
 
 def _infix(index: OpenIndex, clause: Infix) -> Query | None:

@@ -236,26 +236,31 @@ def test_the_engine_finds_exactly_the_shops_with_the_part(shops: list[list[str]]
 
 
 @pytest.mark.rule("M3", "M8")
-@pytest.mark.parametrize("begun", [0, 1, 80, 81, 200])
-def test_a_long_prefix_finds_the_shops_that_begin_with_it_and_no_removed_one(begun: int) -> None:
+@pytest.mark.parametrize(
+    ("begun", "removed", "others"),
+    [(0, 60, 40), (1, 60, 40), (80, 60, 40), (81, 60, 40), (200, 60, 40), (0, 0, 3), (0, 2, 3), (3, 2, 3), (20, 0, 0)],
+)
+def test_a_long_prefix_finds_the_shops_that_begin_with_it_and_no_removed_one(
+    begun: int, removed: int, others: int
+) -> None:
     prefix = "bluebottle c"
     index = tantivy.Index(schema("shops"))
     writer = index.writer(heap_size=15_000_000, num_threads=1)
-    for number in range(begun + 100):
-        key = f"{prefix}{number:03}" if number < begun + 60 else f"bluebottle {number}"
+    for number in range(removed + begun + others):
+        key = f"{prefix}{number:03}" if number < removed + begun else f"bluebottle {number}"
         document = replace(_named(number, []), keys=(key,))
         writer.add_document(finished("shops", document, lambda _: 0))
     writer.commit()
     # More terms of removed shops than are read to see whether there is any come before those of the others.
-    for number in range(60):
+    for number in range(removed):
         writer.delete_documents_by_term("id", f"s{number}")
     writer.commit()
     index.reload()
     opened = OpenIndex("shops", "rank", index.schema, index.searcher())
     query = query_of(opened, Prefix("keys", prefix))
-    found = () if query is None else opened.searcher.search(query, limit=begun + 100).hits
+    found = () if query is None else opened.searcher.search(query, limit=begun + 1).hits
     ids = {orjson.loads(opened.searcher.doc(address)["stored"][0])["id"] for _, address in found}
-    assert ids == {f"s{number}" for number in range(60, begun + 60)}
+    assert ids == {f"s{number}" for number in range(removed, removed + begun)}
 
 
 @pytest.mark.rule("V2")

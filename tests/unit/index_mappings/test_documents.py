@@ -90,7 +90,7 @@ TERMS: Final[dict[str, Any]] = {
     "labels": ["internal"],
     "ships_to": ["yes:*", "no:CH"],
     "codes": ["*:*:"],
-    "full_short": ["a", "ab", "ab.", "ab.i", "ab.inter"],
+    "full_short": ["a", "ab", "ab.", "ab.i", "ab.in", "ab.int", "ab.inte", "ab.inter"],
     "keys_short": ["a", "ab", "abc", "abcd"],
     "words_short": ["a", "ab"],
     # Of fewer than three characters, only a part with a Han, kana or Hangul character counts.
