@@ -20,7 +20,6 @@ from service.search.typeahead.kernel.arrays import (
     MAX_INT,
     WITHOUT_SECOND,
     Array,
-    Firsts,
     Lookup,
     Order,
     Ranges,
@@ -38,7 +37,7 @@ from service.search.typeahead.kernel.ranking import add_range, collect_ranges
 
 # The maximum number of ranges that are added between two checks of the capacity.
 _ONE_TYPO_MAX_ADDED: Final = 8
-# Each of so few texts is looked at before they are searched: thousands of Han characters can follow one prefix.
+# So many texts with the same character are searched; of fewer texts each is looked at.
 _FEW_TEXTS: Final = 8
 MAX_ERRORS: Final = 2
 # Cell `k` of row `d` is the distance of d characters of a key to d + k - MAX_ERRORS characters of the query.
@@ -61,6 +60,7 @@ def collect_one_typo(texts: Texts, query: Array, mark: int, ranges: Ranges, rank
     size = len(query)
     half = size >= HALF_MIN
     whole = mark == ANY_FULL and not half
+    longest = size + 1 if whole else 2 * size if mark == ANY_FULL else MAX_INT
     range_count = _add_early_errors(lookup, query, whole, ranges)
     # Among the texts that equal the query up to `depth`, find those with an error there.
     low, high = prefix_range(lookup, IN_ORDER, query, 0, len(LACKING))
@@ -74,30 +74,29 @@ def collect_one_typo(texts: Texts, query: Array, mark: int, ranges: Ranges, rank
         range_count = _add_typo(lookup, ranges, range_count, bounds, IN_ORDER, size - 1, whole)
         swapped[0] = query[depth]
         swapped[1 : size - depth - 1] = query[depth + 2 :]
-        below, above = high, high
         if offsets[low + 1] - offsets[low] == depth:
             low += 1  # the text ends here
-        while low < high:
-            letter = letter_at(offsets, letters, firsts, low, depth)
-            after, may_go_on = _alike(offsets, letters, firsts, query, depth, letter, low, high)
-            if letter == query[depth]:
-                below, above = low, after
-            elif may_go_on:
+        below, above = narrow_range(order, query, depth, depth + 1, depth, low, high)
+        for first, last in ((low, below), (above, high)):
+            text = _next_alike(texts.lookup, query, depth, first, last, longest)
+            while text < last:
+                letter = letter_at(offsets, letters, firsts, text, depth)
+                after = after_letter(offsets, letters, firsts, depth, letter, text, last)
                 # The query has another character here, or lacks this one.
                 for begin in (depth + 1, depth):
-                    bounds = narrow_range(order, query, begin, size, depth + 1, low, after)
+                    bounds = narrow_range(order, query, begin, size, depth + 1, text, after)
                     length = size if begin > depth else size + 1
                     range_count = _add_typo(lookup, ranges, range_count, bounds, IN_ORDER, length, whole)
                 if depth + 1 < size and letter == query[depth + 1]:
                     # Two neighbours are swapped.
-                    bounds = narrow_range(order, swapped, 0, size - depth - 1, depth + 1, low, after)
+                    bounds = narrow_range(order, swapped, 0, size - depth - 1, depth + 1, text, after)
                     range_count = _add_typo(lookup, ranges, range_count, bounds, IN_ORDER, size, whole)
-            low = after
-            if range_count > len(ranges) - _ONE_TYPO_MAX_ADDED:
-                if half:
-                    ranges[:range_count, 3] = 2 * size
-                count = collect_ranges(texts, ranges, range_count, mark, ranking, count)
-                range_count = 0
+                if range_count > len(ranges) - _ONE_TYPO_MAX_ADDED:
+                    if half:
+                        ranges[:range_count, 3] = 2 * size
+                    count = collect_ranges(texts, ranges, range_count, mark, ranking, count)
+                    range_count = 0
+                text = _next_alike(texts.lookup, query, depth, after, last, longest)
         low, high = below, above
     # All but the last character are equal, so the last one is the only error; or all are, and one may follow.
     range_count = _add_typo(lookup, ranges, range_count, (low, high), IN_ORDER, size + 1, False)
@@ -107,26 +106,32 @@ def collect_one_typo(texts: Texts, query: Array, mark: int, ranges: Ranges, rank
 
 
 @inner
-def _alike(
-    offsets: Array, letters: Array, firsts: Firsts, query: Array, depth: int, letter: int, low: int, high: int
-) -> tuple[int, bool]:
-    """The end of the texts in low:high with this character at `depth`, and whether one may go on as the query does.
+def _next_alike(lookup: Lookup, query: Array, depth: int, low: int, high: int, longest: int) -> int:
+    """The first text of low:high, equal to the query before `depth`, that may go on as the query does; else `high`.
 
-    Each of a few texts is looked at, and most do not; of more texts it is not known without a search.
+    It has at most `longest` characters. Each text is looked at, as thousands of Han characters can follow one prefix
+    and most texts do not go on; but of many texts with the same character it is not known without a search.
     """
+    offsets, letters, firsts = lookup.offsets, lookup.letters, lookup.firsts
     size = len(query)
-    end = min(high, low + _FEW_TEXTS)
-    may_go_on = False
-    for text in range(low, end):
-        start = offsets[text]
-        if text > low and letter_at(offsets, letters, firsts, text, depth) != letter:
-            return text, may_go_on
-        if offsets[text + 1] - start >= size - 1:
-            following = letters[start + depth + 1] if depth + 2 < size else query[depth]
-            may_go_on |= following == query[depth] or following == query[depth + 1]
-    if end == high:
-        return high, may_go_on
-    return after_letter(offsets, letters, firsts, depth, letter, end - 1, high), True
+    is_last = depth + 1 == size
+    expected, other = query[depth], query[depth] if is_last else query[depth + 1]
+    shortest = size - 1 if is_last else max(size - 1, depth + 2)
+    while low < high:
+        end = min(high, low + _FEW_TEXTS)
+        if end - low == _FEW_TEXTS and letter_at(offsets, letters, firsts, low, depth) == letter_at(
+            offsets, letters, firsts, end - 1, depth
+        ):
+            return low
+        for text in range(low, end):
+            start = offsets[text]
+            length = offsets[text + 1] - start
+            if shortest <= length <= longest:
+                following = letters[start + depth + 1]
+                if following in (expected, other) or (is_last and (length <= size or longest > size + 1)):
+                    return text
+        low = end
+    return high
 
 
 @inner
