@@ -15,6 +15,8 @@ from index_mappings.countries import COUNTRY_CODES
 
 MAX_REFERENCE: Final = 2_048
 MAX_HOST: Final = 253
+# Of A-labels, which have more characters than their labels.
+_MAX_LABEL: Final = 63
 
 _DOTS: Final = re.compile("[.。．｡]")
 # What is not seen of pasted text: marks of direction, as around links in right-to-left text, joiners, byte order marks.
@@ -116,7 +118,10 @@ def country_of(host: str) -> str | None:
 
 def _encode(host: str) -> str:
     try:
-        return idna.encode(host, uts46=True, transitional=False).decode("ascii").lower()
+        mapped = idna.uts46_remap(host, std3_rules=False)
+        if any(len(label) > _MAX_LABEL for label in mapped.split(".")):
+            return host  # it would be rejected after all, and the time of encoding grows with the square of the length
+        return idna.encode(mapped).decode("ascii").lower()
     except (idna.IDNAError, UnicodeError):
         return host
 

@@ -21,8 +21,8 @@ from index_mappings.tiers import INFIX_MIN
 # characters alone, and more for each value: 50,000 begin with `store` in some catalogues.
 SHORT_PREFIX_MAX: Final = 8
 # The lengths of runs: short enough for most parts, and few times the one before, so that most parts have two runs, and
-# one of 200 characters has five. Words of four and five letters are a term each: many shops have `shop` or `store`.
-RUN_LENGTHS: Final = (4, 5, 8, 16, 48)
+# one of 200 characters has five. Words of four to six letters are a term: many shops have `shop`, `store` or `online`.
+RUN_LENGTHS: Final = (4, 5, 6, 8, 16, 48)
 _BETWEEN: Final = " "
 # Engines look up whole values of fields with one of these roles, of which prefix queries scan the values; and order
 # hits by fields with one of those.

@@ -38,7 +38,6 @@ _DID_YOU_MEAN: Final = 3
 # The maximum number of shops of similar names that are looked at where a search matches some of them. Three are named,
 # so this matters only where more than 77 match, and it bounds the work: of many shops thousands can match.
 _CANDIDATES: Final = 80
-_FEW_CANDIDATES: Final = 8
 
 
 @dataclass(slots=True)  # not frozen: each search creates some
@@ -172,23 +171,14 @@ class ShopSearch:
             refused.append(plan.matching)
         limit, prefixes = _CANDIDATES if refused else _DID_YOU_MEAN, None if plan is None else texts
         near = self._typeahead.near(asked, filters.countries, filters.categories, limit, prefixes)
-        if not refused:
+        if not near or not refused:
             return near
-        found: list[SuggestedShop] = []
-        # A search for a few shops is cheap, as an engine reads much of what is near each of them.
-        for some in (near[:_FEW_CANDIDATES], near[_FEW_CANDIDATES:]):
-            if some and len(found) < _DID_YOU_MEAN:
-                found += await self._not_meeting(any_of(refused), some)
-        return tuple(found[:_DID_YOU_MEAN])
-
-    async def _not_meeting(self, clause: Clause, shops: Sequence[SuggestedShop]) -> list[SuggestedShop]:
-        """The shops that do not meet a clause."""
-        ids = tuple(shop.id for shop in shops)
-        matches = Plan("shops", ((FindTier.ANY_CATEGORY, Exact("id", ids)),), (clause,))
+        ids = tuple(shop.id for shop in near)
+        matches = Plan("shops", ((FindTier.ANY_CATEGORY, Exact("id", ids)),), (any_of(refused),))
         # Counted as well, so that no engine takes it for a look-up: it evaluates the whole plan.
         (page,) = await self._engine.search(self._stamp, (SearchRequest(matches, len(ids), total=True),))
         matched = {hit.stored["id"] for hit in page.hits}
-        return [shop for shop in shops if shop.id not in matched]
+        return tuple([shop for shop in near if shop.id not in matched][:_DID_YOU_MEAN])
 
 
 def planned(forms: FindForms, categories: CategoryTable, cap: int, filters: Filters) -> PlannedSearch:
