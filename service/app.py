@@ -66,7 +66,10 @@ def create_app(
     metrics: Metrics | None = None,
     spans: SpanProcessor | None = None,
 ) -> FastAPI:
-    """Make the HTTP application. The server starts draining through its `state.draining`.
+    """Make the HTTP application.
+
+    The server starts draining through its `state.draining`. `state.open_index()` ends when the index is open, or can't
+    be opened.
 
     The parameters stand in for what the settings name: a backend, which the application closes, the metrics of
     /metrics, and the exporter of spans.
@@ -112,6 +115,7 @@ def create_app(
         hsts_seconds=settings.hsts_seconds,
     )
     app.state.draining = draining
+    app.state.open_index = partial(_open_index, parts)
     # The fast path begins no spans.
     app.state.suggest_fast_path = _fast_path(parts, gate, draining, metrics) if traces is None else None
     return app

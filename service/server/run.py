@@ -5,7 +5,7 @@ which load balancers choose other processes, it accepts no new connections and c
 skips the drain time.
 
 A listener that systemd holds stays open while the service is restarted: who connects meanwhile waits for the next
-process.
+process, which accepts when its index is open.
 """
 
 import asyncio
@@ -33,6 +33,7 @@ from fastapi import FastAPI
 from uvicorn.supervisors import Multiprocess
 
 from service.app import create_app
+from service.mcp_server.stdio import OPENING_S
 from service.observability.logs import configure_logging_from
 from service.runtime.caller import Proxies
 from service.server.connections import ConnectionBounds, bounds_within, raise_descriptor_limit
@@ -82,8 +83,8 @@ def serve_until_signal(settings: Settings, inherited: socket | None, *, hints: b
     if settings.workers > 1:
         _serve_with_workers(settings, inherited, announce)
         return
-    config = _server_config(drained_on_sigterm(create_app(settings), settings.drain_seconds), settings)
-    _Server(config, announce).run(None if inherited is None else [inherited])
+    app = drained_on_sigterm(create_app(settings), settings.drain_seconds, waits=inherited is not None)
+    _Server(_server_config(app, settings), announce).run(None if inherited is None else [inherited])
 
 
 def _serve_with_workers(settings: Settings, inherited: socket | None, announce: Callable[[Any], None]) -> None:
@@ -123,16 +124,23 @@ def worker() -> FastAPI:
     """The application of one worker, with the settings of its environment."""
     settings = Settings.load()
     configure_logging_from(settings)
-    return drained_on_sigterm(create_app(settings), settings.drain_seconds)
+    waits = os.environ.get("LISTEN_PID") == str(os.getppid())
+    return drained_on_sigterm(create_app(settings), settings.drain_seconds, waits=waits)
 
 
-def drained_on_sigterm(app: FastAPI, seconds: float) -> FastAPI:
-    """Let the application serve, not ready, for so many seconds after SIGTERM; the signal sets its `state.draining`."""
+def drained_on_sigterm(app: FastAPI, seconds: float, *, waits: bool) -> FastAPI:
+    """Let the application serve, not ready, for so many seconds after SIGTERM; the signal sets its `state.draining`.
+
+    If it `waits`, it starts to serve when its index is open, or after `OPENING_S`.
+    """
     lifespan = app.router.lifespan_context
 
     @asynccontextmanager
     async def draining_lifespan(app: Any) -> AsyncIterator[Any]:  # noqa: ANN401 - as Starlette declares it
         async with lifespan(app) as state:
+            if waits:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(app.state.open_index(), OPENING_S)
             # The objects that exist now stay. Scanning them again and again would stop all requests for 0.1 s a second.
             gc.collect()
             gc.freeze()

@@ -10,6 +10,8 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +31,17 @@ from tests.support.transports import MODES
 
 _FIND: Final = '{"query": "lamp"}'
 _READS: Final = 20
+# Python runs it at the start of each process. The module is imported when the index is opened.
+_SLOW_OPENING: Final = """
+import sys, time
+
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name == "service.search.typeahead.compiled":
+            time.sleep(2)
+
+sys.meta_path.insert(0, Slow())
+"""
 PAGE: Final = BY_PATH["docs/one-server.md"]
 _PATHS: Final = ("DATA_DIR", "STATE_DIR", "TOKEN_FILE", "REPORTS_FILE")
 _UNITS: Final = tuple(sorted(path.name for path in FOLDER.glob("shop-directory*")))
@@ -151,6 +164,27 @@ def test_a_restart_refuses_nobody_and_cuts_no_answer(proxy: Proxy, service: Serv
         for one in asking:
             one.result()
     assert set(statuses) == {200}
+
+
+@pytest.mark.redis
+@pytest.mark.parametrize("workers", [1, 2])
+def test_whoever_connects_during_a_start_waits_for_the_index_and_not_for_503(
+    service: Service, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
+    """Opening it takes longer than a call waits for it."""
+    (tmp_path / "sitecustomize.py").write_text(_SLOW_OPENING, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    stores = {"LIMITER": "redis", "REPORTS": "redis", "REDIS_URL": redis_url}
+    settings = stores | {"DATA_DIR": str(service.log.parent / "index"), "WORKERS": str(workers)}
+    with socket.create_server((LOOPBACK, 0)) as held:
+        started = Service(tmp_path / "service", settings, listener=held)
+        try:
+            started.launch()
+            with closing(HTTPConnection(LOOPBACK, started.port, timeout=60)) as connection:
+                connection.request("GET", "/ready")
+                assert connection.getresponse().status == 200
+        finally:
+            started.stop()
 
 
 def test_the_units_are_valid_and_have_few_rights(server_programs: Mapping[str, str], tmp_path: Path) -> None:
