@@ -100,23 +100,23 @@ class Plan:
     """A search, whose hits are ordered by tier, best first, then by the documents' rank.
 
     `tiers` are pairs of tier and clause, best first; a document has the best tier whose clause it meets. Every hit
-    meets all `filters` and none of `excluded`. `union` is equivalent to the disjunction of all tiers, where there is a
-    shorter one. In each tier the hits that meet `preferred` come first; those that meet `leading` come before all
-    others, whatever their tier.
+    meets all `filters` and none of `excluded`. The disjunction of `widest` is equivalent to that of all tiers; in a
+    plan for texts the first one finds the shops of which a key begins with a text. In each tier the hits that meet
+    `preferred` come first; those that meet `leading` come before all others, whatever their tier.
     """
 
     kind: str
     tiers: Tiers
     filters: tuple[Clause, ...] = ()
     excluded: tuple[Clause, ...] = ()
-    union: Clause | None = None
+    widest: tuple[Clause, ...] = ()
     preferred: Clause | None = None
     leading: Clause | None = None
 
     @property
     def matching(self) -> Clause:
         """The clause that the documents of any tier meet."""
-        return self.union or any_of([clause for _, clause in self.tiers])
+        return any_of(self.widest or [clause for _, clause in self.tiers])
 
     @property
     def steps(self) -> Tiers:
@@ -250,7 +250,7 @@ def find_plan(texts: Sequence[str], words: Sequence[Word], filters: Filters = NO
         tiers: list[tuple[int, Clause]] = [(FindTier.ANY_CATEGORY, MATCH_ALL)]
         if filters.categories:
             tiers.insert(0, (FindTier.FIRST_CATEGORY, Exact("primary", filters.categories)))
-        return Plan("shops", tuple(tiers), clauses, union=MATCH_ALL, preferred=preferred, leading=leading)
+        return Plan("shops", tuple(tiers), clauses, widest=(MATCH_ALL,), preferred=preferred, leading=leading)
     begins_key = _begins("keys", texts)
     tiers = [
         (FindTier.EQUALS_FULL, Exact("full", tuple(texts))),
@@ -259,8 +259,8 @@ def find_plan(texts: Sequence[str], words: Sequence[Word], filters: Filters = NO
     ]
     by_words = _by_words(texts, words)
     # Each full form is a key (X2), so the shops of the better tiers also meet `begins_key`.
-    union = any_of([begins_key, *_widest(by_words)])
-    return Plan("shops", (*tiers, *by_words), clauses, union=union, preferred=preferred, leading=leading)
+    widest = (begins_key, *_widest(by_words))
+    return Plan("shops", (*tiers, *by_words), clauses, widest=widest, preferred=preferred, leading=leading)
 
 
 def _by_words(texts: Sequence[str], words: Sequence[Word]) -> Tiers:

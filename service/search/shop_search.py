@@ -168,7 +168,7 @@ class ShopSearch:
         """
         refused: list[Clause] = [NoneOf((clause,)) for clause in filters.by_facts()]
         if plan is not None:
-            refused.append(plan.matching)
+            refused += plan.widest[1:]  # the typeahead leaves out the shops that the first one finds
         limit, prefixes = _CANDIDATES if refused else _DID_YOU_MEAN, None if plan is None else texts
         near = self._typeahead.near(asked, filters.countries, filters.categories, limit, prefixes)
         if not near or not refused:
