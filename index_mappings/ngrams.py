@@ -1,9 +1,11 @@
 """The fields of both engines, and the terms by which these find a text by a prefix or by a part of it (M3).
 
 Short prefixes are terms of their own: one letter is a prefix of more than a tenth of all values, and a prefix query
-visits each value. A longer prefix is looked up in the dictionary of whole values. A part of three characters or more
-(M3 d) is a term or a phrase of runs in the embedded engine, and a prefix of a suffix in OpenSearch. A shorter part
-counts only if it has a Han, kana or Hangul character.
+visits each value. A longer prefix is looked up in the dictionary of the values, which are cut to CUT_LENGTH unless the
+field is also looked up by whole values; a prefix that is longer than that is then looked up among the whole texts of
+longer values, which are next to the short prefixes. A part of three characters or more (M3 d) is a term or a phrase of
+runs in the embedded engine, and a prefix of a suffix in OpenSearch. A shorter part counts only if it has a Han, kana or
+Hangul character.
 
 Runs are the substrings of some fixed lengths. A part is covered by runs of the greatest of these lengths that it has,
 side by side, so even a part of 200 characters is a phrase of five runs: the time of a phrase grows with the number of
@@ -11,15 +13,19 @@ its runs times the number of their positions in a document.
 """
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any, Final, NamedTuple
 
-from index_mappings.documents import Form, Role, declared_fields, fields_with
+from index_mappings.documents import Form, Role, ShopDocument, declared_fields, fields_with
 from index_mappings.text import is_ideographic
 from index_mappings.tiers import INFIX_MIN
 
 # The greatest length of prefixes that are terms of their own. A prefix query takes half a millisecond for five Han
 # characters alone, and more for each value: 50,000 begin with `store` in some catalogues.
 SHORT_PREFIX_MAX: Final = 8
+# A prefix query visits each character of each value that it finds: thousands of values of 200 characters take 4 ms, and
+# few of these differ in their first 128.
+CUT_LENGTH: Final = 128
 # The lengths of runs: short enough for most parts, and few times the one before, so that most parts have two runs, and
 # one of 200 characters has five. Words of four to six letters are a term: many shops have `shop`, `store` or `online`.
 RUN_LENGTHS: Final = (4, 5, 6, 8, 16, 48)
@@ -61,7 +67,15 @@ def engine_fields(
     prefixes, infixes = fields_with(document, Role.PREFIX), fields_with(document, Role.INFIX)
     return (
         *(
-            EngineField(name, name, form, _own, bool(roles & _INDEXED), bool(roles & _SORTABLE), Role.COUNTED in roles)
+            EngineField(
+                name,
+                name,
+                form,
+                _cut if _is_cut(roles) else _own,
+                bool(roles & _INDEXED),
+                bool(roles & _SORTABLE),
+                Role.COUNTED in roles,
+            )
             for name, roles, form in declared_fields(document)
             if roles & (_INDEXED | _SORTABLE | Role.STORED)
         ),
@@ -80,8 +94,16 @@ def _own(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
 
 
+def _is_cut(roles: Role) -> bool:
+    return Role.PREFIX in roles and Role.EXACT not in roles
+
+
+def _cut(texts: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(text[:CUT_LENGTH] for text in texts))
+
+
 def short_field(name: str) -> str:
-    """The field of the short prefixes of a PREFIX field, or of the short parts of an INFIX field."""
+    """The field of the short prefixes of a PREFIX field and its long texts, or of the short parts of an INFIX field."""
     return f"{name}_short"
 
 
@@ -101,13 +123,25 @@ def is_part_evidence(word: str) -> bool:
 
 
 def short_prefixes(texts: Iterable[str]) -> list[str]:
-    """The distinct prefixes of texts that are terms, in no order."""
-    return list({text[:length] for text in texts for length in range(1, SHORT_PREFIX_MAX + 1)})
+    """The distinct prefixes of texts that are terms, and texts longer than CUT_LENGTH, in no order."""
+    known = list(texts)
+    prefixes = {text[:length] for text in known for length in range(1, SHORT_PREFIX_MAX + 1)}
+    return list(prefixes.union(text for text in known if len(text) > CUT_LENGTH))
 
 
-def is_short_prefix(prefix: str) -> bool:
-    """Whether a prefix is a term of its own, in the `short_field` of a PREFIX field."""
-    return len(prefix) <= SHORT_PREFIX_MAX
+def prefix_lookup(name: str, prefix: str) -> tuple[str, bool]:
+    """Where the texts of a PREFIX field that begin with a prefix are looked up, and whether by a term that equals it.
+
+    `name` is a field of shops.
+    """
+    length = len(prefix)
+    is_long = length > CUT_LENGTH and name in _cut_fields()
+    return short_field(name) if is_long or length <= SHORT_PREFIX_MAX else name, length <= SHORT_PREFIX_MAX
+
+
+@cache
+def _cut_fields() -> frozenset[str]:
+    return frozenset(name for name, roles, _ in declared_fields(ShopDocument) if _is_cut(roles))
 
 
 def covering_runs(text: str) -> list[tuple[int, str]]:

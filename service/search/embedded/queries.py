@@ -10,8 +10,8 @@ from typing import Any, Final
 import tantivy
 from tantivy import Occur, Order, Query
 
-from index_mappings.embedded import BAND_COLUMN, RUN_STEP
-from index_mappings.ngrams import SHORT_PREFIX_MAX, covering_runs, is_short_prefix, runs_field, short_field
+from index_mappings.embedded import RUN_STEP
+from index_mappings.ngrams import SHORT_PREFIX_MAX, covering_runs, prefix_lookup, runs_field, short_field
 from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix
 
 _BASIC: Final = "basic"
@@ -111,47 +111,49 @@ def _exact(index: OpenIndex, clause: Exact) -> tuple[Query, ...]:
 
 
 def _prefix(index: OpenIndex, clause: Prefix) -> Query | None:
-    if is_short_prefix(clause.text):
-        return _term(index, short_field(clause.field), clause.text)
-    searcher, column, text = index.searcher, clause.field, clause.text
-    begun = searcher.doc_freq(short_field(column), text[:SHORT_PREFIX_MAX])
+    searcher, text = index.searcher, clause.text
+    column, equal = prefix_lookup(clause.field, text)
+    if equal:
+        return _term(index, column, text)
+    begun = searcher.doc_freq(short_field(clause.field), text[:SHORT_PREFIX_MAX])
     if not begun:
         return None
-    found = begun if begun <= _FEW else _with_first_terms(index, column, text)
-    if found <= _FEW:
+    # A query for the beginning of a phrase reads the first fifty terms with a prefix only.
+    first = Query.phrase_prefix_query(index.schema, column, [text])
+    known = 0 if begun <= _FEW else _in_order(index, first, 1).count
+    if not known:
+        # Of few documents these are few, or else of removed ones only.
         terms = searcher.terms_with_prefix(column, text)
         if len(terms) <= _FEW:
             return _any([Query.term_query(index.schema, column, term, _BASIC) for term, _ in terms])
+    return _long_prefix(index, column, text, first, known)
+
+
+def _long_prefix(index: OpenIndex, column: str, text: str, first: Query, known: int) -> Query | None:
+    """The query of a prefix; `first` finds `known` documents by the first terms with it.
+
+    A search with it builds an automaton, in half a millisecond for twenty Han characters, and visits each term that
+    begins with it, of which a few shops can have thousands; a plan has most of its clauses several times. So `first` is
+    returned if it finds all documents, else their ranks if they are few, or None.
+    """
     if len(text) <= _MAX_FUZZY_PREFIX:
         # With distance 0 this is a plain walk through the terms with this prefix.
         query = Query.fuzzy_term_query(index.schema, column, text, distance=0, prefix=True)
     else:
         letters = "".join(f"\\x{{{ord(letter):x}}}" for letter in text)
         query = Query.regex_query(index.schema, column, f"{letters}.*")
-    return query if found > _MAX_NAMED else _few_documents(index, query)
-
-
-def _with_first_terms(index: OpenIndex, column: str, prefix: str) -> int:
-    """The number of documents with one of the first fifty terms with a prefix, which a query for a phrase begun reads.
-
-    A walk through all of them builds an automaton, in half a millisecond for twenty Han characters.
-    """
-    query = Query.phrase_prefix_query(index.schema, column, [prefix])
-    found: Any = index.searcher.search(query, limit=1, count=True, order_by_field=BAND_COLUMN, order=Order.Asc)
-    return int(found.count)
-
-
-def _few_documents(index: OpenIndex, query: Query) -> Query | None:
-    """The query of a query's documents by their ranks where it has few, None where it has none; else the query itself.
-
-    A search with a prefix visits each term that begins with it, of which a few shops can have thousands, and a plan
-    has most of its clauses several times.
-    """
-    searcher, rank = index.searcher, index.rank
-    found = searcher.search(query, limit=_MAX_NAMED + 1, count=False, order_by_field=BAND_COLUMN, order=Order.Asc).hits
-    if len(found) > _MAX_NAMED:
+    if known > _MAX_NAMED:
         return query
-    return documents_of(index, [searcher.doc(address)[rank][0] for _, address in found])
+    found = _in_order(index, query, _MAX_NAMED)
+    if found.count == known and known:
+        return first
+    if found.count > _MAX_NAMED:
+        return query
+    return documents_of(index, [rank for rank, _ in found.hits])
+
+
+def _in_order(index: OpenIndex, query: Query, limit: int) -> Any:  # noqa: ANN401 - the library's type hints lack the count
+    return index.searcher.search(query, limit=limit, count=True, order_by_field=index.rank, order=Order.Asc)
 
 
 def documents_of(index: OpenIndex, ranks: Sequence[str]) -> Query | None:

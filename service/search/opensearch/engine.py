@@ -28,7 +28,7 @@ from index_mappings.generations import (
     index_name,
     previous_alias,
 )
-from index_mappings.ngrams import is_short_prefix, short_field, suffixes_field
+from index_mappings.ngrams import prefix_lookup, short_field, suffixes_field
 from index_mappings.tiers import INFIX_MIN
 from index_mappings.typeahead.manifest import ANNOUNCED_ID, Announcement
 from service.runtime.request_context import remaining_seconds
@@ -394,10 +394,9 @@ def _field_query(clause: Exact | Prefix | Infix | Below) -> dict[str, Any]:
             return {"term": {field: text}}
         case Exact(field, texts):
             return {"terms": {field: list(texts)}}
-        case Prefix(field, text) if is_short_prefix(text):
-            return {"term": {short_field(field): text}}
         case Prefix(field, text):
-            return {"prefix": {field: text}}
+            looked_up, equal = prefix_lookup(field, text)
+            return {"term" if equal else "prefix": {looked_up: text}}
         case Infix(field, text) if len(text) < INFIX_MIN:
             return {"term": {short_field(field): text}}
         case Infix(field, text):
