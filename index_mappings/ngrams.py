@@ -1,11 +1,10 @@
 """The fields of both engines, and the terms by which these find a text by a prefix or by a part of it (M3).
 
 Short prefixes are terms of their own: one letter is a prefix of more than a tenth of all values, and a prefix query
-visits each value. A longer prefix is looked up in the dictionary of the values, which are cut to CUT_LENGTH unless the
-field is also looked up by whole values; a prefix that is longer than that is then looked up among the whole texts of
-longer values, which are next to the short prefixes. A part of three characters or more (M3 d) is a term or a phrase of
-runs in the embedded engine, and a prefix of a suffix in OpenSearch. A shorter part counts only if it has a Han, kana or
-Hangul character.
+visits each value. A longer prefix is looked up in the dictionary of the values, which are cut to CUT_LENGTH; long ones
+are whole next to the short prefixes, where texts that are longer than that are looked up. A part of three characters or
+more (M3 d) is a term or a phrase of runs in the embedded engine, and a prefix of a suffix in OpenSearch. A shorter part
+counts only if it has a Han, kana or Hangul character.
 
 Runs are the substrings of some fixed lengths. A part is covered by runs of the greatest of these lengths that it has,
 side by side, so even a part of 200 characters is a phrase of five runs: the time of a phrase grows with the number of
@@ -13,7 +12,6 @@ its runs times the number of their positions in a document.
 """
 
 from collections.abc import Callable, Iterable
-from functools import cache
 from typing import Any, Final, NamedTuple
 
 from index_mappings.documents import Form, Role, ShopDocument, declared_fields, fields_with
@@ -71,7 +69,7 @@ def engine_fields(
                 name,
                 name,
                 form,
-                _cut if _is_cut(roles) else _own,
+                _cut if Role.PREFIX in roles else _own,
                 bool(roles & _INDEXED),
                 bool(roles & _SORTABLE),
                 Role.COUNTED in roles,
@@ -94,16 +92,12 @@ def _own(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _is_cut(roles: Role) -> bool:
-    return Role.PREFIX in roles and Role.EXACT not in roles
-
-
 def _cut(texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(text[:CUT_LENGTH] for text in texts))
 
 
 def short_field(name: str) -> str:
-    """The field of the short prefixes of a PREFIX field and its long texts, or of the short parts of an INFIX field."""
+    """The field of the short prefixes and the long texts of a PREFIX field, or of the short parts of an INFIX field."""
     return f"{name}_short"
 
 
@@ -123,25 +117,21 @@ def is_part_evidence(word: str) -> bool:
 
 
 def short_prefixes(texts: Iterable[str]) -> list[str]:
-    """The distinct prefixes of texts that are terms, and texts longer than CUT_LENGTH, in no order."""
+    """The distinct prefixes of texts that are terms, and the texts that are cut elsewhere, in no order."""
     known = list(texts)
     prefixes = {text[:length] for text in known for length in range(1, SHORT_PREFIX_MAX + 1)}
-    return list(prefixes.union(text for text in known if len(text) > CUT_LENGTH))
+    return list(prefixes.union(text for text in known if len(text) >= CUT_LENGTH))
 
 
 def prefix_lookup(name: str, prefix: str) -> tuple[str, bool]:
-    """Where the texts of a PREFIX field that begin with a prefix are looked up, and whether by a term that equals it.
-
-    `name` is a field of shops.
-    """
+    """Where the texts of a PREFIX field that begin with a prefix are looked up, and whether by terms that equal it."""
     length = len(prefix)
-    is_long = length > CUT_LENGTH and name in _cut_fields()
-    return short_field(name) if is_long or length <= SHORT_PREFIX_MAX else name, length <= SHORT_PREFIX_MAX
+    return name if SHORT_PREFIX_MAX < length <= CUT_LENGTH else short_field(name), length <= SHORT_PREFIX_MAX
 
 
-@cache
-def _cut_fields() -> frozenset[str]:
-    return frozenset(name for name, roles, _ in declared_fields(ShopDocument) if _is_cut(roles))
+def exact_lookup(name: str, text: str) -> str:
+    """Where the values of a field of shops that equal a text are looked up."""
+    return short_field(name) if len(text) >= CUT_LENGTH and name in fields_with(ShopDocument, Role.PREFIX) else name
 
 
 def covering_runs(text: str) -> list[tuple[int, str]]:

@@ -11,7 +11,7 @@ import tantivy
 from tantivy import Occur, Order, Query
 
 from index_mappings.embedded import RUN_STEP
-from index_mappings.ngrams import SHORT_PREFIX_MAX, covering_runs, prefix_lookup, runs_field, short_field
+from index_mappings.ngrams import SHORT_PREFIX_MAX, covering_runs, exact_lookup, prefix_lookup, runs_field, short_field
 from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix
 
 _BASIC: Final = "basic"
@@ -22,8 +22,10 @@ _MAX_SINGLE_TERMS: Final = 512
 # Longer prefixes than this are searched for by a regular expression: its automaton grows with the number of characters,
 # the other one with the square.
 _MAX_FUZZY_PREFIX: Final = 64
-# Of so few documents the terms with a long prefix are listed; up to this number of them are looked up one by one.
+# Of so few documents the terms with a long prefix are listed.
 _FEW: Final = 16
+# How many terms a query for the beginning of a phrase reads at most.
+_FIRST_TERMS: Final = 50
 # Up to this number of documents of a long prefix are named one by one.
 _MAX_NAMED: Final = 80
 # More than the plans of one search have.
@@ -106,7 +108,7 @@ def _term(index: OpenIndex, field: str, text: str) -> Query | None:
 def _exact(index: OpenIndex, clause: Exact) -> tuple[Query, ...]:
     if len(clause.texts) > _MAX_SINGLE_TERMS:
         return (Query.term_set_query(index.schema, clause.field, list(clause.texts)),)
-    found = (_term(index, clause.field, text) for text in clause.texts)
+    found = (_term(index, exact_lookup(clause.field, text), text) for text in clause.texts)
     return tuple([query for query in found if query is not None])
 
 
@@ -118,14 +120,14 @@ def _prefix(index: OpenIndex, clause: Prefix) -> Query | None:
     begun = searcher.doc_freq(short_field(clause.field), text[:SHORT_PREFIX_MAX])
     if not begun:
         return None
-    # A query for the beginning of a phrase reads the first fifty terms with a prefix only.
+    # A query for the beginning of a phrase reads the first terms with a prefix only.
     first = Query.phrase_prefix_query(index.schema, column, [text])
     known = 0 if begun <= _FEW else _in_order(index, first, 1).count
-    if not known:
-        # Of few documents these are few, or else of removed ones only.
+    if known <= _MAX_NAMED and (not known or len(text) > _MAX_FUZZY_PREFIX):
+        # Of few documents the terms are few, or else of removed ones only.
         terms = searcher.terms_with_prefix(column, text)
-        if len(terms) <= _FEW:
-            return _any([Query.term_query(index.schema, column, term, _BASIC) for term, _ in terms])
+        if len(terms) <= _FIRST_TERMS:
+            return first if terms else None
     return _long_prefix(index, column, text, first, known)
 
 

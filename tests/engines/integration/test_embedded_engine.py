@@ -238,12 +238,23 @@ def test_the_engine_finds_exactly_the_shops_with_the_part(shops: list[list[str]]
 @pytest.mark.rule("M3", "M8")
 @pytest.mark.parametrize(
     ("begun", "removed", "others"),
-    [(0, 60, 40), (1, 60, 40), (80, 60, 40), (81, 60, 40), (200, 60, 40), (40, 0, 9), (70, 0, 9), (0, 2, 3), (3, 2, 3)],
+    [
+        (0, 60, 40),
+        (1, 60, 40),
+        (80, 60, 40),
+        (81, 60, 40),
+        (200, 60, 40),
+        (50, 0, 0),
+        (51, 0, 0),
+        (70, 0, 9),
+        (0, 2, 3),
+        (3, 2, 3),
+    ],
 )
 def test_a_long_prefix_finds_the_shops_that_begin_with_it_and_no_removed_one(
     begun: int, removed: int, others: int
 ) -> None:
-    prefix = "bluebottle c"
+    prefix = "bluebottle c" + "h" * (begun > removed) * 60
     index = tantivy.Index(schema("shops"))
     writer = index.writer(heap_size=15_000_000, num_threads=1)
     for number in range(removed + begun + others):
@@ -266,7 +277,9 @@ def test_a_long_prefix_finds_the_shops_that_begin_with_it_and_no_removed_one(
 @pytest.mark.rule("M3", "X4")
 @pytest.mark.parametrize("field", ["full", "keys", "words"])
 @pytest.mark.parametrize("length", [1, 7, 8, 9, 64, 65, 127, 128, 129, 200])
-def test_a_prefix_of_any_length_finds_the_shops_with_a_text_that_begins_with_it(field: str, length: int) -> None:
+def test_a_text_of_any_length_finds_the_shops_that_have_it_and_those_that_begin_with_it(
+    field: str, length: int
+) -> None:
     longest = "ab" * 100
     texts = [
         longest[:size] + end for size in (1, 7, 8, 9, 63, 64, 65, 126, 127, 128, 129, 199, 200) for end in ("", "z")
@@ -280,10 +293,12 @@ def test_a_prefix_of_any_length_finds_the_shops_with_a_text_that_begins_with_it(
     writer.commit()
     index.reload()
     opened = OpenIndex("shops", "rank", index.schema, index.searcher())
-    query = query_of(opened, Prefix(field, longest[:length]))
-    found = () if query is None else opened.searcher.search(query, limit=len(texts)).hits
-    expected = {number for number, text in enumerate(texts) if text.startswith(longest[:length])}
-    assert {address.doc for _, address in found} == expected
+    asked = longest[:length]
+    begun = {number for number, text in enumerate(texts) if text.startswith(asked)}
+    for clause, expected in ((Prefix(field, asked), begun), (Exact(field, (asked,)), {texts.index(asked)})):
+        query = query_of(opened, clause)
+        found = () if query is None else opened.searcher.search(query, limit=len(texts)).hits
+        assert {address.doc for _, address in found} == expected
 
 
 @pytest.mark.rule("V2")
