@@ -5,8 +5,6 @@ No array of a segment may point outside another one, because the kernel checks n
 
 import mmap
 import os
-from bisect import bisect_left, bisect_right
-from codecs import utf_32_le_decode
 from collections.abc import Mapping, Sequence
 from functools import partial
 from hashlib import sha256
@@ -34,7 +32,7 @@ from service.search.failures import GenerationDamaged
 from service.search.protocol import SuggestedShop, Suggestion
 from service.search.typeahead.kernel import arrays
 from service.search.typeahead.kernel.arrays import NOTHING, SAMPLED, Array, read_only
-from service.search.typeahead.kernel.suggest import ANY_COUNTRY, NEAR, TIER_BITS, suggest
+from service.search.typeahead.kernel.suggest import ANY_COUNTRY, BEGUN, NEAR, TIER_BITS, suggest
 
 # The maximum number of cached suggestions of a segment: some 30 MB.
 _CACHED: Final = 49_152
@@ -144,17 +142,12 @@ class Segment:
 
     def _shops_with_key_prefix(self, text: str) -> Array:
         """The numbers of the shops with a key that begins with a text, in any order, with repeats."""
+        query = np.frombuffer(text.encode("utf-32-le"), np.int32)
+        first, end = self._suggest(NOTHING, query, 0, NOTHING, NOTHING, 1, ANY_COUNTRY, BEGUN).tolist()
         heads, postings = self._parts["heads"], self._parts["postings"]
-        texts = range(len(heads) - 1)
-        first = bisect_left(texts, text, key=self._text)
-        last = bisect_right(texts, text, lo=first, key=lambda number: self._text(number)[: len(text)])
-        found = postings[heads[first] : heads[last]]
+        found = postings[heads[first] : heads[end]]
         numbers: Array = found[found & KEY != 0] >> POSTING_BITS
         return numbers
-
-    def _text(self, number: int) -> str:
-        begin, end = self._parts["offsets"][number : number + 2]
-        return utf_32_le_decode(self._parts["letters"][begin:end].data)[0]
 
     def category(self, slug: str) -> int | None:
         """The number of a category; None if no shop of this segment carries it."""

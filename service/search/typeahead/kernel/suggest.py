@@ -41,12 +41,13 @@ from service.search.typeahead.kernel.words import (
 )
 
 # Flags of a request: its best tier has one shop only; the query has a dot; it has no word; search only the tiers from
-# two errors down; search only for what a misspelt query may mean (M6).
+# two errors down; search only for what a misspelt query may mean (M6); only look up the texts that begin with it.
 SHORT: Final = 1
 WITH_DOT: Final = 2
 PUNCTUATION: Final = 4
 TWO_ERRORS: Final = 8
 NEAR: Final = 16
+BEGUN: Final = 32
 
 # Capacity of `Scratch.ranges`.
 _RANGES: Final = 192
@@ -313,13 +314,19 @@ def suggest_entry(
         country: int,
         flags: int,
     ) -> Array:
-        """The best shops for a suggest request, or those that a misspelt query may mean: entries (see TIER_BITS)."""
+        """The best shops for a suggest request, or those that a misspelt query may mean: entries (see TIER_BITS).
+
+        With BEGUN the first text that begins with the query, and the end of these, in place of shops.
+        """
         _ = source
         # All memory of the request is one array; it is returned, so it outlives the views of it.
         whole = np.empty(2 * limit + 2 * len(query) + SCRATCH, np.int32)
         memory, borrowed_query, segment = borrowed(whole), borrowed(query), borrowed(items)
         barred = 0 if flags & WITH_DOT else DOTTED
         texts = texts_of(segment, borrowed(longs), extents, borrowed(samples), barred)
+        if flags & BEGUN:
+            whole[0], whole[1] = prefix_range(texts.lookup, IN_ORDER, borrowed_query, 0, len(query))
+            return whole[:2]
         passing = known = borrowed(filtered)
         if country >= 0:
             size = (len(texts.own_heads) - 1 + IN_WORD) >> WORD_BITS
