@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 import pytest
 
 from bench.hostile import mixed_with_hostile
-from index_mappings.forms import query_forms
+from index_mappings.forms import query_forms, shop_forms
 from index_mappings.tiers import SUGGEST_CUT
 from indexer.sinks.embedded.sink import EmbeddedSink
 from service.search.embedded.engine import EmbeddedBackend
@@ -185,7 +185,10 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
         worst = tuple(Request(text, country) for text in WORST for country in (None, "SE"))
         kinds = {"find_shop": Timed(find, MAX_QUERY, 10.0, ()), "suggest": Timed(suggest, SUGGEST_CUT, 5.0, worst)}
-        yield World([text for line in lines for text in (line["name"], *line["aliases"])], kinds)
+        names = [text for line in lines for text in (line["name"], *line["aliases"])]
+        # Names that differ may begin alike in Latin letters.
+        forms = (shop_forms(line["name"], line["aliases"], line["domain"]) for line in lines)
+        yield World([*names, *(text for known in forms for text in known.full)], kinds)
         runner.run(backend.close())
 
 
