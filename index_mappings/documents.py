@@ -15,7 +15,7 @@ from index_mappings.hosts import country_of
 
 # Raise this with every change of a document class, of a role or of the text pipeline: a service refuses a generation
 # of another version (G4).
-SCHEMA_VERSION: Final = 16
+SCHEMA_VERSION: Final = 17
 
 # In `markets`: the shop passes every country filter, because it sells world-wide or states no market (M7).
 ANY_MARKET: Final = "*"
@@ -128,7 +128,7 @@ class ShopDocument:
     leading: Annotated[tuple[str, ...], Role.TYPEAHEAD]
     full: Annotated[tuple[str, ...], Role.EXACT | Role.PREFIX | Role.TYPEAHEAD]
     keys: Annotated[tuple[str, ...], Role.PREFIX | Role.TYPEAHEAD]
-    words: Annotated[tuple[str, ...], Role.PREFIX | Role.TYPEAHEAD]
+    words: Annotated[tuple[str, ...], Role.EXACT | Role.PREFIX | Role.TYPEAHEAD]
     infixes: Annotated[tuple[str, ...], Role.INFIX]
     labels: Annotated[tuple[str, ...], Role.EXACT]
     dotted: Annotated[tuple[str, ...], Role.TYPEAHEAD]

@@ -16,7 +16,7 @@ from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any, Final
 
-from index_mappings.documents import DOCUMENTS, SCHEMA_VERSION
+from index_mappings.documents import DOCUMENTS, SCHEMA_VERSION, Role
 from index_mappings.generations import Stamp, is_generation
 from index_mappings.ngrams import EngineField, engine_fields, engine_values, run_row, runs_field
 
@@ -28,6 +28,9 @@ BAND_COLUMN: Final = "band"
 ANCHORS_FILE: Final = "anchors.json"
 # The distance of consecutive values of a document's column, in the positions that phrase queries count.
 RUN_STEP: Final = 2
+# The greatest length of prefixes: no domain is longer, and no query but one of letters that fold to several.
+PREFIX_MAX: Final = 256
+_LOOKED_UP: Final = Role.EXACT | Role.RANGE
 # In the folder of a generation: the operations document, and the time since which it is no longer live.
 OPERATIONS_FILE: Final = "operations.json"
 RETIRED_FILE: Final = "retired"
@@ -41,7 +44,7 @@ _CHECKSUM: Final = "checksum"
 @cache
 def columns(kind: str) -> tuple[EngineField, ...]:
     """The columns of one kind's documents, in order, without BAND_COLUMN and STORED_COLUMN."""
-    fields = engine_fields(DOCUMENTS[kind], runs_field, run_row)
+    fields = engine_fields(DOCUMENTS[kind], runs_field, run_row, _LOOKED_UP, PREFIX_MAX)
     return tuple(field for field in fields if field.indexed or field.sortable or field.counted)
 
 

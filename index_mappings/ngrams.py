@@ -1,10 +1,9 @@
 """The fields of both engines, and the terms by which these find a text by a prefix or by a part of it (M3).
 
-Short prefixes are terms of their own: one letter is a prefix of more than a tenth of all values, and a prefix query
-visits each value. A longer prefix is looked up in the dictionary of the values, which are cut to CUT_LENGTH; long ones
-are whole next to the short prefixes, where texts that are longer than that are looked up. A part of three characters or
-more (M3 d) is a term or a phrase of runs in the embedded engine, and a prefix of a suffix in OpenSearch. A shorter part
-counts only if it has a Han, kana or Hangul character.
+Prefixes are terms of their own: one letter is a prefix of more than a tenth of all values, and a prefix query visits
+each value. OpenSearch looks up long ones in the dictionary of the values, because there all prefixes of a hostile shop
+are megabytes to send. A part of three characters or more (M3 d) is a term or a phrase of runs in the embedded engine,
+and a prefix of a suffix in OpenSearch. A shorter part counts only if it has a Han, kana or Hangul character.
 
 Runs are the substrings of some fixed lengths. A part is covered by runs of the greatest of these lengths that it has,
 side by side, so even a part of 200 characters is a phrase of five runs: the time of a phrase grows with the number of
@@ -12,25 +11,18 @@ its runs times the number of their positions in a document.
 """
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Final, NamedTuple
 
-from index_mappings.documents import Form, Role, ShopDocument, declared_fields, fields_with
+from index_mappings.documents import Form, Role, declared_fields, fields_with
 from index_mappings.text import is_ideographic
 from index_mappings.tiers import INFIX_MIN
 
-# The greatest length of prefixes that are terms of their own. A prefix query takes half a millisecond for five Han
-# characters alone, and more for each value: 50,000 begin with `store` in some catalogues.
-SHORT_PREFIX_MAX: Final = 8
-# A prefix query visits each character of each value that it finds: thousands of values of 200 characters take 4 ms, and
-# few of these differ in their first 128.
-CUT_LENGTH: Final = 128
 # The lengths of runs: short enough for most parts, and few times the one before, so that most parts have two runs, and
 # one of 200 characters has five. Words of four to six letters are a term: many shops have `shop`, `store` or `online`.
 RUN_LENGTHS: Final = (4, 5, 6, 8, 16, 48)
 _BETWEEN: Final = " "
-# Engines look up whole values of fields with one of these roles, of which prefix queries scan the values; and order
-# hits by fields with one of those.
-_INDEXED: Final = Role.EXACT | Role.PREFIX | Role.RANGE
+# Engines order hits by fields with one of these roles.
 _SORTABLE: Final = Role.SORT | Role.WALK
 
 
@@ -56,12 +48,19 @@ class EngineField(NamedTuple):
 
 
 def engine_fields(
-    document: type, long_field: Callable[[str], str], long_parts: Callable[[Iterable[str]], list[str]]
+    document: type,
+    long_field: Callable[[str], str],
+    long_parts: Callable[[Iterable[str]], list[str]],
+    looked_up: Role,
+    longest_prefix: int,
 ) -> tuple[EngineField, ...]:
     """The fields of a document class in an engine: its own, then those of prefixes and of parts.
 
-    `long_field` and `long_parts` are the engine's name and values of the field of the long parts of an INFIX field.
+    `long_field` and `long_parts` are the engine's name and values of the field of the long parts of an INFIX field. The
+    engine looks up whole values of fields with one of the roles `looked_up`, and prefixes of at most `longest_prefix`
+    characters as terms.
     """
+    prefixes_of = partial(prefix_terms, longest=longest_prefix)
     prefixes, infixes = fields_with(document, Role.PREFIX), fields_with(document, Role.INFIX)
     return (
         *(
@@ -69,15 +68,15 @@ def engine_fields(
                 name,
                 name,
                 form,
-                _cut if Role.PREFIX in roles else _own,
-                bool(roles & _INDEXED),
+                _own,
+                bool(roles & looked_up),
                 bool(roles & _SORTABLE),
                 Role.COUNTED in roles,
             )
             for name, roles, form in declared_fields(document)
-            if roles & (_INDEXED | _SORTABLE | Role.STORED)
+            if roles & (looked_up | _SORTABLE | Role.STORED)
         ),
-        *(EngineField(short_field(name), name, Form.TERMS, short_prefixes, indexed=True) for name in prefixes),
+        *(EngineField(prefixes_field(name), name, Form.TERMS, prefixes_of, indexed=True) for name in prefixes),
         *(EngineField(short_field(name), name, Form.TERMS, short_parts, indexed=True) for name in infixes),
         *(EngineField(long_field(name), name, Form.TERMS, long_parts, indexed=True) for name in infixes),
     )
@@ -92,12 +91,13 @@ def _own(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _cut(texts: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(text[:CUT_LENGTH] for text in texts))
+def prefixes_field(name: str) -> str:
+    """The field of the prefixes of a PREFIX field that are terms."""
+    return f"{name}_prefixes"
 
 
 def short_field(name: str) -> str:
-    """The field of the short prefixes and the long texts of a PREFIX field, or of the short parts of an INFIX field."""
+    """The field of the short parts of an INFIX field."""
     return f"{name}_short"
 
 
@@ -116,22 +116,9 @@ def is_part_evidence(word: str) -> bool:
     return len(word) >= INFIX_MIN or is_ideographic(word)
 
 
-def short_prefixes(texts: Iterable[str]) -> list[str]:
-    """The distinct prefixes of texts that are terms, and the texts that are cut elsewhere, in no order."""
-    known = list(texts)
-    prefixes = {text[:length] for text in known for length in range(1, SHORT_PREFIX_MAX + 1)}
-    return list(prefixes.union(text for text in known if len(text) >= CUT_LENGTH))
-
-
-def prefix_lookup(name: str, prefix: str) -> tuple[str, bool]:
-    """Where the texts of a PREFIX field that begin with a prefix are looked up, and whether by terms that equal it."""
-    length = len(prefix)
-    return name if SHORT_PREFIX_MAX < length <= CUT_LENGTH else short_field(name), length <= SHORT_PREFIX_MAX
-
-
-def exact_lookup(name: str, text: str) -> str:
-    """Where the values of a field of shops that equal a text are looked up."""
-    return short_field(name) if len(text) >= CUT_LENGTH and name in fields_with(ShopDocument, Role.PREFIX) else name
+def prefix_terms(texts: Iterable[str], longest: int) -> list[str]:
+    """The distinct prefixes of texts that have at most so many characters, in no order."""
+    return list({text[: end + 1] for text in texts for end in range(min(len(text), longest))})
 
 
 def covering_runs(text: str) -> list[tuple[int, str]]:

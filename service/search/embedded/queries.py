@@ -8,28 +8,23 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import tantivy
-from tantivy import Occur, Order, Query
+from tantivy import Occur, Query
 
-from index_mappings.embedded import BAND_COLUMN, RUN_STEP
-from index_mappings.ngrams import SHORT_PREFIX_MAX, covering_runs, exact_lookup, prefix_lookup, runs_field, short_field
+from index_mappings.embedded import PREFIX_MAX, RUN_STEP
+from index_mappings.ngrams import covering_runs, prefixes_field, runs_field, short_field
+from index_mappings.text import joined
 from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix
 
 _BASIC: Final = "basic"
-# The fields by which shops and their records are looked up.
+# The fields by which shops and their records are looked up. An unknown reference is searched for too: those of removed
+# documents, as of a shop that went under review, stay in the dictionary, and the answers to both must take the same
+# time (V2).
 _REFERENCES: Final = frozenset(("id", "refs", "shop_refs", "trusted_refs"))
+# Of these fields only values are searched for that some shop has.
+_CARRIED: Final = frozenset(("categories", "primary"))
+_UNCHECKED: Final = _REFERENCES | _CARRIED
 # Up to this number of terms are looked up one by one; more of them by one pass over the dictionary.
 _MAX_SINGLE_TERMS: Final = 512
-# Longer prefixes than this are searched for by a regular expression: its automaton grows with the number of characters,
-# the other one with the square.
-_MAX_FUZZY_PREFIX: Final = 64
-# Of so few documents the terms with a long prefix are listed.
-_FEW: Final = 16
-# How many terms a query for the beginning of a phrase reads at most.
-_FIRST_TERMS: Final = 50
-# So many terms with a prefix are looked up one by one in less time than it takes to build a regular expression.
-_MAX_LISTED: Final = 256
-# Up to this number of documents of a long prefix are named one by one.
-_MAX_NAMED: Final = 80
 # More than the plans of one search have.
 _MAX_CACHED: Final = 512
 
@@ -100,9 +95,7 @@ def compile_filters(index: OpenIndex, filters: Sequence[Clause], excluded: Seque
 
 
 def _term(index: OpenIndex, field: str, text: str) -> Query | None:
-    # An unknown reference is searched for too: those of removed documents, as of a shop that went under review, stay in
-    # the dictionary, and the answers to both must take the same time (V2).
-    if field not in _REFERENCES and not index.searcher.doc_freq(field, text):
+    if field not in _UNCHECKED and not index.searcher.doc_freq(field, text):
         return None
     return Query.term_query(index.schema, field, text, _BASIC)
 
@@ -110,61 +103,17 @@ def _term(index: OpenIndex, field: str, text: str) -> Query | None:
 def _exact(index: OpenIndex, clause: Exact) -> tuple[Query, ...]:
     if len(clause.texts) > _MAX_SINGLE_TERMS:
         return (Query.term_set_query(index.schema, clause.field, list(clause.texts)),)
-    found = (_term(index, exact_lookup(clause.field, text), text) for text in clause.texts)
+    found = (_term(index, clause.field, text) for text in clause.texts)
     return tuple([query for query in found if query is not None])
 
 
 def _prefix(index: OpenIndex, clause: Prefix) -> Query | None:
-    searcher, text = index.searcher, clause.text
-    column, equal = prefix_lookup(clause.field, text)
-    if equal:
-        return _term(index, column, text)
-    begun = searcher.doc_freq(short_field(clause.field), text[:SHORT_PREFIX_MAX])
-    if not begun:
-        return None
-    # A query for the beginning of a phrase reads the first terms with a prefix only.
-    first = Query.phrase_prefix_query(index.schema, column, [text])
-    known = 0 if begun <= _FEW else _in_order(index, first, 1).count
-    terms: list[tuple[str, int]] = []
-    if known <= _MAX_NAMED and (not known or len(text) > _MAX_FUZZY_PREFIX):
-        # Of few documents the terms are few, or else of removed ones only.
-        terms = searcher.terms_with_prefix(column, text)
-        if len(terms) <= _FIRST_TERMS:
-            return first if terms else None
-    if 0 < len(terms) <= _MAX_LISTED:
-        query = _any([Query.term_query(index.schema, column, term, _BASIC) for term, _ in terms])
-    else:
-        query = _walk(index, column, text)
-    return query if query is None or known > _MAX_NAMED else _shortest(index, query, first, known)
-
-
-def _walk(index: OpenIndex, column: str, text: str) -> Query:
-    """The query of a prefix that builds an automaton, in half a millisecond for twenty Han characters.
-
-    It visits all terms that begin with the prefix, of which a few shops can have thousands.
-    """
-    if len(text) <= _MAX_FUZZY_PREFIX:
-        # With distance 0 this is a plain walk through the terms with this prefix.
-        return Query.fuzzy_term_query(index.schema, column, text, distance=0, prefix=True)
-    letters = "".join(f"\\x{{{ord(letter):x}}}" for letter in text)
-    return Query.regex_query(index.schema, column, f"{letters}.*")
-
-
-def _shortest(index: OpenIndex, query: Query, first: Query, known: int) -> Query | None:
-    """What takes least time of what finds the documents of a query: a plan has most of its clauses several times.
-
-    `first` finds `known` of the documents; few are found by their ranks; None if there are none.
-    """
-    found = _in_order(index, query, _MAX_NAMED)
-    if found.count == known and known:
-        return first
-    if found.count > _MAX_NAMED:
-        return query
-    return documents_of(index, [index.searcher.doc(address)[index.rank][0] for _, address in found.hits])
-
-
-def _in_order(index: OpenIndex, query: Query, limit: int) -> Any:  # noqa: ANN401 - the library's type hints lack the count
-    return index.searcher.search(query, limit=limit, count=True, order_by_field=BAND_COLUMN, order=Order.Asc)
+    text = clause.text
+    if len(text) <= PREFIX_MAX:
+        return _term(index, prefixes_field(clause.field), text)
+    # The rest is looked for as a part of a name, so a shop that begins so far and has the whole elsewhere is found too.
+    begun = Prefix(clause.field, text[:PREFIX_MAX])
+    return query_of(index, AllOf((begun, Infix("infixes", joined(text)))))
 
 
 def documents_of(index: OpenIndex, ranks: Sequence[str]) -> Query | None:

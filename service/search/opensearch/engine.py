@@ -28,7 +28,8 @@ from index_mappings.generations import (
     index_name,
     previous_alias,
 )
-from index_mappings.ngrams import exact_lookup, prefix_lookup, short_field, suffixes_field
+from index_mappings.ngrams import prefixes_field, short_field, suffixes_field
+from index_mappings.opensearch import PREFIX_MAX
 from index_mappings.tiers import INFIX_MIN
 from index_mappings.typeahead.manifest import ANNOUNCED_ID, Announcement
 from service.runtime.request_context import remaining_seconds
@@ -391,28 +392,17 @@ def clause_body(clause: Clause) -> dict[str, Any]:
 def _field_query(clause: Exact | Prefix | Infix | Below) -> dict[str, Any]:
     match clause:
         case Exact(field, (text,)):
-            return {"term": {exact_lookup(field, text): text}}
+            return {"term": {field: text}}
         case Exact(field, texts):
-            return _any_text(field, texts)
+            return {"terms": {field: list(texts)}}
         case Prefix(field, text):
-            looked_up, equal = prefix_lookup(field, text)
-            return {"term" if equal else "prefix": {looked_up: text}}
+            return {"prefix": {field: text}} if len(text) > PREFIX_MAX else {"term": {prefixes_field(field): text}}
         case Infix(field, text) if len(text) < INFIX_MIN:
             return {"term": {short_field(field): text}}
         case Infix(field, text):
             return {"prefix": {suffixes_field(field): text}}
         case Below(field, bound):
             return {"range": {field: {"lt": bound}}}
-
-
-def _any_text(field: str, texts: Sequence[str]) -> dict[str, Any]:
-    by_field: dict[str, list[str]] = {}
-    for text in texts:
-        by_field.setdefault(exact_lookup(field, text), []).append(text)
-    if len(by_field) == 1:
-        return {"terms": by_field}
-    queries = [{"terms": {looked_up: some}} for looked_up, some in by_field.items()]
-    return {"bool": {"should": queries, "minimum_should_match": 1}}
 
 
 def whole_query(plan: Plan) -> dict[str, Any]:

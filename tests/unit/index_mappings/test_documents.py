@@ -85,14 +85,13 @@ TERMS: Final[dict[str, Any]] = {
     "registrable": "ab.internal",
     "main_label": "ab",
     "full": ["ab", "ab.internal"],
-    "keys": ["ab", "abcd"],
     "words": ["ab"],
     "labels": ["internal"],
     "ships_to": ["yes:*", "no:CH"],
     "codes": ["*:*:"],
-    "full_short": ["a", "ab", "ab.", "ab.i", "ab.in", "ab.int", "ab.inte", "ab.inter"],
-    "keys_short": ["a", "ab", "abc", "abcd"],
-    "words_short": ["a", "ab"],
+    "full_prefixes": ["ab.internal"[:length] for length in range(1, 12)],
+    "keys_prefixes": ["a", "ab", "abc", "abcd"],
+    "words_prefixes": ["a", "ab"],
     # Of fewer than three characters, only a part with a Han, kana or Hangul character counts.
     "infixes_short": ["緑", "緑b"],
 }
@@ -101,8 +100,9 @@ TERMS: Final[dict[str, Any]] = {
 @pytest.mark.rule("X4")
 def test_the_cluster_is_given_finished_terms_of_a_shop_and_nothing_else() -> None:
     values = wire_document(SHOP)
-    several = {name: sorted(value) for name, value in values.items() if name.endswith("_short")}
+    several = {name: sorted(value) for name, value in values.items() if name.endswith(("_short", "_prefixes"))}
     assert values | several == TERMS | {
+        "keys": ["ab", "abcd"],  # where long prefixes are looked up
         "name": "Äb",
         "aliases": ["Ab & Co"],
         "domain": "ab.internal",
@@ -119,8 +119,18 @@ def test_the_cluster_is_given_finished_terms_of_a_shop_and_nothing_else() -> Non
 @pytest.mark.rule("X4")
 def test_the_embedded_engine_is_given_finished_terms_of_a_shop_and_nothing_else() -> None:
     values = column_values("shops", SHOP)
-    several = {name: sorted(value) for name, value in values.items() if name.endswith("_short")}
+    several = {name: sorted(value) for name, value in values.items() if name.endswith(("_short", "_prefixes"))}
     assert values | several == TERMS | {"infixes_runs": ["abc"]}
+
+
+@pytest.mark.rule("X4")
+@pytest.mark.parametrize("field", ["full", "keys", "words"])
+def test_prefixes_are_terms_up_to_the_length_that_an_engine_looks_up_as_such(field: str) -> None:
+    changed: dict[str, Any] = {field: ("緑" * 300, "緑b")}
+    document = replace(SHOP, **changed)
+    for values, longest in ((wire_document(document), 24), (column_values("shops", document), 256)):
+        expected = {"緑b", *("緑" * length for length in range(1, longest + 1))}
+        assert sorted(values[f"{field}_prefixes"]) == sorted(expected)
 
 
 @pytest.mark.rule("X4")
