@@ -102,6 +102,7 @@ class ShopDocument:
         registrable, main_label: parts of the domain that merge audits look up; the label without its hyphens.
         names, leading, full, keys, words, infixes, labels, dotted, rests: the forms by which it is found
             (`index_mappings.forms`, X2).
+        other_keys: the keys that are no full forms.
         ships_to: the verdicts on all countries (`index_mappings.countries`, F2).
         codes: when and for whom it has a usable code (`index_mappings.usable_codes`, F4).
         related_digest: a digest of both, by which a comparison with the state sees that they are stale.
@@ -127,7 +128,8 @@ class ShopDocument:
     names: Annotated[tuple[str, ...], Role.TYPEAHEAD]
     leading: Annotated[tuple[str, ...], Role.TYPEAHEAD]
     full: Annotated[tuple[str, ...], Role.EXACT | Role.PREFIX | Role.TYPEAHEAD]
-    keys: Annotated[tuple[str, ...], Role.PREFIX | Role.TYPEAHEAD]
+    keys: Annotated[tuple[str, ...], Role.TYPEAHEAD]
+    other_keys: Annotated[tuple[str, ...], Role.PREFIX]
     words: Annotated[tuple[str, ...], Role.EXACT | Role.PREFIX | Role.TYPEAHEAD]
     infixes: Annotated[tuple[str, ...], Role.INFIX]
     labels: Annotated[tuple[str, ...], Role.EXACT]

@@ -240,6 +240,7 @@ def project_shop(
         leading=forms.leading,
         full=forms.full,
         keys=forms.keys,
+        other_keys=tuple(sorted({*forms.keys}.difference(forms.full))),
         words=forms.words,
         infixes=forms.infixes,
         labels=forms.labels,

@@ -251,15 +251,16 @@ def find_plan(texts: Sequence[str], words: Sequence[Word], filters: Filters = NO
         if filters.categories:
             tiers.insert(0, (FindTier.FIRST_CATEGORY, Exact("primary", filters.categories)))
         return Plan("shops", tuple(tiers), clauses, widest=(MATCH_ALL,), preferred=preferred, leading=leading)
-    begins_key = _begins("keys", texts)
+    begins_full = [Prefix("full", text) for text in texts]
+    # Each full form is a key (X2), and a shop with one that begins so has a better tier.
+    begins_key = [Prefix("other_keys", text) for text in texts]
     tiers = [
         (FindTier.EQUALS_FULL, Exact("full", tuple(texts))),
-        (FindTier.BEGINS_FULL, _begins("full", texts)),
-        (FindTier.BEGINS_KEY, begins_key),
+        (FindTier.BEGINS_FULL, any_of(begins_full)),
+        (FindTier.BEGINS_KEY, any_of(begins_key)),
     ]
     by_words = _by_words(texts, words)
-    # Each full form is a key (X2), so the shops of the better tiers also meet `begins_key`.
-    widest = (begins_key, *_widest(by_words))
+    widest = (AnyOf((*begins_full, *begins_key)), *_widest(by_words))
     return Plan("shops", (*tiers, *by_words), clauses, widest=widest, preferred=preferred, leading=leading)
 
 
@@ -413,10 +414,6 @@ def _labels(word: Word) -> tuple[Clause, ...]:
 
 def _category(word: Word, field: str) -> tuple[Clause, ...]:
     return (Exact(field, word.slugs),) if word.slugs else ()
-
-
-def _begins(field: str, texts: Sequence[str]) -> Clause:
-    return any_of([Prefix(field, text) for text in texts])
 
 
 def _word_evidence(word: Word) -> tuple[Clause, ...]:

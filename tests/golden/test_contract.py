@@ -15,18 +15,21 @@ from babel.languages import get_official_languages
 import index_mappings.countries
 from index_mappings.countries import COUNTRY_CODES, country_names
 from index_mappings.documents import DOCUMENTS, SCHEMA_VERSION, Form, declared_fields
-from index_mappings.embedded import BAND_COLUMN, columns
+from index_mappings.embedded import BAND_COLUMN, column_values, columns
 from index_mappings.forms import query_forms, shop_forms
 from index_mappings.generations import STAMP
-from index_mappings.opensearch import mapping, settings
+from index_mappings.opensearch import mapping, settings, wire_document
 from index_mappings.text import fold, words_of
 from index_mappings.tiers import COUNTRY_RUN, rank_key
+from indexer.projection import project_shop
+from indexer.records.shop import ShopRecord
 from service.search.engine import Facet, SearchRequest
 from service.search.opensearch.engine import scan_body, search_body
 from service.search.plan import FACET_FIELDS, MATCH_ALL, NO_FILTERS, Filters, Plan, Word, find_plan, word_evidence
 from service.search.protocol import CouponQuery, Position
 from service.search.shop_details import coupon_plans, withheld_reasons
 from tests.golden.golden import DIRECTORY, assert_golden
+from tests.support.catalogues import shop as line_of
 
 KINDS: Final = (*DOCUMENTS, STAMP)
 REMINDER: Final = "A generation built before the change would answer wrongly: raise SCHEMA_VERSION as well."
@@ -43,6 +46,9 @@ SHOPS: Final = (
     ("The Smörgås House", ("L'Or",), "smorgas.internal"),
     ("コーヒーしまむら", ("커피",), "coffee.internal"),
 )
+
+
+_LONG: Final = project_shop(ShopRecord.model_validate(line_of("Ab緑 Cd" * 50, "long.internal")))
 
 
 def _columns(kind: str) -> list[dict[str, Any]]:
@@ -87,6 +93,11 @@ def test_the_schema_version_belongs_to_this_fingerprint_of_the_contract() -> Non
         "folded": [fold(text) for text in TEXTS],
         "forms": [asdict(shop_forms(*shop)) for shop in SHOPS],
         "rank": [rank_key(popularity, "s") for popularity in (None, 0.5, 7.0)],
+        # Of a name that is longer than the longest run and prefix.
+        "terms": [
+            {name: sorted(value) for name, value in values.items() if isinstance(value, list)}
+            for values in (wire_document(_LONG), column_values("shops", _LONG))
+        ],
     }
     fingerprint = sha256(json.dumps(contract, sort_keys=True).encode()).hexdigest()
     derived = {"schema_version": SCHEMA_VERSION, "fingerprint": fingerprint}

@@ -268,7 +268,7 @@ def test_the_search_of_opensearch_sees_canaries_that_are_public(
     _build(tmp_path, _catalogue(public=True), caplog, opensearch_environment)
     canaries = _opensearch_canaries(client, prefix)
     fields = {canary.removeprefix(f"{prefix}-").partition(":")[0] for canary in canaries}
-    assert {"shops.full", "shops.keys", "shops.words"} <= fields
+    assert {"shops.full", "shops.other_keys", "shops.words"} <= fields
     assert {"shops.categories", "shops.infixes_suffixes", "categories.id"} <= fields
     assert {"coupons.id", "coupons.folded_code", "offers.id"} <= fields
     assert _unseen(canaries) == []

@@ -129,6 +129,7 @@ def test_a_shop_becomes_its_document() -> None:
             "licht", "mueller", "muller", "nord", "nord licht", "nord licht internal", "nord-licht",
             "nord-licht.internal", "nordlicht",
         ),
+        other_keys=("licht",),
         words=("licht", "mueller", "muller", "nord"),
         infixes=("mueller", "muller", "nordlicht"),
         labels=("internal",),

@@ -46,7 +46,8 @@ def _shops(draw: st.DrawFn) -> Fields:
     forms = shop_forms(draw(names), draw(st.lists(names, max_size=2)), draw(domains))
     slugs = tuple(draw(st.lists(st.sampled_from(SLUGS), min_size=1, max_size=2)))
     countries = tuple(draw(st.lists(st.sampled_from(COUNTRIES), max_size=2)))
-    return {**asdict(forms), "categories": slugs, "primary": slugs[:1], "markets": countries}
+    other_keys = tuple({*forms.keys}.difference(forms.full))
+    return {**asdict(forms), "other_keys": other_keys, "categories": slugs, "primary": slugs[:1], "markets": countries}
 
 
 @st.composite
