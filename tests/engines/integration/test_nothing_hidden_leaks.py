@@ -41,7 +41,7 @@ def _hidden(kind: str, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON 
     mark = f"{CANARY}{kind}"
     return {
         **shop(f"{mark}name", f"{mark}domain.internal", id=f"{mark}id", popularity=0.5),
-        "aliases": [f"{mark}alias"],
+        "aliases": [f"{mark}alias", f"Two {mark}words"],
         "categories": [{"slug": f"{mark}slug", "name": f"{mark}category"}],
         "checkout_hosts": [f"{mark}checkout.internal"],
         "logo": f"https://{mark}domain.internal/{mark}logo.svg",
