@@ -64,15 +64,7 @@ def engine_fields(
     prefixes, infixes = fields_with(document, Role.PREFIX), fields_with(document, Role.INFIX)
     return (
         *(
-            EngineField(
-                name,
-                name,
-                form,
-                _own,
-                bool(roles & looked_up),
-                bool(roles & _SORTABLE),
-                Role.COUNTED in roles,
-            )
+            EngineField(name, name, form, _own, bool(roles & looked_up), bool(roles & _SORTABLE), Role.COUNTED in roles)
             for name, roles, form in declared_fields(document)
             if roles & (looked_up | _SORTABLE | Role.STORED)
         ),

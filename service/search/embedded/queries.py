@@ -16,13 +16,10 @@ from index_mappings.text import joined
 from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix
 
 _BASIC: Final = "basic"
-# The fields by which shops and their records are looked up. An unknown reference is searched for too: those of removed
-# documents, as of a shop that went under review, stay in the dictionary, and the answers to both must take the same
-# time (V2).
-_REFERENCES: Final = frozenset(("id", "refs", "shop_refs", "trusted_refs"))
-# Of these fields only values are searched for that some shop has.
-_CARRIED: Final = frozenset(("categories", "primary"))
-_UNCHECKED: Final = _REFERENCES | _CARRIED
+# Fields of which unknown values are searched for too. References to removed documents, as of a shop that went under
+# review, stay in the dictionary, and the answers to both must take the same time (V2). Categories that a search asks
+# for are all of some shop, and a plan has a hundred.
+_UNCHECKED: Final = frozenset(("id", "refs", "shop_refs", "trusted_refs", "categories", "primary"))
 # Up to this number of terms are looked up one by one; more of them by one pass over the dictionary.
 _MAX_SINGLE_TERMS: Final = 512
 # More than the plans of one search have.

@@ -290,6 +290,7 @@ def _collect_most_popular(texts: Texts, ranking: Ranking) -> int:
 # `Request` describe them, and so is `query`; if there are several words, its first two forms (X3) are the spaced and
 # the joined one. Without `forms` the most popular shops are requested. `filtered` is a bitmap of the shops that pass
 # other filters than the country, which is ANY_COUNTRY then; empty without a filter. `country` is a row of `markets`.
+# With BEGUN the answer is the number of the first text that begins with the query, and the end of these.
 def suggest_entry(
     source: str,
 ) -> Callable[[Array, Firsts, Firsts, Firsts, Array, Array, int, Array, Array, int, int, int], Array]:
@@ -314,10 +315,7 @@ def suggest_entry(
         country: int,
         flags: int,
     ) -> Array:
-        """The best shops for a suggest request, or those that a misspelt query may mean: entries (see TIER_BITS).
-
-        With BEGUN the first text that begins with the query, and the end of these, in place of shops.
-        """
+        """The best shops for a suggest request, or those that a misspelt query may mean: entries (see TIER_BITS)."""
         _ = source
         # All memory of the request is one array; it is returned, so it outlives the views of it.
         whole = np.empty(2 * limit + 2 * len(query) + SCRATCH, np.int32)
