@@ -9,7 +9,6 @@ the answers with those of the SDK in every protocol version.
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple
@@ -50,23 +49,21 @@ from service.http.messages import (
     http_caller,
     is_json,
     method_not_allowed,
-    problem_answer,
     request_context_of,
 )
 from service.limits.policy import Bucket
+from service.mcp_server.json_rpc import refused_early
 from service.mcp_server.messages import (
     CALL,
     COMPLETION_COMPLETE,
     TEXTS,
     TOOLS_CALL,
     Call,
-    MessageId,
     RpcError,
     begin_span,
     called_tool,
     check_message,
     own_answer,
-    refused_call,
     result_meta,
 )
 from service.runtime.caller import Channel, Proxies
@@ -323,11 +320,6 @@ def _transport_refuses(scope: Scope, message: dict[str, Any]) -> bool:
     if find_duplicated_routing_header(headers.items()) is not None:
         return True
     return isinstance(classify_inbound_request(message, headers=dict(headers)), InboundLadderRejection)
-
-
-def refused_early(error: ServiceError, message_id: MessageId = None) -> Answer:
-    """The answer to a refusal before the tool runs: the problem object in a JSON-RPC error (E2)."""
-    return replace(problem_answer(error, body=refused_call(error, message_id).body()), media_type=JSON)
 
 
 def _refused(status: int, text: str) -> Answer:

@@ -33,6 +33,7 @@ from index_mappings.hosts import MAX_REFERENCE
 from service.calls.dispatch import Dispatcher, Outcome
 from service.errors import ServiceError
 from service.http.messages import request_context_of
+from service.identity import ICON_PATH, SERVICE, TITLE
 from service.mcp_server.messages import (
     UNKNOWN_TOOL,
     Call,
@@ -56,9 +57,6 @@ from service.tools.resolve_checkout_url import Affiliate
 from service.tools.shop_view import ShopView
 from service.tools.tool import Schema, TokenRule, Tool, request_schema, response_schema
 
-NAME: Final = "shop-directory"
-TITLE: Final = "Shop Directory"
-ICON_PATH: Final = "/assets/icon.svg"
 INSTRUCTIONS: Final = (
     "A directory of online shops. find_shop searches by name, domain or what is sold; get_shop returns one shop by its "
     "domain or id. Call list_categories before find_shop with a category: only its slugs are accepted. What is not "
@@ -120,7 +118,7 @@ def build_server(
         return ListToolsResult(tools=tools)
 
     server: Server[Any] = Server(
-        NAME,
+        SERVICE,
         version=version,
         title=TITLE,
         website_url=public_url,

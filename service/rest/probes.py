@@ -18,6 +18,7 @@ from service.http.messages import (
     problem_answer,
     stamp_headers,
 )
+from service.identity import SERVICE
 from service.limits.policy import READINESS_KEY, READINESS_QUOTA, LimiterUnavailable
 from service.parts import Parts
 from service.reports.protocol import Reason, ReportsUnavailable
@@ -25,8 +26,6 @@ from service.search.failures import BackendUnavailable, GenerationDamaged, Nothi
 from service.settings.service import Settings
 from service.tools.tool import ToolResponse, is_none
 from shop_directory.build_stamp import stamp_of_build
-
-SERVICE: Final = "shop-directory"
 
 _TIMEOUT_SECONDS: Final = 0.5
 _CACHE_SECONDS: Final = 1.0

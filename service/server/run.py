@@ -33,8 +33,9 @@ from fastapi import FastAPI
 from uvicorn.supervisors import Multiprocess
 
 from service.app import create_app
-from service.mcp_server.stdio import OPENING_S
+from service.calls.live_data import OPENING_S
 from service.observability.logs import configure_logging_from
+from service.parts import running
 from service.runtime.caller import Proxies
 from service.server.connections import ConnectionBounds, bounds_within, raise_descriptor_limit
 from service.server.http_server import HttpProtocol, ServerConfig
@@ -141,16 +142,29 @@ def drained_on_sigterm(app: FastAPI, seconds: float, *, waits: bool) -> FastAPI:
             if waits:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(app.state.open_index(), OPENING_S)
-            # The objects that exist now stay. Scanning them again and again would stop all requests for 0.1 s a second.
-            gc.collect()
-            gc.freeze()
             gc.set_threshold(_GC_THRESHOLD)
             sys.setswitchinterval(_SWITCH_SECONDS)
+            _freeze_objects()
             with _draining(app.state.draining, seconds):
-                yield state
+                async with running(_load_the_rest(app)):
+                    yield state
 
     app.router.lifespan_context = draining_lifespan
     return app
+
+
+async def _load_the_rest(app: FastAPI) -> None:
+    """Load the MCP SDK once the index is open, for which the first requests wait, and not during its opening."""
+    await app.state.open_index()
+    with suppress(Exception):  # each MCP request reports it
+        await app.state.open_mcp()
+    _freeze_objects()
+
+
+def _freeze_objects() -> None:
+    """Exempt the objects that exist now, which stay, from collections: each would stop all requests for 0.1 s."""
+    gc.collect()
+    gc.freeze()
 
 
 @contextmanager

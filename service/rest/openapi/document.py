@@ -33,6 +33,7 @@ from service.errors import (
 )
 from service.http.messages import READING, Answer, Endpoint, json_answer
 from service.http.middleware import accepts_gzip, compressed
+from service.identity import VERSION
 from service.operations import SCHEMA_ID, ops_state_components
 from service.rest.probes import Health, Ready, Version
 from service.suggest.wire import DEFAULT_SUGGESTIONS, MAX_Q, MAX_SUGGESTIONS
@@ -51,7 +52,6 @@ from service.tools.tool import (
     response_schema,
 )
 
-VERSION: Final = "0.1.1"
 EXAMPLES_FILE: Final = "examples.json"
 
 _ABOUT: Final = (

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from index_mappings.generations import Stamp
-from service.app import run_stdio
+from service.calls.live_data import OPENING_S
 from service.mcp_server.messages import TEXTS
-from service.mcp_server.stdio import OPENING_S
 from service.search.embedded.indices import LocalTypeaheads
 from service.search.failures import BackendUnavailable
 from service.settings.service import Settings
+from service.stdio import run_stdio
 from service.tools.registry import REGISTRY
 from tests.support.real.sources import REPOSITORY
 from tests.support.wire import ABOUT, INITIALIZE, StdioLines, stdio_lines
