@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tests.support import forked
 from tests.support.real.process import Startable, free_ports
 from tests.support.served import get
 
@@ -85,7 +86,7 @@ class Service(Startable):
 
     def launch(self) -> None:
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
+            self._process = forked.start(
                 self._command, env=self._environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, process_group=0,
                 pass_fds=self._passed,
             )  # fmt: skip

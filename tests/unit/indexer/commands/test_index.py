@@ -22,6 +22,7 @@ from index_mappings.embedded import pointer_path, stamp_path
 from indexer.commands.follow import stopped_by_signals
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.lease import holding
+from tests.support import forked
 from tests.support.catalogues import coupon, shop, write_catalogue, write_catalogue_directory
 from tests.unit.indexer.commands.index_operator import Operator
 
@@ -378,10 +379,10 @@ def test_follow_takes_changes_from_standard_input_and_ends_with_it(operator: Ope
         {"op": "delete", "type": "shops", "key": "lamp", "version": 1},
     ]
     command = [sys.executable, "-m", "indexer", "follow", "--changes", "-", "--json", "--interval", "0.05"]
-    done = subprocess.run(
+    done = forked.run(
         [*command, "--data-dir", str(operator.folder / "index")],
         input="".join(f"{json.dumps(line)}\n" for line in lines),
-        capture_output=True, text=True, timeout=60, check=True,
+        text=True, timeout=60, check=True,
     )  # fmt: skip
     assert json.loads(done.stdout)["applied"] == 2
     live = operator.sink.live()
@@ -394,7 +395,7 @@ def test_follow_has_a_low_priority_and_ends_with_exit_code_0_on_a_signal(operato
     operator.build(LAMP)
     operator.change(op="upsert", type="shops", record=BOOK, version=2)
     command = [sys.executable, "-m", "indexer", "follow", "--catalogue", str(operator.catalogue), "--interval", "0.05"]
-    with subprocess.Popen(
+    with forked.start(
         [*command, "--data-dir", str(operator.folder / "index")],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as following:  # fmt: skip
@@ -416,9 +417,9 @@ def test_following_logs_in_utc_whatever_the_time_zone_of_the_machine_is(operator
     command = [sys.executable, "-m", "indexer", "follow", "--catalogue", str(operator.catalogue), "--once"]
     environment = {**os.environ, "TZ": "Europe/Berlin"}
     start = datetime.now(UTC).replace(microsecond=0)
-    done = subprocess.run(
+    done = forked.run(
         [*command, "--data-dir", str(operator.folder / "index")],
-        env=environment, capture_output=True, text=True, timeout=60, check=True,
+        env=environment, text=True, timeout=60, check=True,
     )  # fmt: skip
     logged, said = done.stderr.splitlines()[-1].split(" ", 1)
     assert start <= datetime.strptime(logged, "%Y-%m-%dT%H:%M:%S%z") <= datetime.now(UTC)
