@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree as ET
@@ -24,26 +24,25 @@ import pytest
 _TESTS: Final = Path(__file__).parent
 # What these assert depends on how busy the machine is, or they make it busy, or kill and restart servers and clusters.
 _ALONE: Final = tuple(_TESTS / name for name in ("processes", "rules/indistinguishable/test_timing.py"))
-_FAST: Final = tuple(
+_FAST: Final = tuple(_TESTS / name for name in ("golden", "rules", "unit"))
+# Judges from outside, which take long; what is generated is asked in other tests as well.
+_NOT_FAST: Final = (_TESTS / "rules" / "judges",)
+# The files of other folders that have tests marked as fast: they prove a rule alone, or use the only PostgreSQL.
+_ALSO_FAST: Final = tuple(
     _TESTS / name
     for name in (
-        "unit",
-        "golden",
-        "rules",
-        # These prove rules that no other file proves.
         "engines/integration/test_generation_roles.py",
         "engines/integration/test_opensearch_publishing.py",
+        "engines/integration/test_sql_source.py",
         "people/check/test_right_servers.py",
         "people/web/test_server_views.py",
-        # A smoke test of PostgreSQL.
-        "engines/integration/test_sql_source.py",
     )
 )
-# Judges from outside, and loops that are long by design.
-_NOT_FAST: Final = tuple(_TESTS / name for name in ("rules/judges",))
+# The share of the rounds of generated tests.
+_FAST_ROUNDS: Final = "0.25"
 _STAGES: Final = ("fast", "rest", "parallel", "serial")
 _LEFT_OUT: Final = (
-    "make test ran the fast tests. Left out: the other tests of engines and people, judges, and slow tests (make "
+    "make test ran the fast tests. Left out: the other tests of engines and people, judges and slow tests (make "
     "test-all); kills, load and clusters (make test-long)."
 )
 # Where files are in memory, on a machine that has this much left for them: engines and stores sync what they write.
@@ -60,7 +59,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Read no test of another stage, which takes ten seconds."""
-    folders = {"fast": _FAST, "serial": _ALONE}.get(config.getoption("--stage"))
+    folders = {"fast": (*_FAST, *_ALSO_FAST), "serial": _ALONE}.get(config.getoption("--stage"))
     if folders is None:
         return None
     read = any(path.is_relative_to(collection_path) or collection_path.is_relative_to(path) for path in folders)
@@ -68,7 +67,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the tests of other stages to them, and run together what shares a fixture."""
+    """Leave the tests of other stages to them."""
     stage = config.getoption("--stage")
     if stage is not None:
         others = [item for item in items if stage not in _stages_of(item)]
@@ -79,12 +78,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _stages_of(item: pytest.Item) -> tuple[str, ...]:
     if _is_in(item.path, _ALONE):
         return ("serial",)
-    return ("parallel", "fast" if is_fast(item.path) and item.get_closest_marker("slow") is None else "rest")
+    marks = {mark.name for mark in item.iter_markers()}
+    return ("parallel", "fast" if is_fast(item.path, marks) else "rest")
 
 
-def is_fast(path: Path) -> bool:
-    """Whether the tests of a file are in the fast stage, but for those marked as slow."""
-    return _is_in(path, _FAST) and not _is_in(path, (*_ALONE, *_NOT_FAST))
+def is_fast(path: Path, marks: Collection[str]) -> bool:
+    """Whether a test is in the fast stage, by its file and the names of its marks."""
+    if path in _ALSO_FAST:
+        return "fast" in marks
+    return _is_in(path, _FAST) and not _is_in(path, (*_ALONE, *_NOT_FAST)) and "slow" not in marks
 
 
 def _is_in(path: Path, folders: Sequence[Path]) -> bool:
@@ -122,6 +124,8 @@ def _run(stage: str, options: Sequence[str], arguments: Sequence[str]) -> int:
     command = [sys.executable, "-m", "pytest", "--stage", stage, *spread, *options, *arguments]
     # Compiled files are kept, whatever this machine is set to: hundreds of processes import the same packages.
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
+    if stage == "fast":
+        environment.setdefault("SHOP_DIRECTORY_ROUNDS", _FAST_ROUNDS)
     if stage == "serial" or not _is_roomy():
         return subprocess.run(command, env=environment, check=False).returncode
     with tempfile.TemporaryDirectory(dir=_MEMORY, ignore_cleanup_errors=True) as folder:

@@ -327,6 +327,7 @@ def test_texts_of_others_are_never_markup(site: Site, path: str) -> None:
         assert page.data("application/ld+json")["alternateName"] == [SCRIPT]
 
 
+@pytest.mark.fast
 @pytest.mark.asyncio(loop_scope="session")
 @pytest.mark.parametrize("screen", [Screen(scripts=False), replace(PHONE, scripts=False)])
 async def test_without_scripts_shops_are_found_and_read(site: Site, visitor: Visitor, screen: Screen) -> None:
@@ -416,6 +417,7 @@ def test_a_file_of_the_sitemap_counts_by_its_addresses(tmp_path: Path, monkeypat
         assert '"reads";r=0;' in whole.headers["ratelimit"]
 
 
+@pytest.mark.fast
 @pytest.mark.rule("F20")
 @pytest.mark.parametrize("path", ["/", "/?shop=shop_books", "/?shop=nobody"])
 def test_the_house_is_the_operators_own(house: str, path: str) -> None:
@@ -434,6 +436,7 @@ def test_the_house_is_the_operators_own(house: str, path: str) -> None:
     assert ("img", "assets/logo") in [(tag, given.get("src")) for tag, given in page.elements]
 
 
+@pytest.mark.fast
 @pytest.mark.rule("F20", "F21")
 def test_a_logo_runs_nothing_and_only_the_setting_lets_pages_load_those_of_shops(house: str, site: Site) -> None:
     logo = get(house, "/assets/logo")
@@ -451,6 +454,7 @@ def test_a_logo_runs_nothing_and_only_the_setting_lets_pages_load_those_of_shops
         assert (LOGO.encode() in page) is shows_logos
 
 
+@pytest.mark.fast
 @pytest.mark.rule("F20")
 def test_the_accent_is_checked_against_the_backgrounds_that_the_page_has(house: str, site: Site) -> None:
     style, plain = (get(base, "/assets/page.css").body.decode() for base in (house, site.base))

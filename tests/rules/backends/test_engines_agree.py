@@ -30,12 +30,13 @@ from tests.rules.backends.strategies import (
     shipping_statements,
 )
 from tests.support.catalogues import Lines, shop
+from tests.support.rounds import rounds
 
 CATALOGUES, QUESTIONS = map(int, os.environ.get("SHOP_DIRECTORY_AGREEMENT", "15x20").split("x"))
 OPENSEARCH: Final = pytest.param("opensearch", marks=pytest.mark.opensearch)
 # The fixture only says which engine is opened: it holds nothing from one example to the next.
 MANY: Final = settings(
-    max_examples=CATALOGUES,
+    max_examples=rounds(CATALOGUES),
     derandomize=True,
     deadline=None,
     print_blob=True,
