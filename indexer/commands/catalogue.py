@@ -153,7 +153,10 @@ def _sheet_kinds(incomplete: str) -> list[str]:
 
 
 SheetArgument = Annotated[
-    Path, typer.Argument(metavar="FILE", help="A CSV or a workbook (.xlsx, .xls, .ods); its first row names columns.")
+    Path,
+    typer.Argument(
+        metavar="FILE", help="A CSV, a workbook (.xlsx, .xls, .ods) or a JSON list; its first row names columns."
+    ),
 ]
 ImportDirectoryArgument = Annotated[
     Path, typer.Argument(metavar="DIRECTORY", help="A new directory, or a catalogue, of which one file is replaced.")
@@ -178,6 +181,14 @@ MapValueOption = Annotated[
         metavar="COLUMN:VALUE=VISIBILITY",
     ),
 ]
+HiddenRowsOption = Annotated[
+    Literal["skip", "take"] | None,
+    _in_files("--hidden-rows", "What becomes of a workbook's hidden rows.", show_default="none may be hidden"),
+]
+HeaderRowOption = Annotated[
+    int | None, _in_files("--header-row", "The row that names the columns.", min=1, show_default="the first")
+]
+NoHeaderOption = Annotated[bool, _in_files("--no-header", "No row names the columns: they are called 1, 2, 3.")]
 SkipInvalidOption = Annotated[
     bool, typer.Option("--skip-invalid", help="Leave bad rows out, and optional fields that can't be read.")
 ]
@@ -195,6 +206,9 @@ def from_csv_command(
     currency: Annotated[str | None, _in_files("--currency", "The currency of amounts that state none, or $.")] = None,
     encoding: Annotated[str | None, _in_files("--encoding", "A CSV's encoding.", show_default="found")] = None,
     sheet: Annotated[str | None, _in_files("--sheet", "A workbook's sheet.", show_default="the first")] = None,
+    hidden_rows: HiddenRowsOption = None,
+    header_row: HeaderRowOption = None,
+    no_header: NoHeaderOption = False,
     skip_invalid: SkipInvalidOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -219,13 +233,17 @@ def from_csv_command(
     not mapped, 2 wrong usage, 3 the disk is full.
     """
     from indexer.catalogue.sheets.files import opened_sheet
+    from indexer.catalogue.sheets.headers import HeadedFile
     from indexer.catalogue.sheets.records import Imported, SheetRecords
     from indexer.catalogue.sheets.values import Faults
 
     _refuse_wrong_usage(kind, currency)
     done = Imported(Faults(file.name))
-    with exit_on_failure("Nothing was written"):
-        opened = opened_sheet(file, encoding=encoding, sheet=sheet)
+    with (
+        exit_on_failure("Nothing was written"),
+        opened_sheet(file, encoding=encoding, sheet=sheet, hidden_rows=hidden_rows, header_row=header_row) as raw,
+    ):
+        opened = HeadedFile(raw, kind, header_row=header_row, no_header=no_header)
         records = SheetRecords(
             opened, kind, stated=stated or (), values=stated_values or (), category=category, currency=currency
         )
@@ -237,7 +255,10 @@ def from_csv_command(
             for line in done.faults.as_text():
                 print(line, file=sys.stderr)
             if as_json:
-                print(json.dumps(_import_as_wire(done, records.columns, opened.format, directory), ensure_ascii=False))
+                answer = {**_import_as_wire(done, records.columns, opened.format, directory), "notes": opened.notes}
+                print(json.dumps(answer, ensure_ascii=False))
+            else:
+                print(*(f"note: {note}\n" for note in opened.notes), sep="", end="")
     if not as_json:
         print(_import_as_text(done, kind, directory))
         _print_next(directory)
@@ -258,6 +279,8 @@ def _format_as_text(format_: "Mapping[str, str]") -> str:
     if "sheet" in format_:
         others = format_.get("other_sheets")
         return f"Sheet {format_['sheet']!r}" + (f"; --sheet reads another one: {others}" if others else "")
+    if "encoding" not in format_:
+        return f"Format {format_['format']}"
     if "found_by" not in format_:
         return f"Encoding {format_['encoding']}"
     others = f" (it would be {format_['other_readings']})" if "other_readings" in format_ else ""

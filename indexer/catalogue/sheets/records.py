@@ -18,8 +18,9 @@ from indexer.catalogue.new_catalogue import catalogue_file
 from indexer.catalogue.sheets import cells
 from indexer.catalogue.sheets.cells import UnreadableError
 from indexer.catalogue.sheets.columns import FIELDS, Columns, columns_of, position_of, stated_values
-from indexer.catalogue.sheets.files import Row, SheetFile
+from indexer.catalogue.sheets.files import SheetFile
 from indexer.catalogue.sheets.values import VISIBILITIES, Column, Faults
+from indexer.catalogue.sheets.workbooks.rows import Row
 from indexer.records.problems import CatalogueError, ProblemLog, RefusedRecordError
 from indexer.records.related import RECORDS
 from indexer.records.shop import NO_ORDER, Record, ShopRecord, is_public, validated

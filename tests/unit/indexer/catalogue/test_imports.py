@@ -16,9 +16,10 @@ import xlsxwriter
 from typer.testing import CliRunner
 
 from indexer.catalogue.sheets.columns import FIELDS
-from indexer.catalogue.sheets.files import CsvFile, Row
+from indexer.catalogue.sheets.files import CsvFile
 from indexer.catalogue.sheets.records import Imported, SheetRecords
 from indexer.catalogue.sheets.values import Faults
+from indexer.catalogue.sheets.workbooks.rows import Row
 from indexer.commands.catalogue import catalogue
 from indexer.records.problems import CatalogueError
 from indexer.sources.ndjson import FROM_SHEETS
