@@ -5,6 +5,7 @@ of each of its lines as invalid JSON.
 """
 
 import gzip
+import re
 import shlex
 import zlib
 from collections.abc import Iterator
@@ -32,6 +33,7 @@ WORKBOOK_MARKS: Final = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 FROM_SHEETS: Final = ("shops", "coupons", "offers", "shipping", "policies")
 _CSV_SUFFIXES: Final = (".csv", ".tsv")
 _DELIMITERS: Final = ",;\t|"
+_JSON_LIST: Final = re.compile(r'\[\s*[{\["\]]')
 # A line counts as a header if it has one of these columns and at least one other column.
 _COLUMNS: Final = frozenset({"id", "name", "domain", "url", "website", "shop", "shop_id", "code", "title"})
 
@@ -42,20 +44,18 @@ def refuse_other_formats(path: Path, kind: str = "shops") -> None:
     text = head.decode("utf-8", "replace").lstrip()
     first = text.partition("\n")[0].strip()
     quoted = shlex.quote(str(path))
-    # An array of objects, or an object that continues on the next line.
-    if first == "{" or (text.startswith("[") and text[1:].lstrip().startswith("{")):
-        raise CatalogueError(
-            f"{path} is one JSON document: write one object per line (NDJSON); for an array: jq -c '.[]' {quoted}"
-        )
+    option = "" if kind == "shops" else f" --kind {kind}"
+    advice = (
+        f"make a catalogue of it by shop-directory catalogue from-csv {quoted} DIRECTORY{option}"
+        if kind in FROM_SHEETS
+        else "write one JSON object per line (NDJSON)"
+    )
+    # A list, or an object that continues on the next line.
+    if _JSON_LIST.match(text) or (first.startswith("{") and first.endswith(("{", "[", ","))):
+        raise CatalogueError(f"{path} is one JSON document, and a catalogue has one object per line: {advice}")
     is_workbook = head.startswith(WORKBOOK_MARKS)
     named_csv = bool(first) and not first.startswith("{") and path.suffix.lower() in _CSV_SUFFIXES
     if is_workbook or named_csv or _is_csv(first):
-        option = "" if kind == "shops" else f" --kind {kind}"
-        advice = (
-            f"make a catalogue of it by shop-directory catalogue from-csv {quoted} DIRECTORY{option}"
-            if kind in FROM_SHEETS
-            else "write one JSON object per line (NDJSON)"
-        )
         raise CatalogueError(f"{path} is a {'workbook' if is_workbook else 'CSV'}: {advice}")
 
 

@@ -19,6 +19,8 @@ _LISTED: Final = 6
 _BEFORE: Final = frozenset({"hdr"})
 _BEHIND: Final = frozenset({"trl", "tlr", "trailer", "ftr"})
 _HOST: Final = re.compile(r"(?:https?://|www\.)\S+|[^\s/@.]+(?:\.[^\s/@.]+)*\.[^\W\d]{2,}(?:/\S*)?", re.IGNORECASE)
+# Words at the end of a name such as tags.url that are no top-level domain.
+_NO_HOST: Final = re.compile(r"[\w.]+\.(?:url|uri|href|domain|homepage|hostname)", re.IGNORECASE)
 _VALUES: Final = (
     _HOST,
     re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+"),
@@ -139,6 +141,8 @@ class HeadedFile:
 
 def _is_value(cell: str, at: int, others: Sequence[Row]) -> bool:
     """Whether a cell is a value, by its form, which most cells below it have as well."""
+    if _NO_HOST.fullmatch(cell):
+        return False
     form = next((form for form in _VALUES if form.fullmatch(cell)), None)
     below = [row[at].strip() for _, row in others if at < len(row) and row[at].strip()]
     return form is not None and 2 * sum(form.fullmatch(one) is not None for one in below) >= len(below)

@@ -47,8 +47,11 @@ def _opened(path: Path) -> Book:
         raise CatalogueError(f"{path} is an .xlsb, whose hidden rows are not known: save it as .xlsx or as CSV")
     if any(name.endswith("workbook.xml") for name in names):
         return Xlsx(archive)
-    listed = ", ".join(repr(name[:MAX_SHOWN]) for name in names[:_MEMBERS]) + (", ..." if len(names) > _MEMBERS else "")
-    raise CatalogueError(f"{path} is a ZIP archive of {len(names):,} files ({listed}), no workbook: unpack it first")
+    more = len(names) - _MEMBERS
+    listed = ", ".join(repr(name[:MAX_SHOWN]) for name in names[:_MEMBERS]) + (
+        f" and {more:,} more" if more > 0 else ""
+    )
+    raise CatalogueError(f"{path} is a ZIP archive ({listed}), no workbook: unpack it first")
 
 
 def _chosen(path: Path, sheets: tuple[Sheet, ...], wanted: str | None) -> str:

@@ -36,10 +36,10 @@ def test_a_csv_leads_to_the_command_that_imports_it(tmp_path: Path, name: str, t
 def test_one_json_document_is_to_be_written_as_one_object_per_line(tmp_path: Path, text: str) -> None:
     path = tmp_path / "shops.json"
     path.write_text(text)
-    advice = f"write one object per line (NDJSON); for an array: jq -c '.[]' {path}"
+    advice = f"make a catalogue of it by shop-directory catalogue from-csv {path} DIRECTORY"
     with pytest.raises(CatalogueError) as refused:
         NdjsonCatalogue(path)
-    assert str(refused.value) == f"{path} is one JSON document: {advice}"
+    assert str(refused.value) == f"{path} is one JSON document, and a catalogue has one object per line: {advice}"
 
 
 def test_a_directory_with_such_a_file_instead_of_shops_says_so(tmp_path: Path) -> None:
