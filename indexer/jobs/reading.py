@@ -7,7 +7,9 @@ from typing import Final
 
 from indexer.jobs.update import NOTHING, ChangeCounts, replay
 from indexer.progress import stage
+from indexer.records.entities import fields_with_entities
 from indexer.records.problems import InvalidRecordsError, Problem, ProblemLog
+from indexer.records.shop import Record
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.protocol import ChangeSource, Source
 from indexer.state.remembered import Kept, take_over
@@ -24,7 +26,8 @@ class ReadCounts:
     `read` has the valid records by type, `left_out` those that belong to no public shop. A newer record of the same key
     replaced the `superseded` shops. `public` shops have their domain; `lost_domain` shops have not, and `lost` has the
     lines of the first of them, each with the line of the shop that has it. `not_public` counts shops that only changes
-    or the former state know too. `kept` is what the former state has instead of the catalogue, by type.
+    or the former state know too. `kept` is what the former state has instead of the catalogue, by type. `notes` name
+    fields with HTML entities.
     """
 
     read: Mapping[str, int] = field(default_factory=dict)
@@ -36,6 +39,7 @@ class ReadCounts:
     lost_domain: int = 0
     changes: ChangeCounts = NOTHING
     kept: Mapping[str, Kept] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,13 @@ def read_catalogue(
     source = reading.source
     with source.reading() as position:
         state.connection.execute("BEGIN")
-        counted = {kind: _stage(source, kind, state, problems, tick) for kind in source.kinds()}
+        entities = Entities()
+
+        def each(kind: str, line: int, record: Record) -> None:
+            tick()
+            entities.add(kind, line, record)
+
+        counted = {kind: _stage(source, kind, state, problems, each) for kind in source.kinds()}
         state.connection.execute("COMMIT")
     if problems.count and not reading.skip_invalid:
         raise InvalidRecordsError(problems)
@@ -99,15 +109,39 @@ def read_catalogue(
         lost_domain=lost_domain,
         changes=changes,
         kept=kept,
+        notes=entities.notes(source),
     )
 
 
-def _stage(source: Source, kind: str, state: State, problems: ProblemLog, tick: Callable[[], None]) -> tuple[int, int]:
+class Entities:
+    """The records with HTML entities in a field, which are valid and hardly meant: their number and the first line."""
+
+    def __init__(self) -> None:
+        self._found = dict[tuple[str, str], tuple[int, int]]()
+
+    def add(self, kind: str, line: int, record: Record) -> None:
+        """Note a record."""
+        for name in fields_with_entities(record):
+            count, first = self._found.get((kind, name), (0, line))
+            self._found[kind, name] = (count + 1, first)
+
+    def notes(self, source: Source) -> tuple[str, ...]:
+        """One note for each field of a type."""
+        return tuple(
+            f"{source.name(kind)}:{first}: {name} holds HTML entities such as &amp; in {count:,}"
+            f" {'record' if count == 1 else 'records'}, first in this one: write the characters that they stand for"
+            for (kind, name), (count, first) in self._found.items()
+        )
+
+
+def _stage(
+    source: Source, kind: str, state: State, problems: ProblemLog, each: Callable[[str, int, Record], None]
+) -> tuple[int, int]:
     """Read one type; returns the number of records, and how many of them repeat a key."""
     read = repeated = 0
     with stage(f"Reading {kind}", source.size(kind), source.unit) as advance:
         for line, record in source.records(kind, problems, advance):
-            tick()
+            each(kind, line, record)
             try:
                 repeated += not state.rows.put(kind, record, line)
                 read += 1
@@ -122,7 +156,7 @@ def disputed_categories(state: State) -> list[str]:
 
 
 def build_notes(file: str, counts: ReadCounts, disputed: Sequence[str]) -> tuple[str, ...]:
-    """Notes for the operator: shops left out for their domain, by their line in `file`, and disputed categories."""
+    """Notes for the operator: shops left out for their domain, by their line in `file`, and doubtful texts."""
     domains = [f"{file}:{line}: left out, its domain belongs to the shop of line {won}" for line, won in counts.lost]
     names = [f"category {slug} has more than one display name; the most frequent is shown" for slug in disputed]
-    return (*domains, *names[:NOTED])
+    return (*domains, *names[:NOTED], *counts.notes)

@@ -33,7 +33,7 @@ WORKBOOK_MARKS: Final = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 FROM_SHEETS: Final = ("shops", "coupons", "offers", "shipping", "policies")
 _CSV_SUFFIXES: Final = (".csv", ".tsv")
 _DELIMITERS: Final = ",;\t|"
-_JSON_LIST: Final = re.compile(r'\[\s*[{\["\]]')
+_JSON_LIST: Final = re.compile(r'\[\s*[{"]')
 # A line counts as a header if it has one of these columns and at least one other column.
 _COLUMNS: Final = frozenset({"id", "name", "domain", "url", "website", "shop", "shop_id", "code", "title"})
 

@@ -20,6 +20,7 @@ from babel import localedata
 
 from index_mappings.countries import COUNTRY_CODES, DESTINATIONS, WORLDWIDE, country_names
 from index_mappings.text import words_of
+from indexer.records.entities import has_entity
 from indexer.records.related import CURRENCIES
 
 _MAX_SLUG: Final = 100
@@ -247,6 +248,8 @@ def discount(text: str, kind: str = "") -> dict[str, Any]:
 
 def code(text: str) -> str:
     """A coupon's code; not what spreadsheets make of codes such as MAY10 or of those with many digits."""
+    if has_entity(text):
+        raise UnreadableError("holds an HTML entity: write the character that it stands for", text)
     if _NO_CODE.fullmatch(text):
         raise UnreadableError("is a date or a rounded number, made by a spreadsheet: write the code as a text", text)
     return text

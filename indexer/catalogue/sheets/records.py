@@ -21,6 +21,7 @@ from indexer.catalogue.sheets.columns import FIELDS, Columns, columns_of, positi
 from indexer.catalogue.sheets.files import SheetFile
 from indexer.catalogue.sheets.values import VISIBILITIES, Column, Faults
 from indexer.catalogue.sheets.workbooks.rows import Row
+from indexer.records.entities import decoded
 from indexer.records.problems import CatalogueError, ProblemLog, RefusedRecordError
 from indexer.records.related import RECORDS
 from indexer.records.shop import NO_ORDER, Record, ShopRecord, is_public, validated
@@ -94,7 +95,7 @@ class SheetRecords:
         if not self._header:
             raise CatalogueError(f"{file.path} is empty: its first line must name the columns")
         self._digest: int | None = None
-        names = [cell.strip() for cell in self._header]
+        names = [decoded(cell).strip() for cell in self._header]
         column, self._visibilities = stated_values(values, names)
         implied = () if column is None else (f"{column}=visibility",)
         self.columns: Columns = columns_of(names, (*implied, *stated), kind)
@@ -166,10 +167,10 @@ class SheetRecords:
         shops = set[str]()
         for line, row in self._rows():
             for position, column in columns.items():
-                if position < len(row) and (text := row[position].strip()):
+                if position < len(row) and (text := decoded(row[position]).strip()):
                     column.add(text, line)
             if 0 <= shop < len(row):
-                shops.add(row[shop].strip())
+                shops.add(decoded(row[shop]).strip())
         faults = []
         if _END in FIELDS[self._kind] and _END not in positions:
             faults += [column.dates_as_text(self._kind, _END) for column in columns.values() if column.holds_dates]
@@ -239,9 +240,9 @@ class SheetRecords:
     def _fields(self, row: Sequence[str], shops: Mapping[str, str]) -> tuple[dict[str, Any], list[_Fault]]:
         """The fields of a row as a line of the catalogue, and the faults of those that can't be read."""
         stated = {
-            name: row[position].strip()
+            name: text
             for name, position in self.columns.positions.items()
-            if position < len(row) and row[position].strip()
+            if position < len(row) and (text := _text_of(name, row[position]))
         }
         if self._category:
             stated.setdefault("categories", self._category)
@@ -347,6 +348,11 @@ class SheetRecords:
                 # The earlier row is written: to leave this one out could publish a suspended shop (V1).
                 raise CatalogueError(f"the shop of line {line} is not public and {reason}, line {first}: remove one")
             raise _BadRowError(_Fault(name, reason, (f"{record.key} of line {first}",)))
+
+
+def _text_of(name: str, cell: str) -> str:
+    """The text of a cell of a field; entities are decoded before it is split, but in a code, where none is certain."""
+    return (cell if name == "code" else decoded(cell)).strip()
 
 
 def _shop_of(text: str, shops: Mapping[str, str]) -> str:

@@ -207,10 +207,10 @@ def test_columns_without_names_are_mapped_by_their_numbers(given: Import) -> Non
 def test_names_of_columns_with_dots_and_numbers_are_names(given: Import, header: str) -> None:
     first, second, _ = header.split(",")
     text = f"{header}\nLamp,lamp.example,7\n"
-    options = ("--map", f"{first}=name", "--map", f"{second}=domain", "--category", "X")
+    options = ["--map", f"{first}=name", "--map", f"{second}=domain", "--category", "X"]
     if "schema" in header:
         assert "looks like values" in given.run(text, *options).stderr
-        options = (*options, "--header-row", "1")
+        options += ["--header-row", "1"]
     assert [shop["name"] for shop in given.shops(text, *options)] == ["Lamp"]
 
 
