@@ -79,9 +79,10 @@ def validate_command(
 ) -> None:
     """Report everything that is wrong with a catalogue, by file, line and field.
 
-    Values are printed, at most 60 characters of each, also those of shops that are
-    not public. Notes name what a build would leave out, and what is valid and
-    hardly meant, such as a synonym that no words find. Nothing is built or changed.
+    Values are printed, at most 60 characters of each, also those of shops that
+    are not public. Notes name what a build would leave out, and what is valid
+    and hardly meant, such as a synonym that no words find. Nothing is built or
+    changed.
 
     Examples:
       shop-directory catalogue validate ./my-shops
@@ -216,21 +217,22 @@ def from_csv_command(
 
     Columns are recognised by their names, such as name, domain or Webseite,
     category and country; the mapping is printed. Several values in a cell are
-    separated by |, ; or commas, countries also by /. Shops are public unless there
-    is a column visibility. A column that looks like a status, such as active or
-    suspended, has to be mapped or left out. Coupons and other kinds name their shop
-    by its domain or id.
+    separated by |, ; or commas, countries also by /. Shops are public unless
+    there is a column visibility. A column that looks like a status, such as
+    active or suspended, has to be mapped or left out, and hidden rows of a
+    workbook stop the import. Coupons and other kinds name their shop by its
+    domain or id.
 
-    In a catalogue only the file of the kind is replaced, after all rows were read;
-    the old one is kept as KIND.ndjson.previous.
+    In a catalogue only the file of the kind is replaced, after all rows were
+    read; the old one is kept as KIND.ndjson.previous.
 
     Examples:
       shop-directory catalogue from-csv shops.csv ./csv-shops
       shop-directory catalogue from-csv list.csv ./list-shops --map Label=name
       shop-directory catalogue from-csv codes.csv ./my-shops --kind coupons
 
-    Exit codes: 0 done, 1 the file can't be read, has bad rows, or a status that is
-    not mapped, 2 wrong usage, 3 the disk is full.
+    Exit codes: 0 done, 1 the file can't be read, has bad or hidden rows, or a
+    status that is not mapped, 2 wrong usage, 3 the disk is full.
     """
     from indexer.catalogue.sheets.files import opened_sheet
     from indexer.catalogue.sheets.headers import HeadedFile
@@ -304,13 +306,15 @@ def _import_as_wire(
 
 def _import_as_text(done: "Imported", kind: str, directory: Path) -> str:
     from indexer.catalogue.new_catalogue import file_of
+    from indexer.catalogue.sheets.columns import NAMES
+    from indexer.records.problems import numbered
 
     of_them = "of them not public" if kind == "shops" else "more are not public and left out"
     hidden = f" ({done.not_public:,} {of_them})" if done.not_public else ""
     dropped = f", and the fields {counted(done.dropped)} of others" if done.dropped else ""
     return (
-        f"Wrote {done.written:,} {kind}{hidden} to {file_of(directory, kind)}; {done.bad_rows:,} bad rows were left"
-        f" out{dropped}. Next:"
+        f"Wrote {numbered(done.written, NAMES[kind])}{hidden} to {file_of(directory, kind)};"
+        f" {numbered(done.bad_rows, 'bad row')} {'was' if done.bad_rows == 1 else 'were'} left out{dropped}. Next:"
     )
 
 
@@ -329,11 +333,14 @@ def _as_wire(done: "Validated") -> dict[str, Any]:
 
 
 def _as_text(done: "Validated") -> str:
+    from indexer.records.problems import numbered
+
     counts = counted(done.records) or "none"
-    verdict = f"{done.problems:,} problems in {done.bad_records:,} records" if done.problems else "Nothing is wrong"
+    problems, bad = numbered(done.problems, "problem"), numbered(done.bad_records, "record")
+    verdict = f"{problems} in {bad}" if done.problems else "Nothing is wrong"
     return "\n".join(
         [
             *(f"note: {note}" for note in done.notes),
-            f"{verdict}. Valid records: {counts}; {done.public_shops:,} public shops.",
+            f"{verdict}. Valid records: {counts}; {numbered(done.public_shops, 'public shop')}.",
         ]
     )

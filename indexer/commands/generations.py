@@ -136,8 +136,8 @@ def show_command(
 ) -> None:
     """Show shops that are hidden or removed, with all that belongs to them.
 
-    It is applied as by `index hide`, with the records that the indexer's state has.
-    A catalogue whose records have no version does not hide them again.
+    It is applied as by `index hide`, with the records that the indexer's state
+    has. A catalogue whose records have no version does not hide them again.
 
     Examples:
       shop-directory index show shop_abc-handel24 shop_acai-da-serra

@@ -168,6 +168,7 @@ def _codes_of_cldr() -> Mapping[str, str]:
     folded: defaultdict[str, set[str]] = defaultdict(set)
     for name, codes in found.items():
         folded[" ".join(words_of(name))] |= codes
+    folded.pop("", None)  # a script that the folding does not know
     return {name: next(iter(codes)) for name, codes in folded.items() if len(codes) == 1}
 
 

@@ -17,12 +17,12 @@ from index_mappings.hosts import has_dot, reduce_host
 from indexer.catalogue.new_catalogue import catalogue_file
 from indexer.catalogue.sheets import cells
 from indexer.catalogue.sheets.cells import UnreadableError
-from indexer.catalogue.sheets.columns import FIELDS, Columns, columns_of, position_of, stated_values
+from indexer.catalogue.sheets.columns import FIELDS, NAMES, Columns, columns_of, position_of, stated_values
 from indexer.catalogue.sheets.files import SheetFile
 from indexer.catalogue.sheets.values import VISIBILITIES, Column, Faults
 from indexer.catalogue.sheets.workbooks.rows import Row
 from indexer.records.entities import decoded
-from indexer.records.problems import CatalogueError, ProblemLog, RefusedRecordError
+from indexer.records.problems import CatalogueError, ProblemLog, RefusedRecordError, numbered
 from indexer.records.related import RECORDS
 from indexer.records.shop import NO_ORDER, Record, ShopRecord, is_public, validated
 from indexer.sources.ndjson import NdjsonCatalogue
@@ -126,11 +126,12 @@ class SheetRecords:
                 written += 1
             if done.bad_rows and not skip_invalid:
                 kept = f" (it keeps {done.partly:,} of them without the wrong fields)" if done.partly else ""
+                them = "it" if done.bad_rows == 1 else "them"
                 raise CatalogueError(
-                    f"{done.bad_rows:,} bad rows: correct them, or leave them out by --skip-invalid{kept}"
+                    f"{numbered(done.bad_rows, 'bad row')}: correct {them}, or leave {them} out by --skip-invalid{kept}"
                 )
             if not written:
-                raise CatalogueError(f"the file has no row that is one of the {self._kind}")
+                raise CatalogueError(f"the file has no row that is one of the {NAMES[self._kind]}s")
         done.written = written
 
     def _records(self, shops: Mapping[str, str], done: Imported, *, skip_invalid: bool) -> Iterator[Record]:

@@ -260,3 +260,31 @@ def test_records_around_a_list_are_ignored_with_a_note(given: Import) -> None:
 
 def test_a_shop_whose_name_is_that_of_a_trailer_stays(given: Import) -> None:
     assert [shop["name"] for shop in given.shops(f"{SHEET}TRL;trl.example;X\n")] == ["Lamp Nörd", "TRL"]
+
+
+@pytest.mark.rule("V1.shown")
+def test_a_long_first_row_is_cut_in_messages(stocked: Catalogue) -> None:
+    for text in (f"{'x' * 22_000}\nA\n", f"name,url,{'x' * 22_000}\nA,nohost,X\n", f"{'y,' * 22_000}\nA\n"):
+        for options in ((), ("--map", "none=name"), ("--map-value", "none:a=public"), ("--kind", "coupons")):
+            done = stocked.run(text, *options)
+            assert done.exit_code == 1
+            assert "x" * 61 not in done.output
+            assert len(done.output) < 2_000
+
+
+def test_numbers_of_one_are_written_as_such(stocked: Catalogue) -> None:
+    shipping = stocked.run("shop,countries\nlamp,DE\n", "--kind", "shipping").stdout
+    assert f"Wrote 1 shipping statement to {stocked.made / 'shipping.ndjson'}; 0 bad rows were left out." in shipping
+    two = stocked.run("shop,countries\nlamp,DE\nbook,AT\nx,DE\n", "--kind", "shipping", "--skip-invalid").stdout
+    assert f"Wrote 2 shipping statements to {stocked.made / 'shipping.ndjson'}; 1 bad row was left out." in two
+    bad = stocked.run("name,url,category\nA,nohost,X\n").stderr
+    assert bad.endswith("Nothing was written: 1 bad row: correct it, or leave it out by --skip-invalid.\n")
+    shop = {**NORD, "visibility": "public", "categories": [{"slug": "x", "name": "X"}], "popularity": -1}
+    del shop["website"], shop["category"]
+    (stocked.made / "shops.ndjson").write_text(f"{json.dumps({**shop, 'domain': 'lamp.example'})}\n")
+    valid = CliRunner().invoke(catalogue, ["validate", str(stocked.made)]).stdout
+    assert "2 problems in 2 records. Valid records:" in valid  # the file as a whole is the second one
+    lines = [{**shop, "popularity": 1, "domain": "lamp.example"}, {**shop, "domain": "b.example"}]
+    (stocked.made / "shops.ndjson").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    valid = CliRunner().invoke(catalogue, ["validate", str(stocked.made)]).stdout
+    assert "1 problem in 1 record. Valid records: 1 shops, 2 shipping; 1 public shop." in valid

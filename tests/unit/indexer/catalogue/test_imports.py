@@ -145,7 +145,7 @@ def test_a_status_of_another_kind_stops_the_import_and_leaves_suspended_records_
     meant = ("--map-value", "status:aktiv=public", "--map-value", "status:gesperrt=removed")
     assert [record["code"] for record in stocked.records("coupons", text, *meant)] == ["A"]
     printed = stocked.run(text, "--kind", "coupons", *meant).stdout
-    assert "Wrote 1 coupons (1 more are not public and left out) to " in printed
+    assert "Wrote 1 coupon (1 more are not public and left out) to " in printed
 
 
 def test_another_kind_needs_a_catalogue_and_is_one_of_those_that_are_known(given: Import) -> None:

@@ -35,7 +35,7 @@ def test_a_csv_of_all_fields_becomes_a_valid_catalogue_and_the_mapping_is_shown(
     ]
     assert shown[-4:] == [
         "  not used        'Comment'",
-        f"Wrote 1 shops to {given.made / 'shops.ndjson'}; 0 bad rows were left out. Next:",
+        f"Wrote 1 shop to {given.made / 'shops.ndjson'}; 0 bad rows were left out. Next:",
         f"  shop-directory catalogue validate {given.made}",
         f"  shop-directory index build --catalogue {given.made}",
     ]
@@ -494,7 +494,7 @@ def test_optional_fields_that_cannot_be_read_are_dropped_and_counted_and_their_s
     assert (done.stderr.splitlines(), done.stdout.splitlines()[-3]) == (
         unreadable,
         (
-            f"Wrote 3 shops to {given.made / 'shops.ndjson'}; 1 bad rows were left out, and the fields 2 countries,"
+            f"Wrote 3 shops to {given.made / 'shops.ndjson'}; 1 bad row was left out, and the fields 2 countries,"
             " 1 popularity of others. Next:"
         ),
     )
