@@ -31,6 +31,7 @@ from index_mappings.text import (
     scripts_of,
     spellings,
     without_articles,
+    without_trade_marks,
 )
 
 # Labels of public suffixes that do not distinguish shops.
@@ -204,7 +205,7 @@ def _name_forms(text: str) -> frozenset[str]:
     plain = fold(text)
     if not has_word_character(plain):
         return frozenset((plain,))
-    transliterated = () if text.isascii() else map(anyascii, readings(text))
+    transliterated = () if text.isascii() else map(anyascii, readings(without_trade_marks(text)))
     return frozenset(map(fold, (*spellings(text), *transliterated)))
 
 

@@ -11,6 +11,8 @@ from typing import Final
 from unicodedata import category, normalize
 
 APOSTROPHES: Final = "'‘’ʼ′´`＇"
+# Trade and service marks, which are glued to names: as compatibility forms they would be the letters TM and SM.
+_TRADE_MARKS: Final = "™℠"
 
 # Unicode's Default_Ignorable_Code_Point, first and last of each range: joiners, fillers, variation selectors, tags.
 _IGNORABLE_RUNS: Final = (
@@ -73,6 +75,8 @@ def _codes(runs: Iterable[tuple[int, int]]) -> frozenset[int]:
 
 
 _IGNORABLE: Final = _codes(_IGNORABLE_RUNS)
+_GLUED: Final = frozenset(APOSTROPHES + _TRADE_MARKS)
+_NO_TRADE_MARKS: Final = dict.fromkeys(map(ord, _TRADE_MARKS))
 _REMOVED: Final[dict[str, str | None]] = {chr(code): None for code in _codes(_MARK_RUNS)}
 _AS_KATAKANA: Final = {chr(code): chr(code + _TO_KATAKANA) for code in _codes(_HIRAGANA)}
 _BY_SCRIPT: Final[dict[str, str | None]] = {**_REMOVED, **_ARABIC}
@@ -85,8 +89,8 @@ def _is_ignorable(char: str) -> bool:
 
 # Removes invisible characters.
 VISIBLE: Final = Characters(lambda char: None if _is_ignorable(char) else char)
-# Removes invisible characters and apostrophes.
-PLAIN: Final = Characters(lambda char: None if _is_ignorable(char) or char in APOSTROPHES else char)
+# Removes invisible characters, apostrophes and trade marks.
+PLAIN: Final = Characters(lambda char: None if _is_ignorable(char) or char in _GLUED else char)
 # For NFD: removes marks, and unifies letters of Arabic script that people interchange.
 BARE: Final = Characters(lambda char: _BY_SCRIPT.get(char, char))
 # The same, and changes hiragana to katakana, and Hangul to the jamo that are typed; NFC composes neither again.
@@ -125,6 +129,11 @@ _ARTICLES: Final = frozenset(
 def without_ignorable(text: str) -> str:
     """Remove invisible characters: format characters (Cf) and default-ignorable ones, such as variation selectors."""
     return text if text.isascii() else text.translate(VISIBLE)
+
+
+def without_trade_marks(text: str) -> str:
+    """Remove ™ and ℠, which a transliteration would spell out."""
+    return text if text.isascii() else text.translate(_NO_TRADE_MARKS)
 
 
 def is_blank(text: str) -> bool:

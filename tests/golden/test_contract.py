@@ -36,6 +36,7 @@ REMINDER: Final = "A generation built before the change would answer wrongly: ra
 TEXTS: Final = (
     "Marks & Spencer", "McDonald's", "Straße", "Œuvre Øre", "İstanbul", "パン屋", "ร้านดาว", "दीपक", "한빛", "Ёлка",
     "متجر الياسمين", "???", "½ Ⅳ ﬁne", "co\u00adop", "K+K", "みどり", "쿠팡", "값", "کتاب مؤسسة", "❤\ufe0f", "שָׁלוֹם",
+    "Hitfox™ Games", "Café℠",
 )  # fmt: skip
 SHOPS: Final = (
     ("Marks & Spencer", ("M&S",), "marksandspencer.com"),
@@ -45,6 +46,7 @@ SHOPS: Final = (
     ("???", (), "q.internal"),
     ("The Smörgås House", ("L'Or",), "smorgas.internal"),
     ("コーヒーしまむら", ("커피",), "coffee.internal"),
+    ("Hitfox™ Games", ("Gämes℠",), "hitfox.internal"),
 )
 
 

@@ -19,7 +19,7 @@ from anyascii import anyascii
 from babel import localedata
 
 from index_mappings.countries import COUNTRY_CODES, DESTINATIONS, WORLDWIDE, country_names
-from index_mappings.text import words_of
+from index_mappings.text import without_trade_marks, words_of
 from indexer.records.entities import has_entity
 from indexer.records.related import CURRENCIES
 
@@ -298,4 +298,4 @@ def timestamp(text: str) -> str:
 
 def slug_of(name: str) -> str:
     """A category's slug from its name in any script; empty where the name has no ASCII transliteration."""
-    return _NO_SLUG.sub("-", anyascii(name).lower()).strip("-")[:_MAX_SLUG].rstrip("-")
+    return _NO_SLUG.sub("-", anyascii(without_trade_marks(name)).lower()).strip("-")[:_MAX_SLUG].rstrip("-")

@@ -91,6 +91,20 @@ async def test_ignored_words_of_any_script_are_shown_as_they_were_typed(director
     assert {query: (names(answer.shops), answer.ignored) for query, answer in found.items()} == expected
 
 
+@pytest.mark.rule("X1", "X2", "M3")
+async def test_trade_marks_belong_to_no_word(directory: Directory) -> None:
+    world = await directory([shop("Hitfox™ Games"), shop("Café℠ Bücher")])
+    expected = {
+        "hitfox games": ["Hitfox™ Games"],
+        "Hitfox™ Games": ["Hitfox™ Games"],
+        "games hitfox℠": ["Hitfox™ Games"],
+        "hitfoxtm": [],
+        "cafe bucher": ["Café℠ Bücher"],
+        "cafesm": [],
+    }
+    assert {query: await found_names(world, query) for query in expected} == expected
+
+
 @pytest.mark.rule("M3")
 async def test_a_long_text_begins_a_form_as_a_short_one_does(directory: Directory) -> None:
     han = "東京都渋谷区神南一丁目新宿本店銀座中央通大阪心斎橋京都四条河原町"
