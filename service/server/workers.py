@@ -101,9 +101,9 @@ class _Supervisor:
 
     def run(self, announce: Callable[[Any], None] | None) -> None:
         """Serve until a signal, and until all workers have ended; the first worker announces its listener."""
-        _import_all(self._settings)
         for handled in _SIGNALS:
             signal.signal(handled, self._note)
+        _import_all(self._settings)
         # What exists now stays, and a worker that scans it would copy the memory.
         gc.collect()
         gc.freeze()
@@ -152,7 +152,8 @@ class _Supervisor:
             if code is None:
                 continue
             self._table.end(number)
-            if code == _STARTUP_FAILURE and not worker.serves:
+            if code == _STARTUP_FAILURE and not any(each.serves for each in self._workers.values()):
+                # The others would fail in the same way.
                 _LOG.error("worker %d could not start: the service ends", worker.process.pid)
                 self.failed = True
                 return
