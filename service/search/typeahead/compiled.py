@@ -28,8 +28,8 @@ _KINDS: Final = ("*.nbc", "*.nbi")
 _ENTRY: Final[Any] = suggest
 _LOCK: Final = "compiling.lock"
 # What compiling takes on a processor of 2.6 GHz.
-_COMPILE_SECONDS: Final = 45
-_REPORT_SECONDS: Final = 5.0
+_COMPILE_SECONDS: Final = 30
+_REPORT_SECONDS: Final = 10.0
 _LOG: Final = logging.getLogger(__name__)
 
 
