@@ -17,9 +17,11 @@ def _four_times(number: int) -> int:
     return _twice(_twice(number))
 
 
-@njit
-def _from_python(number: int) -> int:
+def _outer(number: int) -> int:
     return _four_times(number) + _twice(number)
+
+
+_from_python: Any = njit(_outer)
 
 
 def test_inner_functions_are_linked_into_their_caller_and_make_no_code() -> None:
