@@ -130,6 +130,6 @@ $(VENV)/.dev: requirements-dev.lock pyproject.toml | $(BIN)/python
 
 # Otherwise the first service that is started compiles the machine code while it answers, and so do tests.
 $(VENV)/.compiled: $(VENV)/.run
-	@echo "Compiling the typeahead to machine code, once, for half a minute ..."
+	@echo "Compiling the typeahead to machine code, unless it is compiled ..."
 	@$(BIN)/python -m service.search.typeahead
 	@touch $@

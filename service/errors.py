@@ -191,7 +191,7 @@ class BodyTooLargeError(ServiceError, status=413):
 
 
 class UnsupportedMediaTypeError(ServiceError, status=415):
-    """The body is not declared as JSON."""
+    """The body is not declared as JSON, or is encoded."""
 
     default_detail = "Send the body as JSON, with the header content-type: application/json."
 

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -96,7 +97,8 @@ def build_command(
             acceptance=None if queries is None else _acceptance(queries, settings),
             wait=wait,
         )
-        summary = build(source, sink, states, options)
+        with _service_prepared(settings) if not dry_run else nullcontext():
+            summary = build(source, sink, states, options)
     parts.list_problems(summary.problems)
     if not (sql or catalogue):
         print(_SAMPLE_NOTE, file=sys.stderr)
@@ -108,6 +110,15 @@ def _acceptance(path: Path, settings: "IndexerSettings") -> "Callable[[Stamp], N
     (found,) = entry_points(group="shop_directory.acceptance", name="check")
     check: Callable[[Stamp], None] = found.load()(path, settings, settings.typeaheads)
     return check
+
+
+def _service_prepared(settings: "IndexerSettings") -> AbstractContextManager[object]:
+    """Within, a service of this installation that will read the index prepares to; found by its entry point."""
+    stack = ExitStack()
+    if settings.engine == "embedded":
+        for found in entry_points(group="shop_directory.preparation"):
+            stack.enter_context(found.load()())
+    return stack
 
 
 def as_wire(summary: "BuildSummary") -> dict[str, Any]:

@@ -83,7 +83,7 @@ _DESCRIBED: Final = {
     frozenset(Affiliate.model_fields): ("resolve_checkout_url", "As in resolve_checkout_url."),
 }
 _FORMER_NAME_TOOL: Final = "get_shop"
-_FORMER_NAME: Final[Schema] = {"type": ["string", "null"]}
+_FORMER_NAME: Final[Schema] = {"type": "string"}
 
 
 def build_server(
@@ -222,10 +222,17 @@ def input_schema(tool: Tool[Any]) -> Schema:
 
 
 def _parameter(part: Schema) -> Schema:
-    """A parameter without examples, and without the length of references: nobody comes near it."""
+    """A parameter without examples, and without the length of references: nobody comes near it.
+
+    It does not state null, which the server takes as absent: hosts refuse lists of types, and tools with them (R2).
+    """
     kept = {
         key: value for key, value in part.items() if key != "examples" and (key, value) != ("maxLength", MAX_REFERENCE)
     }
+    if isinstance(kept.get("type"), list):
+        (kept["type"],) = (kind for kind in kept["type"] if kind != "null")
+    if "enum" in kept:
+        kept["enum"] = [value for value in kept["enum"] if value is not None]
     return {**kept, "items": _parameter(part["items"])} if "items" in part else kept
 
 

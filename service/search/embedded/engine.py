@@ -29,7 +29,7 @@ from service.search.embedded.indices import (
 )
 from service.search.embedded.order import Address, Counted, RankedReader
 from service.search.embedded.queries import Filters, compile_filters, documents_of, query_of
-from service.search.embedded.threads import SearchThreads
+from service.search.embedded.threads import SearchThreads, threads_of_worker
 from service.search.engine import GuardedEngine, Hit, Page, SearchRequest
 from service.search.failures import BackendUnavailable
 from service.search.plan import LEADING, MATCH_ALL, Clause, Plan, exclusive
@@ -52,8 +52,9 @@ _KEPT_COUNTS: Final = 512
 class EmbeddedBackend(PlannedBackend):
     """Search in an index directory that `shop-directory index build` wrote."""
 
-    def __init__(self, root: Path, category_cap: int = 50, metrics: Metrics = NO_METRICS) -> None:
-        engine = TantivyEngine(root, FileChecks(metrics))
+    def __init__(self, root: Path, category_cap: int = 50, metrics: Metrics = NO_METRICS, *, workers: int = 1) -> None:
+        """Open nothing yet; `workers` processes of this machine share its processors."""
+        engine = TantivyEngine(root, FileChecks(metrics), workers)
         super().__init__(GuardedEngine(engine, "tantivy", metrics), category_cap, metrics)
 
 
@@ -64,12 +65,12 @@ class TantivyEngine:
     run in a thread, where the engine releases the interpreter lock, so that a long one does not block other requests.
     """
 
-    def __init__(self, root: Path, checks: FileChecks | None = None) -> None:
+    def __init__(self, root: Path, checks: FileChecks | None = None, workers: int = 1) -> None:
         self._root = root
         self._checks = FileChecks() if checks is None else checks
         self._indices = OpenIndices(root, self._checks)
         self._typeaheads = LocalTypeaheads(root, self._checks)
-        self._threads = SearchThreads()
+        self._threads = SearchThreads(threads_of_worker(workers))
 
     async def live(self) -> Stamp:
         """The stamp of the generation that the pointer file names.

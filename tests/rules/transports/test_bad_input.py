@@ -188,7 +188,7 @@ def test_a_refused_search_says_what_to_do(
         (b'{"query":', "is not valid JSON"),
         (b"{'query':''}", "is not valid JSON"),
         (b'{"query":"a\tb"}', "is not valid JSON"),
-        (b'\xef\xbb\xbf{"query":""}', "is not valid JSON"),
+        (2 * b"\xef\xbb\xbf" + b'{"query":""}', "is not valid JSON"),
         (b'{"query":"\xff"}', "is not UTF-8"),
         (b'{"query":"\xed\xa0\x80"}', "is not UTF-8"),
         (b'{"query":"","limit":NaN}', "holds NaN or Infinity, which JSON does not have"),
