@@ -211,8 +211,8 @@ class PublicRecords:
             yield CouponRecord.model_validate_json(record), _shop(shop)
 
     def offers(self) -> Iterator[tuple[OfferRecord, ShopRecord, AffiliateProgramRecord | None]]:
-        """All offers of public shops with their shops and the shops' programmes."""
-        query = f"SELECT belongings.record, shops.record {_OF_PUBLIC}"
+        """All offers of public shops with their shops and the shops' programmes, in the order of their rank (M11)."""
+        query = f"SELECT belongings.record, shops.record {_OF_PUBLIC} ORDER BY belongings.rank"
         for record, shop in self._db.execute(query, ("offers",)):
             offer = OfferRecord.model_validate_json(record)
             yield offer, _shop(shop), self.program(offer.shop_id)
@@ -294,7 +294,7 @@ def _carried(slug: str, named: list[tuple[str, str, int, str | None]]) -> Carrie
     return CarriedCategory(slug, stated.name, count, 1, stated.other_names)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=1_024)
 def _shop(text: str) -> ShopRecord:
-    """The shop of a related record; cached, as the records of a shop often follow one another."""
+    """The shop of a related record; cached, as the records of a shop are often close to one another."""
     return ShopRecord.model_validate_json(text)

@@ -6,13 +6,10 @@ Hits are ordered by tier and rank; Tantivy's scores, and its order of ties by ad
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-import orjson
-import tantivy
-from tantivy import Occur, Order, Query
+from tantivy import Occur, Query
 
-from index_mappings.embedded import STORED_COLUMN
 from index_mappings.generations import Stamp
 from index_mappings.tiers import FindTier
 from service.runtime.request_context import current
@@ -134,15 +131,8 @@ def _all_hits(reader: RankedReader, plan: Plan) -> tuple[Hit, ...]:
     if query is None or filters.empty:
         return ()
     filtered = filters.apply(query)
-    searcher = reader.index.searcher
-    found = searcher.search(
-        filtered,
-        limit=max(1, reader.count(filtered)[0]),
-        count=False,
-        order_by_field=reader.index.rank,
-        order=Order.Asc,
-    )
-    return tuple(Hit(2 * tier, _stored(searcher.doc(address))) for _, address in found.hits)
+    found = reader.top(filtered, max(1, reader.count(filtered)[0]))
+    return tuple([Hit(2 * tier, stored) for _, stored in found])
 
 
 def _is_short(request: SearchRequest) -> bool:
@@ -317,8 +307,3 @@ def _kept_count(reader: RankedReader, filters: Filters, request: SearchRequest) 
             reader.counts.clear()
         reader.counts[key] = total
     return counted
-
-
-def _stored(document: tantivy.Document) -> dict[str, Any]:
-    stored: dict[str, Any] = orjson.loads(document[STORED_COLUMN][0])
-    return stored

@@ -170,6 +170,7 @@ def _left(reply: Reply) -> int:
         ("get_shops", "results", {1: 1, 10: 1, 11: 2, 20: 2, 21: 3, 100: 10}),
         ("list_coupons", "shops", {10: 1, 11: 2}),
         ("get_shipping_policy", "shops", {10: 1, 20: 2}),
+        ("get_shop_policies", "shops", {10: 1, 20: 2}),
     ],
 )
 def test_a_call_costs_a_read_for_each_ten_references_begun(
