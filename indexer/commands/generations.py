@@ -4,7 +4,7 @@ import json
 import logging
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,9 +16,10 @@ from indexer.jobs.defaults import VERIFY_RATE
 from shop_directory.settings.commands import DataDirOption, EngineOption, ExitCode, JsonOption, end_command
 
 if TYPE_CHECKING:
+    from index_mappings.generations import MissingChanges
     from indexer.jobs.shop_visibility import ShopStatus
     from indexer.reconcile.live import Verified
-    from indexer.sinks.protocol import Generation
+    from indexer.sinks.protocol import Generation, Sink
     from indexer.sources.protocol import ChangeSource, Source
     from indexer.state.state import States
 
@@ -38,8 +39,9 @@ def status_command(
 ) -> None:
     """List the generations, what they hold, and whether they can be followed.
 
-    With shops it says instead what the indexer's state knows of each, hidden ones
-    too, and why one is not shown.
+    It warns of changes that are missing, as their file was rotated away. With shops
+    it says instead what the indexer's state knows of each, hidden ones too, and why
+    one is not shown.
 
     Examples:
       shop-directory index status
@@ -60,9 +62,26 @@ def status_command(
             raise typer.Exit(ExitCode.BAD_INPUT if any(shop.id is None for shop in found) else ExitCode.DONE)
         location = sink.location
         listed = [_as_wire(found, states) for found in sink.generations()]
-    print(json.dumps({"location": location, "generations": listed}) if as_json else _as_text(listed, location))
+        missing = _missing_changes(sink)
+    wire = {
+        "location": location,
+        "generations": listed,
+        "missing_changes": None if missing is None else asdict(missing),
+    }
+    text = _as_text(listed, location)
+    print(json.dumps(wire) if as_json else text if missing is None else f"{text}\n{str(missing).capitalize()}.")
     if all(found["role"] != Role.LIVE.value for found in listed):
         raise typer.Exit(ExitCode.BAD_INPUT)
+
+
+def _missing_changes(sink: "Sink") -> "MissingChanges | None":
+    """The changes that the live generation is known to lack."""
+    live = sink.live()
+    if live is None or not live.readable:
+        return None
+    with closing(sink.edit(live.generation)) as editor:
+        known = editor.operations()
+    return None if known is None else known.missing
 
 
 def _as_wire(found: "Generation", states: "States") -> dict[str, Any]:

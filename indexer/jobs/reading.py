@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -87,6 +88,8 @@ def read_catalogue(
         state.index(meanwhile)
         state.public.settle(meanwhile)
     changes = replay(state, reading.changes, reading.letters)
+    if (missing := state.missing) is not None and has_all_until(source, missing.before):
+        state.missing = None
     state.pending.clear()  # the generation is not written yet: it will have all of it
     lost, lost_domain = state.public.lost_domains(NOTED)
     return ReadCounts(
@@ -114,6 +117,12 @@ def _stage(source: Source, kind: str, state: State, problems: ProblemLog, tick: 
             except DuplicateKeyError as error:
                 problems.add(Problem(source.name(kind), line, "id", str(error)))
     return read, repeated
+
+
+def has_all_until(source: Source, timestamp: str) -> bool:
+    """Whether a catalogue was written after a time, and so needs no changes of before."""
+    written = source.written()
+    return written is None or written > datetime.fromisoformat(timestamp)
 
 
 def disputed_categories(state: State) -> list[str]:

@@ -96,6 +96,8 @@ def roll_back(
                 with _compared(state, known):
                     carried_over += _take(state, known, _SINCE)
                 update(state, editor, lease.check)
+                # It has all that the live state has.
+                state.missing = known.missing
                 carry_over_status(sink, live.name, state, editor)
                 stamp = editor.stamp
         lease.check()

@@ -189,7 +189,7 @@ def _apply_batch(
     """Apply a micro-batch of changes from the state's position of this name on, and move that."""
     former = state.get(position)
     batch = changes.read(former, most)
-    if batch.position == former and not batch.changes and not batch.refused:
+    if batch.position == former and not (batch.changes or batch.refused or batch.missing):
         return ChangeCounts(more=batch.more)
     with state.transaction():
         # After a crash a dead letter may be written twice; it must never be missing.
@@ -197,6 +197,8 @@ def _apply_batch(
             letters.add_change(refused)
         applied, known = apply_changes(state, batch.changes)
         state.set(position, batch.position)
+        if batch.missing is not None:
+            state.missing = batch.missing.joined(state.missing)
     first = next((f"{refused.location}: {'; '.join(refused.reasons)}" for refused in batch.refused), "")
     older = len(batch.changes) - applied
     return ChangeCounts(applied, older, len(batch.refused), more=batch.more, known=known, first_refused=first)

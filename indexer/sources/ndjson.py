@@ -9,6 +9,7 @@ import shlex
 import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
+from datetime import UTC, datetime
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Final
@@ -118,6 +119,9 @@ class NdjsonCatalogue:
             except OSError as error:
                 raise CatalogueError(f"{path} cannot be read: {error.strerror}") from error
         return digest.hexdigest()
+
+    def written(self) -> datetime:
+        return datetime.fromtimestamp(min(path.stat().st_mtime for path in self._files.values()), UTC)
 
     def reading(self) -> AbstractContextManager[None]:
         """Fixes nothing: files have no transactions, so all changes are read after them."""

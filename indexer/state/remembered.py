@@ -18,6 +18,7 @@ from indexer.disk_space import raise_if_full
 from indexer.state.rows import Origin, Presence, newer_sql
 from indexer.state.state import (
     FORMER_POSITION,
+    MISSING_CHANGES,
     POSITION,
     STATE_VERSION,
     VISIBILITY_POSITION,
@@ -47,6 +48,7 @@ OR json_remove(former.record, '$.version', '$.updated_at') IS NOT json_remove(fr
 _VISIBILITY: Final = f"INSERT INTO main.meta SELECT * FROM former_state.meta WHERE name = '{VISIBILITY_POSITION}'"
 _POSITION: Final = f"""
 INSERT INTO main.meta SELECT '{FORMER_POSITION}', value FROM former_state.meta WHERE name = '{POSITION}'
+UNION ALL SELECT name, value FROM former_state.meta WHERE name = '{MISSING_CHANGES}'
 """
 _PRIVATE: Final = 0o600
 

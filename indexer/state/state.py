@@ -6,18 +6,20 @@ one transaction, so that a crash loses none of them. A rollback finds the state 
 read the directory, which belongs to one location of generations.
 """
 
+import json
 import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 from urllib.parse import quote
 
-from index_mappings.generations import is_generation
+from index_mappings.generations import MissingChanges, is_generation
 from indexer.disk_space import raise_if_full, synchronise
 from indexer.records.problems import CatalogueError
 from indexer.state.public_records import PublicRecords
@@ -29,6 +31,7 @@ POSITION: Final = "position"
 VISIBILITY_POSITION: Final = "visibility_position"
 # The position of the former state whose records were taken over.
 FORMER_POSITION: Final = "former_position"
+MISSING_CHANGES: Final = "missing_changes"
 
 SCHEMA: Final = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
@@ -242,6 +245,16 @@ class State:
     @position.setter
     def position(self, position: str | None) -> None:
         self.set(POSITION, position)
+
+    @property
+    def missing(self) -> MissingChanges | None:
+        """The changes that could not be read; None if all were."""
+        stored = self.get(MISSING_CHANGES)
+        return None if stored is None else MissingChanges(**json.loads(stored))
+
+    @missing.setter
+    def missing(self, missing: MissingChanges | None) -> None:
+        self.set(MISSING_CHANGES, None if missing is None else json.dumps(asdict(missing)))
 
     @property
     def logo_hosts(self) -> tuple[str, ...]:

@@ -167,7 +167,7 @@ def test_a_cluster_that_is_not_there_is_exit_code_3(tmp_path: Path) -> None:
     assert "Nothing was published: the cluster does not answer: ConnectionError" in done.stderr
 
 
-LAMP, BOOK = shop("Lamp", id="lamp"), shop("Book", id="book")
+LAMP, BOOK, VASE = shop("Lamp", id="lamp"), shop("Book", id="book"), shop("Vase", id="vase")
 
 
 @pytest.fixture
@@ -330,7 +330,7 @@ def test_follow_once_ends_with_1_where_changes_were_refused_and_names_their_file
         {
             "generation": operator.live, "applied": 1, "older": 1, "refused": 1, "documents_written": 3,
             "documents_removed": 0, "updates": 1, "failures": 0, "status_failures": 0,
-            "reconciled": {"checked": 0, "found": 0, "repaired": 0},
+            "missing_changes": None, "reconciled": {"checked": 0, "found": 0, "repaired": 0},
         },
     )  # fmt: skip
     assert "zqcanaryzq" not in done.output
@@ -424,6 +424,38 @@ def test_following_logs_in_utc_whatever_the_time_zone_of_the_machine_is(operator
     logged, said = done.stderr.splitlines()[-1].split(" ", 1)
     assert start <= datetime.strptime(logged, "%Y-%m-%dT%H:%M:%S%z") <= datetime.now(UTC)
     assert said == "INFO 1 changes applied, 0 older, 0 refused; 3 documents written, 0 removed"
+
+
+@pytest.mark.rule("G3")
+def test_following_once_is_exit_code_7_until_a_build_where_a_file_of_changes_is_gone(operator: Operator) -> None:
+    operator.build(LAMP)
+    operator.change(op="upsert", type="shops", record=BOOK, version=2)
+    follow = ("follow", "--catalogue", str(operator.catalogue), "--once")
+    assert operator.run(*follow).exit_code == 0
+    assert operator.run_json("status")["missing_changes"] is None
+    operator.change(op="upsert", type="shops", record=BOOK, version=3)
+    (operator.catalogue / "changes.ndjson").unlink()
+    operator.change(op="upsert", type="shops", record=VASE, version=1)
+    missing = "hanges are missing: an unknown number of bytes, written until "
+    for _ in range(2):
+        done = operator.run(*follow)
+        assert (done.exit_code, f"\nC{missing}" in f"\n{done.stderr}") == (7, True)
+        as_json = operator.run(*follow, "--json")
+        assert json.loads(as_json.stdout)["missing_changes"]["bytes"] is None
+        assert json.loads(as_json.stderr.splitlines()[-1])["error"]["code"] == "incomplete"
+        assert f"\nC{missing}" in operator.run("status").stdout
+    written = datetime.now(UTC).timestamp() + 1
+    operator.write(LAMP, BOOK)
+    os.utime(operator.catalogue / "shops.ndjson", (written, written))
+    assert operator.run("build", "--catalogue", str(operator.catalogue)).exit_code == 0
+    assert (operator.run(*follow).exit_code, operator.run_json("status")["missing_changes"]) == (0, None)
+
+
+def test_following_once_is_exit_code_4_while_another_job_runs(operator: Operator) -> None:
+    operator.build(LAMP)
+    with holding(operator.sink.lease(), "prune", 0):
+        done = operator.run("follow", "--catalogue", str(operator.catalogue), "--once")
+    assert (done.exit_code, done.stderr.startswith("Following ended: another job has the lease")) == (4, True)
 
 
 @pytest.mark.timeout(20)
