@@ -128,6 +128,7 @@ def as_wire(summary: "BuildSummary") -> dict[str, Any]:
         "changes": summary.changes.as_wire(),
         "kept": {kind: {"lacking": kept.lacking, "newer": kept.newer} for kind, kept in catalogue.kept.items()},
         "kept_listing": None if summary.kept_listing is None else str(summary.kept_listing),
+        "marked": list(summary.marked),
         "notes": list(summary.notes),
         "removed_generations": list(summary.removed),
         "restarts": summary.restarts,
@@ -161,6 +162,8 @@ def as_text(summary: "BuildSummary") -> str:
         lines.append(f"Changes: {counts}{changes.details}.")
     if catalogue.kept:
         lines.append(_kept_as_text(summary))
+    if summary.marked:
+        lines.append(parts.marked_as_text(summary.marked))
     if summary.restarts:
         lines.append("The engine lost an index during the build, which started again with a new generation.")
     if summary.removed:

@@ -5,6 +5,7 @@ The live generation is served and follows its changes until it is replaced; a bu
 """
 
 import json
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -26,7 +27,7 @@ from indexer.jobs.follower_status import carry_over_status
 from indexer.jobs.following import LiveFollower, announce
 from indexer.jobs.generation_writing import Written, first_stamp_of, in_thread, verify_counts, write_generation
 from indexer.jobs.reading import ReadCounts, Reading, build_notes, disputed_categories, read_catalogue
-from indexer.jobs.update import NOTHING, ChangeApplier, ChangeCounts, is_behind, skip_visibility_changes
+from indexer.jobs.update import NOTHING, ChangeApplier, ChangeCounts, is_behind
 from indexer.progress import stage
 from indexer.records.problems import CatalogueError, ProblemLog
 from indexer.sinks.dead_letters import DeadLetters
@@ -34,7 +35,8 @@ from indexer.sinks.failures import IndexLostError, SinkError
 from indexer.sinks.lease import Lease, holding
 from indexer.sinks.protocol import Generation, Role, Sink
 from indexer.sources.protocol import Source, changes_of
-from indexer.state.state import State, States
+from indexer.state.marks import read_marks
+from indexer.state.state import State, StateError, States
 
 _WAIT_S: Final = 60.0
 # For how long requests may still read a generation that was retired.
@@ -82,7 +84,8 @@ class BuildSummary:
     records kept from the former state; None where there are none, and after a dry run. `problems` are those of skipped
     records. `removed` has generations of killed builds too. `restarts` is how often the engine lost an index, so that a
     new generation was started. `unchanged` says that the live generation was built from the same source, so that
-    nothing was read or built.
+    nothing was read or built. `marked` are the ids of the shops that `index hide` has hidden, after a build with
+    `fresh_state`, which forgets all else that was hidden.
     """
 
     stamp: Stamp
@@ -97,6 +100,7 @@ class BuildSummary:
     restarts: int = 0
     seconds: float = 0.0
     unchanged: bool = False
+    marked: tuple[str, ...] = ()
 
 
 def build(
@@ -241,6 +245,8 @@ class _Build:
         if target is None or dry_run:
             target = States(Path(stack.enter_context(TemporaryDirectory(prefix="shop-directory-"))) / "state", "none")
         self.states, known = target, states or target
+        if known is not target and known.marks.exists():
+            shutil.copyfile(known.marks, target.marks)
         if not dry_run:
             self.removed = remove_unfinished(self.sink, target, self.clock())
         self.previous, self.generation = self.sink.live(), new_generation(self.clock())
@@ -254,13 +260,13 @@ class _Build:
         live = live or known.newest_sealed()
         if live is not None and not self.options.fresh_state and known.has(live):
             former = known.path(live)
+            with suppress(StateError):  # reported when it is taken over
+                known.open(live).close()  # brings it to this version
         if former is None and listing is not None:
             listing.unlink(missing_ok=True)
         self.reading = Reading(self.source, changes, former, letters, self.options.skip_invalid, listing)
         self.state = stack.enter_context(target.create(self.generation))
         self.state.logo_hosts = self.options.logo_hosts
-        if self.options.fresh_state:
-            skip_visibility_changes(self.state)
         follower = LiveFollower(self.sink, target, letters, self.lease.check, live_changes, held=changes)
         self.live = stack.enter_context(closing(follower))
 
@@ -371,6 +377,7 @@ class _Build:
             removed=self.removed,
             restarts=self.restarts,
             seconds=time.monotonic() - started,
+            marked=tuple(sorted(read_marks(self.states.marks)[0])) if self.options.fresh_state else (),
         )
 
 

@@ -211,11 +211,7 @@ class LiveFollower:
             return
         if self._held is not None:
             self._held.hold()
-        if (
-            self._state is None
-            and not self._unusable
-            and (self._changes is not None or self._states.visibility_changes.exists())
-        ):
+        if self._state is None and not self._unusable and (self._changes is not None or self._states.marks.exists()):
             self._state = self._opened()
             self._unusable = self._state is None
         try:
