@@ -25,7 +25,7 @@ _SAMPLE_NOTE: Final = "The sample's shops are invented: their links end in .inte
 _safety: Final = partial(parts.option_of, "What may be published")
 SkipInvalidOption = Annotated[bool, _safety("--skip-invalid", "Build without bad records.")]
 AllowEmptyOption = Annotated[bool, _safety("--allow-empty", "Publish although no shop is public.")]
-AllowShrinkOption = Annotated[bool, _safety("--allow-shrink", "Publish however many public shops are lost.")]
+AllowShrinkOption = Annotated[bool, _safety("--allow-shrink", "Publish however many public shops or records are lost.")]
 FreshStateOption = Annotated[
     bool, _safety("--fresh-state", "Ignore versions and deletions from before this catalogue.")
 ]

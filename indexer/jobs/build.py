@@ -36,7 +36,8 @@ from indexer.sinks.lease import Lease, holding
 from indexer.sinks.protocol import Generation, Role, Sink
 from indexer.sources.protocol import Source, changes_of
 from indexer.state.marks import read_marks
-from indexer.state.state import State, StateError, States
+from indexer.state.migration import is_former, is_sealed
+from indexer.state.state import State, States
 
 _WAIT_S: Final = 60.0
 # For how long requests may still read a generation that was retired.
@@ -217,7 +218,8 @@ class _Build:
     """What the steps of one build work on, under its lease.
 
     `states` has the state of this build: with the former states, or in a temporary directory. `live` keeps the live
-    generation up to date meanwhile; `previous` is its stamp. `removed` begins with the generations of killed builds.
+    generation up to date meanwhile; `previous` is its stamp, `live_state` the file of its state. `removed` begins with
+    the generations of killed builds.
     """
 
     source: Source
@@ -232,6 +234,7 @@ class _Build:
     live: LiveFollower = field(init=False)
     generation: str = field(init=False)
     previous: Stamp | None = None
+    live_state: Path | None = None
     removed: tuple[str, ...] = ()
     restarts: int = 0
     published: bool = False
@@ -258,10 +261,13 @@ class _Build:
         # Its state knows what is hidden, also where its stamp or all of it is lost.
         live = next((found.name for found in self.sink.generations() if found.role is Role.LIVE), None)
         live = live or known.newest_sealed()
-        if live is not None and not self.options.fresh_state and known.has(live):
+        if live is not None and known.has(live):
             former = known.path(live)
-            with suppress(StateError):  # reported when it is taken over
-                known.open(live).close()  # brings it to this version
+            if is_former(former):
+                known.open(live).close()
+            # A state that can't be read is refused when it is taken over.
+            self.live_state = former if self.previous is not None and is_sealed(former) else None
+            former = None if self.options.fresh_state else former
         if former is None and listing is not None:
             listing.unlink(missing_ok=True)
         self.reading = Reading(self.source, changes, former, letters, self.options.skip_invalid, listing)
@@ -340,20 +346,27 @@ class _Build:
             self.sink.drop(self.generation)
 
     def refuse_losses(self, public: int) -> None:
-        """Refuse what is more often a mistake than intended: far fewer public shops than before, or none at all."""
+        """Refuse what is more often a mistake than intended: far fewer shops or records of a type, or no shop."""
         if self.previous is not None and not self.options.allow_shrink:
             before = self.previous.counts.get("shops", 0)
             # A share of 1 - 0.7 is a little over 0.3 as a float; that of the lost shops is as exact as the setting.
             if before and (before - public) / before > self.options.most_shrink:
-                share = f"{100 * self.options.most_shrink:g}%"
-                raise ShrinkError(
-                    f"{public:,} of {before:,} public shops remain, and at most {share} may be lost: check the"
-                    " catalogue, give another one an index of its own, or allow the loss by --allow-shrink"
-                )
+                raise self._shrunk(public, before, "public shops")
+            if self.live_state is not None:
+                for kind, (held, left) in self.state.public.lost_records(self.live_state).items():
+                    if (held - left) / held > self.options.most_shrink:
+                        raise self._shrunk(left, held, f"records of type {kind}")
         if not public and not self.options.allow_empty and not self.options.dry_run:
             raise CatalogueError(
                 "the catalogue has no public shop: check it, or publish a directory without shops by --allow-empty"
             )
+
+    def _shrunk(self, left: int, before: int, what: str) -> ShrinkError:
+        share = f"{100 * self.options.most_shrink:g}%"
+        return ShrinkError(
+            f"{left:,} of {before:,} {what} remain, and at most {share} may be lost: check the catalogue, give another"
+            " one an index of its own, or allow the loss by --allow-shrink"
+        )
 
     def prune(self) -> None:
         """Remove older generations. A failure is noted, and does not undo the publication."""

@@ -7,7 +7,7 @@ changes. A record that they wrote becomes what it was before: one version older,
 import json
 import os
 import sqlite3
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -60,6 +60,28 @@ def adopt_former_marks(directory: Path) -> None:
     finally:
         os.close(file)
     temporary.replace(marks)
+
+
+def is_former(path: Path) -> bool:
+    """Whether a file is a state of version 1, which opening it migrates."""
+    return _property(path, "version") == FORMER_VERSION
+
+
+def is_sealed(path: Path) -> bool:
+    """Whether a state is complete and can be read."""
+    return _property(path, "sealed") is not None
+
+
+def _property(path: Path, name: str) -> str | None:
+    """A property of a state, which is only read; None if it has none, or is damaged."""
+    with suppress(sqlite3.Error), closing(_read_only(path)) as db:
+        found = db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return None if found is None else str(found[0])
+    return None
+
+
+def _read_only(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
 
 
 def migrate(path: Path, db: sqlite3.Connection) -> None:
@@ -116,12 +138,8 @@ def _record(text: str, order: Order) -> ShopRecord:
 def _is_overruled(directory: Path, key: str, order: Order) -> bool:
     """Whether the newest state of version 1 shows a newer record of a shop than the one that hid it."""
     for path in sorted(directory.glob("*.sqlite"), reverse=True):
-        with suppress(sqlite3.Error):
-            db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-            try:
-                row = StateRows(db).row(SHOPS, key)
-            finally:
-                db.close()
+        with suppress(sqlite3.Error), closing(_read_only(path)) as db:
+            row = StateRows(db).row(SHOPS, key)
             return row is not None and row.shown and row.order > order
     return False
 

@@ -75,6 +75,7 @@ def test_json_is_the_only_thing_on_standard_output(tmp_path: Path) -> None:
             "changes": {"applied": 0, "older": 0, "refused": 0},
             "kept": {},
             "kept_listing": None,
+            "marked": [],
             "notes": ["shops.ndjson:2: left out, its domain belongs to the shop of line 1"],
             "removed_generations": [],
             "restarts": 0,

@@ -246,6 +246,38 @@ def test_a_build_that_loses_more_is_refused_and_leaves_the_live_generation_alone
 
 
 @pytest.mark.rule("G2")
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_build_that_loses_a_type_of_records_or_more_of_it_than_of_shops_is_refused(
+    tmp_path: Path, *, fresh: bool
+) -> None:
+    sink = EmbeddedSink(tmp_path / "index")
+    states = States(tmp_path / "states", sink.location)
+
+    def built(folder: str, coupons: int, shops: int = 10, **others: bool) -> BuildSummary:
+        kinds: dict[str, list[dict[str, Any]]] = {
+            "coupons": [coupon(f"CODE{number}", f"s{9 - number}", id=f"c{number}") for number in range(coupons)],
+            "trust": [trust("s0", "registrar", "Some")],
+        }
+        catalogue = write_catalogue_directory(
+            tmp_path / folder, shops=TEN[:shops], **{kind: lines for kind, lines in kinds.items() if lines}
+        )
+        if others.pop("lacks_trust", False):
+            (catalogue / "trust.ndjson").unlink()
+        return build(NdjsonCatalogue(catalogue), sink, states, BuildOptions(fresh_state=fresh, **others))
+
+    live = built("first", 10).stamp
+    for left, folder in ((7, "seven"), (0, "none")):
+        with pytest.raises(ShrinkError, match=f"^{left} of 10 records of type coupons remain, and at most 20% may be"):
+            built(folder, left)
+    with pytest.raises(ShrinkError, match=r"^0 of 1 records of type trust remain, and at most 20% may be lost: "):
+        built("no trust", 10, lacks_trust=True)
+    assert sink.live() == live
+    assert built("eight", 8).stamp.counts["coupons"] == 8
+    assert built("fewer shops", 8, 8).stamp.counts["coupons"] == 6  # the others are lost with their shops
+    assert built("allowed", 0, 8, allow_shrink=True, lacks_trust=True).stamp.counts["coupons"] == 0
+
+
+@pytest.mark.rule("G2")
 def test_a_first_build_and_one_after_an_empty_one_lose_nothing(operator: Operator) -> None:
     empty = BuildOptions(allow_empty=True)
     assert operator.build([], empty).stamp.counts["shops"] == 0
