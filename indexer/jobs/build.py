@@ -26,7 +26,7 @@ from indexer.jobs.defaults import MOST_SHRINK
 from indexer.jobs.follower_status import carry_over_status
 from indexer.jobs.following import LiveFollower, announce
 from indexer.jobs.generation_writing import Written, first_stamp_of, in_thread, verify_counts, write_generation
-from indexer.jobs.reading import ReadCounts, Reading, build_notes, disputed_categories, read_catalogue
+from indexer.jobs.reading import ReadCounts, Reading, build_notes, disputed_categories, long_named, read_catalogue
 from indexer.jobs.update import NOTHING, ChangeApplier, ChangeCounts, is_behind
 from indexer.progress import stage
 from indexer.records.problems import CatalogueError, ProblemLog
@@ -384,7 +384,7 @@ class _Build:
             catalogue=self.counts,
             disputed_categories=len(disputed),
             changes=changes,
-            notes=(*build_notes(self.source.name("shops"), self.counts, disputed), *self.notes),
+            notes=(*build_notes(self.source.name("shops"), self.counts, disputed, long_named(self.state)), *self.notes),
             kept_listing=self.states.kept_listing if self.counts.kept and not self.options.dry_run else None,
             problems=self.problems,
             removed=self.removed,

@@ -63,6 +63,9 @@ FROM winners JOIN shops USING (id) ORDER BY winners.rank
 """
 _COUNT_LOST: Final = "SELECT (SELECT COUNT(*) FROM shops WHERE shown) - (SELECT COUNT(*) FROM winners)"
 _COUNT_HIDDEN: Final = "SELECT COUNT(*) FROM shops WHERE presence = 0 AND NOT shown"
+_LONG_SHOPS: Final = """
+SELECT shops.line, record FROM winners JOIN shops USING (id) WHERE length(record) > ? ORDER BY shops.line
+"""
 # By type; of the types whose owner is a shop, those of public shops.
 _COUNT_RECORDS: Final = """
 SELECT type, COUNT(*) FROM {schema}.belongings AS one WHERE presence = 0 AND (
@@ -157,6 +160,11 @@ class PublicRecords:
         """The id of the public shop that has a domain."""
         row = self._db.execute("SELECT id FROM winners WHERE domain = ?", (domain,)).fetchone()
         return None if row is None else str(row[0])
+
+    def long_shops(self, least: int) -> Iterator[tuple[int, ShopRecord]]:
+        """The public shops whose records have more characters than this, each after its line, by line."""
+        for line, record in self._db.execute(_LONG_SHOPS, (least,)):
+            yield line, ShopRecord.model_validate_json(record)
 
     def lost_records(self, former: Path) -> dict[str, tuple[int, int]]:
         """How many records a former state has of each type that has fewer now, and how many there are now.

@@ -1,6 +1,7 @@
 """A full build: what it publishes and reports, its options, and what a fault or an interruption leaves (G1, G2, G3)."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -243,6 +244,13 @@ def test_a_build_that_loses_more_is_refused_and_leaves_the_live_generation_alone
         operator.build([*TEN[:left], *hidden], options)
     assert operator.sink.live() == live
     assert operator.there() == ([live.generation], [live.generation])
+
+
+def test_a_shop_whose_aliases_make_a_build_slow_is_noted_by_its_line(sink: Sink, tmp_path: Path) -> None:
+    aliases = [f"{'many words ' * 9}{number}" for number in range(30)]
+    summary = _build(sink, tmp_path, [shop("Lamp"), shop("Words", aliases=aliases), shop("Book", aliases=["One"] * 50)])
+    (note,) = summary.notes
+    assert re.fullmatch(r"shops\.ndjson:2: 2\d,\d{3} characters from each word of its names to the end: .*", note)
 
 
 @pytest.mark.rule("G2")
