@@ -261,7 +261,7 @@ def test_a_build_that_loses_a_type_of_records_or_more_of_it_than_of_shops_is_ref
     sink = EmbeddedSink(tmp_path / "index")
     states = States(tmp_path / "states", sink.location)
 
-    def built(folder: str, coupons: int, shops: int = 10, **others: bool) -> BuildSummary:
+    def built(folder: str, coupons: int, shops: int = 10, **others: Any) -> BuildSummary:  # noqa: ANN401 - options
         kinds: dict[str, list[dict[str, Any]]] = {
             "coupons": [coupon(f"CODE{number}", f"s{9 - number}", id=f"c{number}") for number in range(coupons)],
             "trust": [trust("s0", "registrar", "Some")],
