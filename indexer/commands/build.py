@@ -26,7 +26,7 @@ _SAMPLE_NOTE: Final = "The sample's shops are invented: their links end in .inte
 _safety: Final = partial(parts.option_of, "What may be published")
 SkipInvalidOption = Annotated[bool, _safety("--skip-invalid", "Build without bad records.")]
 AllowEmptyOption = Annotated[bool, _safety("--allow-empty", "Publish although no shop is public.")]
-AllowShrinkOption = Annotated[bool, _safety("--allow-shrink", "Publish however many public shops are lost.")]
+AllowShrinkOption = Annotated[bool, _safety("--allow-shrink", "Publish however many public shops or records are lost.")]
 FreshStateOption = Annotated[
     bool, _safety("--fresh-state", "Ignore versions and deletions from before this catalogue.")
 ]
@@ -139,6 +139,7 @@ def as_wire(summary: "BuildSummary") -> dict[str, Any]:
         "changes": summary.changes.as_wire(),
         "kept": {kind: {"lacking": kept.lacking, "newer": kept.newer} for kind, kept in catalogue.kept.items()},
         "kept_listing": None if summary.kept_listing is None else str(summary.kept_listing),
+        "marked": list(summary.marked),
         "notes": list(summary.notes),
         "removed_generations": list(summary.removed),
         "restarts": summary.restarts,
@@ -172,6 +173,8 @@ def as_text(summary: "BuildSummary") -> str:
         lines.append(f"Changes: {counts}{changes.details}.")
     if catalogue.kept:
         lines.append(_kept_as_text(summary))
+    if summary.marked:
+        lines.append(parts.marked_as_text(summary.marked))
     if summary.restarts:
         lines.append("The engine lost an index during the build, which started again with a new generation.")
     if summary.removed:

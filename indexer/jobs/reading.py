@@ -1,7 +1,9 @@
 """Reads a whole catalogue into a new state, with the former state's versions and the changes since (G3)."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +19,10 @@ from indexer.state.rows import DuplicateKeyError
 from indexer.state.state import FORMER_POSITION, State
 
 NOTED: Final = 20
+# A record with fewer characters has no names of this size. Of the 3,295 development shops the greatest has 531.
+_LONG_RECORD: Final = 1_000
+_LONG_NAMED: Final = 10_000
+_WORD_ENDS: Final = re.compile(r"\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +103,8 @@ def read_catalogue(
         state.index(meanwhile)
         state.public.settle(meanwhile)
     changes = replay(state, reading.changes, reading.letters)
+    if (missing := state.missing) is not None and has_all_until(source, missing.before):
+        state.missing = None
     state.pending.clear()  # the generation is not written yet: it will have all of it
     lost, lost_domain = state.public.lost_domains(NOTED)
     return ReadCounts(
@@ -150,13 +158,43 @@ def _stage(
     return read, repeated
 
 
+def has_all_until(source: Source, timestamp: str) -> bool:
+    """Whether a catalogue was written after a time, and so needs no changes of before."""
+    written = source.written()
+    return written is None or written > datetime.fromisoformat(timestamp)
+
+
 def disputed_categories(state: State) -> list[str]:
     """The slugs of the categories with more than one display name."""
     return [category.slug for category in state.public.categories() if category.names > 1]
 
 
-def build_notes(file: str, counts: ReadCounts, disputed: Sequence[str]) -> tuple[str, ...]:
-    """Notes for the operator: shops left out for their domain, by their line in `file`, and doubtful texts."""
+def long_named(state: State) -> list[tuple[int, int]]:
+    """The lines of public shops whose names take most of the time of a build, each with the number of characters.
+
+    A name is found from each of its words on, so each word costs the characters from it to the end.
+    """
+    found = []
+    for line, shop in state.public.long_shops(_LONG_RECORD):
+        names = (shop.name, *shop.aliases)
+        size = sum(len(name) - at for name in names for at in (0, *(gap.end() for gap in _WORD_ENDS.finditer(name))))
+        if size > _LONG_NAMED:
+            found.append((line, size))
+    return found
+
+
+def build_notes(
+    file: str, counts: ReadCounts, disputed: Sequence[str], named: Sequence[tuple[int, int]] = ()
+) -> tuple[str, ...]:
+    """Notes for the operator: shops left out for their domain or slow by their names, by their line in `file`.
+
+    Then disputed categories and doubtful texts. Line 0 is a change's.
+    """
     domains = [f"{file}:{line}: left out, its domain belongs to the shop of line {won}" for line, won in counts.lost]
     names = [f"category {slug} has more than one display name; the most frequent is shown" for slug in disputed]
-    return (*domains, *names[:NOTED], *counts.notes)
+    slow = [
+        f"{f'{file}:{line}' if line else 'a change'}: {size:,} characters from each word of its names to the end: its"
+        " aliases make builds and searches slow; leave out those that nobody types"
+        for line, size in named
+    ]
+    return (*domains, *slow[:NOTED], *names[:NOTED], *counts.notes)

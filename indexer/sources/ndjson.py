@@ -10,6 +10,7 @@ import shlex
 import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
+from datetime import UTC, datetime
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Final
@@ -119,6 +120,9 @@ class NdjsonCatalogue:
                 raise CatalogueError(f"{path} cannot be read: {error.strerror}") from error
         return digest.hexdigest()
 
+    def written(self) -> datetime:
+        return datetime.fromtimestamp(min(path.stat().st_mtime for path in self._files.values()), UTC)
+
     def reading(self) -> AbstractContextManager[None]:
         """Fixes nothing: files have no transactions, so all changes are read after them."""
         return nullcontext()
@@ -153,9 +157,10 @@ def _files_of(path: Path, *, lenient: bool) -> dict[str, Path]:
     files: dict[str, Path] = {}
     for file in sorted(path.iterdir()):
         suffix = next((suffix for suffix in _SUFFIXES if file.name.endswith(suffix)), None)
-        if suffix is None or not file.is_file():
+        kind = file.name.removesuffix(suffix or "")
+        if suffix is None or (not file.is_file() and kind not in {*RECORDS, "changes"}):
             continue
-        kind = file.name.removesuffix(suffix)
+        _refuse_no_file(file)
         if kind in files:
             raise CatalogueError(f"{files[kind].name} and {file.name} hold the same type: remove one of them")
         if kind in RECORDS:
@@ -170,6 +175,17 @@ def _files_of(path: Path, *, lenient: bool) -> dict[str, Path]:
             refuse_other_formats(other)
         raise CatalogueError(f"{path} holds no shops.ndjson or shops.ndjson.gz")
     return files
+
+
+def _refuse_no_file(path: Path) -> None:
+    """Raise CatalogueError if a file of the catalogue is a link that leads nowhere, a directory or a pipe.
+
+    It must not count as absent, as a build would remove all of its records.
+    """
+    if path.is_file():
+        return
+    what = "leads nowhere" if path.is_symlink() and not path.exists() else "is not a regular file"
+    raise CatalogueError(f"{path} {what}: mend or remove it")
 
 
 def _printable(name: str) -> str:

@@ -9,7 +9,8 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -53,6 +54,10 @@ class _BadRowError(Exception):
         self.faults = faults
 
 
+class _HiddenLaterError(Exception):
+    """A row hides a shop that an earlier one shows: the sheet is read again, without the earlier one."""
+
+
 @dataclass(slots=True)
 class Imported:
     """What became of the rows of a sheet.
@@ -91,6 +96,9 @@ class SheetRecords:
         self._file, self._kind, self._category, self._currency = file, kind, category, currency
         self._model = RECORDS[kind]
         self._hidden: Mapping[str, str] = {}
+        # The lines of the rows that hide a shop, by key, and whether one of them came after a row that shows it.
+        self._hiding: dict[str, int] = {}
+        self._hidden_later = False
         self._header = next((row for _, row in file.rows()), [])
         if not self._header:
             raise CatalogueError(f"{file.path} is empty: its first line must name the columns")
@@ -115,6 +123,15 @@ class SheetRecords:
         these fields. Raises CatalogueError, and changes nothing, if there are bad rows without it, if records that
         their owner has suspended might be published, or if there is no record.
         """
+        before = deepcopy(done)
+        try:
+            self._write(directory, done, skip_invalid=skip_invalid)
+        except _HiddenLaterError:
+            for one in fields(done):
+                setattr(done, one.name, getattr(before, one.name))
+            self._write(directory, done, skip_invalid=skip_invalid)
+
+    def _write(self, directory: Path, done: Imported, *, skip_invalid: bool) -> None:
         named = self._examined(skip_invalid=skip_invalid)
         shops = {} if self._kind == "shops" else _shop_ids(directory, named)
         if self._kind == "shops" and "visibility" not in self.columns.positions:
@@ -153,6 +170,9 @@ class SheetRecords:
                 yield record
             for fault in dropped:
                 done.faults.note(line, fault.field, fault.reason, fault.values)
+        if self._hidden_later:
+            self._hidden_later = False
+            raise _HiddenLaterError
 
     def _examined(self, *, skip_invalid: bool) -> Collection[str]:
         """Read the sheet once; returns the shops that its rows name.
@@ -338,16 +358,23 @@ class SheetRecords:
         return _Fault(name, reason, (text,) if text else ())
 
     def _refuse_repeated(self, record: Record, line: int, lines: dict[str, int]) -> None:
-        """Refuse a key that an earlier row has; `lines` are those of the keys. The newer of two versions is used."""
-        first = line if record.order != NO_ORDER else lines.setdefault(record.key, line)
-        if first != line:
+        """Refuse a key that an earlier row has; `lines` are those of the keys. The newer of two versions is used.
+
+        Without versions, a row that hides a shop is used instead of one that shows it, whichever comes first (V1).
+        """
+        if record.order != NO_ORDER:
+            return
+        is_shown = not isinstance(record, ShopRecord) or is_public(record)
+        hiding = self._hiding.get(record.key) if is_shown else self._hiding.setdefault(record.key, line)
+        first = hiding if is_shown and hiding else lines.setdefault(record.key, line)
+        if first != line and hiding == line:
+            self._hidden_later = True
+        elif first != line:
             name = record.key_fields[0]
             made = {"shops": "domain", "coupons": "shop and code", "offers": "shop and URL or title"}.get(self._kind)
             suffix = f", made from the same {made}" if name == "id" and name not in self.columns.positions else ""
-            reason = f"is already that of another row{suffix}"
-            if isinstance(record, ShopRecord) and not is_public(record):
-                # The earlier row is written: to leave this one out could publish a suspended shop (V1).
-                raise CatalogueError(f"the shop of line {line} is not public and {reason}, line {first}: remove one")
+            used = ", which is not public and is used instead" if is_shown and hiding else ""
+            reason = f"is already that of another row{suffix}{used}"
             raise _BadRowError(_Fault(name, reason, (f"{record.key} of line {first}",)))
 
 

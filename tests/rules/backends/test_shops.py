@@ -112,6 +112,16 @@ async def test_all_public_domains_are_listed_part_by_part(directory: Directory) 
     ]
 
 
+@pytest.mark.rule("A1")
+async def test_long_aliases_are_cut_by_their_characters_but_in_get_shop(directory: Directory) -> None:
+    aliases = tuple(f"{n} {'x' * 147}" for n in range(1, 9))
+    world = await directory([shop("Nord", "nord.internal", aliases=list(aliases))])
+    (view,) = (await call(world, FIND_SHOP, query="nord"))["results"]
+    assert (view["aliases"], view["aliases_total"]) == (aliases[:2], 8)
+    whole = await call(world, GET_SHOP, shop_domain="nord.internal")
+    assert (whole["aliases"], whole["aliases_total"]) == (aliases, 8)
+
+
 @pytest.mark.rule("A14", "A1")
 async def test_get_shops_shows_each_shop_as_a_search_does(directory: Directory) -> None:
     aliases = [f"Alias {n}" for n in range(12)]

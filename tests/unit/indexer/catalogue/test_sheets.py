@@ -173,11 +173,28 @@ def test_bad_rows_are_reported_by_line_field_and_value_and_nothing_is_written_un
 
 
 @pytest.mark.rule("V1")
-def test_a_hidden_row_of_a_shop_that_an_earlier_row_has_is_never_left_out(given: Import) -> None:
-    text = "name,url,category,visibility\nA,a.example,X,public\nA,a.example,X,under_review\n"
+def test_of_a_row_that_shows_a_shop_and_one_that_hides_it_the_latter_is_used_and_all_are_listed(given: Import) -> None:
+    rows = ["A,a.example,X,public", "A,a.example,X,under_review", "B,b.example,X,removed", "B,b.example,X,public"]
+    rows += ["C,c.example,X,removed", "C,c.example,X,removed", "D,d.example,X,public", "D,d.example,X,public"]
+    rows += ["A,a.example,X,public", "A,a.example,X,removed"]
+    text = "\n".join(["name,url,category,visibility", *rows, ""])
+    refused = given.run(text)
+    assert (refused.exit_code, given.made.exists()) == (1, False)
     done = given.run(text, "--skip-invalid")
-    message = "the shop of line 3 is not public and is already that of another row, made from the same domain, line 2"
-    assert (done.exit_code, message in done.stderr, given.made.exists()) == (1, True, False)
+    assert (done.exit_code, "6 bad rows were left out" in done.stdout) == (0, True)
+    same = "id is already that of another row, made from the same domain"
+    for said in (refused.stderr, done.stderr):
+        assert (
+            f"{same}, which is not public and is used instead:"
+            " 'a_example of line 3' (2 rows, first 2), 'b_example of line 4' (line 5)\n"
+        ) in said
+        others = "'c_example of line 6' (line 7), 'd_example of line 8' (line 9), 'a_example of line 3' (line 11)\n"
+        assert f"{same}: {others}" in said
+    written = [json.loads(line) for line in (given.made / "shops.ndjson").read_text(encoding="utf-8").splitlines()]
+    assert [(one["id"], one["visibility"]) for one in written] == [
+        ("a_example", "under_review"), ("b_example", "removed"), ("c_example", "removed"),
+        ("d_example", "public"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
