@@ -166,9 +166,29 @@ MapOption = Annotated[
     list[str] | None,
     _in_files(
         "--map",
-        "The field of a column; without a FIELD the column is left out. Repeatable.",
+        "The field of a column. Repeatable.",
         metavar="COLUMN=FIELD",
     ),
+]
+IgnoreOption = Annotated[
+    list[str] | None, _in_files("--ignore", "A column that is left out. Repeatable.", metavar="COLUMN")
+]
+SetOption = Annotated[
+    list[str] | None,
+    _in_files("--set", "The value of a field in all rows that state none. Repeatable.", metavar="FIELD=VALUE"),
+]
+DatesOption = Annotated[
+    Literal["dmy", "mdy", "ymd"] | None,
+    _in_files("--dates", "The order of days and months where a column does not settle it.", show_default="found"),
+]
+ByNameOption = Annotated[
+    bool, _in_files("--by-name", "Shops may be named by their whole names, if no other shop has that.")
+]
+SheetMappingOption = Annotated[
+    Path | None, _in_files("--mapping", "A TOML file of an earlier import's mapping; options override it.")
+]
+SaveMappingOption = Annotated[
+    Path | None, _in_files("--save-mapping", "Write the mapping of this import into this TOML file.")
 ]
 MapValueOption = Annotated[
     list[str] | None,
@@ -191,8 +211,14 @@ def from_csv_command(
     kind: SheetKindOption = "shops",
     stated: MapOption = None,
     stated_values: MapValueOption = None,
+    ignored: IgnoreOption = None,
+    constants: SetOption = None,
     category: Annotated[str | None, _in_files("--category", "The category of shops without one.")] = None,
     currency: Annotated[str | None, _in_files("--currency", "The currency of amounts that state none, or $.")] = None,
+    dates: DatesOption = None,
+    by_name: ByNameOption = False,
+    mapping: SheetMappingOption = None,
+    save_mapping_as: SaveMappingOption = None,
     encoding: Annotated[str | None, _in_files("--encoding", "A CSV's encoding.", show_default="found")] = None,
     sheet: Annotated[str | None, _in_files("--sheet", "A workbook's sheet.", show_default="the first")] = None,
     skip_invalid: SkipInvalidOption = False,
@@ -202,10 +228,10 @@ def from_csv_command(
 
     Columns are recognised by their names, such as name, domain or Webseite,
     category and country; the mapping is printed. Several values in a cell are
-    separated by |, ; or commas, countries also by /. Shops are public unless there
-    is a column visibility. A column that looks like a status, such as active or
-    suspended, has to be mapped or left out. Coupons and other kinds name their shop
-    by its domain or id.
+    separated by line breaks, |, ; or commas, countries also by /. Shops are public
+    unless there is a column visibility. A column that looks like a status, or next
+    to codes holds countries, amounts, percentages or dates, has to be mapped or
+    ignored. Coupons and other kinds name their shop by its domain or id.
 
     In a catalogue only the file of the kind is replaced, after all rows were read;
     the old one is kept as KIND.ndjson.previous.
@@ -215,25 +241,36 @@ def from_csv_command(
       shop-directory catalogue from-csv list.csv ./list-shops --map Label=name
       shop-directory catalogue from-csv codes.csv ./my-shops --kind coupons
 
-    Exit codes: 0 done, 1 the file can't be read, has bad rows, or a status that is
-    not mapped, 2 wrong usage, 3 the disk is full.
+    Exit codes: 0 done, 1 the file can't be read, has bad rows, or a column that has
+    to be mapped, 2 wrong usage, 3 the disk is full.
     """
     from indexer.catalogue.sheets.files import opened_sheet
     from indexer.catalogue.sheets.records import Imported, SheetRecords
+    from indexer.catalogue.sheets.stated import Stated, constants_of, save_mapping
     from indexer.catalogue.sheets.values import Faults
 
     _refuse_wrong_usage(kind, currency)
     done = Imported(Faults(file.name))
     with exit_on_failure("Nothing was written"):
         opened = opened_sheet(file, encoding=encoding, sheet=sheet)
-        records = SheetRecords(
-            opened, kind, stated=stated or (), values=stated_values or (), category=category, currency=currency
+        options = Stated(
+            stated or (),
+            stated_values or (),
+            ignored or (),
+            constants_of(constants or (), kind, categories=category, currency=currency),
+            dates,
+            by_name,
         )
+        records = SheetRecords(opened, kind, stated=options, mapping=mapping)
         if not as_json:
             print(_format_as_text(opened.format), records.columns.as_text(), sep="\n")
         try:
             records.write(directory, done, skip_invalid=skip_invalid)
+            if save_mapping_as is not None:
+                save_mapping(save_mapping_as, records.columns, records.stated, records.visibilities)
         finally:
+            if done.notes and not as_json:
+                print(*done.notes, sep="\n")
             for line in done.faults.as_text():
                 print(line, file=sys.stderr)
             if as_json:
@@ -273,9 +310,11 @@ def _import_as_wire(
         columns.kind: done.written,
         "not_public": done.not_public,
         "bad_rows": done.bad_rows,
+        "joined_rows": done.joined,
         "dropped_fields": dict(done.dropped),
+        "notes": done.notes,
         "problems": done.faults.as_json(),
-        "columns": {"mapped": mapped, "unused": list(columns.unused), **format_},
+        "columns": {"mapped": mapped, "set": dict(columns.constants), "unused": list(columns.unused), **format_},
     }
 
 
@@ -285,9 +324,10 @@ def _import_as_text(done: "Imported", kind: str, directory: Path) -> str:
     of_them = "of them not public" if kind == "shops" else "more are not public and left out"
     hidden = f" ({done.not_public:,} {of_them})" if done.not_public else ""
     dropped = f", and the fields {counted(done.dropped)} of others" if done.dropped else ""
+    joined = f"; {done.joined:,} more rows were joined with them, as they have other entries" if done.joined else ""
     return (
-        f"Wrote {done.written:,} {kind}{hidden} to {file_of(directory, kind)}; {done.bad_rows:,} bad rows were left"
-        f" out{dropped}. Next:"
+        f"Wrote {done.written:,} {kind}{hidden} to {file_of(directory, kind)}{joined}; {done.bad_rows:,} bad rows were"
+        f" left out{dropped}. Next:"
     )
 
 

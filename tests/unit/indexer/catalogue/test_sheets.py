@@ -163,9 +163,10 @@ def test_bad_rows_are_reported_by_line_field_and_value_and_nothing_is_written_un
     assert (skipped.exit_code, answer) == (
         0,
         {
-            "directory": str(given.made), "shops": 1, "not_public": 0, "bad_rows": 7, "dropped_fields": {},
+            "directory": str(given.made), "shops": 1, "not_public": 0, "bad_rows": 7, "joined_rows": 0,
+            "dropped_fields": {}, "notes": [],
             "columns": {
-                "mapped": {"name": "name", "domain": "url", "categories": "category"}, "unused": [],
+                "mapped": {"name": "name", "domain": "url", "categories": "category"}, "set": {}, "unused": [],
                 "encoding": "utf-8", "delimiter": ",",
             },
         },
