@@ -4,6 +4,7 @@ A mapping file has a table for each kind. Its `columns` are those of the SQL sou
 """
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from indexer.records.problems import CatalogueError
 from indexer.records.shop import StrictModel, reasons
 
 _MAX_BYTES: Final = 64 * 1024
+_BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 _Names = Annotated[dict[str, str], Field(default_factory=dict)]
 
 
@@ -90,12 +92,13 @@ def read_mapping(path: Path, kind: str, options: Stated, header: Sequence[str]) 
         if name not in fields and plain(column) not in settled
     ]
     status = saved.columns.get("visibility", "")
+    has_status = f"{status}=visibility" in columns
     # A column that a later export lacks needs not be left out.
     known = {plain(name) for name in header}
     ignored = [column for column in saved.ignore if plain(column) in known and plain(column) not in settled]
     return Stated(
         columns=(*columns, *options.columns),
-        values=options.values or [f"{status}:{value}={shown}" for value, shown in saved.values.items()],
+        values=options.values or [f"{status}:{value}={shown}" for value, shown in saved.values.items() if has_status],
         ignored=(*ignored, *options.ignored),
         constants={**saved.set, **options.constants},
         dates=options.dates or saved.dates,
@@ -144,7 +147,10 @@ def _as_toml(kind: str, table: Mapping[str, Any]) -> str:
     lines = [f"[{kind}]", *(f"{key} = {_text(said)}" for key, said in table.items() if not isinstance(said, dict))]
     for key, said in table.items():
         if isinstance(said, dict):
-            lines += ["", f"[{kind}.{key}]", *(f"{_text(name)} = {_text(text)}" for name, text in said.items())]
+            entries = (
+                f"{name if _BARE.fullmatch(name) else _text(name)} = {_text(text)}" for name, text in said.items()
+            )
+            lines += ["", f"[{kind}.{key}]", *entries]
     return "\n".join([*lines, ""])
 
 
