@@ -42,6 +42,7 @@ _SYMBOLS: Final[Mapping[str, str]] = {
 _SHARED_SYMBOLS: Final = frozenset({"$", "¥", "kr", "kr."})
 # CLDR's codes of territories that are no countries, by what a catalogue calls them.
 _GROUPS: Final = {"001": WORLDWIDE, "EU": "EU"}
+_MAX_PLACES: Final = 200
 # What joins the countries of a list, where it is no part of a country's name.
 _JOINED: Final = re.compile(r" (?:and|und|sowie|plus|et|y|e|en|i|och|ve) ", re.IGNORECASE)
 # Cells of dashes, points and question marks, which state nothing.
@@ -134,7 +135,9 @@ def country(text: str) -> str:
 
 
 def is_place(text: str) -> bool:
-    """Whether a text names countries or regions, also such as a catalogue can't name."""
+    """Whether a text names countries or regions, also such as a catalogue can't name; a longer text says more."""
+    if len(text) > _MAX_PLACES:
+        return False
     with suppress(UnreadableError):
         return bool(destinations(text))
     parts = [part for part in re.split(r"[\n|;/,+&]", text) if part.strip()]

@@ -32,7 +32,7 @@ from indexer.sources.ndjson import NdjsonCatalogue
 
 _MAX_ID: Final = 64
 # Fields of which a cell is never read as blank: a name may be a word such as null.
-_AS_THEY_ARE: Final = frozenset({"id", "shop_id", "name", "domain", "visibility"})
+_AS_THEY_ARE: Final = frozenset({"id", "shop_id", "name", "domain", "visibility", "fees"})
 _NO_ID: Final = re.compile(r"[^A-Za-z0-9-]")
 _NO_CURRENCY: Final = "needs a currency, in the cell (12.50 EUR), in a column (--map COLUMN=currency) or by --currency"
 
@@ -221,12 +221,16 @@ class SheetRecords:
         constants = {name: text for name, text in self.stated.constants.items() if name != "visibility"}
         stated = {**constants, **stated}
         for name, text in list(stated.items()):
-            words = FIELDS[self._kind][name].nothing.split()
-            if any(plain(text) in WORDS[table] for table in words) or (name == "min_order" and cells.is_zero(text)):
+            tables = FIELDS[self._kind][name].nothing.split()
+            is_nothing = any(plain(text) in WORDS[table] for table in tables)
+            # NO is Norway where a cell is about countries.
+            if (is_nothing and cells.country_code(text) is None) or (name == "min_order" and cells.is_zero(text)):
                 del stated[name]
         if "discount_kind" in stated or "free_shipping" in stated:
             stated.setdefault("discount", "")
-        return (list(terms.statements(stated)) or [stated]) if self._kind == "policies" else [stated]
+        if self._kind != "policies" or {"kind"} & (self.columns.positions.keys() | self.columns.constants.keys()):
+            return [stated]
+        return list(terms.statements(stated)) or [stated]
 
     def _record(
         self, row: Sequence[str], stated: Mapping[str, str], shops: Mapping[str, str], *, skip_invalid: bool

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from indexer.catalogue.sheets.cells import WORDS, plain
+from indexer.catalogue.sheets.cells import WORDS, is_blank, plain
 from indexer.catalogue.sheets.unreadable import UnreadableError
 from indexer.records.related import POLICY_FIELDS, RETURN_METHODS
 
@@ -45,7 +45,7 @@ def counted_from(text: str) -> str:
 
 def fees(text: str) -> str:
     """Who pays for returns: `free`, `kostenlos`."""
-    return _term(text, "free", "paid", "unknown")
+    return "unknown" if is_blank(text) else _term(text, "free", "paid")
 
 
 def _term(text: str, *terms: str) -> str:
@@ -74,11 +74,8 @@ def _period(text: str) -> int | None:
 
 
 def statements(stated: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """The cells of each statement of a row of policies: of the kind that it names, or of each kind with a cell."""
+    """The cells of each statement of a row of policies that names no kind: of each kind with a cell."""
     common = {name: text for name, text in stated.items() if name not in COLUMNS_OF_KINDS}
-    if "kind" in common:
-        yield common
-        return
     shared = {name: text for name, text in common.items() if name not in {*_OF_RETURNS, "as_stated"}}
     if any(name in stated for name in (_RETURNS, *_OF_RETURNS)):
         said = {_RETURNS: stated[_RETURNS]} if _RETURNS in stated else {}
@@ -101,7 +98,8 @@ def returns(text: str) -> dict[str, Any]:
     found = _period(text)
     if found is not None:
         return {"category": "finite", "days": found, "as_stated": text}
-    if any(plain(unit) in WORDS["days"] | WORDS["weeks"] | WORDS["months"] for _, unit in _PERIOD.findall(text)):
+    longer = WORDS["days"] | WORDS["weeks"] | WORDS["months"] | WORDS["working_days"]
+    if any(plain(unit) in longer for _, unit in _PERIOD.findall(text)):
         return {"category": "finite", "as_stated": text}
     raise UnreadableError("must be such as 30 days, unlimited or not permitted", text)
 

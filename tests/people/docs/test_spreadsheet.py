@@ -59,10 +59,7 @@ def test_the_example_is_what_the_commands_print_and_its_site_is_served(make_worl
     found = post(f"http://127.0.0.1:{world.port}", "/tool/find_shop", {"query": ""}).json
     assert sorted(shop["name"] for shop in found["results"]) == ["Green Shelf", "Lamp House"]
     codes = post(f"http://127.0.0.1:{world.port}", "/tool/list_coupons", {}).json
-    assert sorted((code["code"], len(code["countries"])) for code in codes["results"]) == [
-        ("BRIGHT10", 28),
-        ("READ5", 1),
-    ]
+    assert (codes["total_count"], codes["withheld"]["reserved_test_domain"]) == (2, 2)
     (saved,) = (block.text for block in PAGE.blocks if block.language == "toml")
     assert tomllib.loads((world.shell.folder / "codes.toml").read_text(encoding="utf-8")) == tomllib.loads(saved)
     world.shell.end_lasting()

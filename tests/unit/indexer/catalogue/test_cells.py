@@ -274,6 +274,7 @@ def test_policies_may_have_a_row_for_each_kind_in_words_of_the_operator(stocked:
         ("14-30 days", {"category": "finite", "as_stated": "14-30 days"}),
         ("no returns", {"category": "not_permitted"}),
         ("keine", {"category": "not_permitted"}),
+        ("14 Werktage", {"category": "finite", "as_stated": "14 Werktage"}),
     ],
 )
 def test_returns_are_read_as_a_period_or_none(stocked: Catalogue, cell: str, said: dict[str, Any]) -> None:
@@ -289,6 +290,7 @@ def test_returns_are_read_as_a_period_or_none(stocked: Catalogue, cell: str, sai
         ),
         ("shop;buyer protection\nlamp;yes\n", "as_stated must be given where kind is buyer_protection"),
         ("shop;returns;payment methods\nlamp;;\n", "kind is missing"),
+        ("shop;kind;days\nlamp;;30\n", "kind is missing"),
         ("shop;days\nlamp;a month\n", "days must be a whole number of days: 'a month'"),
     ],
 )

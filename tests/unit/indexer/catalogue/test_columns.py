@@ -46,6 +46,8 @@ def test_the_limits_of_a_code_are_read(stocked: Catalogue) -> None:
     assert said[0] == (["DE"], [], "50")
     assert (len(said[1][0]), said[1][0][-1], said[1][1:]) == (28, "CH", (["MT", "CY"], "20"))
     assert said[2:] == [(["WORLDWIDE"], [], None), (["DE", "AT"], [], None)]
+    (norway,) = stocked.records("coupons", "shop,code,Excluded Countries\nlamp,A,NO\n")
+    assert norway["blocked_countries"] == ["NO"]
 
 
 @pytest.mark.parametrize(
