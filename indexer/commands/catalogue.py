@@ -266,8 +266,6 @@ def from_csv_command(
             print(_format_as_text(opened.format), records.columns.as_text(), sep="\n")
         try:
             records.write(directory, done, skip_invalid=skip_invalid)
-            if save_mapping_as is not None:
-                save_mapping(save_mapping_as, records.columns, records.stated, records.visibilities)
         finally:
             if done.notes and not as_json:
                 print(*done.notes, sep="\n")
@@ -275,6 +273,9 @@ def from_csv_command(
                 print(line, file=sys.stderr)
             if as_json:
                 print(json.dumps(_import_as_wire(done, records.columns, opened.format, directory), ensure_ascii=False))
+    if save_mapping_as is not None:
+        with exit_on_failure("The records were written, and their mapping was not"):
+            save_mapping(save_mapping_as, records.columns, records.stated, records.visibilities)
     if not as_json:
         print(_import_as_text(done, kind, directory))
         _print_next(directory)

@@ -360,3 +360,9 @@ def test_a_mapping_file_that_does_not_fit_is_refused(stocked: Catalogue, text: s
     done = stocked.run("shop,code\nlamp,A\n", *COUPONS, "--mapping", str(saved))
     assert (done.exit_code, message in done.stderr) == (1, True)
     assert not (stocked.made / "coupons.ndjson").exists()
+
+
+def test_a_mapping_that_cannot_be_saved_is_said_once_the_records_were_written(stocked: Catalogue) -> None:
+    done = stocked.run("shop,code\nlamp,A\n", *COUPONS, "--save-mapping", str(stocked.made))
+    message = f"The records were written, and their mapping was not: {stocked.made} cannot be read: Is a directory.\n"
+    assert (done.exit_code, done.stderr, (stocked.made / "coupons.ndjson").is_file()) == (1, message, True)
