@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from indexer.catalogue.sheets.columns import Columns
-    from indexer.catalogue.sheets.records import Imported
+    from indexer.catalogue.sheets.records import Imported, SheetRecords
     from indexer.catalogue.validation import Validated
     from indexer.records.problems import Problem
 
@@ -253,32 +253,39 @@ def from_csv_command(
     done = Imported(Faults(file.name))
     with exit_on_failure("Nothing was written"):
         opened = opened_sheet(file, encoding=encoding, sheet=sheet)
-        options = Stated(
-            stated or (),
-            stated_values or (),
-            ignored or (),
-            constants_of(constants or (), kind, categories=category, currency=currency),
-            dates,
-            by_name,
-        )
+        known = constants_of(constants or (), kind, categories=category, currency=currency)
+        options = Stated(stated or (), stated_values or (), ignored or (), known, dates, by_name)
         records = SheetRecords(opened, kind, stated=options, mapping=mapping)
-        if not as_json:
-            print(_format_as_text(opened.format), records.columns.as_text(), sep="\n")
-        try:
-            records.write(directory, done, skip_invalid=skip_invalid)
-        finally:
-            if done.notes and not as_json:
-                print(*done.notes, sep="\n")
-            for line in done.faults.as_text():
-                print(line, file=sys.stderr)
-            if as_json:
-                print(json.dumps(_import_as_wire(done, records.columns, opened.format, directory), ensure_ascii=False))
+        _write_records(records, opened.format, directory, done, skip_invalid=skip_invalid, as_json=as_json)
     if save_mapping_as is not None:
         with exit_on_failure("The records were written, and their mapping was not"):
             save_mapping(save_mapping_as, records.columns, records.stated, records.visibilities)
     if not as_json:
         print(_import_as_text(done, kind, directory))
         _print_next(directory)
+
+
+def _write_records(
+    records: "SheetRecords",
+    format_: "Mapping[str, str]",
+    directory: Path,
+    done: "Imported",
+    *,
+    skip_invalid: bool,
+    as_json: bool,
+) -> None:
+    """Write the records of a sheet, and print how it is read, and what is wrong with it whether or not that fails."""
+    if not as_json:
+        print(_format_as_text(format_), records.columns.as_text(), sep="\n")
+    try:
+        records.write(directory, done, skip_invalid=skip_invalid)
+    finally:
+        if done.notes and not as_json:
+            print(*done.notes, sep="\n")
+        for line in done.faults.as_text():
+            print(line, file=sys.stderr)
+        if as_json:
+            print(json.dumps(_import_as_wire(done, records.columns, format_, directory), ensure_ascii=False))
 
 
 def _refuse_wrong_usage(kind: str, currency: str | None) -> None:
