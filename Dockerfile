@@ -15,12 +15,12 @@ RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
 # the baseline of the architecture: the image runs on other processors than this one.
 ENV NUMBA_CPU_NAME=generic
 COPY index_mappings/__init__.py index_mappings/tiers.py ./index_mappings/
-COPY index_mappings/typeahead/__init__.py index_mappings/typeahead/segment.py ./index_mappings/typeahead/
+COPY shop_directory/typeahead/__init__.py shop_directory/typeahead/segment.py ./shop_directory/typeahead/
 COPY service/__init__.py ./service/
-COPY service/search/__init__.py ./service/search/
-COPY service/search/typeahead/__init__.py service/search/typeahead/__main__.py service/search/typeahead/compiled.py ./service/search/typeahead/
-COPY service/search/typeahead/kernel ./service/search/typeahead/kernel
-RUN /opt/shop-directory/bin/python -m service.search.typeahead
+COPY shop_directory/search/__init__.py ./shop_directory/search/
+COPY shop_directory/typeahead/__init__.py shop_directory/typeahead/__main__.py shop_directory/typeahead/compiled.py ./shop_directory/typeahead/
+COPY shop_directory/typeahead/kernel ./shop_directory/typeahead/kernel
+RUN /opt/shop-directory/bin/python -m shop_directory.typeahead
 COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY shop_directory ./shop_directory
 COPY index_mappings ./index_mappings
@@ -36,9 +36,9 @@ RUN /opt/shop-directory/bin/python -m pip wheel --no-deps --no-build-isolation -
     && /opt/shop-directory/bin/python -m pip uninstall --yes hatchling pathspec trove-classifiers setuptools pip
 # The machine code goes with the installed sources, which are the same: numba compiles again what does not belong to them.
 # Isolated from this folder, which has the packages as well.
-RUN cp service/search/typeahead/kernel/__pycache__/*.nb? \
-      /opt/shop-directory/lib/python3*/site-packages/service/search/typeahead/kernel/__pycache__/ \
-    && /opt/shop-directory/bin/python -I -m service.search.typeahead
+RUN cp shop_directory/typeahead/kernel/__pycache__/*.nb? \
+      /opt/shop-directory/lib/python3*/site-packages/shop_directory/typeahead/kernel/__pycache__/ \
+    && /opt/shop-directory/bin/python -I -m shop_directory.typeahead
 
 FROM ${PYTHON_IMAGE}
 # What is kept belongs to a user without a name or rights anywhere else; volumes take over owner and mode from here.

@@ -135,5 +135,5 @@ $(VENV)/.dev: requirements-dev.lock pyproject.toml | $(BIN)/python
 # Otherwise the first service that is started compiles the machine code while it answers, and so do tests.
 $(VENV)/.compiled: $(VENV)/.run
 	@echo "Compiling the typeahead to machine code, unless it is compiled ..."
-	@$(BIN)/python -m service.search.typeahead
+	@$(BIN)/python -m shop_directory.typeahead
 	@touch $@

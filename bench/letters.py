@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from index_mappings.forms import query_forms, shop_forms
 from index_mappings.text import is_ideographic, words_of
-from service.search.protocol import FindQuery, SearchBackend
+from shop_directory.search.protocol import FindQuery, SearchBackend
 
 # All letters, a digit, one with a mark that is folded away, and an ideograph, which matches inside names.
 CHARACTERS: Final = (*string.ascii_lowercase, "7", "ü", "東")

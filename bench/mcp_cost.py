@@ -26,10 +26,10 @@ from bench.commands import processor_seconds
 from bench.invented import invented_shops
 from bench.typeahead.paced import whole
 from index_mappings.generations import Stamp
-from service.search.embedded.engine import TantivyEngine
-from service.search.engine import Page, SearchRequest
-from service.search.planned_backend import PlannedBackend
-from service.search.protocol import FindQuery
+from shop_directory.search.embedded.engine import TantivyEngine
+from shop_directory.search.engine import Page, SearchRequest
+from shop_directory.search.planned_backend import PlannedBackend
+from shop_directory.search.protocol import FindQuery
 from tests.support.service_process import serving
 from tests.support.wire import ABOUT, Era
 

@@ -27,9 +27,9 @@ from bench.built_indices import Shops
 from bench.invented import invented_shops
 from bench.opensearch_node import EngineMissingError
 from bench.typeahead.inputs import perhaps_swapped
-from service.search.opensearch.engine import OpenSearchEngine
-from service.search.planned_backend import PlannedBackend, PlannedSnapshot
-from service.search.protocol import FindQuery
+from shop_directory.search.opensearch.engine import OpenSearchEngine
+from shop_directory.search.planned_backend import PlannedBackend, PlannedSnapshot
+from shop_directory.search.protocol import FindQuery
 from tests.support.service_process import serving
 
 _SEED: Final = 20_261_121

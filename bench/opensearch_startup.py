@@ -25,9 +25,9 @@ from bench.built_indices import BuiltIndex, Shops
 from bench.typeahead.paced import percentile
 from bench.typeahead.system import RunningServer, memory
 from service.parts import open_search
-from service.search.opensearch.typeahead import TypeaheadFetcher
-from service.search.protocol import FindQuery, SearchBackend
 from service.settings.service import Settings
+from shop_directory.search.opensearch.typeahead import TypeaheadFetcher
+from shop_directory.search.protocol import FindQuery, SearchBackend
 from tests.support.service_process import serving
 
 _MOST_BYTES: Final = 8 * 1024**3

@@ -31,9 +31,9 @@ from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sources.ndjson import NdjsonCatalogue
 from service.app import create_app
 from service.limits.policy import QuotaClass
-from service.search.embedded.engine import EmbeddedBackend
-from service.search.protocol import SearchBackend, Snapshot
 from service.settings.service import Settings
+from shop_directory.search.embedded.engine import EmbeddedBackend
+from shop_directory.search.protocol import SearchBackend, Snapshot
 from tests.support.callers import issue
 
 ALLOWED: Final = 0.03

@@ -34,7 +34,6 @@ from service.rest.probes import Health, ready_endpoint, version_endpoint
 from service.rest.tool_endpoint import tool_endpoint
 from service.runtime.telemetry import Metrics, safe_metrics
 from service.runtime.tracing import CallTracer, open_traces
-from service.search.protocol import SearchBackend
 from service.settings.service import Settings
 from service.suggest.endpoint import SuggestFastPath, suggest_endpoint
 from service.tools.registry import REGISTRY
@@ -50,6 +49,7 @@ from service.web.pages import (
 from service.web.site import Site
 from service.web.sitemap import Sitemap
 from service.web.views import PageEndpoint, Views
+from shop_directory.search.protocol import SearchBackend
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import SpanProcessor

@@ -25,8 +25,8 @@ from pydantic_core import to_jsonable_python
 from index_mappings.generations import FollowerStatus, Operations, ResourceAccount, Stamp
 from service.limits.policy import QuotaClass
 from service.reports.protocol import RECHECK_GROUP, ReportStore, ReportsUnavailable, Waiting
-from service.search.failures import BackendUnavailable, NothingPublished
-from service.search.protocol import Generations, SearchBackend
+from shop_directory.search.failures import BackendUnavailable, NothingPublished
+from shop_directory.search.protocol import Generations, SearchBackend
 
 SCHEMA_ID: Final = "urn:shop-directory:schema:ops-state"
 

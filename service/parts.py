@@ -1,4 +1,4 @@
-"""Opens the parts that the settings name; only `shop_directory.acceptance` names concrete backends too.
+"""Opens the parts that the settings name; only `indexer.acceptance` names concrete backends too.
 
 The modules of a part are imported when it is opened: the clients of OpenSearch and Redis would take a tenth of the time
 in which a service starts without them.
@@ -21,11 +21,11 @@ from service.limits.policy import READINESS_KEY, READINESS_QUOTA, Limiter, Named
 from service.reports.opening import GuardedStore, open_queue
 from service.runtime.caller import Channel, Proxies
 from service.runtime.telemetry import NO_METRICS, Metrics
-from service.search.failures import BackendUnavailable
-from service.search.protocol import SearchBackend
 from service.settings.service import Settings
 from service.suggest.responder import SuggestResponder
 from service.tools.registry import REGISTRY
+from shop_directory.search.failures import BackendUnavailable
+from shop_directory.search.protocol import SearchBackend
 
 _LOG: Final = logging.getLogger(__name__)
 # One of several searches of a request must leave time for the others.
@@ -116,11 +116,11 @@ def open_limiter(settings: Settings, metrics: Metrics = NO_METRICS) -> Limiter:
 def open_search(settings: Settings, metrics: Metrics = NO_METRICS) -> SearchBackend:
     """The backend that the settings name; this sends no request."""
     if settings.engine == "embedded":
-        from service.search.embedded.engine import EmbeddedBackend
+        from shop_directory.search.embedded.engine import EmbeddedBackend
 
         return EmbeddedBackend(settings.data_dir, settings.category_cap, metrics, workers=settings.workers)
-    from service.search.opensearch.engine import OpenSearchBackend
-    from service.search.opensearch.folder import FolderLocation
+    from shop_directory.search.opensearch.engine import OpenSearchBackend
+    from shop_directory.search.opensearch.folder import FolderLocation
 
     return OpenSearchBackend(
         settings.opensearch_urls,

@@ -31,7 +31,7 @@ def surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         environment.setenv("SHOP_DIRECTORY_REPORTS_FILE", str(folder / "reports.sqlite"))
         # Of services that are processes, and of backends that tests open without settings.
         environment.setenv("SHOP_DIRECTORY_TYPEAHEAD_DIR", str(folder / "typeahead"))
-        environment.setattr("service.search.opensearch.folder.gettempdir", lambda: str(folder))
+        environment.setattr("shop_directory.search.opensearch.folder.gettempdir", lambda: str(folder))
         environment.setenv("SHOP_DIRECTORY_QUOTA_ANONYMOUS", json.dumps(_PLENTY))
         environment.setenv("SHOP_DIRECTORY_QUOTA_CLASSES", json.dumps({"default": _PLENTY}))
         # Python compiles each file once, not in each process: a service starts in a third of the time.
@@ -62,7 +62,7 @@ def remembered(request: pytest.FixtureRequest, opened_by: dict[threading.Thread,
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Compile the machine code that was not compiled since its source changed: no test has the time for that."""
     if not hasattr(session.config, "workerinput") and not session.config.option.collectonly:
-        subprocess.run([sys.executable, "-m", "service.search.typeahead"], check=True)
+        subprocess.run([sys.executable, "-m", "shop_directory.typeahead"], check=True)
 
 
 def pytest_collection() -> None:

@@ -107,7 +107,7 @@ def build_command(
 
 def _acceptance(path: Path, settings: "IndexerSettings") -> "Callable[[Stamp], None]":
     """The check of acceptance queries, found by its entry point: it asks the service's search."""
-    (found,) = entry_points(group="shop_directory.acceptance", name="check")
+    (found,) = entry_points(group="indexer.acceptance", name="check")
     check: Callable[[Stamp], None] = found.load()(path, settings, settings.typeaheads)
     return check
 

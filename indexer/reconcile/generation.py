@@ -15,7 +15,6 @@ from enum import Enum
 from typing import Any, Final, NamedTuple, cast
 
 from index_mappings.documents import DOCUMENTS, ShopDocument, stored_part
-from index_mappings.typeahead.segment import Shown, shown_part
 from indexer.jobs.generation_writing import batches
 from indexer.jobs.update import update
 from indexer.projection import Projector
@@ -23,6 +22,7 @@ from indexer.sinks.failures import SinkError, TypeaheadDamagedError
 from indexer.sinks.protocol import GenerationEditor, Sink
 from indexer.state.public_records import COUNTED_CATEGORIES, DOMAIN_WINNERS
 from indexer.state.state import REMOVED_SHOPS, State
+from shop_directory.typeahead.segment import Shown, shown_part
 
 _SHOPS: Final = "SELECT id FROM winners WHERE id > :after ORDER BY id LIMIT :most"
 _CATEGORIES: Final = "SELECT DISTINCT slug FROM category_names WHERE slug > :after ORDER BY slug LIMIT :most"

@@ -11,8 +11,8 @@ from enum import Enum
 from typing import Any, Final, Protocol, runtime_checkable
 
 from index_mappings.generations import Operations, Stamp
-from index_mappings.typeahead.segment import Shown
 from indexer.sinks.lease import Lease
+from shop_directory.typeahead.segment import Shown
 
 # What is wrong with a stamp, and what to do.
 STAMP_DRIFT: Final = "the stamp of {} names another generation: shop-directory index verify --repair replaces it"

@@ -28,15 +28,15 @@ from service.errors import (
 from service.limits.policy import Bucket, Headers, address_group
 from service.reports.protocol import ReportStore
 from service.runtime.caller import Caller, Channel
-from service.runtime.request_context import (
+from service.tools.request import validated
+from service.tools.tool import TokenRule, Tool, ToolAnswer, ToolContext
+from shop_directory.runtime.request_context import (
     bind_request,
     current,
     new_request_context,
     remaining_seconds,
 )
-from service.search.protocol import Snapshot
-from service.tools.request import validated
-from service.tools.tool import TokenRule, Tool, ToolAnswer, ToolContext
+from shop_directory.search.protocol import Snapshot
 
 # The arguments, the JSON that holds them, or the error for those that can't be read.
 Arguments = dict[str, Any] | bytes | ServiceError

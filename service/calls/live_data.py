@@ -9,9 +9,15 @@ from typing import Final, Generic, TypeVar
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import Stamp
 from service.errors import BackendUnavailableError, NotReadyError, ServiceError
-from service.runtime.request_context import current, remaining_seconds
-from service.search.failures import BackendUnavailable, GenerationGone, NotReadable, OtherSchema, TypeaheadNotOpen
-from service.search.protocol import SearchBackend, Snapshot
+from shop_directory.runtime.request_context import current, remaining_seconds
+from shop_directory.search.failures import (
+    BackendUnavailable,
+    GenerationGone,
+    NotReadable,
+    OtherSchema,
+    TypeaheadNotOpen,
+)
+from shop_directory.search.protocol import SearchBackend, Snapshot
 
 T = TypeVar("T")
 Work = Callable[[Snapshot], Awaitable[T]]

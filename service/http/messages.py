@@ -26,7 +26,7 @@ from service.errors import (
     UnsupportedMediaTypeError,
 )
 from service.runtime.caller import Caller, Channel, Proxies, origin_of
-from service.runtime.request_context import RequestContext, current, new_request_context, new_request_id
+from shop_directory.runtime.request_context import RequestContext, current, new_request_context, new_request_id
 
 Headers = tuple[tuple[bytes, bytes], ...]
 TokenReader = Callable[[Iterable[tuple[bytes, bytes]]], str | None]

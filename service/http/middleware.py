@@ -44,9 +44,15 @@ from service.http.messages import (
     with_defaults,
 )
 from service.runtime.caller import Channel
-from service.runtime.request_context import LEFT, RequestContext, bind_request, new_request_context, new_request_id
 from service.runtime.telemetry import NO_METRICS, NO_ROUTE, Metrics, log_call
 from service.runtime.tracing import CallTracer, header_texts
+from shop_directory.runtime.request_context import (
+    LEFT,
+    RequestContext,
+    bind_request,
+    new_request_context,
+    new_request_id,
+)
 
 SUGGEST_PATH: Final = "/suggest"
 MCP_PATH: Final = "/mcp"

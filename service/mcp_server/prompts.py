@@ -48,7 +48,6 @@ from service.mcp_server.messages import (
     set_outcome,
 )
 from service.mcp_server.resources import DOMAIN, SHOP
-from service.search.protocol import SuggestQuery
 from service.suggest.responder import SuggestResponder
 from service.suggest.wire import MAX_SUGGESTIONS, fault_of_text
 from service.tools.list_categories import LIST_CATEGORIES
@@ -65,6 +64,7 @@ from service.tools.request import (
     text,
     validated,
 )
+from shop_directory.search.protocol import SuggestQuery
 
 _FORMER_NAME: Final = "shop_id_or_domain"
 CHECK_SHOP: Final = """\

@@ -16,9 +16,9 @@ from mcp.types import (
 
 from service.calls.dispatch import Outcome
 from service.mcp_server.messages import Call, Context, RequestRunner, failed_method, missing_resource, result_meta
-from service.runtime.request_context import current
 from service.tools.get_shop import GET_SHOP
 from service.tools.list_categories import LIST_CATEGORIES
+from shop_directory.runtime.request_context import current
 
 CATEGORIES: Final = Resource(
     uri="taxonomy://categories",

@@ -48,7 +48,6 @@ from service.mcp_server.messages import (
 )
 from service.mcp_server.prompts import Completer, get_prompt, list_prompts
 from service.mcp_server.resources import list_resources, list_templates, read_resource
-from service.runtime.request_context import current
 from service.runtime.tracing import CallTracer
 from service.suggest.responder import SuggestResponder
 from service.tools.get_shipping_policy import ShippingStatement
@@ -57,6 +56,7 @@ from service.tools.request import NoShopRequest
 from service.tools.resolve_checkout_url import Affiliate
 from service.tools.shop_view import ShopView
 from service.tools.tool import Schema, TokenRule, Tool, request_schema, response_schema
+from shop_directory.runtime.request_context import current
 
 INSTRUCTIONS: Final = (
     "A directory of online shops. find_shop searches by name, domain or what is sold; get_shop returns one shop by its "

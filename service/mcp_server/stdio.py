@@ -19,7 +19,7 @@ from service.calls.live_data import OPENING_S
 from service.errors import MAX_BODY_BYTES
 from service.mcp_server.messages import Call, RpcError, check_message, own_answer
 from service.runtime.caller import Caller, Channel
-from service.runtime.request_context import new_request_id
+from shop_directory.runtime.request_context import new_request_id
 
 LOCAL: Final = "stdio"
 # The methods that are answered from the index.

@@ -15,9 +15,9 @@ import orjson
 import structlog
 from structlog.typing import EventDict, Processor
 
-from service.runtime.request_context import current
 from service.runtime.telemetry import CALL_FIELDS, JsonStream
 from service.settings.service import Settings
+from shop_directory.runtime.request_context import current
 
 LogFormat = Literal["auto", "json", "console"]
 

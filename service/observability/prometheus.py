@@ -35,7 +35,7 @@ from index_mappings.generations import FollowerStatus, Operations, ResourceAccou
 from service.operations import HealthSnapshot, ServiceState, Unavailable, parse_timestamp, remaining
 from service.reports.protocol import Waiting
 from service.runtime.telemetry import Metrics
-from service.search.protocol import Generations
+from shop_directory.search.protocol import Generations
 
 M = TypeVar("M", bound=MetricWrapperBase)
 

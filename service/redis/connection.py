@@ -20,8 +20,8 @@ from redis.exceptions import ConnectionError as ConnectionLostError
 from redis.exceptions import NoScriptError, RedisClusterException, RedisError
 
 from service.redis.access import RedisAccess, address_of
-from service.runtime.request_context import client_span, remaining_seconds
 from service.runtime.store_waits import StoreUnavailable
+from shop_directory.runtime.request_context import client_span, remaining_seconds
 
 T = TypeVar("T")
 Client = Redis | RedisCluster

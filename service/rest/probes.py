@@ -23,10 +23,10 @@ from service.limits.policy import READINESS_KEY, READINESS_QUOTA, LimiterUnavail
 from service.operations import HealthProbe, Unavailable
 from service.parts import Parts
 from service.reports.protocol import Reason, ReportsUnavailable
-from service.search.failures import BackendUnavailable, GenerationDamaged, NothingPublished, OtherSchema
 from service.settings.service import Settings
 from service.tools.tool import ToolResponse, is_none
 from shop_directory.build_stamp import stamp_of_build
+from shop_directory.search.failures import BackendUnavailable, GenerationDamaged, NothingPublished, OtherSchema
 
 _TIMEOUT_SECONDS: Final = 0.5
 _CACHE_SECONDS: Final = 1.0

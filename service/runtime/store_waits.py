@@ -10,8 +10,8 @@ from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, Final, TypeVar
 
-from service.runtime.request_context import current
 from service.runtime.telemetry import Metrics
+from shop_directory.runtime.request_context import current
 
 T = TypeVar("T")
 

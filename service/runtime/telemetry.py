@@ -17,7 +17,7 @@ from typing import Any, Final, TextIO, cast
 
 import orjson
 
-from service.runtime.request_context import LEFT, RequestContext
+from shop_directory.runtime.request_context import LEFT, RequestContext
 
 OK: Final = "ok"
 EVENT: Final = "call"

@@ -16,7 +16,7 @@ from opentelemetry import context as span_context
 from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from service.runtime.request_context import RequestContext
+from shop_directory.runtime.request_context import RequestContext
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import SpanProcessor, TracerProvider

@@ -26,10 +26,10 @@ import uvloop  # noqa: F401
 import service.mcp_server.endpoint
 import service.mcp_server.server  # noqa: F401
 from service.parts import Parts
-from service.search.typeahead.compiled import is_compiled, load_kernel
 from service.server.process import WorkerServer, bound_reads, server_config
 from service.server.sharing import WorkerTable
 from service.settings.service import Settings
+from shop_directory.typeahead.compiled import is_compiled, load_kernel
 
 _STARTUP_FAILURE: Final = 3
 _POLL_SECONDS: Final = 0.1

@@ -9,10 +9,10 @@ from pydantic import AfterValidator, Field, SecretStr
 from service.auth.protocol import Issuer
 from service.limits.policy import ANONYMOUS, DEFAULT_CLASS, WITH_TOKEN, NamedNetwork, NamedNetworks, QuotaClass
 from service.runtime.caller import ForwardingHeader, Proxies
-from service.runtime.request_context import REQUEST_SECONDS
 from service.settings.site import SiteSettings
 from service.settings.stores import StoreSettings
 from shop_directory.build_stamp import is_time
+from shop_directory.runtime.request_context import REQUEST_SECONDS
 from shop_directory.settings.locations import LocationSettings
 from shop_directory.settings.reading import COMMA_SEPARATED, CommaSeparated, variable
 

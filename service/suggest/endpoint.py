@@ -36,10 +36,10 @@ from service.http.messages import (
 from service.http.middleware import Gate
 from service.limits.policy import Bucket
 from service.runtime.caller import Channel, Proxies, origin_of
-from service.runtime.request_context import RequestContext, new_request_context, new_request_id
 from service.runtime.telemetry import Metrics, log_calls
-from service.search.protocol import Snapshot
 from service.suggest.responder import Refused, Suggestions, SuggestRequest, SuggestResponder
+from shop_directory.runtime.request_context import RequestContext, new_request_context, new_request_id
+from shop_directory.search.protocol import Snapshot
 
 CACHE_CONTROL: Final = (b"cache-control", b"public, max-age=3")
 # The key of a suggest request in its scope, where the fast path has started it.

@@ -20,8 +20,8 @@ from index_mappings.countries import COUNTRY_CODES
 from index_mappings.generations import Stamp
 from index_mappings.tiers import suggestion_score
 from service.errors import FieldError, InvalidInputError
-from service.search.protocol import Suggestion, SuggestQuery, SuggestResult
 from service.tools.request import country_code, invalid, shown_name, spaced
+from shop_directory.search.protocol import Suggestion, SuggestQuery, SuggestResult
 
 V = TypeVar("V")
 

@@ -11,8 +11,6 @@ from pydantic import Field, ValidationInfo, field_validator
 from index_mappings.countries import MARKET_NAMES
 from index_mappings.values import microseconds
 from service.errors import FieldError, PageTooDeepError, UnknownCategoryError
-from service.search.plan import FACET_FIELDS
-from service.search.protocol import CouponQuery, FacetCounts, FindQuery, Found, Position
 from service.tools.request import (
     CountryCode,
     NoShopRequest,
@@ -28,6 +26,8 @@ from service.tools.request import (
 )
 from service.tools.shop_view import ShopView, shop_wire
 from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse, is_none
+from shop_directory.search.plan import FACET_FIELDS
+from shop_directory.search.protocol import CouponQuery, FacetCounts, FindQuery, Found, Position
 
 MAX_DEPTH: Final = 100_000
 MOST_VALUES: Final = 50

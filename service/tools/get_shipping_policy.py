@@ -6,11 +6,11 @@ from pydantic import Field
 
 from index_mappings.countries import Verdict, ships_to
 from service.errors import ShopNotFoundError
-from service.search.protocol import Facts
 from service.tools.get_shops import extra_reads, look_up_each, wire_of_each
 from service.tools.request import CountryCode, SeveralShopsRequest, ShopRequest
 from service.tools.shop_view import Money, ShopKey
 from service.tools.tool import BEYOND_SEVERAL, Example, TokenRule, Tool, ToolAnswer, ToolContext, ToolResponse, is_none
+from shop_directory.search.protocol import Facts
 
 
 class GetShippingPolicyRequest(SeveralShopsRequest, ShopRequest):

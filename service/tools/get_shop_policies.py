@@ -10,12 +10,12 @@ from typing import Any, Literal
 from pydantic import Field
 
 from index_mappings.countries import WORLDWIDE
-from service.search.protocol import Facts
 from service.tools.get_shipping_policy import ShippingStatement, facts_of, shipping_statement
 from service.tools.get_shops import extra_reads, look_up_each, wire_of_each
 from service.tools.request import CountryCode, SeveralShopsRequest, ShopRequest
 from service.tools.shop_view import ShopKey
 from service.tools.tool import BEYOND_THE_INTERFACE, Example, TokenRule, Tool, ToolAnswer, ToolContext, ToolResponse
+from shop_directory.search.protocol import Facts
 
 
 class GetShopPoliciesRequest(SeveralShopsRequest, ShopRequest):

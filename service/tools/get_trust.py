@@ -5,9 +5,9 @@ from typing import Literal
 from pydantic import Field
 
 from index_mappings.documents import TRUST_KINDS
-from service.search.protocol import Facts
 from service.tools.request import ShopRequest
 from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse
+from shop_directory.search.protocol import Facts
 
 
 class GetTrustRequest(ShopRequest):

@@ -9,11 +9,11 @@ from pydantic.alias_generators import to_camel
 
 from index_mappings.values import microseconds
 from service.errors import ShopNotFoundError, TooManyCouponsError
-from service.search.protocol import CouponQuery, Coupons
 from service.tools.get_shops import extra_reads, look_up_each, wire_of_each
 from service.tools.request import ReferenceText, SeveralShopsRequest
 from service.tools.shop_view import Money, NamedShop
 from service.tools.tool import BEYOND_SEVERAL, Example, TokenRule, Tool, ToolContext, ToolResponse
+from shop_directory.search.protocol import CouponQuery, Coupons
 
 
 class ListCouponsRequest(SeveralShopsRequest):

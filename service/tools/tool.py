@@ -29,8 +29,8 @@ from service.errors import (
     UnsupportedMediaTypeError,
 )
 from service.reports.protocol import ReportStore
-from service.search.protocol import Snapshot
 from service.tools.request import RequestT, ToolRequest
+from shop_directory.search.protocol import Snapshot
 
 Schema = dict[str, Any]
 

@@ -20,9 +20,9 @@ from service.http.middleware import VARY, accepts_gzip
 from service.limits.policy import Bucket
 from service.parts import Parts
 from service.runtime.caller import Channel
-from service.search.protocol import Snapshot
 from service.web.pages import SITEMAP_PATH
 from service.web.site import Site, address
+from shop_directory.search.protocol import Snapshot
 
 # The most addresses of a file that the protocol of sitemaps allows.
 FILE_ADDRESSES: Final = 50_000

@@ -31,9 +31,9 @@ from service.http.messages import (
 )
 from service.parts import Parts
 from service.runtime.caller import Caller, Channel
-from service.runtime.request_context import current
 from service.web.pages import HTML
 from service.web.site import Head, Site, address, sells
+from shop_directory.runtime.request_context import current
 
 _PAGE: Final = 25
 # A page shows so many codes of a shop, and says how many more there are.

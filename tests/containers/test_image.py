@@ -62,12 +62,12 @@ def test_a_change_elsewhere_compiles_no_machine_code_again(machine: Machine, bui
         (number,) = re.findall(rf"^#(\d+) \[build .*{re.escape(command)}", said, re.MULTILINE)
         return "\n".join(line for line in said.splitlines() if line.startswith(f"#{number} "))
 
-    compiling = "RUN /opt/shop-directory/bin/python -m service.search.typeahead"
+    compiling = "RUN /opt/shop-directory/bin/python -m shop_directory.typeahead"
     assert "CACHED" not in step(built.former, compiling)
     assert "CACHED" in step(built.new, compiling)
     assert "CACHED" not in step(built.new, "COPY service ./service")
     # The last step finds that code, and so does a container.
-    last = re.findall(r"^#\d+ DONE ([\d.]+)s", step(built.new, "RUN cp service/search/typeahead"), re.MULTILINE)
+    last = re.findall(r"^#\d+ DONE ([\d.]+)s", step(built.new, "RUN cp shop_directory/typeahead"), re.MULTILINE)
     assert [float(seconds) < 20 for seconds in last] == [True]
     said = machine.docker("run", "--rm", *_HARDENED, "--entrypoint=python", NEW, "-I", "-c", _SECONDS)
     assert float(said) < 15
@@ -76,7 +76,7 @@ def test_a_change_elsewhere_compiles_no_machine_code_again(machine: Machine, bui
 # Of processor time; compiling takes minutes.
 _SECONDS: Final = """
 import time
-from service.search.typeahead.compiled import load_kernel
+from shop_directory.typeahead.compiled import load_kernel
 load_kernel()
 print(time.process_time())
 """

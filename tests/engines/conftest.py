@@ -10,13 +10,13 @@ from opensearchpy import OpenSearch
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.protocol import Sink
-from service.search.embedded.engine import TantivyEngine
-from service.search.engine import Engine as PlannedEngine
-from service.search.opensearch.engine import OpenSearchEngine
-from service.search.opensearch.folder import FolderLocation
-from service.search.planned_backend import PlannedBackend
-from service.search.protocol import SearchBackend
 from service.settings.service import Settings
+from shop_directory.search.embedded.engine import TantivyEngine
+from shop_directory.search.engine import Engine as PlannedEngine
+from shop_directory.search.opensearch.engine import OpenSearchEngine
+from shop_directory.search.opensearch.folder import FolderLocation
+from shop_directory.search.planned_backend import PlannedBackend
+from shop_directory.search.protocol import SearchBackend
 from tests.support.emptying import unused_prefix
 
 

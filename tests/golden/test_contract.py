@@ -23,11 +23,20 @@ from index_mappings.text import fold, words_of
 from index_mappings.tiers import COUNTRY_RUN, rank_key
 from indexer.projection import project_shop
 from indexer.records.shop import ShopRecord
-from service.search.engine import Facet, SearchRequest
-from service.search.opensearch.engine import scan_body, search_body
-from service.search.plan import FACET_FIELDS, MATCH_ALL, NO_FILTERS, Filters, Plan, Word, find_plan, word_evidence
-from service.search.protocol import CouponQuery, Position
-from service.search.shop_details import coupon_plans, withheld_reasons
+from shop_directory.search.engine import Facet, SearchRequest
+from shop_directory.search.opensearch.engine import scan_body, search_body
+from shop_directory.search.plan import (
+    FACET_FIELDS,
+    MATCH_ALL,
+    NO_FILTERS,
+    Filters,
+    Plan,
+    Word,
+    find_plan,
+    word_evidence,
+)
+from shop_directory.search.protocol import CouponQuery, Position
+from shop_directory.search.shop_details import coupon_plans, withheld_reasons
 from tests.golden.golden import DIRECTORY, assert_golden
 from tests.support.catalogues import shop as line_of
 

@@ -15,7 +15,7 @@ from service.auth.sqlite import SqliteTokenStore
 from service.redis.access import RedisAccess
 from service.reports.opening import QueueSettings, open_queue
 from service.reports.protocol import Report
-from service.search.protocol import Generations, Snapshot, TypeaheadState
+from shop_directory.search.protocol import Generations, Snapshot, TypeaheadState
 from tests.rules.reports.stores import REPORTED_AT, exported
 from tests.support.catalogues import coupon
 from tests.support.served import Reply, post, served, settings_in

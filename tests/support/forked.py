@@ -41,9 +41,9 @@ _IMPORTED: Final = (
     "service.server.run",
     "service.mcp_server.endpoint",
     "service.observability.logs",
-    "service.search.embedded.engine",
-    "service.search.opensearch.engine",
-    "service.search.typeahead.compiled",
+    "shop_directory.search.embedded.engine",
+    "shop_directory.search.opensearch.engine",
+    "shop_directory.typeahead.compiled",
     "service.auth.sqlite",
     "service.reports.sqlite",
     "service.commands.tokens",
@@ -56,7 +56,7 @@ _IMPORTED: Final = (
     "indexer.sinks.embedded.sink",
     "indexer.sinks.opensearch.sink",
     "indexer.reconcile.generation",
-    "shop_directory.acceptance",
+    "indexer.acceptance",
 )
 # An orphan is adopted by an ancestor that asks for it on Linux only.
 _CAN_FORK: Final = sys.platform == "linux"

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from index_mappings.tiers import rank_key
 from service.errors import InvalidInputError
-from service.search.protocol import Position
 from service.tools.find_shop import FindShopRequest, cursor_of
 from service.tools.report_code import REASONS as CODE_REASONS
 from service.tools.report_issue import ALL_REASONS
 from service.tools.request import validated
+from shop_directory.search.protocol import Position
 from tests.support.sample import records
 
 Call = tuple[str, dict[str, Any]]

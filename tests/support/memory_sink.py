@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from index_mappings.documents import stored_part
 from index_mappings.generations import Operations, Stamp
-from index_mappings.typeahead.segment import Shown, shown_part
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import LeaseHeldError, LeaseHolder, LeaseLostError, acquire_until
 from indexer.sinks.protocol import Generation, Role
+from shop_directory.typeahead.segment import Shown, shown_part
 
 _PAUSE_S: Final = 0.01
 

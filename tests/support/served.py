@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 import uvicorn
 from starlette.types import ASGIApp
 
-from service.search.typeahead.compiled import compile_kernel
 from service.server.http_server import ServerConfig
 from service.settings.service import Settings
+from shop_directory.typeahead.compiled import compile_kernel
 
 _START_BOUND_S: Final = 20.0
 T = TypeVar("T")

@@ -29,7 +29,6 @@ from index_mappings.embedded import (
     to_checked_json,
 )
 from index_mappings.generations import Operations, Stamp
-from index_mappings.typeahead import manifest
 from indexer.sinks.embedded.files import (
     CommittedFiles,
     has_orphaned_segments,
@@ -39,10 +38,11 @@ from indexer.sinks.embedded.files import (
     write_whole,
 )
 from indexer.sinks.failures import SinkError, as_sink_error
-from indexer.sinks.typeahead.build import TypeaheadBuild, return_freed_memory
-from indexer.sinks.typeahead.editor import TypeaheadEditor
-from indexer.sinks.typeahead.merging import BackgroundMerging
-from indexer.sinks.typeahead.store import TypeaheadStore
+from shop_directory.typeahead import manifest
+from shop_directory.typeahead.writing.build import TypeaheadBuild, return_freed_memory
+from shop_directory.typeahead.writing.editor import TypeaheadEditor
+from shop_directory.typeahead.writing.merging import BackgroundMerging
+from shop_directory.typeahead.writing.store import TypeaheadStore
 
 # Documents of a band in a build: few enough to sort quickly.
 BAND_WIDTH: Final = 16

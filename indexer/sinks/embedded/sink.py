@@ -48,8 +48,8 @@ from indexer.sinks.embedded.generation import (
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import LeaseHeldError, LeaseHolder, LeaseLostError, acquire_until
 from indexer.sinks.protocol import STAMP_DRIFT, Generation, Role, renewed, with_roles
-from indexer.sinks.typeahead.build import rebuild_typeahead
-from indexer.sinks.typeahead.merging import BackgroundMerging
+from shop_directory.typeahead.writing.build import rebuild_typeahead
+from shop_directory.typeahead.writing.merging import BackgroundMerging
 
 LOCK_FILE: Final = "indexer.lock"
 _PAUSE_S: Final = 0.1

@@ -30,9 +30,9 @@ from indexer.sinks.opensearch.retries import (
     whole,
 )
 from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead
-from indexer.sinks.typeahead.build import TypeaheadBuild, typeahead_errors
-from indexer.sinks.typeahead.editor import TypeaheadEditor
-from indexer.sinks.typeahead.merging import BackgroundMerging
+from shop_directory.typeahead.writing.build import TypeaheadBuild, typeahead_errors
+from shop_directory.typeahead.writing.editor import TypeaheadEditor
+from shop_directory.typeahead.writing.merging import BackgroundMerging
 
 # A million shops take minutes, as their build does.
 MERGE_BOUND_S: Final = 600.0

@@ -27,7 +27,6 @@ from index_mappings.generations import (
     is_generation,
     previous_alias,
 )
-from index_mappings.typeahead.manifest import ANNOUNCED_ID, Announcement
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
 from indexer.sinks.opensearch.bulk_loading import BulkLoader, Pace
@@ -42,9 +41,10 @@ from indexer.sinks.opensearch.lease import OpenSearchLease
 from indexer.sinks.opensearch.retries import none_if_missing, retry_transient
 from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead, TypeaheadOptions
 from indexer.sinks.protocol import STAMP_DRIFT, Generation, Role, renewed, with_roles
-from indexer.sinks.typeahead.build import rebuild_typeahead, typeahead_errors
-from indexer.sinks.typeahead.merging import BackgroundMerging
 from shop_directory.settings.locations import OPEN_ACCESS, ClusterAccess
+from shop_directory.typeahead.manifest import ANNOUNCED_ID, Announcement
+from shop_directory.typeahead.writing.build import rebuild_typeahead, typeahead_errors
+from shop_directory.typeahead.writing.merging import BackgroundMerging
 
 _TIMEOUT_S: Final = 60.0
 _LEVELS: Final = ("transient", "persistent", "defaults")

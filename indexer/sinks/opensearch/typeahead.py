@@ -24,11 +24,11 @@ from index_mappings.opensearch import (
     chunk_of,
     file_size,
 )
-from index_mappings.typeahead.manifest import file_hash
 from indexer.sinks.failures import SinkError
 from indexer.sinks.opensearch.retries import delete_matching, none_if_missing, retry_transient, whole
-from indexer.sinks.typeahead.segment_file import check_file
-from indexer.sinks.typeahead.store import GRACE_S, PART_SUFFIX, TypeaheadStore, write_named
+from shop_directory.typeahead.manifest import file_hash
+from shop_directory.typeahead.writing.segment_file import check_file
+from shop_directory.typeahead.writing.store import GRACE_S, PART_SUFFIX, TypeaheadStore, write_named
 
 # A service reads the stamp once a second, and begins within another second.
 LOOK_S: Final = 2.0

@@ -12,12 +12,12 @@ from opensearchpy import OpenSearch
 
 from index_mappings.generations import index_name
 from index_mappings.opensearch import TYPEAHEAD, chunk_id, mapping, settings
-from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest, manifest_path
-from index_mappings.typeahead.segment import segment_path
 from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead
 from service.runtime.telemetry import NO_METRICS, Metrics
-from service.search.opensearch.nodes import connect
-from service.search.opensearch.typeahead import TypeaheadFetcher
+from shop_directory.search.opensearch.nodes import connect
+from shop_directory.search.opensearch.typeahead import TypeaheadFetcher
+from shop_directory.typeahead.manifest import SegmentUse, TypeaheadManifest, manifest_path
+from shop_directory.typeahead.segment import segment_path
 from tests.support.emptying import unused_prefix
 
 GENERATION = "20250101t000000000000-abcdef"

@@ -17,16 +17,12 @@ from typing import Final
 import pytest
 
 from index_mappings.opensearch import CHUNK_BYTES
-from index_mappings.typeahead.manifest import SUFFIX as MANIFEST
-from index_mappings.typeahead.manifest import Announcement, SegmentUse, manifest_path
-from index_mappings.typeahead.segment import SUFFIX as SEGMENT
-from index_mappings.typeahead.segment import segment_path
 from indexer.sinks.failures import IndexLostError, SinkError
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead
 from service.runtime.telemetry import Metrics
-from service.search.failures import GenerationGone, TypeaheadUnavailable
-from service.search.opensearch.typeahead import (
+from shop_directory.search.failures import GenerationGone, TypeaheadUnavailable
+from shop_directory.search.opensearch.typeahead import (
     DAMAGED,
     ENGINE_UNAVAILABLE,
     FULL,
@@ -35,6 +31,10 @@ from service.search.opensearch.typeahead import (
     TOO_MANY_OPEN,
     TypeaheadFetcher,
 )
+from shop_directory.typeahead.manifest import SUFFIX as MANIFEST
+from shop_directory.typeahead.manifest import Announcement, SegmentUse, manifest_path
+from shop_directory.typeahead.segment import SUFFIX as SEGMENT
+from shop_directory.typeahead.segment import segment_path
 from tests.engines.fetching.files import GENERATION, Files, written_to
 from tests.support.real.opensearch import OpenSearchNode
 
@@ -47,8 +47,8 @@ REPOSITORY: Final = Path(__file__).parents[3]
 FETCHING: Final = """
 import asyncio, sys
 from pathlib import Path
-from service.search.opensearch.nodes import connect
-from service.search.opensearch.typeahead import TypeaheadFetcher
+from shop_directory.search.opensearch.nodes import connect
+from shop_directory.search.opensearch.typeahead import TypeaheadFetcher
 
 
 async def main(url, prefix, folder, generation, name):
@@ -63,7 +63,7 @@ asyncio.run(main(*sys.argv[1:]))
 LOCKING: Final = """
 import sys
 from pathlib import Path
-from service.search.opensearch.folder import TypeaheadFolder
+from shop_directory.search.opensearch.folder import TypeaheadFolder
 assert TypeaheadFolder(Path(sys.argv[1])).try_lock(sys.argv[2]) is not None
 print("locked", flush=True)
 sys.stdin.read()
@@ -288,7 +288,7 @@ async def test_a_folder_that_others_can_write_is_not_used(files: Files, tmp_path
 async def test_a_cluster_that_stops_while_files_are_fetched_is_an_error_until_it_is_back(
     spare_node: OpenSearchNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.search.opensearch.typeahead._RETRY_SECONDS", 1.0)
+    monkeypatch.setattr("shop_directory.search.opensearch.typeahead._RETRY_SECONDS", 1.0)
     with written_to(spare_node.url, tmp_path / "written") as files:
         name = files.manifest((files.segment(LARGE),))
         async with files.fetcher(tmp_path / "folder") as fetcher:

@@ -21,12 +21,12 @@ from indexer.sinks.opensearch.typeahead import LOOK_S, MAX_WAIT_S, TypeaheadOpti
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.state import States
 from service.app import create_app
-from service.search.failures import BackendUnavailable
-from service.search.opensearch.engine import OpenSearchBackend
-from service.search.opensearch.folder import FolderLocation
-from service.search.opensearch.typeahead import DAMAGED, MISSING
-from service.search.protocol import SuggestQuery, TypeaheadState
 from service.settings.service import Settings
+from shop_directory.search.failures import BackendUnavailable
+from shop_directory.search.opensearch.engine import OpenSearchBackend
+from shop_directory.search.opensearch.folder import FolderLocation
+from shop_directory.search.opensearch.typeahead import DAMAGED, MISSING
+from shop_directory.search.protocol import SuggestQuery, TypeaheadState
 from tests.engines.conftest import OpenSearchLocation
 from tests.support.catalogues import shop, write_catalogue_directory
 from tests.support.served import get, post, served, until, until_ready

@@ -20,8 +20,8 @@ from indexer.sinks.protocol import GenerationEditor, GenerationWriter
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.sources.protocol import NumberedRecord
 from service.parts import open_search
-from service.search.protocol import FindQuery, SuggestQuery
 from service.tools.find_shop import FIND_SHOP
+from shop_directory.search.protocol import FindQuery, SuggestQuery
 from tests.engines.conftest import Engine
 from tests.engines.following.followed import (
     BreakingEditor,

@@ -16,12 +16,12 @@ from opensearchpy import OpenSearch
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.embedded import generation_directory
 from index_mappings.generations import Stamp, index_name
+from indexer.acceptance import AcceptanceFailure, LocatedQuery, acceptance_check, failures_of, read_acceptance
 from indexer.commands.parts import SAMPLE
 from indexer.jobs.build import AcceptanceFailedError
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import Sink
-from shop_directory.acceptance import AcceptanceFailure, LocatedQuery, acceptance_check, failures_of, read_acceptance
 from shop_directory.settings.locations import LocationSettings
 from tests.engines.conftest import Engine
 from tests.engines.integration.generations import Documents, projected, publish, sealed

@@ -28,17 +28,17 @@ from indexer.sinks.embedded.generation import finished, schema
 from indexer.sinks.embedded.sink import EmbeddedSink
 from service.app import create_app
 from service.errors import OverloadedError
-from service.runtime.request_context import bind_request, new_request_context
-from service.search.embedded import engine, queries
-from service.search.embedded.engine import EmbeddedBackend, TantivyEngine
-from service.search.embedded.order import Bands, DocumentCache
-from service.search.embedded.queries import OpenIndex, query_of
-from service.search.embedded.threads import SearchThreads, threads_of_worker
-from service.search.engine import SearchRequest
-from service.search.failures import GenerationDamaged, GenerationGone
-from service.search.plan import MATCH_ALL, Clause, Exact, Infix, Plan, Prefix
-from service.search.protocol import FindQuery, Position, Snapshot
 from service.settings.service import Settings
+from shop_directory.runtime.request_context import bind_request, new_request_context
+from shop_directory.search.embedded import engine, queries
+from shop_directory.search.embedded.engine import EmbeddedBackend, TantivyEngine
+from shop_directory.search.embedded.order import Bands, DocumentCache
+from shop_directory.search.embedded.queries import OpenIndex, query_of
+from shop_directory.search.embedded.threads import SearchThreads, threads_of_worker
+from shop_directory.search.engine import SearchRequest
+from shop_directory.search.failures import GenerationDamaged, GenerationGone
+from shop_directory.search.plan import MATCH_ALL, Clause, Exact, Infix, Plan, Prefix
+from shop_directory.search.protocol import FindQuery, Position, Snapshot
 from tests.engines.integration.generations import Documents, publish
 from tests.engines.typeahead.crowded import HAN
 from tests.support.catalogues import shop

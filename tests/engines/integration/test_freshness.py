@@ -18,12 +18,12 @@ from index_mappings.embedded import pointer_path, stamp_path, to_checked_json
 from index_mappings.generations import STAMP, STAMP_ID, Stamp, alias_name, first_stamp, index_name
 from indexer.sinks.embedded.sink import EmbeddedSink
 from service.app import create_app
-from service.search.engine import SearchRequest
-from service.search.failures import BackendUnavailable, GenerationGone, NotReadable
-from service.search.plan import MATCH_ALL, Plan
-from service.search.planned_backend import LiveStamp
-from service.search.protocol import Found, Position, Snapshot
 from service.settings.service import Settings
+from shop_directory.search.engine import SearchRequest
+from shop_directory.search.failures import BackendUnavailable, GenerationGone, NotReadable
+from shop_directory.search.plan import MATCH_ALL, Plan
+from shop_directory.search.planned_backend import LiveStamp
+from shop_directory.search.protocol import Found, Position, Snapshot
 from tests.engines.conftest import Engine, OpenSearchLocation
 from tests.engines.integration.generations import Documents, projected, publish
 from tests.rules.backends.asking import find, names, suggest

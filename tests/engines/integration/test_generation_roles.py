@@ -30,9 +30,9 @@ from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import Generation, Role, Sink
 from indexer.sources.changes import ChangeFile
 from indexer.state.state import StateError
-from service.search.failures import BackendUnavailable, NothingPublished, OtherSchema
-from service.search.protocol import Generations
 from service.tools.get_shop_policies import GET_SHOP_POLICIES
+from shop_directory.search.failures import BackendUnavailable, NothingPublished, OtherSchema
+from shop_directory.search.protocol import Generations
 from tests.engines.conftest import Engine, OpenSearchLocation
 from tests.engines.following.followed import BreakingEditor, CrashedError, CrashPoint, FollowedIndex, crashing_check
 from tests.engines.integration.generations import Documents, projected, publish, sealed

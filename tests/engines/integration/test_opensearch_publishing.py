@@ -25,13 +25,13 @@ from indexer.sinks.opensearch.bulk_loading import Pace
 from indexer.sinks.opensearch.generation import OpenSearchWriter, merge
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sources.ndjson import NdjsonCatalogue
-from service.search.engine import GuardedEngine, SearchRequest
-from service.search.failures import BackendUnavailable, GenerationGone
-from service.search.opensearch.engine import OpenSearchBackend, OpenSearchEngine
-from service.search.opensearch.folder import FolderLocation
-from service.search.plan import MATCH_ALL, Plan
-from service.search.planned_backend import snapshot_of
-from service.search.protocol import CouponQuery, Snapshot
+from shop_directory.search.engine import GuardedEngine, SearchRequest
+from shop_directory.search.failures import BackendUnavailable, GenerationGone
+from shop_directory.search.opensearch.engine import OpenSearchBackend, OpenSearchEngine
+from shop_directory.search.opensearch.folder import FolderLocation
+from shop_directory.search.plan import MATCH_ALL, Plan
+from shop_directory.search.planned_backend import snapshot_of
+from shop_directory.search.protocol import CouponQuery, Snapshot
 from tests.engines.conftest import Engine, OpenSearchLocation
 from tests.engines.integration.generations import Documents, projected, publish, sealed
 from tests.processes.load.relay import counting_relay

@@ -28,13 +28,13 @@ from indexer.reconcile.live import VerifyOptions, verify_live
 from indexer.sinks.failures import SinkError
 from service.app import create_app
 from service.runtime.telemetry import Metrics
-from service.search.embedded import checks as module
-from service.search.embedded.checks import CheckedFile, FileChecks
-from service.search.embedded.engine import TantivyEngine
-from service.search.engine import SearchRequest
-from service.search.failures import GenerationDamaged, GenerationGone
-from service.search.plan import MATCH_ALL, Plan
 from service.settings.service import Settings
+from shop_directory.search.embedded import checks as module
+from shop_directory.search.embedded.checks import CheckedFile, FileChecks
+from shop_directory.search.embedded.engine import TantivyEngine
+from shop_directory.search.engine import SearchRequest
+from shop_directory.search.failures import GenerationDamaged, GenerationGone
+from shop_directory.search.plan import MATCH_ALL, Plan
 from tests.engines.integrity.world import UNAVAILABLE, Damage, DamagedWorld, answers
 from tests.support.served import get, served, until_ready
 

@@ -22,11 +22,11 @@ from index_mappings.generations import index_name
 from indexer.jobs.build import BuildOptions, build
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.state.state import States
-from service.search.embedded.checks import FileChecks
-from service.search.failures import GenerationDamaged
-from service.search.opensearch.engine import OpenSearchBackend
-from service.search.protocol import SuggestQuery
-from service.search.typeahead import segments
+from shop_directory.search.embedded.checks import FileChecks
+from shop_directory.search.failures import GenerationDamaged
+from shop_directory.search.opensearch.engine import OpenSearchBackend
+from shop_directory.search.protocol import SuggestQuery
+from shop_directory.typeahead.reading import segments
 from tests.engines.integrity.test_damage import damages, wrong
 from tests.engines.integrity.world import UNAVAILABLE, Damage, DamagedWorld, answers, catalogue
 from tests.support.real.opensearch import OpenSearchNode

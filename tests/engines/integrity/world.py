@@ -13,11 +13,11 @@ from indexer.jobs.update import update
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state.state import States
-from service.search.embedded.checks import FileChecks
-from service.search.embedded.engine import TantivyEngine
-from service.search.failures import BackendUnavailable
-from service.search.planned_backend import PlannedBackend
-from service.search.protocol import CouponQuery, FindQuery, Snapshot, SuggestQuery
+from shop_directory.search.embedded.checks import FileChecks
+from shop_directory.search.embedded.engine import TantivyEngine
+from shop_directory.search.failures import BackendUnavailable
+from shop_directory.search.planned_backend import PlannedBackend
+from shop_directory.search.protocol import CouponQuery, FindQuery, Snapshot, SuggestQuery
 from tests.support.catalogues import coupon, offer, shipping, shop, trust, write_catalogue_directory
 
 UNAVAILABLE: Final = "unavailable"

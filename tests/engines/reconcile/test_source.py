@@ -12,8 +12,6 @@ import pytest
 
 from index_mappings.documents import ShopDocument
 from index_mappings.embedded import generation_directory
-from index_mappings.typeahead.manifest import FOLDER
-from index_mappings.typeahead.segment import Shown
 from indexer.jobs.following import FollowOptions
 from indexer.projection import Projector, project_shop
 from indexer.reconcile.generation import Fault, FaultCount, FaultReport, derived_tables_match
@@ -24,8 +22,10 @@ from indexer.sinks.embedded.files import write_stamp
 from indexer.sinks.embedded.generation import generation_store
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.lease import holding
-from indexer.sinks.typeahead.editor import TypeaheadEditor
 from indexer.state.state import State
+from shop_directory.typeahead.manifest import FOLDER
+from shop_directory.typeahead.segment import Shown
+from shop_directory.typeahead.writing.editor import TypeaheadEditor
 from tests.engines.reconcile.world import (
     DOCUMENTS_OF_THE_WORLD,
     HIDDEN,

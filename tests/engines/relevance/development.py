@@ -12,9 +12,9 @@ import httpx2
 from indexer.sinks.embedded.sink import EmbeddedSink
 from service.app import create_app
 from service.limits.policy import QuotaClass
-from service.search.embedded.engine import EmbeddedBackend
-from service.search.protocol import SearchBackend
 from service.settings.service import Settings
+from shop_directory.search.embedded.engine import EmbeddedBackend
+from shop_directory.search.protocol import SearchBackend
 from tests.engines.relevance.metrics import DEPTH, SHOWN, Quality, by_kind, keystrokes_until, rank_of_first
 from tests.support.catalogues import build_into
 

@@ -14,9 +14,9 @@ from index_mappings.generations import first_stamp
 from indexer.projection import project_shop
 from indexer.records.shop import ShopRecord
 from indexer.sinks.embedded.sink import EmbeddedSink
-from service.search.embedded.engine import EmbeddedBackend
-from service.search.protocol import SearchBackend, SuggestQuery
 from service.tools.resolve_conflict import RESOLVE_CONFLICT
+from shop_directory.search.embedded.engine import EmbeddedBackend
+from shop_directory.search.protocol import SearchBackend, SuggestQuery
 from tests.engines.relevance.development import Report, embedded_engine, measure
 from tests.rules.backends.asking import NOW, call, walked
 from tests.rules.backends.test_matching_cases import WISHES, wrong_answers

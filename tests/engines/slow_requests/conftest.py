@@ -10,7 +10,7 @@ import pytest
 
 from bench.hostile import hostile_records, mixed_with_hostile
 from indexer.sinks.embedded.sink import EmbeddedSink
-from service.search.typeahead.compiled import compile_kernel
+from shop_directory.typeahead.compiled import compile_kernel
 from tests.engines.typeahead.crowded import crowded
 from tests.support.catalogues import build_into, write_catalogue_directory
 

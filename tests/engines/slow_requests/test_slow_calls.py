@@ -16,10 +16,10 @@ import pytest
 from service.calls.dispatch import to_wire
 from service.errors import InvalidInputError, ServiceError
 from service.reports.sqlite import SqliteReports
-from service.search.embedded.engine import EmbeddedBackend
 from service.tools.registry import REGISTRY
 from service.tools.request import validated
 from service.tools.tool import Tool, ToolContext
+from shop_directory.search.embedded.engine import EmbeddedBackend
 from tests.engines.slow_requests.conftest import FUZZED, HostileIndex
 from tests.support.generated_calls import GeneratedCalls
 

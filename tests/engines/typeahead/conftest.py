@@ -8,7 +8,8 @@ from types import ModuleType
 import numba
 import pytest
 
-from service.search.typeahead import kernel, segments
+from shop_directory.typeahead import kernel
+from shop_directory.typeahead.reading import segments
 
 _WITHIN = f"{kernel.__name__}."
 

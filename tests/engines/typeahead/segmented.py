@@ -10,20 +10,20 @@ from typing import Any, Final
 from index_mappings.documents import CategoryDocument, CategoryEntry, ShopDocument
 from index_mappings.forms import QueryForms
 from index_mappings.tiers import rank_key
-from index_mappings.typeahead.manifest import MAX_SEGMENTS, SegmentUse, TypeaheadManifest, bitmap_of, manifest_path
-from index_mappings.typeahead.segment import Shown, segment_path, shown_part
 from indexer.projection import project_shop
 from indexer.records.shop import ShopRecord
 from indexer.sinks.embedded.generation import EmbeddedReader
-from indexer.sinks.typeahead.build import Run, TypeaheadBuild, segment_shop
-from indexer.sinks.typeahead.editor import TypeaheadEditor
-from indexer.sinks.typeahead.merging import BackgroundMerging, Input, merge
-from indexer.sinks.typeahead.segment_file import open_segment, write_segment
-from indexer.sinks.typeahead.store import TypeaheadStore
-from service.search.categories import CategoryTable
-from service.search.protocol import SuggestedShop, SuggestQuery
-from service.search.typeahead.segments import SegmentPool
-from service.search.typeahead.typeahead import Typeahead, open_typeahead
+from shop_directory.search.categories import CategoryTable
+from shop_directory.search.protocol import SuggestedShop, SuggestQuery
+from shop_directory.typeahead.manifest import MAX_SEGMENTS, SegmentUse, TypeaheadManifest, bitmap_of, manifest_path
+from shop_directory.typeahead.reading.segments import SegmentPool
+from shop_directory.typeahead.reading.typeahead import Typeahead, open_typeahead
+from shop_directory.typeahead.segment import Shown, segment_path, shown_part
+from shop_directory.typeahead.writing.build import Run, TypeaheadBuild, segment_shop
+from shop_directory.typeahead.writing.editor import TypeaheadEditor
+from shop_directory.typeahead.writing.merging import BackgroundMerging, Input, merge
+from shop_directory.typeahead.writing.segment_file import open_segment, write_segment
+from shop_directory.typeahead.writing.store import TypeaheadStore
 from tests.support.catalogues import shop as line_of
 from tests.support.reference.tiers import suggested_shops
 

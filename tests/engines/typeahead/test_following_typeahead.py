@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from index_mappings.documents import CategoryEntry
-from index_mappings.typeahead.manifest import (
+from shop_directory.typeahead.manifest import (
     MAX_SEGMENTS,
     Covering,
     SegmentUse,
@@ -20,10 +20,10 @@ from index_mappings.typeahead.manifest import (
     bitmap_of,
     manifest_path,
 )
-from index_mappings.typeahead.segment import segment_path
-from indexer.sinks.typeahead.merging import BackgroundMerging, Input, merge, mergeable
-from indexer.sinks.typeahead.segment_file import open_segment
-from indexer.sinks.typeahead.store import GRACE_S
+from shop_directory.typeahead.segment import segment_path
+from shop_directory.typeahead.writing.merging import BackgroundMerging, Input, merge, mergeable
+from shop_directory.typeahead.writing.segment_file import open_segment
+from shop_directory.typeahead.writing.store import GRACE_S
 from tests.engines.typeahead.segmented import Followed, category, named, projected
 from tests.rules.backends.strategies import shop_lines
 

@@ -20,15 +20,14 @@ from index_mappings import tiers
 from index_mappings.documents import CategoryEntry, ShopDocument
 from index_mappings.embedded import generation_directory
 from index_mappings.generations import Stamp
-from index_mappings.typeahead import segment
-from index_mappings.typeahead.manifest import FOLDER, TypeaheadManifest, manifest_path
-from index_mappings.typeahead.segment import segment_path, shown_part
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError, TypeaheadDamagedError
-from service.search.typeahead import kernel
-from service.search.typeahead.kernel import arrays
-from service.search.typeahead.kernel.arrays import source_hash
-from service.search.typeahead.kernel.suggest import suggest, suggest_entry
+from shop_directory.typeahead import kernel, segment
+from shop_directory.typeahead.kernel import arrays
+from shop_directory.typeahead.kernel.arrays import source_hash
+from shop_directory.typeahead.kernel.suggest import suggest, suggest_entry
+from shop_directory.typeahead.manifest import FOLDER, TypeaheadManifest, manifest_path
+from shop_directory.typeahead.segment import segment_path, shown_part
 from tests.engines.integration.generations import Documents, publish
 from tests.engines.typeahead.segmented import category, named
 
@@ -188,7 +187,7 @@ def _imported(file: Path) -> Iterator[str]:
         if isinstance(node, ast.ImportFrom) and node.module is not None:
             yield from (
                 (f"{node.module}.{alias.name}" for alias in node.names)
-                if node.module in {"index_mappings", "index_mappings.typeahead"}
+                if node.module in {"index_mappings", "shop_directory.typeahead"}
                 else [node.module]
             )
         elif isinstance(node, ast.Import):
@@ -251,7 +250,7 @@ def _closed_over(function: Callable[..., Any]) -> list[Any]:
 
 def test_a_process_that_caches_elsewhere_takes_what_the_installation_compiled(tmp_path: Path) -> None:
     program = (
-        "from service.search.typeahead.compiled import load_kernel, suggest\n"
+        "from shop_directory.typeahead.compiled import load_kernel, suggest\n"
         "load_kernel()\n"
         "print(suggest.stats.cache_path, sum(suggest.stats.cache_hits.values()), suggest.stats.cache_misses)\n"
     )
@@ -278,7 +277,7 @@ def test_a_process_that_has_to_compile_logs_it_first(tmp_path: Path, before: str
     # Compiling itself is left out, as it takes half a minute.
     program = (
         "import logging, pathlib, sys\n"
-        "from service.search.typeahead import compiled\n"
+        "from shop_directory.typeahead import compiled\n"
         "logging.basicConfig(level=logging.INFO, format='%(message)s', stream=sys.stdout)\n"
         f"{before}\n"
         "compiled.compile_kernel = lambda: None\n"
@@ -293,7 +292,7 @@ def test_of_processes_that_start_together_one_compiles_with_progress_and_the_oth
     # Compiling takes a second here, and its result is that of the installation.
     program = (
         "import logging, pathlib, sys, time\n"
-        "from service.search.typeahead import compiled\n"
+        "from shop_directory.typeahead import compiled\n"
         "logging.basicConfig(level=logging.INFO, format='%(message)s', stream=sys.stdout)\n"
         "installed, load, compiled._REPORT_SECONDS = compiled._INSTALLED, compiled.compile_kernel, 0.3\n"
         "compiled._INSTALLED = pathlib.Path('nowhere')\n"
@@ -324,7 +323,7 @@ def test_of_processes_that_start_together_one_compiles_with_progress_and_the_oth
 def test_machine_code_of_other_sources_is_not_taken_for_compiled(tmp_path: Path) -> None:
     program = (
         "import pathlib\n"
-        "from service.search.typeahead import compiled\n"
+        "from shop_directory.typeahead import compiled\n"
         "compiled._copy()\n"
         "print(compiled.is_compiled())\n"
         "compiled._ENTRY._cache._cache_file._source_stamp = (0.0, 0)\n"

@@ -13,17 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from index_mappings.documents import ShopDocument, stored_part
-from index_mappings.typeahead.manifest import TypeaheadManifest, bitmap_of
-from index_mappings.typeahead.segment import FULL, KEY, LEADING, NAME, REST, WORD
 from indexer.jobs.build import build
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
-from indexer.sinks.typeahead import merging
-from indexer.sinks.typeahead.build import Run, TypeaheadBuild, marked_texts, segment_shop, stored_segment_shop
-from indexer.sinks.typeahead.merging import Input, merge, rounds
-from indexer.sinks.typeahead.segment_file import Segment, open_segment, write_segment
-from indexer.sinks.typeahead.store import TypeaheadStore
 from indexer.sources.ndjson import NdjsonCatalogue
+from shop_directory.typeahead.manifest import TypeaheadManifest, bitmap_of
+from shop_directory.typeahead.segment import FULL, KEY, LEADING, NAME, REST, WORD
+from shop_directory.typeahead.writing import merging
+from shop_directory.typeahead.writing.build import Run, TypeaheadBuild, marked_texts, segment_shop, stored_segment_shop
+from shop_directory.typeahead.writing.merging import Input, merge, rounds
+from shop_directory.typeahead.writing.segment_file import Segment, open_segment, write_segment
+from shop_directory.typeahead.writing.store import TypeaheadStore
 from tests.engines.typeahead.segmented import named, projected, written
 from tests.rules.backends.strategies import catalogues
 from tests.support.catalogues import shop as line_of

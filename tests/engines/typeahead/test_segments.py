@@ -9,14 +9,14 @@ import pytest
 
 from index_mappings.documents import CategoryEntry, ShopDocument
 from index_mappings.forms import query_forms
-from index_mappings.typeahead.manifest import SegmentUse, TypeaheadManifest
-from index_mappings.typeahead.segment import ARRAYS, read_header, segment_path
-from service.search.protocol import SuggestQuery
-from service.search.typeahead.compiled import compile_kernel
-from service.search.typeahead.kernel.arrays import NOTHING
-from service.search.typeahead.kernel.suggest import suggest
-from service.search.typeahead.segments import Segment, SegmentPool
-from service.search.typeahead.typeahead import open_typeahead
+from shop_directory.search.protocol import SuggestQuery
+from shop_directory.typeahead.compiled import compile_kernel
+from shop_directory.typeahead.kernel.arrays import NOTHING
+from shop_directory.typeahead.kernel.suggest import suggest
+from shop_directory.typeahead.manifest import SegmentUse, TypeaheadManifest
+from shop_directory.typeahead.reading.segments import Segment, SegmentPool
+from shop_directory.typeahead.reading.typeahead import open_typeahead
+from shop_directory.typeahead.segment import ARRAYS, read_header, segment_path
 from tests.engines.typeahead.segmented import Segmented, document, written
 
 _FAR: Final = 2**30

@@ -15,12 +15,12 @@ from starlette.types import ASGIApp
 
 from service.app import create_app
 from service.limits.policy import QuotaClass
-from service.search.protocol import SearchBackend
 from service.settings.service import Settings
 from shop_directory.conformance.bounds import Bounds
 from shop_directory.conformance.rule import Outcome, Rule
 from shop_directory.conformance.rules import RULES
 from shop_directory.conformance.run import Run, RunOptions, run
+from shop_directory.search.protocol import SearchBackend
 from tests.people.check.breaking import Breakage
 from tests.support.callers import issue
 from tests.support.served import settings_in

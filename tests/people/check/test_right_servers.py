@@ -17,7 +17,6 @@ from indexer.sinks.opensearch.sink import OpenSearchSink
 from service.app import create_app
 from service.calls.dispatch import to_wire
 from service.errors import InvalidInputError
-from service.search.opensearch.engine import OpenSearchBackend
 from service.settings.service import Settings
 from service.tools.registry import REGISTRY
 from service.tools.request import RequestT, validated
@@ -26,6 +25,7 @@ from shop_directory.conformance.rule import Need, Outcome
 from shop_directory.conformance.rules import RULES, UNSEEN
 from shop_directory.conformance.rules.calls import BEYOND
 from shop_directory.conformance.run import Run, RunOptions, run
+from shop_directory.search.opensearch.engine import OpenSearchBackend
 from tests.people.check import broken_calls, broken_facts, broken_finding, broken_mcp, broken_operations, broken_shops
 from tests.people.check.breaking import ANY, Answered, Asked, Breakage, Changed, Document, answering
 from tests.people.check.broken_mcp import MCP, saying

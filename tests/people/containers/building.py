@@ -79,9 +79,9 @@ def compile_typeahead(installed: Installed) -> None:
     It finds what an earlier run compiled, which numba uses where source and processor are the same: half a minute less.
     """
     step = stages()[0].of("RUN")[-1].words[0].partition("&&")[2]
-    assert "service.search.typeahead" in step
+    assert "shop_directory.typeahead" in step
     words = shlex.split(step.replace(_PYTHON, str(installed.python)))
-    (kernel,) = installed.programs.parent.glob("lib/python*/site-packages/service/search/typeahead/kernel")
+    (kernel,) = installed.programs.parent.glob("lib/python*/site-packages/shop_directory/typeahead/kernel")
     earlier = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "shop-directory-tests" / "image-kernel"
     _copy_compiled(earlier, kernel / "__pycache__")
     run(words, installed.programs, NUMBA_CPU_NAME=stages()[0].environment()["NUMBA_CPU_NAME"])

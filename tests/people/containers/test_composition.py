@@ -304,14 +304,14 @@ def test_both_stages_stand_on_one_image_that_tag_and_digest_name() -> None:
 
 def test_the_machine_code_is_compiled_again_only_when_its_own_sources_or_the_packages_change() -> None:
     steps = stages()[0].instructions
-    compiled = next(number for number, step in enumerate(steps) if "service.search.typeahead" in step.words[0])
+    compiled = next(number for number, step in enumerate(steps) if "shop_directory.typeahead" in step.words[0])
     assert steps[compiled].name == "RUN"
     copied = {name for step in steps[:compiled] if step.name == "COPY" for name in step.words[:-1]} - {
         "requirements.lock"
     }
     files = {str(path.relative_to(REPOSITORY)) for name in copied for path in python_files(REPOSITORY / name)}
     ask = (
-        "import json, sys, service.search.typeahead.__main__\n"
+        "import json, sys, shop_directory.typeahead.__main__\n"
         "print(json.dumps([module.__file__ for name, module in sys.modules.items() if hasattr(module, '__file__')]))"
     )
     done = subprocess.run(

@@ -174,7 +174,7 @@ CRONTAB: Final = "crontab"
 # What `make` goes by: newer than the lock, they say that everything is installed.
 _MADE: Final = (".run", ".dev")
 # numba's cache; it is valid for the text of the source, wherever the source is.
-_COMPILED: Final = "service/search/typeahead/kernel/__pycache__"
+_COMPILED: Final = "shop_directory/typeahead/kernel/__pycache__"
 _GIT: Final = ("git", "-c", "user.name=tester", "-c", "user.email=tester@shop.example", "-c", "commit.gpgsign=false")
 _SERVING: Final = re.compile(r"make run\b|shop-directory serve\b")
 _FOLLOWING: Final = re.compile(r"shop-directory index follow\b")

@@ -38,7 +38,7 @@ import sys, time
 
 class Slow:
     def find_spec(self, name, path=None, target=None):
-        if name == "service.search.typeahead.compiled":
+        if name == "shop_directory.typeahead.compiled":
             time.sleep(2)
 
 sys.meta_path.insert(0, Slow())

@@ -30,7 +30,7 @@ from indexer.sinks.lease import holding
 from indexer.sinks.opensearch.bulk_loading import BulkSender
 from indexer.sinks.opensearch.generation import OpenSearchEditor, OpenSearchReader, OpenSearchWriter
 from indexer.sinks.opensearch.sink import OpenSearchSink
-from service.search.opensearch.nodes import connect
+from shop_directory.search.opensearch.nodes import connect
 from tests.engines.following.followed import FollowedIndex
 from tests.processes.cluster.conftest import in_turn, make_whole, some_shops
 from tests.processes.load.plan import Answers, LoadResult, Plan, Question, Row, answered_alone, load

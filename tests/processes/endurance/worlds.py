@@ -25,7 +25,6 @@ from index_mappings.embedded import (
 )
 from index_mappings.generations import STAMP, index_name
 from index_mappings.opensearch import TYPEAHEAD
-from index_mappings.typeahead.manifest import TypeaheadManifest
 from indexer.jobs.build import BuildOptions, BuildSummary, build, prune
 from indexer.jobs.update import ChangeApplier
 from indexer.sinks.dead_letters import DeadLetters
@@ -34,12 +33,13 @@ from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.opensearch.typeahead import TypeaheadOptions
 from indexer.sinks.protocol import GenerationReader, Role, Sink, scan
-from indexer.sinks.typeahead.store import GRACE_S
 from indexer.sources.ndjson import CHANGES, NdjsonCatalogue
 from indexer.state.state import States
-from service.search.embedded.engine import EmbeddedBackend
-from service.search.opensearch.engine import OpenSearchBackend
-from service.search.protocol import SearchBackend
+from shop_directory.search.embedded.engine import EmbeddedBackend
+from shop_directory.search.opensearch.engine import OpenSearchBackend
+from shop_directory.search.protocol import SearchBackend
+from shop_directory.typeahead.manifest import TypeaheadManifest
+from shop_directory.typeahead.writing.store import GRACE_S
 from tests.support.catalogues import coupon, offer, program, redirect, shipping, shop, trust, write_catalogue_directory
 from tests.support.emptying import unused_prefix
 from tests.support.memory_sink import MemorySink

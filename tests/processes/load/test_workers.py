@@ -40,7 +40,7 @@ _SLOW_OPENING: Final = """
 import asyncio, os
 
 def slow_down():
-    from service.search.embedded.engine import EmbeddedBackend
+    from shop_directory.search.embedded.engine import EmbeddedBackend
 
     snapshot = EmbeddedBackend.snapshot
 

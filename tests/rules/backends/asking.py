@@ -11,10 +11,18 @@ import orjson
 from index_mappings.documents import Shop
 from service.calls.dispatch import to_wire
 from service.reports.sqlite import SqliteReports
-from service.search.protocol import FindQuery, Found, Position, Snapshot, SuggestedShop, SuggestQuery, SuggestResult
 from service.tools.find_shop import FindShopResponse, page_wire
 from service.tools.request import validated
 from service.tools.tool import Tool, ToolContext
+from shop_directory.search.protocol import (
+    FindQuery,
+    Found,
+    Position,
+    Snapshot,
+    SuggestedShop,
+    SuggestQuery,
+    SuggestResult,
+)
 
 # Opened by the first report, and nothing can be opened there: a tool that only reads does not notice.
 _NO_REPORTS: Final = SqliteReports(Path(os.devnull) / "reports")

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 
 from index_mappings.documents import ShopDocument
 from index_mappings.generations import Stamp
-from service.search.embedded.engine import EmbeddedBackend
-from service.search.protocol import FindQuery, SearchBackend, SuggestedShop, SuggestQuery, SuggestResult
-from service.search.query_words import FindForms
-from service.search.shop_search import possible_names
+from shop_directory.search.embedded.engine import EmbeddedBackend
+from shop_directory.search.protocol import FindQuery, SearchBackend, SuggestedShop, SuggestQuery, SuggestResult
+from shop_directory.search.query_words import FindForms
+from shop_directory.search.shop_search import possible_names
 from tests.engines.typeahead.segmented import cut_at_random
 from tests.support.catalogues import Lines, write_catalogue_directory
 from tests.support.reference.backend import ReferenceBackend

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import pytest
 
-from service.search.protocol import Snapshot
+from shop_directory.search.protocol import Snapshot
 from tests.rules.backends.backends import Opener, embedded, kernel, opensearch_at, reference
 from tests.support.catalogues import Lines
 

@@ -8,10 +8,10 @@ import pytest
 from index_mappings.usable_codes import CHANNELS
 from service.errors import ShopNotFoundError, TooManyCouponsError
 from service.runtime.caller import Channel
-from service.search.protocol import Snapshot
 from service.tools.find_shop import FIND_SHOP
 from service.tools.list_coupons import LIST_COUPONS
 from service.tools.resolve_conflict import RESOLVE_CONFLICT
+from shop_directory.search.protocol import Snapshot
 from tests.rules.backends.asking import NOW, call
 from tests.rules.backends.conftest import Directory
 from tests.support.catalogues import coupon, shipping, shop

@@ -7,8 +7,8 @@ import pytest
 
 from index_mappings.documents import Category
 from service.errors import InvalidInputError
-from service.search.protocol import Found
 from service.tools.find_shop import FIND_SHOP
+from shop_directory.search.protocol import Found
 from tests.rules.backends.asking import call, find, found_names, ladder, names, suggest, walked
 from tests.rules.backends.backends import CATEGORY_CAP
 from tests.rules.backends.conftest import Directory

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.search.protocol import Found
+from shop_directory.search.protocol import Found
 from tests.rules.backends.asking import find, names
 from tests.rules.backends.conftest import Directory
 from tests.support.catalogues import shop

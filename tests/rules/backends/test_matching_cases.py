@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexer.catalogue.new_catalogue import category_records
-from service.search.protocol import Snapshot, WordCount
-from service.search.query_words import OPTIONAL_WORDS
+from shop_directory.search.protocol import Snapshot, WordCount
+from shop_directory.search.query_words import OPTIONAL_WORDS
 from tests.rules.backends.asking import find, names, suggest
 from tests.rules.backends.backends import Opener
 from tests.rules.backends.conftest import Directory

@@ -5,12 +5,12 @@ from typing import Any, Final
 import pytest
 
 from service.errors import NoValidCheckoutUrlError, OfferNotFoundError, ShopNotFoundError
-from service.search.protocol import Snapshot
 from service.tools.find_shop import FIND_SHOP
 from service.tools.get_shop import GET_SHOP
 from service.tools.monetize_offer import MONETIZE_OFFER
 from service.tools.resolve_checkout_url import RESOLVE_CHECKOUT_URL
 from service.tools.tool import Tool
+from shop_directory.search.protocol import Snapshot
 from tests.rules.backends.asking import call
 from tests.rules.backends.conftest import Directory
 from tests.support.catalogues import offer, program, shop

@@ -8,8 +8,6 @@ import pytest
 from index_mappings.countries import COUNTRY_CODES
 from index_mappings.documents import TRUST_KINDS, Category, Shop
 from service.errors import InvalidInputError, ShopNotFoundError
-from service.runtime.request_context import bind_request, new_request_context
-from service.search.protocol import Snapshot
 from service.tools.find_shop import FIND_SHOP
 from service.tools.get_shipping_policy import GET_SHIPPING_POLICY
 from service.tools.get_shop import GET_SHOP
@@ -19,6 +17,8 @@ from service.tools.get_trust import GET_TRUST
 from service.tools.list_coupons import LIST_COUPONS
 from service.tools.resolve_conflict import RESOLVE_CONFLICT
 from service.tools.tool import Tool
+from shop_directory.runtime.request_context import bind_request, new_request_context
+from shop_directory.search.protocol import Snapshot
 from tests.rules.backends.asking import call, find, names, suggest
 from tests.rules.backends.conftest import Directory
 from tests.support.catalogues import coupon, offer, policy, redirect, shipping, shop, trust

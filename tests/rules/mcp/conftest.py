@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from service.app import create_app
-from service.search.failures import BackendUnavailable
 from service.settings.service import Settings
+from shop_directory.search.failures import BackendUnavailable
 from tests.rules.transports.test_probes_and_headers import SECRET, FailingBackend
 from tests.support.catalogues import shop
 from tests.support.served import served

@@ -26,8 +26,8 @@ from service.observability.prometheus import (
 )
 from service.operations import HealthSnapshot, ServiceState, Unavailable
 from service.runtime.telemetry import Metrics, safe_metrics
-from service.search.protocol import Generations
 from service.settings.service import Settings
+from shop_directory.search.protocol import Generations
 from shop_directory.settings.reading import SettingsError
 from tests.rules.operations.worlds import BUILT_AT, COMMIT, KEY, serving, world
 from tests.support.served import Reply, ask, get, post

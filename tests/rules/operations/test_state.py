@@ -23,10 +23,10 @@ from service.observability.logs import LogFormat, configure_logging
 from service.operations import SCHEMA_ID, OpsState
 from service.reports.opening import QueueSettings, open_queue
 from service.reports.protocol import Report
-from service.runtime.request_context import bind_request, new_request_context
-from service.search.failures import BackendUnavailable
-from service.search.protocol import Generations
 from service.settings.service import Settings
+from shop_directory.runtime.request_context import bind_request, new_request_context
+from shop_directory.search.failures import BackendUnavailable
+from shop_directory.search.protocol import Generations
 from tests.rules.mcp.asking import SHOP_TEMPLATE, complete, read
 from tests.rules.operations.test_metrics import samples_of
 from tests.rules.operations.worlds import ACCOUNTS, BUILT_AT, COMMIT, serving, settings_of, world

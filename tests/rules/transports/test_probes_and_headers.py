@@ -9,11 +9,17 @@ import pytest
 import tantivy
 
 from service.app import create_app
-from service.search.embedded import engine, indices
-from service.search.failures import BackendUnavailable, GenerationGone, NothingPublished, OtherSchema, TypeaheadNotOpen
-from service.search.protocol import Generations, TypeaheadState
 from service.settings.service import Settings
 from service.tools.registry import REGISTRY
+from shop_directory.search.embedded import engine, indices
+from shop_directory.search.failures import (
+    BackendUnavailable,
+    GenerationGone,
+    NothingPublished,
+    OtherSchema,
+    TypeaheadNotOpen,
+)
+from shop_directory.search.protocol import Generations, TypeaheadState
 from tests.rules.transports.conftest import BUILT_AT, COMMIT
 from tests.support.callers import issue
 from tests.support.reference.backend import ReferenceBackend

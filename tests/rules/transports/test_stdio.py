@@ -13,17 +13,17 @@ import pytest
 from index_mappings.generations import Stamp
 from service.calls.live_data import OPENING_S
 from service.mcp_server.messages import TEXTS
-from service.search.embedded.indices import LocalTypeaheads
-from service.search.failures import BackendUnavailable
 from service.settings.service import Settings
 from service.stdio import run_stdio
 from service.tools.registry import REGISTRY
+from shop_directory.search.embedded.indices import LocalTypeaheads
+from shop_directory.search.failures import BackendUnavailable
 from tests.support import forked
 from tests.support.real.sources import REPOSITORY
 from tests.support.wire import ABOUT, INITIALIZE, StdioLines, stdio_lines
 
 if TYPE_CHECKING:
-    from service.search.typeahead.typeahead import Typeahead
+    from shop_directory.typeahead.reading.typeahead import Typeahead
 
 
 def _session(index_directory: Path, lines: list[bytes]) -> tuple[list[Any], str]:

@@ -40,7 +40,7 @@ from index_mappings.opensearch import (
     wire_document,
 )
 from index_mappings.tiers import coupon_rank_key, newest_first_key, rank_key, suggestion_score
-from index_mappings.typeahead.manifest import Announcement
+from shop_directory.typeahead.manifest import Announcement
 
 SHOP = ShopDocument(
     id="s1",

@@ -7,10 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from indexer.records.problems import LISTED, CatalogueError
-from service.suggest.wire import MAX_Q
-from service.tools.request import MAX_QUERY, MAX_QUERY_WORDS
-from shop_directory.acceptance import (
+from indexer.acceptance import (
     MAX_BYTES,
     MAX_QUERIES,
     AcceptanceFileError,
@@ -18,6 +15,9 @@ from shop_directory.acceptance import (
     LocatedQuery,
     read_acceptance,
 )
+from indexer.records.problems import LISTED, CatalogueError
+from service.suggest.wire import MAX_Q
+from service.tools.request import MAX_QUERY, MAX_QUERY_WORDS
 
 FIND: Final = {"tool": "find_shop", "query": "lamp", "expect": ["lamp"]}
 SUGGEST: Final = {"tool": "suggest", "query": "lamp", "expect": ["lamp"]}

@@ -18,7 +18,7 @@ from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import LeaseHolder
 from indexer.sinks.opensearch.bulk_loading import operation_failures
 from indexer.sinks.opensearch.retries import UNREADABLE, RequestFailure
-from indexer.sinks.typeahead.build import return_freed_memory
+from shop_directory.typeahead.writing.build import return_freed_memory
 
 _NOW = datetime(2031, 5, 6, 7, 8, 9, 123_456, tzinfo=UTC)
 _LETTER: Final = ("shops", "s1", 400, "mapper_parsing_exception", {"id": "s1", "name": "Lämp\n"})

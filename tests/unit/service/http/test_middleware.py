@@ -20,9 +20,9 @@ from service.limits.memory import MemoryLimiter
 from service.limits.policy import QuotaPolicy
 from service.reports.sqlite import SqliteReports
 from service.runtime.caller import Caller, Channel
-from service.runtime.request_context import new_request_id
-from service.search.failures import GenerationGone
 from service.tools.registry import REGISTRY
+from shop_directory.runtime.request_context import new_request_id
+from shop_directory.search.failures import GenerationGone
 from tests.support.reference.backend import ReferenceBackend
 from tests.support.worlds import reference_world
 

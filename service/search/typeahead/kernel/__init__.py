@@ -1,7 +1,0 @@
-"""The tiers of /suggest (M9) over the sorted texts of one segment; numba compiles these modules to machine code.
-
-All functions take plain arrays (`index_mappings.typeahead.segment` describes them) and check no bounds, because
-`service.search.typeahead.segments` has checked the segment. A range of texts is a half-open pair of positions.
-
-Functions that insert shops take the number of shops found so far, as `count`, and return the new one.
-"""

@@ -1,0 +1,204 @@
+"""The table of categories of one stamp, which resolves words to categories without the engine (M5, M10)."""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from rapidfuzz import fuzz, process
+
+from index_mappings.category_forms import STEM_MARK, stem, stem_term, unfolded
+from index_mappings.documents import Category, CategoryEntry, in_category_order
+from index_mappings.forms import QueryForms
+from index_mappings.ngrams import is_part_evidence
+from index_mappings.tiers import CATEGORY_PREFIX_MIN, CATEGORY_RUN, CATEGORY_TYPO_MIN
+from shop_directory.search.query_words import JOINING_WORDS, QueryWord, find_forms, runs
+
+# How much of a text is compared with slugs, in characters, and the lowest similarity that counts, of 100: the share of
+# the characters of both that are not inserted or deleted.
+_COMPARED: Final = 200
+_WORDS: Final = 12
+_CLOSE: Final = 75
+# The maximum number of words that are cached with their categories.
+_CACHED_WORDS: Final = 8_192
+_NONE: Final[frozenset[int]] = frozenset()
+
+
+class ResolvedWords(NamedTuple):
+    """By distinct word, the slugs of the categories that it means, and whether the cap dropped some."""
+
+    slugs: dict[str, tuple[str, ...]]
+    truncated: bool
+
+
+class CategoryTable:
+    """All categories of one stamp, in M11's order, indexed by all prefixes of their words.
+
+    `categories` are `entries` as answers show them.
+    """
+
+    def __init__(self, entries: Iterable[CategoryEntry]) -> None:
+        """Index the categories, given in any order."""
+        self.entries = in_category_order(entries)
+        self.categories = tuple(entry.shown() for entry in self.entries)
+        # Values are positions in `entries`: ascending positions are in M11's order.
+        self._by_word: dict[str, list[int]] = {}
+        self._by_prefix: dict[str, list[int]] = {}
+        self._alone: dict[str, list[int]] = {}
+        self._whole: dict[str, list[int]] = {}
+        for index, entry in enumerate(self.entries):
+            _add(self._by_word, index, entry.words)
+            _add(self._by_prefix, index, {word[: end + 1] for word in entry.words for end in range(len(word))})
+            _add(self._alone, index, entry.alone)
+            _add(self._whole, index, entry.whole)
+        terms = [term.partition(STEM_MARK) for term in self._whole]
+        self._languages = tuple(sorted({language for language, mark, _ in terms if mark}))
+        self._sorted = sorted(text for text in self._alone if STEM_MARK not in text)
+        # A cache of `_of_word`.
+        self._words: dict[tuple[str, str], frozenset[int]] = {}
+        # A cache of `slugs_of`: only words with a category are stored, so it is not larger than the prefixes.
+        self._slugs: dict[str, tuple[str, ...]] = {}
+        # By prefix, the characters that can follow it; by second character, the first characters of words with it.
+        self._following: dict[str, list[str]] = {}
+        self._firsts: dict[str, list[str]] = {}
+        for prefix in self._by_prefix:
+            if len(prefix) > 1:
+                self._following.setdefault(prefix[:-1], []).append(prefix[-1])
+            if len(prefix) == 2:  # noqa: PLR2004 - the first and the second character
+                self._firsts.setdefault(prefix[1], []).append(prefix[0])
+
+    def slugs_of(self, word: str) -> tuple[str, ...]:
+        """The slugs of the categories with a word that equals this one or, from 3 characters, begins with it (M9)."""
+        slugs = self._slugs.get(word)
+        if slugs is None:
+            table = self._by_prefix if len(word) >= CATEGORY_PREFIX_MIN else self._by_word
+            if (found := table.get(word)) is None:
+                return ()
+            slugs = self._slugs[word] = tuple(self.entries[index].slug for index in found)
+        return slugs
+
+    def resolve(self, words: Sequence[QueryWord], cap: int, filtered: Collection[str] = ()) -> ResolvedWords:
+        """The categories that each word of a query resolves to (M5), at most `cap` for each word.
+
+        `filtered` are the slugs that the search filters by: the cap never drops them, and where a word means all of
+        them, dropping others does not count as truncation, as they cannot change the result.
+        """
+        found = dict.fromkeys((word.text for word in words), _NONE)
+        for word in words:
+            found[word.text] |= self._of_word(word)
+        if len(words) > 1:
+            for text, positions in self._of_runs(words).items():
+                found[text] = found[text] | positions
+        plain = {word.text for word in words if not word.is_suffix}
+        slugs = {
+            text: self._slugs_at(positions or (self._begun(text) if text in plain else _NONE))
+            for text, positions in found.items()
+        }
+        truncated = any(len(some) > cap and not (filtered and set(filtered) <= set(some)) for some in slugs.values())
+        return ResolvedWords({text: _capped(some, cap, filtered) for text, some in slugs.items()}, truncated)
+
+    def _of_word(self, word: QueryWord) -> frozenset[int]:
+        """The positions of the categories that have a word by itself or by its stem."""
+        if word.is_suffix:
+            return _NONE
+        key = word.text, word.typed
+        positions = self._words.get(key)
+        if positions is None:
+            raw = unfolded(word.typed)
+            terms = [word.text, *(stem_term(language, (stem(language, raw),)) for language in self._languages)]
+            tables = (self._whole,) if word.text in JOINING_WORDS else (self._whole, self._alone)
+            positions = frozenset(index for table in tables for term in terms for index in table.get(term, ()))
+            if len(self._words) >= _CACHED_WORDS:
+                self._words.clear()
+            self._words[key] = positions
+        return positions
+
+    def _of_runs(self, words: Sequence[QueryWord]) -> dict[str, set[int]]:
+        """By word, the positions of the categories of which it is a part of a run of several that is a whole name."""
+        found: dict[str, set[int]] = {}
+        texts = [word.text for word in words]
+        raw = [unfolded(word.typed) for word in words]
+        stems = [(f"{language}{STEM_MARK}", [stem(language, one) for one in raw]) for language in self._languages]
+        whole = self._whole
+        for start, end in runs(words, CATEGORY_RUN):
+            if end == start + 1:
+                continue
+            joined = "".join(raw[start:end])
+            terms = [" ".join(texts[start:end]), "".join(texts[start:end])]
+            terms += [f"{mark}{' '.join(some[start:end])}" for mark, some in stems]
+            terms += [f"{mark}{stem(mark[:-1], joined)}" for mark, _ in stems]
+            for term in terms:
+                if positions := whole.get(term):
+                    for text in texts[start:end]:
+                        found.setdefault(text, set()).update(positions)
+        return found
+
+    def _begun(self, text: str) -> frozenset[int]:
+        """The positions of the categories with a word, or a joined name, that begins with a text."""
+        if not is_part_evidence(text):
+            return _NONE
+        first = at = bisect_left(self._sorted, text)
+        while at < len(self._sorted) and self._sorted[at].startswith(text):
+            at += 1
+        return frozenset(index for known in self._sorted[first:at] for index in self._alone[known])
+
+    def _slugs_at(self, positions: frozenset[int]) -> tuple[str, ...]:
+        return tuple([self.entries[index].slug for index in sorted(positions)]) if positions else ()
+
+    def closest(self, text: str, limit: int) -> tuple[str, ...]:
+        """The slugs of the categories that a text may mean (E4): by its words (M5), most first; then by spelling."""
+        words = find_forms(text[:_COMPARED]).words[:_WORDS]
+        means = Counter(slug for slugs in self.resolve(words, len(self.entries)).slugs.values() for slug in slugs)
+        slugs = [entry.slug for entry in self.entries]
+        meant = sorted((slug for slug in slugs if slug in means), key=lambda slug: -means[slug])
+        near = process.extract(text[:_COMPARED], slugs, scorer=fuzz.ratio, score_cutoff=_CLOSE, limit=limit)
+        return tuple(dict.fromkeys((*meant[:limit], *(slug for slug, _, _ in near))))[:limit]
+
+    def suggested(self, query: QueryForms, limit: int) -> tuple[Category, ...]:
+        """The categories with a word that begins with the query's last word (M10).
+
+        Without such a category: those with a word of which a prefix is one typing error away.
+        """
+        if not query.texts:
+            return self.categories[:limit]
+        if not query.words or query.dotted:
+            return ()
+        # A category's word has no space, so it can begin with the whole query only where that is one word.
+        word = query.words[-1]
+        found = self._by_prefix.get(word)
+        if found is None:
+            corrections = self._corrections(word) if len(word) >= CATEGORY_TYPO_MIN else ()
+            found = sorted({index for text in corrections for index in self._by_prefix.get(text, ())})
+        return tuple(self.categories[index] for index in found[:limit])
+
+    def _corrections(self, word: str) -> Iterator[str]:
+        """A superset of the prefixes of words that are one typing error away from a text.
+
+        The error may be at each position up to which the text is a prefix of a word; wrong and missing characters are
+        replaced only by characters that some word has at that position.
+        """
+        for position in range(len(word)):
+            before, rest = word[:position], word[position:]
+            if position and before not in self._by_prefix:
+                return
+            yield before + rest[1:]
+            if len(rest) > 1:
+                yield before + rest[1] + rest[0] + rest[2:]
+            missing = self._following.get(before, ()) if position else self._firsts.get(rest[0], ())
+            wrong = missing if position else self._firsts.get(rest[1], ())
+            for character in missing:
+                yield before + character + rest
+            for character in wrong:
+                yield before + character + rest[1:]
+
+
+def _capped(slugs: tuple[str, ...], cap: int, filtered: Collection[str]) -> tuple[str, ...]:
+    if not filtered or len(slugs) <= cap:
+        return slugs[:cap]
+    kept = [slug for slug in slugs if slug in filtered]
+    return (*[slug for slug in slugs if slug not in kept][: max(0, cap - len(kept))], *kept)
+
+
+def _add(table: dict[str, list[int]], index: int, texts: Iterable[str]) -> None:
+    for text in texts:
+        table.setdefault(text, []).append(index)

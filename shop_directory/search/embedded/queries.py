@@ -1,0 +1,198 @@
+"""Compiles clauses to Tantivy queries; clauses that no document can meet become None instead.
+
+The document frequency of a term is available without a search, so most tiers of a rare text cost nearly nothing.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import tantivy
+from tantivy import Occur, Query
+
+from index_mappings.embedded import PREFIX_MAX, RUN_STEP
+from index_mappings.ngrams import covering_runs, prefixes_field, runs_field, short_field
+from index_mappings.text import joined
+from shop_directory.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix
+
+_BASIC: Final = "basic"
+# Fields of which unknown values are searched for too. References to removed documents, as of a shop that went under
+# review, stay in the dictionary, and the answers to both must take the same time (V2). Categories that a search asks
+# for are all of some shop, and a plan has a hundred.
+_UNCHECKED: Final = frozenset(("id", "refs", "shop_refs", "trusted_refs", "categories", "primary"))
+# Up to this number of terms are looked up one by one; more of them by one pass over the dictionary.
+_MAX_SINGLE_TERMS: Final = 512
+# More than the plans of one search have.
+_MAX_CACHED: Final = 512
+
+
+@dataclass(frozen=True, slots=True)
+class OpenIndex:
+    """One open index, as of one point in time; `rank` names the field that orders its documents.
+
+    `cached` are the queries of the last searches, by clause, and `alternatives` those of which a document has to meet
+    one: a plan has each clause several times.
+    """
+
+    kind: str
+    rank: str
+    schema: tantivy.Schema
+    searcher: tantivy.Searcher
+    cached: dict[Clause, Query | None] = field(default_factory=dict, compare=False)
+    alternatives: dict[Clause, tuple[Query, ...]] = field(default_factory=dict, compare=False)
+
+
+def query_of(index: OpenIndex, clause: Clause) -> Query | None:
+    """The query of a clause; None if no document can meet it."""
+    cached = index.cached
+    try:
+        return cached[clause]
+    except KeyError:
+        if len(cached) >= _MAX_CACHED:
+            cached.clear()
+        query = cached[clause] = _COMPILERS[type(clause)](index, clause)
+        return query
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """The filters and exclusions of a plan, as queries; `empty` if no document can match all that are required."""
+
+    required: tuple[tuple[Occur, Query], ...]
+    excluded: tuple[tuple[Occur, Query], ...]
+    empty: bool
+
+    def apply(self, query: Query) -> Query:
+        """The query for the hits of another query that pass the filters."""
+        if not self.required and not self.excluded:
+            return query
+        return Query.boolean_query([(Occur.Must, query), *self.required, *self.excluded])
+
+    def excluding(self, index: OpenIndex, clauses: Sequence[Clause]) -> "Filters":
+        """The filters that also exclude the documents that meet one of the clauses."""
+        if not clauses:
+            return self
+        more = compile_filters(index, (), clauses)
+        return Filters(self.required, (*self.excluded, *more.excluded), self.empty)
+
+
+_NO_FILTERS: Final = Filters((), (), empty=False)
+
+
+def compile_filters(index: OpenIndex, filters: Sequence[Clause], excluded: Sequence[Clause]) -> Filters:
+    """Compile the filters and exclusions of a plan."""
+    if not filters and not excluded:
+        return _NO_FILTERS
+    required = [query_of(index, clause) for clause in filters]
+    return Filters(
+        tuple((Occur.Must, query) for query in required if query is not None),
+        tuple((Occur.MustNot, query) for clause in excluded for query in _possible(index, clause)),
+        None in required,
+    )
+
+
+def _term(index: OpenIndex, field: str, text: str) -> Query | None:
+    if field not in _UNCHECKED and not index.searcher.doc_freq(field, text):
+        return None
+    return Query.term_query(index.schema, field, text, _BASIC)
+
+
+def _exact(index: OpenIndex, clause: Exact) -> tuple[Query, ...]:
+    if len(clause.texts) > _MAX_SINGLE_TERMS:
+        return (Query.term_set_query(index.schema, clause.field, list(clause.texts)),)
+    found = (_term(index, clause.field, text) for text in clause.texts)
+    return tuple([query for query in found if query is not None])
+
+
+def _prefix(index: OpenIndex, clause: Prefix) -> Query | None:
+    text = clause.text
+    if len(text) <= PREFIX_MAX:
+        return _term(index, prefixes_field(clause.field), text)
+    # The rest is looked for as a part of a name, so a shop that begins so far and has the whole elsewhere is found too.
+    begun = Prefix(clause.field, text[:PREFIX_MAX])
+    return query_of(index, AllOf((begun, Infix("infixes", joined(text)))))
+
+
+def documents_of(index: OpenIndex, ranks: Sequence[str]) -> Query | None:
+    """The query of a few documents by their ranks; None without any."""
+    # For so few terms a disjunction takes a quarter of the time of a set of terms.
+    return _any([Query.term_query(index.schema, index.rank, rank, _BASIC) for rank in ranks])
+
+
+def _infix(index: OpenIndex, clause: Infix) -> Query | None:
+    runs = covering_runs(clause.text)
+    if not runs:
+        return _term(index, short_field(clause.field), clause.text)
+    column = runs_field(clause.field)
+    if len(runs) == 1:
+        return _term(index, column, clause.text)
+    if not all(index.searcher.doc_freq(column, run) for _, run in runs):
+        return None
+    return Query.phrase_query(index.schema, column, [(RUN_STEP * start, run) for start, run in runs])
+
+
+def _below(index: OpenIndex, clause: Below) -> Query | None:
+    integer = tantivy.FieldType.Integer
+    return Query.range_query(index.schema, clause.field, integer, upper_bound=clause.bound, include_upper=False)
+
+
+def _all_of(index: OpenIndex, clause: AllOf) -> Query | None:
+    single: list[Query] = []
+    either: list[Query] = []
+    excluded: list[Query] = []
+    for part in clause.clauses:
+        if isinstance(part, NoneOf):
+            excluded += [query for other in part.clauses for query in _possible(index, other)]
+            continue
+        possible = _possible(index, part)
+        query = _any(possible)
+        if query is None:
+            return None
+        (single if len(possible) == 1 else either).append(query)
+    if len(single) > 1 and either:
+        # A disjunction reads ahead, thousands of documents at a time: only where all other parts hold.
+        single = [Query.boolean_query([(Occur.Must, query) for query in single])]
+    required = [*single, *either] or [Query.all_query()]
+    if len(required) == 1 and not excluded:
+        return required[0]
+    parts = [(Occur.Must, query) for query in required]
+    return Query.boolean_query([*parts, *((Occur.MustNot, query) for query in excluded)])
+
+
+def _possible(index: OpenIndex, clause: Clause) -> tuple[Query, ...]:
+    """The queries of which a document has to meet one to meet a clause.
+
+    A disjunction of disjunctions reads its documents twice, so the parts of both are alternatives.
+    """
+    if not isinstance(clause, AnyOf | Exact):
+        query = query_of(index, clause)
+        return () if query is None else (query,)
+    cached = index.alternatives
+    try:
+        return cached[clause]
+    except KeyError:
+        if len(cached) >= _MAX_CACHED:
+            cached.clear()
+        if isinstance(clause, Exact):
+            found = _exact(index, clause)
+        else:
+            found = tuple([query for part in clause.clauses for query in _possible(index, part)])
+        cached[clause] = found
+        return found
+
+
+def _any(queries: Sequence[Query]) -> Query | None:
+    if len(queries) < 2:  # noqa: PLR2004 - one or none
+        return queries[0] if queries else None
+    return Query.boolean_query([(Occur.Should, query) for query in queries])
+
+
+_COMPILERS: Final[dict[type, Callable[[OpenIndex, Any], Query | None]]] = {
+    AllOf: _all_of,
+    AnyOf: lambda index, clause: _any(_possible(index, clause)),
+    NoneOf: lambda index, clause: _all_of(index, AllOf((clause,))),
+    Exact: lambda index, clause: _any(_possible(index, clause)),
+    Prefix: _prefix,
+    Infix: _infix,
+    Below: _below,
+}

@@ -1,0 +1,456 @@
+"""Plans: engine-independent searches, as tiers of clauses over the stored terms of documents (X4).
+
+Both engines run the same plans, so the rules of matching are here for production; the tests' reference backend
+implements them again, independently.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, pairwise
+from operator import attrgetter
+from typing import Final
+
+from index_mappings.countries import OTHER_COUNTRIES, VERDICTS, Verdict
+from index_mappings.documents import ANY_MARKET, WORLDWIDE
+from index_mappings.ngrams import is_part_evidence
+from index_mappings.tiers import FindTier
+from index_mappings.usable_codes import (
+    ANY_CHANNEL,
+    ANY_COUNTRY,
+    ANY_STATUS,
+    ANYWHERE,
+    APPLIED,
+    OTHERS,
+    SOMEWHERE,
+    moment_terms,
+    named_term,
+)
+from shop_directory.search.protocol import CouponQuery, FindQuery
+
+# Not frozen: a search makes some twenty clauses, and a frozen dataclass takes three times as long to construct.
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Exact:
+    """The field contains one of the texts."""
+
+    field: str
+    texts: tuple[str, ...]
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Prefix:
+    """A text of the field begins with this text."""
+
+    field: str
+    text: str
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Infix:
+    """A text of the field contains this text."""
+
+    field: str
+    text: str
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Below:
+    """The integer field is less than the bound."""
+
+    field: str
+    bound: int
+
+
+@dataclass(slots=True)
+class _Compound:
+    """A clause of clauses. Its hash is computed once: it is the key of a kept query, and so is each that has it."""
+
+    clauses: tuple["Clause", ...]
+    _hash: int | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(self.clauses)
+        return self._hash
+
+
+@dataclass(slots=True, eq=False)
+class NoneOf(_Compound):
+    """No clause holds."""
+
+
+@dataclass(slots=True, eq=False)
+class AllOf(_Compound):
+    """Every clause holds; without clauses, every document matches."""
+
+
+@dataclass(slots=True, eq=False)
+class AnyOf(_Compound):
+    """At least one clause holds; without clauses, no document matches."""
+
+
+Clause = Exact | Prefix | Infix | Below | AllOf | AnyOf | NoneOf
+MATCH_ALL = AllOf(())
+NOTHING = AnyOf(())
+
+
+def any_of(clauses: Sequence[Clause]) -> Clause:
+    """The disjunction of clauses; a single clause is returned as it is."""
+    return clauses[0] if len(clauses) == 1 else AnyOf(tuple(clauses))
+
+
+Tiers = tuple[tuple[int, Clause], ...]
+# Is added to the tiers of the hits that come before all others; more than any tier.
+LEADING: Final = 100
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Plan:
+    """A search, whose hits are ordered by tier, best first, then by the documents' rank.
+
+    `tiers` are pairs of tier and clause, best first; a document has the best tier whose clause it meets. Every hit
+    meets all `filters` and none of `excluded`. The disjunction of `widest` is equivalent to that of all tiers; in a
+    plan for texts the first one finds the shops of which a key begins with a text. In each tier the hits that meet
+    `preferred` come first; those that meet `leading` come before all others, whatever their tier.
+    """
+
+    kind: str
+    tiers: Tiers
+    filters: tuple[Clause, ...] = ()
+    excluded: tuple[Clause, ...] = ()
+    widest: tuple[Clause, ...] = ()
+    preferred: Clause | None = None
+    leading: Clause | None = None
+
+    @property
+    def matching(self) -> Clause:
+        """The clause that the documents of any tier meet."""
+        return any_of(self.widest or [clause for _, clause in self.tiers])
+
+    @property
+    def steps(self) -> Tiers:
+        """Pairs of level and clause, best first: a document has the best level whose clause it meets.
+
+        The level of a hit is twice its tier, one more if it is preferred, and twice LEADING more if it is leading.
+        """
+        steps = tuple([(2 * tier, clause) for tier, clause in self.tiers])
+        if self.preferred is not None:
+            pairs = (((level + 1, AllOf((self.preferred, clause))), (level, clause)) for level, clause in steps)
+            steps = tuple(chain.from_iterable(pairs))
+        if self.leading is not None:
+            leading = tuple((level + 2 * LEADING, AllOf((self.leading, clause))) for level, clause in steps)
+            steps = (*leading, *steps)
+        return steps
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What the shops of a search must be: sold in a country (shops of unknown countries pass: M7), of a category.
+
+    Of several countries or categories, any one is enough; without any, every shop passes (F6). With `ships_to` shops
+    also have one of the verdicts on that country (F1), with `coupons` a coupon of that query (F3): one that worked in a
+    real checkout with `verified_code`, and one that is good in `ships_to`, else in any of the countries, if given.
+    """
+
+    countries: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    ships_to: str | None = None
+    verdicts: tuple[Verdict, ...] = ("yes",)
+    coupons: CouponQuery | None = None
+    verified_code: bool = False
+
+    @classmethod
+    def of(cls, query: FindQuery) -> "Filters":
+        """The filters of a query."""
+        verdicts: tuple[Verdict, ...] = ("yes", "unknown") if query.include_unsettled else ("yes",)
+        return cls(query.countries, query.categories, query.ships_to, verdicts, query.coupons, query.verified_code)
+
+    def clauses(self) -> tuple[Clause, ...]:
+        """The filters."""
+        clauses: list[Clause] = []
+        if self.countries:
+            clauses.append(Exact("markets", (*self.countries, ANY_MARKET)))
+        if self.categories:
+            clauses.append(Exact("categories", self.categories))
+        return (*clauses, *self.by_facts())
+
+    def by_facts(self) -> tuple[Clause, ...]:
+        """The filters that the typeahead has not."""
+        clauses: list[Clause] = []
+        if self.ships_to is not None:
+            clauses.append(_has_verdict(self.ships_to, self.verdicts))
+        if self.coupons is not None:
+            clauses.append(self._has_code(self.coupons))
+        return tuple(clauses)
+
+    def _has_code(self, query: CouponQuery) -> Clause:
+        """The clause of the shops of which a query lists a coupon that counts.
+
+        One that is blocked in some countries counts only for callers of a known other one (F3).
+        """
+        channels = (ANY_CHANNEL, query.channel)
+        asked = (self.ships_to,) if self.ships_to is not None else self.countries
+        places = (ANYWHERE, *(asked or (SOMEWHERE,)))
+
+        def now(some: tuple[str, ...], callers: tuple[str, ...]) -> Clause:
+            status = APPLIED if self.verified_code else ANY_STATUS
+            return Exact("codes", moment_terms(some, callers, places, status, query.now_us))
+
+        if query.country is None:
+            return now(channels, (ANY_COUNTRY,))
+        clauses = [now(channels, (ANY_COUNTRY, query.country))]
+        for channel in channels:
+            is_named = Exact("codes", (named_term(channel, query.country),))
+            clauses.append(AllOf((now((channel,), (OTHERS,)), NoneOf((is_named,)))))
+        return AnyOf(tuple(clauses))
+
+    def without(self, kind: str) -> "Filters":
+        """The filters but for those of one kind of facet."""
+        return replace(self, countries=()) if kind == "country" else replace(self, categories=())
+
+    def leading(self) -> Clause | None:
+        """The clause of the shops that ship to the country, which come before those that may (F1)."""
+        if self.ships_to is None or len(self.verdicts) == 1:
+            return None
+        return _has_verdict(self.ships_to, self.verdicts[:1])
+
+    def preferred(self) -> Clause | None:
+        """The clause of the shops that are known to sell in a country, which come first in each tier (M4)."""
+        return Exact("markets", (*self.countries, WORLDWIDE)) if self.countries else None
+
+
+# The fields of shops that are counted, by kind of facet.
+FACET_FIELDS: Final = {"category": "categories", "country": "countries"}
+
+
+def _has_verdict(country: str, verdicts: Sequence[Verdict]) -> Clause:
+    """The clause of the shops with one of these verdicts on a country, of its own or as on most countries (F2)."""
+    own = Exact("ships_to", tuple(f"{verdict}:{country}" for verdict in verdicts))
+    usual = Exact("ships_to", tuple(f"{verdict}:{OTHER_COUNTRIES}" for verdict in verdicts))
+    others = Exact("ships_to", tuple(f"{verdict}:{country}" for verdict in VERDICTS if verdict not in verdicts))
+    return AnyOf((own, AllOf((usual, NoneOf((others,))))))
+
+
+NO_FILTERS: Final = Filters()
+
+
+# By word, the slugs of the categories that it resolves to.
+Slugs = Mapping[str, tuple[str, ...]]
+
+
+@dataclass(slots=True)
+class Word:
+    """A distinct folded word of a query, with what is evidence of it.
+
+    `slugs` are of the categories that it resolves to, `countries` those that it names alone or with its neighbours, and
+    `hosts` those of which it is a part: the shops of these domains have it. A suffix is only a part of the public
+    suffix of a host, so that it is a label or nothing. An inner letter is single, and not the last word. Every shop has
+    evidence of an optional word: a word for a shop next to others (f).
+    """
+
+    text: str
+    slugs: tuple[str, ...] = ()
+    countries: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    is_suffix: bool = False
+    is_inner_letter: bool = False
+    optional: bool = False
+
+
+def find_plan(texts: Sequence[str], words: Sequence[Word], filters: Filters = NO_FILTERS) -> Plan:
+    """The plan of find_shop (M3, M4); tiers whose documents all have a better tier are omitted.
+
+    `texts` are the forms of the query without the ignored words; without any, it browses.
+    """
+    clauses, preferred, leading = filters.clauses(), filters.preferred(), filters.leading()
+    if not texts:
+        tiers: list[tuple[int, Clause]] = [(FindTier.ANY_CATEGORY, MATCH_ALL)]
+        if filters.categories:
+            tiers.insert(0, (FindTier.FIRST_CATEGORY, Exact("primary", filters.categories)))
+        return Plan("shops", tuple(tiers), clauses, widest=(MATCH_ALL,), preferred=preferred, leading=leading)
+    begins_full = [Prefix("full", text) for text in texts]
+    # Each full form is a key (X2), and a shop with one that begins so has a better tier.
+    begins_key = [Prefix("other_keys", text) for text in texts]
+    tiers = [
+        (FindTier.EQUALS_FULL, Exact("full", tuple(texts))),
+        (FindTier.BEGINS_FULL, any_of(begins_full)),
+        (FindTier.BEGINS_KEY, any_of(begins_key)),
+    ]
+    by_words = _by_words(texts, words)
+    widest = (AnyOf((*begins_full, *begins_key)), *_widest(by_words))
+    return Plan("shops", (*tiers, *by_words), clauses, widest=widest, preferred=preferred, leading=leading)
+
+
+def _by_words(texts: Sequence[str], words: Sequence[Word]) -> Tiers:
+    if not words:
+        return ()
+    if len(words) == 1 and words[0].text == texts[0]:
+        return _one_word(words[0])
+    # One word that is repeated, or that stands for a host, is not the text of the query: no tier above holds what
+    # begins with it.
+    return _several_words(words)
+
+
+def _one_word(word: Word) -> Tiers:
+    # Each word of a name or of a main label begins a key (X2), so shops with such a word have a better tier.
+    tiers: list[tuple[int, Clause]] = []
+    if is_part_evidence(word.text):
+        tiers.append((FindTier.INFIX, Infix("infixes", word.text)))
+    if word.slugs:
+        tiers.append((FindTier.FIRST_CATEGORY, Exact("primary", word.slugs)))
+        tiers.append((FindTier.ANY_CATEGORY, Exact("categories", word.slugs)))
+    return tuple(tiers)
+
+
+def _several_words(words: Sequence[Word]) -> Tiers:
+    begun = _begun(words)
+    stated = [word for word in words if word.text not in begun]
+    named = {word.text: _name_evidence(word) for word in words}
+    tiers: list[tuple[int, Clause]] = [(FindTier.WORDS, _each_of(map(_word_evidence, stated)))]
+    if any(isinstance(clause, Infix) for evidence in named.values() for clause in evidence):
+        tiers.append((FindTier.INFIX, _each_of(named[word.text] for word in stated)))
+    if len(words) > 1:  # one word that is a label and has the required evidence is in a better tier
+        labels = any_of([label for word in words for label in _labels(word)])
+        required = (*chain.from_iterable(named.values()), *_two_categories(words))
+        # The labels come first: if the index contains none of them, the engine evaluates nothing else.
+        tiers.append((FindTier.LABELS, AllOf((labels, *_with_labels(words, named, required, begun)))))
+    if any(word.slugs or word.optional for word in words):
+        tiers.append((FindTier.FIRST_CATEGORY, _by_categories(words, "primary", begun)))
+        if not all(word.optional for word in words):  # else both are the same
+            tiers.append((FindTier.ANY_CATEGORY, _by_categories(words, "categories", begun)))
+    return tuple(tiers)
+
+
+def _begun(words: Sequence[Word]) -> dict[str, Word]:
+    """By word that a longer one begins with, the longer one, if any evidence of that is evidence of the shorter too.
+
+    Where every word needs evidence the shorter need not be searched for, so no term is read for many beginnings of it.
+    """
+    # In this order a word that others begin with is followed by one of them.
+    longer = sorted(words, key=attrgetter("text"))
+    return {
+        word.text: other
+        for word, other in pairwise(longer)
+        if other.text.startswith(word.text)
+        and is_part_evidence(word.text)
+        and not (
+            word.is_suffix or word.is_inner_letter or other.is_suffix or other.hosts or other.slugs or other.optional
+        )
+    }
+
+
+def _by_categories(words: Sequence[Word], field: str, begun: Mapping[str, Word]) -> Clause:
+    """The clause that every word has evidence, of categories only by those in a field.
+
+    Evidence of one word at least is required. For a label next to another word, any category is evidence of that one.
+    """
+    evidence = {word.text: (*_name_evidence(word), *_category(word, field)) for word in words}
+    needed = [word for word in words if not word.optional]
+    if not needed:
+        return AnyOf(tuple(word_evidence(word) for word in words))
+    if len(words) == 1:
+        return _each_of(evidence.values())
+    required: tuple[Clause, ...] = tuple(chain.from_iterable(evidence.values()))
+    if field != "categories":
+        others = (clause for word in words if word.optional for clause in _category(word, "categories"))
+        required = (*required, *others, *_two_categories(words))
+    return AllOf(_with_labels(needed, evidence, required, begun))
+
+
+def _widest(tiers: Tiers) -> Iterator[Clause]:
+    """The clauses of the tiers by words, without those that imply another one of them."""
+    clauses = dict(tiers)
+    if FindTier.WORDS in clauses and (last := min(clauses)) <= FindTier.FIRST_CATEGORY:
+        # For several words, the last tier's clause follows from each of the others.
+        yield clauses[last]
+        return
+    if FindTier.ANY_CATEGORY in clauses:
+        clauses.pop(FindTier.FIRST_CATEGORY, None)
+    if isinstance(labels := clauses.get(FindTier.LABELS), AllOf):
+        # Without its first clause, that one word is a label, it holds for the better tiers by words as well.
+        yield AllOf(labels.clauses[1:])
+        return
+    if FindTier.INFIX in clauses:
+        clauses.pop(FindTier.WORDS, None)
+    yield from clauses.values()
+
+
+def word_evidence(word: Word, *, label: bool = False) -> Clause:
+    """The clause that a shop meets if it has any evidence of a word: (a) to (d) of M3.
+
+    With `label` (e) counts too, whatever evidence the other words have.
+    """
+    return AnyOf((*_name_evidence(word), *_category(word, "categories"), *(_labels(word) if label else ())))
+
+
+def exclusive(buckets: Sequence[Clause]) -> tuple[Clause, ...]:
+    """The clauses of disjoint buckets: each document stays in the first bucket that it meets."""
+    return tuple(
+        AllOf((clause, NoneOf(tuple(buckets[:index])))) if index else clause for index, clause in enumerate(buckets)
+    )
+
+
+def _with_labels(
+    words: Sequence[Word],
+    evidence: Mapping[str, tuple[Clause, ...]],
+    required: tuple[Clause, ...],
+    begun: Mapping[str, Word],
+) -> tuple[Clause, ...]:
+    """The clauses that every word has evidence or is a label or a country, and that evidence is there (M3 e).
+
+    What must not be is stated instead of what must: it needs labels, which the index rarely contains. At least one of
+    `required` holds, so that labels never count alone: it has the evidence of all words, or more.
+    """
+    either = {word.text: (*evidence[word.text], *_labels(word)) for word in words}
+    labels_alone = AllOf((*(any_of(_labels(word)) for word in words), NoneOf(required)))
+    # A longer word that is only a label is no evidence of its beginning.
+    without = (
+        AllOf((any_of(_labels(begun[word.text])), NoneOf(either[word.text]))) for word in words if word.text in begun
+    )
+    stated = (AnyOf(either[word.text]) for word in words if word.text not in begun)
+    return (*stated, NoneOf((labels_alone, *without)))
+
+
+def _each_of(evidence: Iterable[Sequence[Clause]]) -> Clause:
+    return AllOf(tuple(map(any_of, evidence)))
+
+
+def _two_categories(words: Sequence[Word]) -> Iterator[Clause]:
+    """Clauses of which at least one holds if two of the words mean categories of the shop."""
+    meant = [word.slugs for word in words if word.slugs]
+    for index, last in enumerate(meant[1:], 1):
+        others = tuple(dict.fromkeys(chain.from_iterable(meant[:index])))
+        yield AllOf((Exact("categories", others), Exact("categories", last)))
+
+
+def _labels(word: Word) -> tuple[Clause, ...]:
+    if not word.countries:
+        return (Exact("labels", (word.text,)),)
+    return Exact("labels", (word.text, *word.countries)), Exact("markets", word.countries)
+
+
+def _category(word: Word, field: str) -> tuple[Clause, ...]:
+    return (Exact(field, word.slugs),) if word.slugs else ()
+
+
+def _word_evidence(word: Word) -> tuple[Clause, ...]:
+    """(a) and (b) of M3."""
+    if word.is_suffix:
+        return _hosts(word)
+    # A word that equals a shop's word is also a prefix of it: (b) includes (a).
+    own = Exact("words", (word.text,)) if word.is_inner_letter else Prefix("words", word.text)
+    return (own, *_hosts(word))
+
+
+def _hosts(word: Word) -> tuple[Clause, ...]:
+    return (Exact("full", word.hosts),) if word.hosts else ()
+
+
+def _name_evidence(word: Word) -> tuple[Clause, ...]:
+    """(a), (b) and (d) of M3."""
+    if word.is_suffix or not is_part_evidence(word.text):
+        return _word_evidence(word)
+    # The words of a shop are parts of its infixes: (d) includes (a) and (b). One clause in place of two lets the engine
+    # skip the shops that lack another word.
+    return (Infix("infixes", word.text), *_hosts(word))

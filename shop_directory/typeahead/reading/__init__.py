@@ -1,0 +1,1 @@
+"""Opens the segments of a typeahead, and answers suggest requests from them."""

@@ -1,0 +1,277 @@
+"""Opens segments: maps them into memory, checks them, and shares them between the stamps that name them.
+
+No array of a segment may point outside another one, because the kernel checks no bounds (E3).
+"""
+
+import mmap
+import os
+from collections.abc import Mapping, Sequence
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final
+from weakref import WeakValueDictionary
+
+import numpy as np
+import orjson
+
+from index_mappings.documents import CategoryEntry
+from shop_directory.search.categories import CategoryTable
+from shop_directory.search.failures import GenerationDamaged
+from shop_directory.search.protocol import SuggestedShop, Suggestion
+from shop_directory.typeahead.kernel import arrays
+from shop_directory.typeahead.kernel.arrays import NOTHING, SAMPLED, Array, read_only
+from shop_directory.typeahead.kernel.suggest import ANY_COUNTRY, BEGUN, NEAR, TIER_BITS, suggest
+from shop_directory.typeahead.segment import (
+    ARRAYS,
+    BLOCK,
+    KEY,
+    LACKING,
+    POSTING_BITS,
+    Header,
+    read_header,
+    segment_path,
+)
+
+# The maximum number of cached suggestions of a segment: some 30 MB.
+_CACHED: Final = 49_152
+# Smaller files are read, because truncating a mapped file kills the process that reads it.
+_MAPPED_BYTES: Final = 16 * 1024**2
+_TIER: Final = (1 << TIER_BITS) - 1
+_LAST_LETTER: Final = 0x10FFFF
+_WORD: Final = 32
+
+Parts = Mapping[str, np.ndarray[Any, Any]]
+
+
+class Segment:
+    """One segment, in memory or mapped into it; its number of shops includes removed ones."""
+
+    def __init__(self, path: Path) -> None:
+        """Read or map a segment, and check its hash and its arrays; OSError, or ValueError if it is damaged or none."""
+        data = _read(path)
+        if sha256(data).hexdigest() != path.stem:
+            raise ValueError("a segment of the typeahead is damaged")
+        header = read_header(data)
+        parts = {name: _array(data, header, name) for name in ARRAYS}
+        check_bounds(header, parts)
+        self.bytes = len(data)
+        self._name = path.name
+        self._mapped = data.obj if isinstance(data.obj, mmap.mmap) else None
+        self.shops = header.shops
+        # By the kernel's entries.
+        self.cache: dict[int, Suggestion] = {}
+        extents = [bound for name in arrays.ARRAYS for bound in _extent(header, name)]
+        samples = [parts[name][::SAMPLED] for name in ("firsts", "firsts_0", "firsts_1")]
+        self._suggest = partial(
+            suggest,
+            np.frombuffer(data, np.int32, len(data) // 4),
+            np.frombuffer(data, np.int64, len(data) // 8),
+            read_only(np.array(extents, np.int64)),
+            read_only(np.concatenate(samples)),
+        )
+        self._parts = parts
+        self._countries = {country: number for number, country in enumerate(header.countries)}
+        self._categories = {slug: number for number, slug in enumerate(header.categories)}
+
+    def best(  # noqa: PLR0917 - the kernel's arguments, in its order
+        self, removed: Array, query: Array, forms: int, meant: Array, limit: int, country: str | None, flags: int
+    ) -> list[Suggestion]:
+        """The best shops for a suggest request. Raises GenerationDamaged if the file was cut short.
+
+        `country` is an upper-case ISO code or None; all other arguments are those of the kernel's `suggest`.
+        """
+        number = ANY_COUNTRY if country is None else self._countries.get(country, 0)
+        entries = self._suggest(removed, query, forms, meant, NOTHING, limit, number, flags).tolist()
+        self._refuse_cut()
+        cache, read = self.cache, self._suggestion
+        return [cache.get(entry) or read(entry) for entry in entries]
+
+    def near(  # noqa: PLR0917 - the kernel's arguments, in its order
+        self, removed: Array, query: Array, forms: int, passing: Array, limit: int, flags: int
+    ) -> list[Suggestion]:
+        """The best shops of the tiers 3 and 2 (M6). Arguments and errors as those of `best`."""
+        entries = self._suggest(removed, query, forms, NOTHING, passing, limit, ANY_COUNTRY, flags | NEAR).tolist()
+        self._refuse_cut()
+        return [self.cache.get(entry) or self._suggestion(entry) for entry in entries]
+
+    def passing(self, countries: Sequence[str], categories: Sequence[str], prefixes: Sequence[str] = ()) -> Array:
+        """Bitmap of the shops that pass filters, in int32 words; empty without a filter.
+
+        The shops sell in one of the countries and carry one of the categories, if there are any, and have no key that
+        begins with one of the prefixes.
+        """
+        words = -(-self.shops // 32)
+        if not countries and not categories and not prefixes:
+            return NOTHING
+        bits = np.full(words, -1, np.int32)
+        if countries:
+            rows = [self._countries.get(country, 0) for country in countries]
+            bits &= np.bitwise_or.reduce(self._parts["markets"].reshape(len(self._countries), words)[rows])
+        if categories:
+            numbers = [number for slug in categories if (number := self._categories.get(slug)) is not None]
+            heads, carrying = self._parts["category_heads"], self._parts["category_shops"]
+            shops = [carrying[heads[number] : heads[number + 1]] for number in numbers]
+            bits &= _bitmap(np.concatenate(shops) if shops else NOTHING, words)
+        for prefix in prefixes:
+            if (begun := self._shops_with_key_prefix(prefix)).size:
+                bits &= ~_bitmap(begun, words)
+        return read_only(bits)
+
+    def domains(self, removed: Array, start: int, stop: int) -> tuple[int, list[str]]:
+        """The number of shops that are not removed, and the domains of those from one position to another.
+
+        `removed` is the bitmap of the removed shops in int32 words. Raises as `best`.
+        """
+        # Not with `count`: what numpy adds to an empty bitmap is uninitialized memory.
+        bits = np.unpackbits(removed.view(np.uint8), bitorder="little")
+        current = np.delete(np.arange(self.shops), np.flatnonzero(bits))
+        domains = [self._shown(number).domain for number in current[start:stop].tolist()]
+        self._refuse_cut()
+        return len(current), domains
+
+    def is_cut(self) -> bool:
+        """Whether the mapped file was cut short: the rest of its last page reads as zeros."""
+        return self._mapped is not None and self._mapped.size() != self.bytes
+
+    def _refuse_cut(self) -> None:
+        """Raise between reading from the file and answering, if the file was cut short (E3)."""
+        if self.is_cut():
+            raise GenerationDamaged(f"the file {self._name} of the typeahead is damaged")
+
+    def _shops_with_key_prefix(self, text: str) -> Array:
+        """The numbers of the shops with a key that begins with a text, in any order, with repeats."""
+        query = np.frombuffer(text.encode("utf-32-le"), np.int32)
+        first, end = self._suggest(NOTHING, query, 0, NOTHING, NOTHING, 1, ANY_COUNTRY, BEGUN).tolist()
+        heads, postings = self._parts["heads"], self._parts["postings"]
+        found = postings[heads[first] : heads[end]]
+        numbers: Array = found[found & KEY != 0] >> POSTING_BITS
+        return numbers
+
+    def category(self, slug: str) -> int | None:
+        """The number of a category; None if no shop of this segment carries it."""
+        return self._categories.get(slug)
+
+    def _suggestion(self, entry: int) -> Suggestion:
+        if len(self.cache) >= _CACHED:
+            self.cache.clear()
+        suggestion = self.cache[entry] = Suggestion(self._shown(entry >> TIER_BITS), entry & _TIER)
+        return suggestion
+
+    def _shown(self, number: int) -> SuggestedShop:
+        begin, end = self._parts["shown_ends"][number : number + 2]
+        return SuggestedShop(*orjson.loads(self._parts["shown"][begin:end].tobytes()))
+
+
+class DamagedSegmentError(ValueError):
+    """A segment, whose file has this name, is damaged."""
+
+    def __init__(self, name: str, reason: ValueError) -> None:
+        super().__init__(f"{name}: {reason}")
+        self.name = name
+
+
+class SegmentPool:
+    """Open segments by name, each mapped once, and the newest table of categories, shared by several typeaheads."""
+
+    def __init__(self) -> None:
+        self._open: WeakValueDictionary[str, Segment] = WeakValueDictionary()
+        self._table = CategoryTable(())
+        self._lock = Lock()
+
+    def open(self, directory: Path, name: str) -> Segment:
+        """The segment of a name. Thread-safe. Raises as `Segment`; DamagedSegmentError is a ValueError."""
+        with self._lock:
+            segment = self._open.get(name)
+            if segment is None or segment.is_cut():
+                path = segment_path(directory, name)
+                try:
+                    segment = self._open[name] = Segment(path)
+                except ValueError as error:
+                    raise DamagedSegmentError(path.name, error) from error
+            return segment
+
+    def categories(self, entries: tuple[CategoryEntry, ...]) -> CategoryTable:
+        """The table of a manifest's categories, shared by stamps that differ in shops only. Thread-safe."""
+        with self._lock:
+            if self._table.entries != entries:
+                self._table = CategoryTable(entries)
+            return self._table
+
+
+def _bitmap(numbers: Array, words: int) -> Array:
+    bits = np.zeros(32 * words, np.bool_)
+    bits[numbers] = True
+    return np.packbits(bits, bitorder="little").view(np.int32)
+
+
+def _read(path: Path) -> memoryview:
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_size < _MAPPED_BYTES:
+            return memoryview(file.read())
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def _array(data: memoryview, header: Header, name: str) -> np.ndarray[Any, Any]:
+    part = header.parts[name]
+    return np.frombuffer(data, np.dtype(ARRAYS[name]), part.size, part.start)
+
+
+def _extent(header: Header, name: str) -> tuple[int, int]:
+    """The positions at which an array begins and ends, in items of its own size."""
+    part, size = header.parts[name], np.dtype(ARRAYS[name]).itemsize
+    return part.start // size, part.start // size + part.size
+
+
+def check_bounds(header: Header, parts: Parts) -> None:
+    """Check all arrays of a segment; ValueError, naming it, if the header or an array is damaged."""
+    shops, texts = header.shops, len(parts["firsts"])
+    categories, countries = len(header.categories), len(header.countries)
+    postings, letters = len(parts["postings"]), len(parts["letters"])
+    if header.shops < 0 or not countries or header.countries[0] or len(set(header.countries)) < countries:
+        raise ValueError("the header of a segment is damaged")
+    for name, lists, items in (
+        ("offsets", texts, letters),
+        ("heads", texts, postings),
+        ("own_heads", shops, postings),
+        ("category_heads", categories, len(parts["category_shops"])),
+        ("own_category_heads", shops, len(parts["own_categories"])),
+        ("shown_ends", shops, len(parts["shown"])),
+        ("id_ends", shops, len(parts["ids"])),
+    ):
+        heads = parts[name]
+        # They ascend from 0 to the number of items, one for each list and one for the end.
+        if len(heads) != lists + 1 or heads[0] != 0 or heads[-1] != items or bool((heads[1:] < heads[:-1]).any()):
+            raise _damaged(name)
+    marks = 1 << POSTING_BITS
+    for name, least, end in (
+        ("letters", 1, _LAST_LETTER + 1),
+        ("postings", 0, shops * marks),
+        ("own", 0, texts * marks),
+        ("category_shops", 0, shops),
+        ("own_categories", 0, categories),
+        ("by_id", 0, shops),
+        *((f"rests_{lacking}", 0, texts) for lacking in LACKING),
+    ):
+        values = parts[name]
+        if len(values) and (int(values.min()) < least or int(values.max()) >= end):
+            raise _damaged(name)
+    bitmap = -(-shops // _WORD) * countries
+    for name, size in (
+        ("own", postings),
+        ("best_leading", 2 * (texts // BLOCK)),
+        ("best_key", 2 * (texts // BLOCK)),
+        *((f"firsts_{lacking}", len(parts[f"rests_{lacking}"])) for lacking in LACKING),
+        *((f"best_{lacking}", 2 * (len(parts[f"rests_{lacking}"]) // BLOCK)) for lacking in LACKING),
+        ("markets", bitmap),
+        ("known", bitmap),
+        ("popularities", shops),
+        ("by_id", shops),
+    ):
+        if len(parts[name]) != size:
+            raise _damaged(name)
+
+
+def _damaged(name: str) -> ValueError:
+    return ValueError(f"the array {name} of a segment is damaged")
