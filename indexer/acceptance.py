@@ -39,16 +39,25 @@ from indexer.records.related import Country
 from indexer.records.shop import Slug, clean, reasons
 from indexer.sinks.failures import SinkError
 from indexer.sources.lines import BYTE_ORDER_MARK
-from service.suggest.wire import DEFAULT_SUGGESTIONS, MAX_Q, MAX_SUGGESTIONS
-from service.tools.find_shop import FindShopRequest
-from service.tools.request import MAX_LIMIT, MAX_QUERY, MAX_QUERY_WORDS, reduce_reference, spaced
+from shop_directory.search.bounds import (
+    DEFAULT_LIMIT,
+    DEFAULT_SUGGESTIONS,
+    MAX_LIMIT,
+    MAX_Q,
+    MAX_QUERY,
+    MAX_QUERY_WORDS,
+    MAX_SUGGESTIONS,
+    reduce_reference,
+    spaced,
+)
 from shop_directory.search.embedded.engine import TantivyEngine
 from shop_directory.search.failures import BackendUnavailable
 from shop_directory.search.opensearch.engine import OpenSearchEngine
 from shop_directory.search.opensearch.folder import DEFAULT_FOLDER, FolderLocation
 from shop_directory.search.planned_backend import PlannedSnapshot, snapshot_of
-from shop_directory.search.protocol import FindQuery, Snapshot, SuggestedShop, SuggestQuery
+from shop_directory.search.protocol import FindQuery, Snapshot
 from shop_directory.settings.locations import LocationSettings
+from shop_directory.typeahead.suggestions import SuggestedShop, SuggestQuery
 
 MAX_QUERIES: Final = 10_000
 MAX_BYTES: Final = 16 * 1024 * 1024
@@ -67,7 +76,7 @@ Tool = Literal["find_shop", "suggest"]
 T = TypeVar("T")
 
 # The number of shops in an answer when the caller names none, and the largest that a caller can ask for.
-_FIRST_PAGE: Final = {"find_shop": FindShopRequest.model_fields["limit"].default, "suggest": DEFAULT_SUGGESTIONS}
+_FIRST_PAGE: Final = {"find_shop": DEFAULT_LIMIT, "suggest": DEFAULT_SUGGESTIONS}
 _LARGEST_PAGE: Final = {"find_shop": MAX_LIMIT, "suggest": MAX_SUGGESTIONS}
 
 

@@ -1,10 +1,8 @@
-"""Recognises a full disk, which needs space, from damage, which needs a rebuild; and writes to the disk itself."""
+"""Recognises a full disk, which needs space, from damage, which needs a rebuild."""
 
 import errno
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Final
 
 _FULL: Final = frozenset((errno.ENOSPC, errno.EDQUOT))
@@ -44,12 +42,3 @@ def raise_if_full(error: Exception) -> None:
         if number in _FULL or getattr(cause, "sqlite_errorcode", None) in _SQLITE_FULL or _TEXT in str(cause):
             raise DiskFullError from error
         cause = cause.__cause__ or cause.__context__
-
-
-def synchronise(path: Path) -> None:
-    """Write a file, or the names in a directory, to the disk, so that they survive a loss of power."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -32,7 +32,6 @@ from service.rest.openapi.document import openapi_document, openapi_endpoint
 from service.rest.operations import operations_routes
 from service.rest.probes import Health, ready_endpoint, version_endpoint
 from service.rest.tool_endpoint import tool_endpoint
-from service.runtime.telemetry import Metrics, safe_metrics
 from service.runtime.tracing import CallTracer, open_traces
 from service.settings.service import Settings
 from service.suggest.endpoint import SuggestFastPath, suggest_endpoint
@@ -49,6 +48,7 @@ from service.web.pages import (
 from service.web.site import Site
 from service.web.sitemap import Sitemap
 from service.web.views import PageEndpoint, Views
+from shop_directory.runtime.metrics import Metrics, safe_metrics
 from shop_directory.search.protocol import SearchBackend
 
 if TYPE_CHECKING:

@@ -20,10 +20,10 @@ from service.limits.memory import MemoryLimiter
 from service.limits.policy import READINESS_KEY, READINESS_QUOTA, Limiter, NamedNetworks, QuotaPolicy
 from service.reports.opening import GuardedStore, open_queue
 from service.runtime.caller import Channel, Proxies
-from service.runtime.telemetry import NO_METRICS, Metrics
 from service.settings.service import Settings
 from service.suggest.responder import SuggestResponder
 from service.tools.registry import REGISTRY
+from shop_directory.runtime.metrics import NO_METRICS, Metrics
 from shop_directory.search.failures import BackendUnavailable
 from shop_directory.search.protocol import SearchBackend
 

@@ -12,9 +12,9 @@ from typing import Any, Final, TextIO
 
 from index_mappings.category_forms import ENGLISH
 from index_mappings.text import fold
-from indexer.disk_space import synchronise
 from indexer.records.problems import CatalogueError
 from indexer.records.related import RECORDS
+from shop_directory.durable_files import synchronise
 
 STARTER: Final = Path(__file__).parent / "starter_files"
 # A folder for each set of categories that a catalogue may begin with: their names, the licence of these, and in

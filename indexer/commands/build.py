@@ -2,9 +2,8 @@
 
 import json
 import sys
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import nullcontext
 from functools import partial
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -12,6 +11,7 @@ import typer
 
 from indexer.commands import parts
 from shop_directory.settings.commands import DataDirOption, EngineOption, JsonOption
+from shop_directory.typeahead.preparing import compiling
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,7 +97,7 @@ def build_command(
             acceptance=None if queries is None else _acceptance(queries, settings),
             wait=wait,
         )
-        with _service_prepared(settings) if not dry_run else nullcontext():
+        with nullcontext() if dry_run or settings.engine != "embedded" else compiling():
             summary = build(source, sink, states, options)
     parts.list_problems(summary.problems)
     if not (sql or catalogue):
@@ -106,19 +106,10 @@ def build_command(
 
 
 def _acceptance(path: Path, settings: "IndexerSettings") -> "Callable[[Stamp], None]":
-    """The check of acceptance queries, found by its entry point: it asks the service's search."""
-    (found,) = entry_points(group="indexer.acceptance", name="check")
-    check: Callable[[Stamp], None] = found.load()(path, settings, settings.typeaheads)
-    return check
+    """The check of acceptance queries, which is imported where it is used: it imports the engines that are read."""
+    from indexer.acceptance import acceptance_check
 
-
-def _service_prepared(settings: "IndexerSettings") -> AbstractContextManager[object]:
-    """Within, a service of this installation that will read the index prepares to; found by its entry point."""
-    stack = ExitStack()
-    if settings.engine == "embedded":
-        for found in entry_points(group="shop_directory.preparation"):
-            stack.enter_context(found.load()())
-    return stack
+    return acceptance_check(path, settings, settings.typeaheads)
 
 
 def as_wire(summary: "BuildSummary") -> dict[str, Any]:

@@ -15,7 +15,6 @@ from typing import Final
 
 from index_mappings.hosts import has_dot, reduce_host
 from index_mappings.values import wire_timestamp
-from indexer.disk_space import synchronise
 from indexer.jobs.update import ChangeApplier, is_behind
 from indexer.records.shop import NO_ORDER, VERSION
 from indexer.sinks.dead_letters import DeadLetters, open_private, write_whole
@@ -25,6 +24,7 @@ from indexer.sinks.protocol import Sink
 from indexer.state.marks import mark_lines, read_marks
 from indexer.state.rows import SHOPS, Origin, Presence, Row
 from indexer.state.state import State, StateError, States
+from shop_directory.durable_files import synchronise
 
 _ATTEMPT_S: Final = 0.5
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

@@ -20,11 +20,12 @@ from typing import Final, Self
 from urllib.parse import quote
 
 from index_mappings.generations import MissingChanges, is_generation
-from indexer.disk_space import raise_if_full, synchronise
+from indexer.disk_space import raise_if_full
 from indexer.records.problems import CatalogueError
 from indexer.state.migration import FORMER_VERSION, MARKS_FILE, MARKS_TABLE, adopt_former_marks, migrate
 from indexer.state.public_records import PublicRecords
 from indexer.state.rows import StateRows
+from shop_directory.durable_files import synchronise
 
 STATE_VERSION: Final = "2"
 # Properties: the position in the source's changes, and the size of the file of marks that was applied.

@@ -23,7 +23,7 @@ import orjson
 
 from service.auth.protocol import Issuer, Token, TokensUnavailable
 from service.runtime.store_waits import timed_store_call, wait_for_store
-from service.runtime.telemetry import NO_METRICS, Metrics
+from shop_directory.runtime.metrics import NO_METRICS, Metrics
 from shop_directory.runtime.request_context import detached_from_request, remaining_seconds
 
 SKEW_SECONDS: Final = 60

@@ -18,7 +18,7 @@ from typing import Final
 from service.auth.protocol import SecretHash, Token, TokenStore, TokensUnavailable
 from service.auth.secrets import hash_of, is_token_text
 from service.runtime.store_waits import store_wait_budget, timed_store_call, wait_for_store
-from service.runtime.telemetry import NO_METRICS, Metrics
+from shop_directory.runtime.metrics import NO_METRICS, Metrics
 from shop_directory.runtime.request_context import detached_from_request, remaining_seconds
 
 CACHE_SECONDS: Final = 1.5

@@ -22,7 +22,7 @@ from service.limits.policy import (
     quota_pattern,
 )
 from service.runtime.caller import Caller
-from service.runtime.telemetry import NO_METRICS, Metrics
+from shop_directory.runtime.metrics import NO_METRICS, Metrics
 
 _CACHED_ADDRESSES: Final = 16_384
 

@@ -8,10 +8,11 @@ from typing import Final, Generic, TypeVar
 
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.generations import Stamp
-from service.errors import BackendUnavailableError, NotReadyError, ServiceError
+from service.errors import BackendUnavailableError, NotReadyError, OverloadedError, ServiceError
 from shop_directory.runtime.request_context import current, remaining_seconds
 from shop_directory.search.failures import (
     BackendUnavailable,
+    EngineBusy,
     GenerationGone,
     NotReadable,
     OtherSchema,
@@ -121,3 +122,5 @@ async def _run_on(snapshot: Snapshot, work: Work[T]) -> LiveResult[T]:
         return LiveResult(snapshot.stamp, await work(snapshot))
     except ServiceError as error:
         return LiveResult(snapshot.stamp, error)
+    except EngineBusy:
+        return LiveResult(snapshot.stamp, OverloadedError())

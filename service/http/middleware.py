@@ -44,8 +44,9 @@ from service.http.messages import (
     with_defaults,
 )
 from service.runtime.caller import Channel
-from service.runtime.telemetry import NO_METRICS, NO_ROUTE, Metrics, log_call
+from service.runtime.telemetry import NO_ROUTE, log_call
 from service.runtime.tracing import CallTracer, header_texts
+from shop_directory.runtime.metrics import NO_METRICS, Metrics
 from shop_directory.runtime.request_context import (
     LEFT,
     RequestContext,

@@ -12,8 +12,8 @@ from typing import Final
 
 from service.limits.policy import Bucket, Decision, Limiter, LimiterUnavailable, Quota
 from service.runtime.store_waits import store_answer, store_wait_budget, timed_store_call, wait_for_store
-from service.runtime.telemetry import NO_METRICS, Metrics
 from shop_directory.runtime.circuit_breaker import CircuitBreaker, CircuitOpen
+from shop_directory.runtime.metrics import NO_METRICS, Metrics
 from shop_directory.runtime.request_context import remaining_seconds
 
 _RETRY_SECONDS: Final = 1.0

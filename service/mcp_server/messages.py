@@ -31,8 +31,9 @@ from service.errors import ServiceError
 from service.limits.policy import Bucket, Headers
 from service.mcp_server.json_rpc import REFUSED_CALL, MessageId, error_body
 from service.runtime.caller import Caller
-from service.runtime.telemetry import NO_METRICS, NO_ROUTE, REFUSED, log_call
+from service.runtime.telemetry import NO_ROUTE, REFUSED, log_call
 from service.runtime.tracing import CallTracer, header_texts
+from shop_directory.runtime.metrics import NO_METRICS
 from shop_directory.runtime.request_context import LEFT, RequestContext, bind_request, current, new_request_context
 
 T = TypeVar("T")

@@ -49,10 +49,9 @@ from service.mcp_server.messages import (
 )
 from service.mcp_server.resources import DOMAIN, SHOP
 from service.suggest.responder import SuggestResponder
-from service.suggest.wire import MAX_SUGGESTIONS, fault_of_text
+from service.suggest.wire import fault_of_text
 from service.tools.list_categories import LIST_CATEGORIES
 from service.tools.request import (
-    MAX_QUERY,
     CountryCode,
     QueryText,
     ShopRequest,
@@ -60,11 +59,11 @@ from service.tools.request import (
     fault,
     invalid,
     shown_name,
-    spaced,
     text,
     validated,
 )
-from shop_directory.search.protocol import SuggestQuery
+from shop_directory.search.bounds import MAX_QUERY, MAX_SUGGESTIONS, spaced
+from shop_directory.typeahead.suggestions import SuggestQuery
 
 _FORMER_NAME: Final = "shop_id_or_domain"
 CHECK_SHOP: Final = """\

@@ -34,7 +34,7 @@ from prometheus_client.registry import Collector
 from index_mappings.generations import FollowerStatus, Operations, ResourceAccount, Stamp
 from service.operations import HealthSnapshot, ServiceState, Unavailable, parse_timestamp, remaining
 from service.reports.protocol import Waiting
-from service.runtime.telemetry import Metrics
+from shop_directory.runtime.metrics import Metrics
 from shop_directory.search.protocol import Generations
 
 M = TypeVar("M", bound=MetricWrapperBase)

@@ -11,8 +11,8 @@ from typing import Final, Literal, TypeVar
 from service.redis.access import DEFAULT_REDIS, RedisAccess
 from service.reports.protocol import Reason, Report, ReportQueue, ReportStore, ReportsUnavailable, Waiting
 from service.runtime.store_waits import store_answer, timed_store_call
-from service.runtime.telemetry import NO_METRICS, Metrics
 from shop_directory.runtime.circuit_breaker import CircuitBreaker, CircuitOpen
+from shop_directory.runtime.metrics import NO_METRICS, Metrics
 
 DAY_SECONDS: Final = 86_400.0
 

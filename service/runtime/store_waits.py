@@ -10,7 +10,7 @@ from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, Final, TypeVar
 
-from service.runtime.telemetry import Metrics
+from shop_directory.runtime.metrics import Metrics
 from shop_directory.runtime.request_context import current
 
 T = TypeVar("T")

@@ -1,22 +1,20 @@
-"""What the service reports of itself: metrics, and one log line and one count at the end of each call.
+"""One log line and one count at the end of each call.
 
-Labels of metrics have a fixed set of values. Neither metrics nor lines hold a query, a shop, a token or an address (E5,
-V2). /metrics exports the metrics where they are collected.
-
-The lines, of which there can be thousands a second, are buffered and written together, when a hundred wait or 20 ms
-after the first. A kill loses no more than these.
+Lines hold no query, shop, token or address (E5, V2). There can be thousands a second, so they are buffered and written
+together, when a hundred wait or 20 ms after the first. A kill loses no more than these.
 """
 
 import asyncio
 import logging
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, TextIO, cast
+from typing import Any, Final, TextIO
 
 import orjson
 
+from shop_directory.runtime.metrics import Metrics
 from shop_directory.runtime.request_context import LEFT, RequestContext
 
 OK: Final = "ok"
@@ -40,86 +38,6 @@ _DELAY_SECONDS: Final = 0.02
 _MAX_BUFFERED: Final = 100
 _UNWRITTEN: Final = logging.makeLogRecord({"msg": "call lines could not be written"})
 _LOG: Final = logging.getLogger(__name__)
-
-
-class Metrics:
-    """Counters and timings. No method raises or waits; those of this class discard what is reported."""
-
-    def answered(self, route: str, outcome: str, *seconds: float) -> None:
-        """Calls of one route were answered with one outcome, each in so many seconds from its head to its answer's end.
-
-        The route is a tool's name, `suggest`, `mcp` (a message that calls no tool), a probe's name, or `none`; the
-        outcome `ok`, the code of a problem, or `left` when the caller disconnected.
-        """
-
-    def engine_call(self, operation: str, outcome: str, seconds: float) -> None:
-        """A request to the search engine ended: `stamp`, `search`, `every` or `present`.
-
-        The outcome is `ok`, `gone` (the generation was removed), `unavailable`, or `refused` by an open circuit.
-        """
-
-    def store_call(self, store: str, operation: str, outcome: str, seconds: float) -> None:
-        """A call of the store `tokens`, `limiter` or `reports` ended with outcome `ok` or `unavailable`."""
-
-    def cache(self, cache: str, *, hit: bool, times: int = 1) -> None:
-        """The cache `stamp`, `tokens`, `etag` or `suggest` was looked up `times` times."""
-
-    def quota(self, bucket: str, decision: str, times: int = 1, network: str | None = None) -> None:
-        """A quota was decided: `allowed`, `refused`, or `local` when counted without the shared limiter (Q4).
-
-        `network` is the name of the caller's network if the quota is that of a network.
-        """
-
-    def circuit(self, part: str, state: str) -> None:
-        """A circuit breaker became `closed`, `open` or `half_open`."""
-
-    def in_flight(self, change: int) -> None:
-        """The number of requests in flight changed."""
-
-    def typeahead_fetched(self, outcome: str, size: int, seconds: float) -> None:
-        """A file of `size` bytes was fetched (`ok`), or could not be (`unavailable`, of size 0)."""
-
-    def typeahead_folder(self, files: int, size: int) -> None:
-        """The folder for fetched typeaheads now holds `files` files of `size` bytes in total."""
-
-    def typeahead_open(self, segments: int, size: int) -> None:
-        """Suggest requests are now answered from `segments` segments of `size` bytes in total."""
-
-    def index_checked(self, size: int) -> None:
-        """`size` bytes of the embedded index were read again while serving."""
-
-    def index_damaged(self, scopes: int) -> None:
-        """The number of generations and typeaheads that are not used, because a file is damaged, is now `scopes`."""
-
-
-NO_METRICS: Final = Metrics()
-
-
-def safe_metrics(metrics: Metrics) -> Metrics:
-    """The same metrics, except that no method raises: the first failure is logged, and later ones are dropped."""
-    return cast("Metrics", _SafeMetrics(metrics))
-
-
-class _SafeMetrics:
-    def __init__(self, metrics: Metrics) -> None:
-        self._metrics = metrics
-        self._logged = False
-
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        record = getattr(self._metrics, name)
-
-        def record_safely(*values: object, **named: object) -> None:
-            try:
-                record(*values, **named)
-            except Exception:  # noqa: BLE001 - what counts a call must not end it
-                # Once: a full disk would otherwise fill the log as fast as requests come.
-                if not self._logged:
-                    self._logged = True
-                    _LOG.exception("a metric could not be recorded; later failures are not logged")
-
-        # Found without __getattr__ from now on.
-        setattr(self, name, record_safely)
-        return record_safely
 
 
 class JsonStream(logging.StreamHandler[TextIO]):

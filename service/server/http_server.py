@@ -27,7 +27,7 @@ from service.http.messages import (
     security_headers,
 )
 from service.runtime.caller import Channel
-from service.runtime.telemetry import NO_METRICS, NO_ROUTE, log_call
+from service.runtime.telemetry import NO_ROUTE, log_call
 from service.server.connections import (
     DEFAULT_BOUNDS,
     Connection,
@@ -38,6 +38,7 @@ from service.server.connections import (
     TickWriter,
 )
 from service.suggest.endpoint import TARGET, SuggestFastPath
+from shop_directory.runtime.metrics import NO_METRICS
 from shop_directory.runtime.request_context import RequestContext, new_request_context, new_request_id
 
 _KEEP_ALIVE_SECONDS: Final = 30

@@ -36,8 +36,9 @@ from service.http.messages import (
 from service.http.middleware import Gate
 from service.limits.policy import Bucket
 from service.runtime.caller import Channel, Proxies, origin_of
-from service.runtime.telemetry import Metrics, log_calls
+from service.runtime.telemetry import log_calls
 from service.suggest.responder import Refused, Suggestions, SuggestRequest, SuggestResponder
+from shop_directory.runtime.metrics import Metrics
 from shop_directory.runtime.request_context import RequestContext, new_request_context, new_request_id
 from shop_directory.search.protocol import Snapshot
 

@@ -14,7 +14,6 @@ from service.calls.live_data import LiveData, LiveResult, unavailable
 from service.errors import OverloadedError, ServiceError
 from service.limits.policy import Bucket, Headers
 from service.runtime.caller import Caller, Channel
-from service.runtime.telemetry import NO_METRICS, Metrics
 from service.suggest.wire import (
     CachedResponse,
     ParsedQuery,
@@ -24,9 +23,11 @@ from service.suggest.wire import (
     entity_tag,
     parse,
 )
+from shop_directory.runtime.metrics import NO_METRICS, Metrics
 from shop_directory.runtime.request_context import RequestContext, bind_request
 from shop_directory.search.failures import BackendUnavailable, GenerationGone
-from shop_directory.search.protocol import Snapshot, SuggestQuery, SuggestResult
+from shop_directory.search.protocol import Snapshot
+from shop_directory.typeahead.suggestions import SuggestQuery, SuggestResult
 
 _MEBIBYTE: Final = 1024 * 1024
 

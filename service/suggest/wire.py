@@ -20,15 +20,13 @@ from index_mappings.countries import COUNTRY_CODES
 from index_mappings.generations import Stamp
 from index_mappings.tiers import suggestion_score
 from service.errors import FieldError, InvalidInputError
-from service.tools.request import country_code, invalid, shown_name, spaced
-from shop_directory.search.protocol import Suggestion, SuggestQuery, SuggestResult
+from service.tools.request import country_code, invalid, shown_name
+from shop_directory.search.bounds import DEFAULT_SUGGESTIONS, MAX_Q, MAX_SUGGESTIONS, spaced
+from shop_directory.typeahead.suggestions import Suggestion, SuggestQuery, SuggestResult
 
 V = TypeVar("V")
 
-MAX_Q: Final = 256
-MAX_SUGGESTIONS: Final = 20
 MAX_QUERY_STRING: Final = 16 * 1024
-DEFAULT_SUGGESTIONS: Final = 8
 
 _PARAMETERS: Final = ("q", "limit", "country")
 # Widgets and campaign links add these (R3).

@@ -26,6 +26,7 @@ from service.tools.request import (
 )
 from service.tools.shop_view import ShopView, shop_wire
 from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse, is_none
+from shop_directory.search.bounds import DEFAULT_LIMIT
 from shop_directory.search.plan import FACET_FIELDS
 from shop_directory.search.protocol import CouponQuery, FacetCounts, FindQuery, Found, Position
 
@@ -60,7 +61,7 @@ class FindShopRequest(NoShopRequest):
         description="ISO 3166-1 alpha-2: keeps shops that sell there or state no markets.",
         examples=["DE"],
     )
-    limit: PageLimit = Field(50, description="The most shops to return.")
+    limit: PageLimit = Field(DEFAULT_LIMIT, description="The most shops to return.")
     offset: PageOffset = Field(0, description="Matches to pass over; with limit at most 100,000.")
     category: Text | None = Field(None, description="A slug of list_categories.", examples=["books"])
     countries: Countries | None = Field(None, description="Instead of country: any of these.", examples=[["DE", "AT"]])

@@ -8,9 +8,10 @@ from typing import Any, Final, TypeVar
 
 from pydantic import Field
 
-from service.tools.request import NoShopRequest, ReferenceList, SeveralShopsRequest, reduce_reference
+from service.tools.request import NoShopRequest, ReferenceList, SeveralShopsRequest
 from service.tools.shop_view import ShopView, shop_wire
 from service.tools.tool import BEYOND_THE_INTERFACE, Example, TokenRule, Tool, ToolContext, ToolResponse
+from shop_directory.search.bounds import reduce_reference
 
 T = TypeVar("T")
 

@@ -21,20 +21,17 @@ from pydantic_core import PydanticCustomError
 
 from index_mappings.countries import COUNTRY_CODES
 from index_mappings.forms import query_forms
-from index_mappings.hosts import INVISIBLE, MAX_REFERENCE, has_dot, reduce_host
+from index_mappings.hosts import MAX_REFERENCE
 from index_mappings.text import is_blank
 from index_mappings.values import ALLOWED_CODE, REPORTED_CODE_PATTERN, normal_code
 from service.errors import FieldError, InvalidInputError
+from shop_directory.search.bounds import MAX_LIMIT, MAX_QUERY, MAX_QUERY_WORDS, WHITE_SPACE, reduce_reference, spaced
 
-MAX_QUERY: Final = 200
-MAX_QUERY_WORDS: Final = 12
-MAX_LIMIT: Final = 100
 OWN_ERROR: Final = "ours"
 MAX_SHOPS: Final = 100
 MAX_SHOPS_WITH_FACTS: Final = 20
 MAX_OFFERS_OFFSET: Final = 100_000
 
-_LINE_WHITE_SPACE: Final = str.maketrans("\t\r\n", "   ")
 _ALPHA_2: Final = re.compile("[A-Za-z]{2}")
 
 
@@ -56,11 +53,6 @@ def country_code(value: object) -> str:
     if _ALPHA_2.fullmatch(code) is None or code.upper() not in COUNTRY_CODES:
         raise fault("must be an assigned ISO 3166-1 alpha-2 code, such as DE or GB, or XK")
     return code.upper()
-
-
-def spaced(value: str) -> str:
-    """Text in which tabs and line breaks are spaces (E6)."""
-    return value.translate(_LINE_WHITE_SPACE)
 
 
 def query_text(value: object) -> str:
@@ -194,7 +186,6 @@ Switch = Annotated[bool, *_checked(switch, type=["boolean", "null"])]
 CodeText = Annotated[str, *_checked(coupon_code, type="string", pattern=REPORTED_CODE_PATTERN)]
 
 
-_SHOP_ID: Final = re.compile("[A-Za-z0-9_-]{1,64}")
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
 _CONTROL_IN_LINES: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 # In these fields a tab or a line break is a space (E6).
@@ -202,25 +193,8 @@ _TYPED_TEXT: Final = frozenset({"query"})
 # In these fields white space at the ends is trimmed, line breaks too (R1).
 _REFERENCE_LIST: Final = "shop_domains"
 REFERENCES: Final = frozenset({"shop_domain", "shop_id_or_domain", "from_shop_id", "to_shop_id", _REFERENCE_LIST})
-# Unicode's White_Space: the characters of `str.isspace` without four separators that are control characters.
-WHITE_SPACE: Final = "".join(
-    char for char in map(chr, range(0x3001)) if char.isspace() and not "\x1c" <= char <= "\x1f"
-)
 _SHOWN_NAME: Final = 64
 _SHOWN_ERRORS: Final = 20
-
-
-def reduce_reference(text: str) -> str | None:
-    """Reduce a pasted reference to a shop (R1): text without a dot is an id and stays unchanged; other text is a host.
-
-    None is for a text that can be neither an id nor a domain, and so names no shop.
-    """
-    trimmed = text.strip(WHITE_SPACE + INVISIBLE)
-    if not has_dot(trimmed):
-        return trimmed if _SHOP_ID.fullmatch(trimmed) else None
-    host = reduce_host(trimmed)
-    # A host of one label is no domain, and must not be read as an id: "shop_1." names no shop.
-    return host if host is not None and "." in host else None
 
 
 class ToolRequest(BaseModel):

@@ -17,9 +17,10 @@ from index_mappings.forms import shared_names, stated_names, whole_names
 from index_mappings.hosts import domain_parts
 from index_mappings.text import fold
 from service.errors import FieldError, InvalidInputError, ShopNotFoundError
-from service.tools.request import NoShopRequest, ReferenceText, RequiredReferenceText, reduce_reference
+from service.tools.request import NoShopRequest, ReferenceText, RequiredReferenceText
 from service.tools.shop_view import ShopView, shop_wire
 from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse, is_none
+from shop_directory.search.bounds import reduce_reference
 
 Kind = Literal[
     "registrable_domain", "main_label", "name_similarity", "shared_alias", "stated_redirect", "categories", "markets"

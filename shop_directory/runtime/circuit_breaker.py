@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
-from service.runtime.telemetry import NO_METRICS, Metrics
+from shop_directory.runtime.metrics import NO_METRICS, Metrics
 
 T = TypeVar("T")
 

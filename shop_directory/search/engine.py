@@ -12,11 +12,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from index_mappings.generations import Stamp
-from service.errors import OverloadedError
-from service.runtime.telemetry import NO_METRICS, Metrics
 from shop_directory.runtime.circuit_breaker import CircuitBreaker, CircuitOpen
+from shop_directory.runtime.metrics import NO_METRICS, Metrics
 from shop_directory.runtime.request_context import client_span, current
-from shop_directory.search.failures import BackendUnavailable, GenerationDamaged, GenerationGone, NotReadable
+from shop_directory.search.failures import (
+    BackendUnavailable,
+    EngineBusy,
+    GenerationDamaged,
+    GenerationGone,
+    NotReadable,
+)
 from shop_directory.search.plan import Clause, Plan
 from shop_directory.search.protocol import FacetCounts, Generations, Position
 
@@ -152,7 +157,7 @@ class GuardedEngine:
             circuit.end(probing=probing, failed=False)
         except Exception as error:
             gone = isinstance(error, _GONE)
-            outcome = "refused" if isinstance(error, OverloadedError) else "gone" if gone else outcome
+            outcome = "refused" if isinstance(error, EngineBusy) else "gone" if gone else outcome
             circuit.end(probing=probing, failed=isinstance(error, BackendUnavailable) and not gone)
             raise
         finally:  # a cancelled call is neither a success nor a failure of the engine

@@ -17,6 +17,10 @@ class TypeaheadUnavailable(BackendUnavailable):
     """The files of a typeahead are unavailable. The text is for operators: no paths or addresses, no last period."""
 
 
+class EngineBusy(Exception):  # noqa: N818 - it names the state that callers see
+    """All threads of the engine are taken, or the caller's share of them; nothing was searched."""
+
+
 class NotReadable(BackendUnavailable):
     """The engine answers, but has no generation that this service can read (G4)."""
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from index_mappings.documents import SCHEMA_VERSION, Category
 from index_mappings.generations import Stamp
-from service.runtime.telemetry import NO_METRICS, Metrics
+from shop_directory.runtime.metrics import NO_METRICS, Metrics
 from shop_directory.runtime.request_context import current, detached_from_request
 from shop_directory.search.engine import Engine
 from shop_directory.search.failures import (
@@ -26,9 +26,11 @@ from shop_directory.search.failures import (
     TypeaheadNotOpen,
     TypeaheadUnavailable,
 )
-from shop_directory.search.protocol import FindQuery, Found, Generations, SuggestQuery, SuggestResult, TypeaheadState
+from shop_directory.search.protocol import FindQuery, Found, Generations, TypeaheadState
 from shop_directory.search.shop_details import ShopDetails
 from shop_directory.search.shop_search import ShopSearch
+from shop_directory.typeahead.failures import SegmentCutError
+from shop_directory.typeahead.suggestions import SuggestQuery, SuggestResult
 
 if TYPE_CHECKING:
     from shop_directory.typeahead.reading.typeahead import Typeahead
@@ -288,15 +290,24 @@ class PlannedSnapshot(ShopDetails):
 
     async def find(self, query: FindQuery) -> Found:
         """Search shops (M3 to M8)."""
-        return await ShopSearch(self._engine, self.stamp, self._typeahead, self._cap).find(query)
+        try:
+            return await ShopSearch(self._engine, self.stamp, self._typeahead, self._cap).find(query)
+        except SegmentCutError as error:
+            raise GenerationDamaged(str(error)) from error
 
     def suggest(self, query: SuggestQuery) -> SuggestResult:
         """Suggest shops and categories (M9, M10)."""
-        return self._typeahead.suggest(query)
+        try:
+            return self._typeahead.suggest(query)
+        except SegmentCutError as error:
+            raise GenerationDamaged(str(error)) from error
 
     def domains(self, start: int, stop: int) -> list[str]:
         """The domains of some public shops."""
-        return self._typeahead.domains(start, stop)
+        try:
+            return self._typeahead.domains(start, stop)
+        except SegmentCutError as error:
+            raise GenerationDamaged(str(error)) from error
 
     async def categories(self) -> tuple[Category, ...]:
         """All categories (M11)."""

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol
 
 from index_mappings.documents import Category, Shop
-from index_mappings.forms import QueryForms, query_forms
 from index_mappings.generations import Operations, Stamp
-from index_mappings.tiers import SUGGEST_CUT
+from shop_directory.typeahead.suggestions import SuggestedShop, SuggestQuery, SuggestResult
 
 # A shop's newest offers up to this position can be read: engines return hits up to it (M8).
 OFFER_WINDOW: Final = 100_000
@@ -122,31 +121,6 @@ class FindQuery:
 
 
 # Not frozen, as the other types of suggest requests below: each request constructs several.
-@dataclass(slots=True, unsafe_hash=True)
-class SuggestQuery:
-    """A typeahead query: the forms of the typed text, cut, and the maximum number of shops, and of categories."""
-
-    forms: QueryForms
-    country: str | None
-    limit: int
-
-    @classmethod
-    def of(cls, text: str, country: str | None, limit: int) -> "SuggestQuery":
-        """The query for a typed text."""
-        return cls(query_forms(text, cut=SUGGEST_CUT), country, limit)
-
-
-@dataclass(slots=True)
-class SuggestedShop:
-    """The fields of a shop that a suggestion shows; `category` is the slug of its first one."""
-
-    id: str
-    name: str
-    domain: str
-    category: str
-    popularity: float | None
-
-
 @dataclass(frozen=True, slots=True)
 class WordCount:
     """How many shops have any evidence of a word of the query, which is as typed, filters applied (M6)."""
@@ -188,27 +162,6 @@ class Found:
     unsettled: int = 0
     last: Position | None = None
     facets: Mapping[str, FacetCounts] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class Suggestion:
-    """A suggested shop, and the tier of its best evidence (M9); `encoded` is its JSON, empty until it is first sent."""
-
-    shop: SuggestedShop
-    tier: int
-    encoded: bytes = field(default=b"", compare=False, repr=False)
-
-    def order(self) -> tuple[int, float, str]:
-        """The sort key: the better tier, popularity, the id (M1, M2)."""
-        return -self.tier, -(self.shop.popularity or 0.0), self.shop.id
-
-
-@dataclass(slots=True, unsafe_hash=True)
-class SuggestResult:
-    """The answer to a typeahead query (M9, M10)."""
-
-    categories: tuple[Category, ...]
-    shops: tuple[Suggestion, ...]
 
 
 @dataclass(frozen=True, slots=True)

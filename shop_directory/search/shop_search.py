@@ -28,8 +28,9 @@ from shop_directory.search.plan import (
     find_plan,
     word_evidence,
 )
-from shop_directory.search.protocol import FindQuery, Found, Position, SuggestedShop, WordCount
+from shop_directory.search.protocol import FindQuery, Found, Position, WordCount
 from shop_directory.search.query_words import OPTIONAL_WORDS, FindForms, QueryWord, find_forms, runs
+from shop_directory.typeahead.suggestions import SuggestedShop
 
 if TYPE_CHECKING:
     from shop_directory.typeahead.reading.typeahead import Typeahead

@@ -35,8 +35,8 @@ from index_mappings.embedded import (
     to_checked_json,
 )
 from index_mappings.generations import Stamp
-from indexer.disk_space import synchronise
 from indexer.sinks.failures import SinkError, as_sink_error
+from shop_directory.durable_files import synchronise
 
 # The suffix of a file until it is complete.
 FRESH: Final = ".new"

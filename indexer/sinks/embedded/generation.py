@@ -38,9 +38,9 @@ from indexer.sinks.embedded.files import (
     write_whole,
 )
 from indexer.sinks.failures import SinkError, as_sink_error
+from indexer.sinks.typeahead import SinkTypeaheadBuild, SinkTypeaheadEditor
 from shop_directory.typeahead import manifest
-from shop_directory.typeahead.writing.build import TypeaheadBuild, return_freed_memory
-from shop_directory.typeahead.writing.editor import TypeaheadEditor
+from shop_directory.typeahead.writing.build import return_freed_memory
 from shop_directory.typeahead.writing.merging import BackgroundMerging
 from shop_directory.typeahead.writing.store import TypeaheadStore
 
@@ -168,7 +168,7 @@ class EmbeddedWriter(EmbeddedReader):
     def __init__(self, root: Path, generation: str, band_width: int = BAND_WIDTH) -> None:
         super().__init__(root, generation)
         self._band_width = band_width
-        self._typeahead = TypeaheadBuild(generation_store(root, generation))
+        self._typeahead = SinkTypeaheadBuild(generation_store(root, generation))
 
     def add(self, kind: str, documents: Iterable[object]) -> int:
         """Write one kind's index."""
@@ -206,7 +206,7 @@ class EmbeddedEditor(EmbeddedReader):
         self._writers: dict[str, tuple[tantivy.Schema, tantivy.IndexWriter]] = {}
         self._bands: dict[str, Bands] = {}
         self._committed = CommittedFiles(root, generation)
-        self.typeahead = TypeaheadEditor(self, generation_store(root, generation), stamp.typeahead, merging)
+        self.typeahead = SinkTypeaheadEditor(self, generation_store(root, generation), stamp.typeahead, merging)
 
     def remove_remains(self) -> None:
         """Remove the partial files and segments of killed jobs."""

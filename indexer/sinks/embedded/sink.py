@@ -48,7 +48,7 @@ from indexer.sinks.embedded.generation import (
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import LeaseHeldError, LeaseHolder, LeaseLostError, acquire_until
 from indexer.sinks.protocol import STAMP_DRIFT, Generation, Role, renewed, with_roles
-from shop_directory.typeahead.writing.build import rebuild_typeahead
+from indexer.sinks.typeahead import rebuilt
 from shop_directory.typeahead.writing.merging import BackgroundMerging
 
 LOCK_FILE: Final = "indexer.lock"
@@ -122,7 +122,7 @@ class EmbeddedSink:
             return
         reader = EmbeddedReader(self._root, live)
         counts = {kind: reader.count(kind) for kind in DOCUMENTS}
-        typeahead = rebuild_typeahead(reader, generation_store(self._root, live))
+        typeahead = rebuilt(reader, generation_store(self._root, live))
         files = CommittedFiles(self._root, live).commit("")
         stamp = replace(renewed(read_any_stamp(self._root, live), live, counts, typeahead), files=files)
         write_stamp(self._root, stamp)

@@ -30,8 +30,7 @@ from indexer.sinks.opensearch.retries import (
     whole,
 )
 from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead
-from shop_directory.typeahead.writing.build import TypeaheadBuild, typeahead_errors
-from shop_directory.typeahead.writing.editor import TypeaheadEditor
+from indexer.sinks.typeahead import SinkTypeaheadBuild, SinkTypeaheadEditor
 from shop_directory.typeahead.writing.merging import BackgroundMerging
 
 # A million shops take minutes, as their build does.
@@ -150,7 +149,7 @@ class OpenSearchWriter(OpenSearchReader):
     ) -> None:
         super().__init__(client, prefix, generation)
         self._loader = loader
-        self._typeahead = TypeaheadBuild(store)
+        self._typeahead = SinkTypeaheadBuild(store)
         self._names = ",".join(self._index(kind) for kind in KINDS)
         self._watch = IndexWatch(client, self._names)
 
@@ -178,7 +177,7 @@ class OpenSearchWriter(OpenSearchReader):
     def seal(self, stamp: Stamp) -> Stamp:
         """Write the typeahead, then the stamp that names it, refresh, and wait for all copies."""
         with self._lost_if_red():
-            with typeahead_errors(), closing(self._typeahead) as typeahead:
+            with closing(self._typeahead) as typeahead:
                 stamp = replace(stamp, typeahead=typeahead.finish())
             self.put(STAMP_ID, {"stamp": stamp.as_wire()}, "the stamp could not be written", {"refresh": "true"})
             self.show()
@@ -249,7 +248,7 @@ class OpenSearchEditor(OpenSearchReader):
             self._stamp = Stamp.from_wire(found["_source"]["stamp"])
         except (KeyError, TypeError, ValueError) as error:
             raise SinkError(f"the stamp of {generation} is damaged") from error
-        self.typeahead = TypeaheadEditor(self, store, self._stamp.typeahead, merging)
+        self.typeahead = SinkTypeaheadEditor(self, store, self._stamp.typeahead, merging)
 
     @property
     def stamp(self) -> Stamp:

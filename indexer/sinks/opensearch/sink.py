@@ -41,9 +41,9 @@ from indexer.sinks.opensearch.lease import OpenSearchLease
 from indexer.sinks.opensearch.retries import none_if_missing, retry_transient
 from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead, TypeaheadOptions
 from indexer.sinks.protocol import STAMP_DRIFT, Generation, Role, renewed, with_roles
+from indexer.sinks.typeahead import rebuilt
 from shop_directory.settings.locations import OPEN_ACCESS, ClusterAccess
 from shop_directory.typeahead.manifest import ANNOUNCED_ID, Announcement
-from shop_directory.typeahead.writing.build import rebuild_typeahead, typeahead_errors
 from shop_directory.typeahead.writing.merging import BackgroundMerging
 
 _TIMEOUT_S: Final = 60.0
@@ -233,8 +233,7 @@ class OpenSearchSink:
         if live is None or (found := self._stamp_of(live)).generation == live:
             return
         reader = self._reader(live)
-        with typeahead_errors():
-            typeahead = rebuild_typeahead(reader, self._typeahead(live))
+        typeahead = rebuilt(reader, self._typeahead(live))
         stamp = renewed(found, live, {kind: reader.count(kind) for kind in DOCUMENTS}, typeahead)
         failure = f"the stamp of {live} could not be repaired"
         reader.put(STAMP_ID, {"stamp": stamp.as_wire()}, failure, {"refresh": "true"})

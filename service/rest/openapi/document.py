@@ -36,9 +36,8 @@ from service.http.middleware import accepts_gzip, compressed
 from service.identity import VERSION
 from service.operations import SCHEMA_ID, ops_state_components
 from service.rest.probes import Health, Ready, Version
-from service.suggest.wire import DEFAULT_SUGGESTIONS, MAX_Q, MAX_SUGGESTIONS
 from service.tools.list_categories import CategoryView
-from service.tools.request import REFERENCES, WHITE_SPACE, ShopRequest, invalid
+from service.tools.request import REFERENCES, ShopRequest, invalid
 from service.tools.tool import (
     COMMON,
     CREDENTIALS,
@@ -51,6 +50,7 @@ from service.tools.tool import (
     request_schema,
     response_schema,
 )
+from shop_directory.search.bounds import DEFAULT_SUGGESTIONS, MAX_Q, MAX_SUGGESTIONS, WHITE_SPACE
 
 EXAMPLES_FILE: Final = "examples.json"
 

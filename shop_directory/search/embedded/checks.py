@@ -24,7 +24,7 @@ from typing import Final
 from weakref import WeakValueDictionary
 
 from index_mappings.embedded import FileSum
-from service.runtime.telemetry import NO_METRICS, Metrics
+from shop_directory.runtime.metrics import NO_METRICS, Metrics
 from shop_directory.search.failures import GenerationDamaged
 
 # In bytes per second: it takes some half percent of a core, and reads 1.5 GB in six minutes.

@@ -12,7 +12,7 @@ from tantivy import Occur, Query
 
 from index_mappings.generations import Stamp
 from index_mappings.tiers import FindTier
-from service.runtime.telemetry import NO_METRICS, Metrics
+from shop_directory.runtime.metrics import NO_METRICS, Metrics
 from shop_directory.runtime.request_context import current
 from shop_directory.search.embedded.checks import FileChecks
 from shop_directory.search.embedded.indices import (
@@ -86,7 +86,7 @@ class TantivyEngine:
     async def search(self, stamp: Stamp, requests: Sequence[SearchRequest]) -> tuple[Page, ...]:
         """Run searches, all in the event loop or all in one thread.
 
-        OverloadedError if no thread is free for them, nor soon.
+        EngineBusy if no thread is free for them, nor soon.
         """
         readers = self._indices.opened(stamp) or await self._indices.open(stamp)
         if all(map(_is_short, requests)):

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, ParamSpec, TypeVar
 
-from service.errors import OverloadedError
 from shop_directory.runtime.request_context import current
+from shop_directory.search.failures import EngineBusy
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -56,12 +56,12 @@ class SearchThreads:
     async def run(self, search: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a search in a thread, as soon as one is free.
 
-        OverloadedError if all places, or the caller's share, are taken.
+        EngineBusy if all places, or the caller's share, are taken.
         """
         caller = "" if (request := current()) is None else request.caller
         share = self._shares.get(caller) or _Share(asyncio.Semaphore(self._threads // 2 if caller else self._threads))
         if self._taken >= self._places or (caller and share.taken >= self._places // 2):
-            raise OverloadedError
+            raise EngineBusy
         self._shares[caller] = share
         self._taken += 1
         share.taken += 1

@@ -31,7 +31,7 @@ from index_mappings.generations import (
 from index_mappings.ngrams import prefixes_field, short_field, suffixes_field
 from index_mappings.opensearch import PREFIX_MAX
 from index_mappings.tiers import INFIX_MIN
-from service.runtime.telemetry import NO_METRICS, Metrics
+from shop_directory.runtime.metrics import NO_METRICS, Metrics
 from shop_directory.runtime.request_context import remaining_seconds
 from shop_directory.search.engine import Facet, GuardedEngine, Hit, Page, SearchRequest
 from shop_directory.search.failures import BackendUnavailable, GenerationDamaged, GenerationGone, NothingPublished

@@ -24,7 +24,7 @@ from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_r
 
 from index_mappings.generations import Stamp, index_name
 from index_mappings.opensearch import TYPEAHEAD, chunk_count, chunk_id, chunk_of, file_size
-from service.runtime.telemetry import NO_METRICS, Metrics
+from shop_directory.runtime.metrics import NO_METRICS, Metrics
 from shop_directory.runtime.request_context import detached_from_request
 from shop_directory.search.failures import BackendUnavailable, GenerationGone, TypeaheadUnavailable
 from shop_directory.search.opensearch.folder import NeededManifests, TypeaheadFolder

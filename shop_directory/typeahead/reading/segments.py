@@ -18,8 +18,7 @@ import orjson
 
 from index_mappings.documents import CategoryEntry
 from shop_directory.search.categories import CategoryTable
-from shop_directory.search.failures import GenerationDamaged
-from shop_directory.search.protocol import SuggestedShop, Suggestion
+from shop_directory.typeahead.failures import SegmentCutError
 from shop_directory.typeahead.kernel import arrays
 from shop_directory.typeahead.kernel.arrays import NOTHING, SAMPLED, Array, read_only
 from shop_directory.typeahead.kernel.suggest import ANY_COUNTRY, BEGUN, NEAR, TIER_BITS, suggest
@@ -33,6 +32,7 @@ from shop_directory.typeahead.segment import (
     read_header,
     segment_path,
 )
+from shop_directory.typeahead.suggestions import SuggestedShop, Suggestion
 
 # The maximum number of cached suggestions of a segment: some 30 MB.
 _CACHED: Final = 49_152
@@ -78,7 +78,7 @@ class Segment:
     def best(  # noqa: PLR0917 - the kernel's arguments, in its order
         self, removed: Array, query: Array, forms: int, meant: Array, limit: int, country: str | None, flags: int
     ) -> list[Suggestion]:
-        """The best shops for a suggest request. Raises GenerationDamaged if the file was cut short.
+        """The best shops for a suggest request. Raises SegmentCutError if the file was cut short.
 
         `country` is an upper-case ISO code or None; all other arguments are those of the kernel's `suggest`.
         """
@@ -138,7 +138,7 @@ class Segment:
     def _refuse_cut(self) -> None:
         """Raise between reading from the file and answering, if the file was cut short (E3)."""
         if self.is_cut():
-            raise GenerationDamaged(f"the file {self._name} of the typeahead is damaged")
+            raise SegmentCutError(f"the file {self._name} of the typeahead is damaged")
 
     def _shops_with_key_prefix(self, text: str) -> Array:
         """The numbers of the shops with a key that begins with a text, in any order, with repeats."""

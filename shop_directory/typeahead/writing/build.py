@@ -5,9 +5,8 @@ Bounded runs of shops are sorted in memory, each into a segment, and these are m
 
 import ctypes
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
-from functools import partial
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
@@ -26,8 +25,6 @@ from index_mappings.documents import (
 )
 from index_mappings.forms import ShopForms, shop_forms
 from index_mappings.tiers import ONE_TYPO_MIN
-from indexer.sinks.failures import as_sink_error
-from indexer.sinks.protocol import GenerationReader, scan
 from shop_directory.typeahead import manifest, segment
 from shop_directory.typeahead.manifest import SegmentUse, TypeaheadManifest
 from shop_directory.typeahead.segment import ARRAYS, POSTING_BITS, Shown
@@ -58,8 +55,10 @@ _TRIM: Final = getattr(ctypes.CDLL(None), "malloc_trim", None)
 # The maximum number of shops in memory, and of characters of their texts and suggestions: some 100 MB.
 _RUN_SHOPS: Final = 10_000
 _RUN_LETTERS: Final = 4_000_000
-# Raises errors of the local files of a typeahead as SinkError.
-typeahead_errors: Final = partial(as_sink_error, "the typeahead could not be written")
+
+
+# The stored parts of all documents of a kind, `shops` or `categories`.
+StoredDocuments = Callable[[str], Iterable[Mapping[str, Any]]]
 
 
 class SegmentShop(NamedTuple):
@@ -234,7 +233,7 @@ def _columns(ranked: list[tuple[float, str, bytes, tuple[str, ...], tuple[str, .
 
 
 class TypeaheadBuild:
-    """A typeahead that is being built. Methods raise SinkError if a file can't be written."""
+    """A typeahead that is being built. Methods raise OSError if a file can't be written, and TypeaheadTooLargeError."""
 
     def __init__(self, store: TypeaheadStore, run_shops: int = _RUN_SHOPS, most: int = MAX_NUMBERED) -> None:
         """At most `run_shops` are sorted in memory; the segment has at most `most` shops, and as many texts."""
@@ -269,7 +268,6 @@ class TypeaheadBuild:
         """Add a category as an engine returns it."""
         self._categories.append(category)
 
-    @typeahead_errors()
     def finish(self) -> str:
         """Write and store segment and manifest. Returns the manifest's name."""
         if len(self._run) or not self._runs:
@@ -284,7 +282,6 @@ class TypeaheadBuild:
         self._store.put(segment.segment_path(self._store.directory, base.name))
         return put_manifest(self._store, TypeaheadManifest(((base,),), in_category_order(self._categories)))
 
-    @typeahead_errors()
     def _end_run(self) -> None:
         use = write_segment(self._store.directory, *self._run.contents())
         self._run = Run()
@@ -315,14 +312,14 @@ def put_manifest(store: TypeaheadStore, contents: TypeaheadManifest) -> str:
     return path.stem
 
 
-def rebuild_typeahead(reader: GenerationReader, store: TypeaheadStore) -> str:
+def rebuild_typeahead(documents: StoredDocuments, store: TypeaheadStore) -> str:
     """Rebuild a generation's typeahead from its stored shops and categories; returns the manifest's name.
 
     Damaged files are replaced.
     """
     with closing(TypeaheadBuild(store)) as build:
-        for _, stored in scan(reader, "shops"):
+        for stored in documents("shops"):
             build.add_shop(stored_segment_shop(stored))
-        for _, stored in scan(reader, "categories"):
+        for stored in documents("categories"):
             build.add_category(category_from_stored(stored))
         return build.finish()

@@ -17,18 +17,16 @@ from typing import Final
 import numpy as np
 
 from index_mappings.documents import CategoryDocument, CategoryEntry, ShopDocument, in_category_order
-from indexer.sinks.failures import TypeaheadDamagedError
-from indexer.sinks.protocol import GenerationReader
 from shop_directory.typeahead import manifest
 from shop_directory.typeahead.manifest import MAX_SEGMENTS, Covering, SegmentUse, TypeaheadManifest, bitmap_of
 from shop_directory.typeahead.segment import SUFFIX, Shown, segment_path
 from shop_directory.typeahead.writing.build import (
     Run,
     SegmentShop,
+    StoredDocuments,
     put_manifest,
     rebuild_typeahead,
     segment_shop,
-    typeahead_errors,
 )
 from shop_directory.typeahead.writing.merging import BackgroundMerging, Input, merge, mergeable
 from shop_directory.typeahead.writing.segment_file import Segment, open_segment
@@ -42,18 +40,18 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 class TypeaheadEditor:
-    """Edits the typeahead of a sealed generation; only under the lease. Files are read lazily."""
+    """Edits the typeahead of a sealed generation; one at a time. Files are read lazily."""
 
     def __init__(
         self,
-        generation: GenerationReader,
+        documents: StoredDocuments,
         store: TypeaheadStore,
         manifest_name: str,
         merging: BackgroundMerging | None = None,
         small_shops: int = SMALL_SHOPS,
     ) -> None:
-        """Damaged files are written again from the documents of `generation`. `merging` outlives this object."""
-        self._generation, self._store, self._merging = generation, store, merging
+        """Damaged files are written again from the documents. `merging` outlives this object."""
+        self._documents, self._store, self._merging = documents, store, merging
         self._opened = self._name = manifest_name
         self._small_shops = small_shops
         self._manifest: TypeaheadManifest | None = None
@@ -61,10 +59,9 @@ class TypeaheadEditor:
         self._shops: dict[str, SegmentShop | None] = {}
         self._categories: dict[str, CategoryEntry | None] = {}
 
-    @typeahead_errors()
     def rebuild(self) -> None:
         """Write all files again from the stored documents; pending changes are committed on top of them."""
-        self.restart(rebuild_typeahead(self._generation, self._store))
+        self.restart(rebuild_typeahead(self._documents, self._store))
 
     def restart(self, manifest_name: str) -> None:
         """Continue from another manifest; pending changes are committed on top of it."""
@@ -85,12 +82,11 @@ class TypeaheadEditor:
         elif kind == "categories":
             self._categories[document_id] = None
 
-    @typeahead_errors()
     def commit(self) -> str:
         """Write the changes for readers of the next stamp, or all files again if one of them can't be read.
 
-        Returns the name of the manifest that the stamp must name; the previous one if nothing changed. Raises SinkError
-        if the store failed, or a file can't be written.
+        Returns the name of the manifest that the stamp must name; the previous one if nothing changed. Raises OSError
+        if a file can't be written, and what the store raises.
         """
         try:
             return self._commit()
@@ -118,21 +114,17 @@ class TypeaheadEditor:
             self._merging.start(self._store.directory, mergeable(coverings[0], self._small_shops))
         return self._name
 
-    @typeahead_errors()
     def damaged(self, check: Callable[[], None] = lambda: None) -> tuple[str, ...]:
         """Read all files."""
         return self._store.damaged(self._name, check)
 
     def shown(self, after: str, end: str | None) -> dict[str, Shown]:
-        """Read the files that have these shops."""
-        try:
-            return {
-                shown[0]: shown
-                for use in self._current().coverings[0]
-                for shown in self._segment(use.name).shown(after, end, use.removed)
-            }
-        except (OSError, ValueError) as error:
-            raise TypeaheadDamagedError(f"the typeahead cannot be read: {error}") from error
+        """Read the files that have these shops; raises OSError or ValueError if one is missing or damaged."""
+        return {
+            shown[0]: shown
+            for use in self._current().coverings[0]
+            for shown in self._segment(use.name).shown(after, end, use.removed)
+        }
 
     def _current(self) -> TypeaheadManifest:
         if self._manifest is None:

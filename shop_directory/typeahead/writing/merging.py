@@ -26,7 +26,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from indexer.sinks.failures import SinkError
 from shop_directory.typeahead.manifest import MAX_SEGMENTS, Covering, SegmentUse, TypeaheadManifest
 from shop_directory.typeahead.segment import ARRAYS, KEY, LACKING, LEADING, POSTING_BITS, segment_path
 from shop_directory.typeahead.writing.segment_file import (
@@ -382,10 +381,14 @@ class _MergedTexts:
         return {name: found, f"firsts_{lacking}": firsts, f"best_{lacking}": best_tree(best.items())}
 
 
+class TypeaheadTooLargeError(Exception):
+    """A segment would have more shops or texts than it can number; the text says what to do."""
+
+
 def _check_number(what: str, number: int, most: int) -> None:
     """Refuse a segment that is too large, before a number overflows and the service refuses the segment."""
     if number > most:
-        raise SinkError(
+        raise TypeaheadTooLargeError(
             f"the typeahead would have more than {most:,} {what}, which is all that a segment can number: leave "
             "aliases out of the catalogue, or divide it among several indices, each with a service of its own"
         )

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final
 
-from indexer.disk_space import synchronise
+from shop_directory.durable_files import synchronise
 from shop_directory.typeahead import manifest, segment
 from shop_directory.typeahead.manifest import TypeaheadManifest, file_hash
 
@@ -23,7 +23,7 @@ _COUNTER: Final = itertools.count()
 class TypeaheadStore:
     """The files of a generation's typeahead in a local folder, which readers of the embedded engine use themselves.
 
-    Every method may raise OSError or SinkError.
+    Every method may raise OSError, or what another store raises.
     """
 
     def __init__(self, directory: Path) -> None:

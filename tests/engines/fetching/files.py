@@ -13,7 +13,7 @@ from opensearchpy import OpenSearch
 from index_mappings.generations import index_name
 from index_mappings.opensearch import TYPEAHEAD, chunk_id, mapping, settings
 from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead
-from service.runtime.telemetry import NO_METRICS, Metrics
+from shop_directory.runtime.metrics import NO_METRICS, Metrics
 from shop_directory.search.opensearch.nodes import connect
 from shop_directory.search.opensearch.typeahead import TypeaheadFetcher
 from shop_directory.typeahead.manifest import SegmentUse, TypeaheadManifest, manifest_path

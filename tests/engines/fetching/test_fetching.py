@@ -20,7 +20,7 @@ from index_mappings.opensearch import CHUNK_BYTES
 from indexer.sinks.failures import IndexLostError, SinkError
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead
-from service.runtime.telemetry import Metrics
+from shop_directory.runtime.metrics import Metrics
 from shop_directory.search.failures import GenerationGone, TypeaheadUnavailable
 from shop_directory.search.opensearch.typeahead import (
     DAMAGED,

@@ -26,7 +26,8 @@ from shop_directory.search.failures import BackendUnavailable
 from shop_directory.search.opensearch.engine import OpenSearchBackend
 from shop_directory.search.opensearch.folder import FolderLocation
 from shop_directory.search.opensearch.typeahead import DAMAGED, MISSING
-from shop_directory.search.protocol import SuggestQuery, TypeaheadState
+from shop_directory.search.protocol import TypeaheadState
+from shop_directory.typeahead.suggestions import SuggestQuery
 from tests.engines.conftest import OpenSearchLocation
 from tests.support.catalogues import shop, write_catalogue_directory
 from tests.support.served import get, post, served, until, until_ready

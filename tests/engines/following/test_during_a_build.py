@@ -21,7 +21,8 @@ from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.sources.protocol import NumberedRecord
 from service.parts import open_search
 from service.tools.find_shop import FIND_SHOP
-from shop_directory.search.protocol import FindQuery, SuggestQuery
+from shop_directory.search.protocol import FindQuery
+from shop_directory.typeahead.suggestions import SuggestQuery
 from tests.engines.conftest import Engine
 from tests.engines.following.followed import (
     BreakingEditor,

@@ -36,7 +36,7 @@ from shop_directory.search.embedded.order import Bands, DocumentCache
 from shop_directory.search.embedded.queries import OpenIndex, query_of
 from shop_directory.search.embedded.threads import SearchThreads, threads_of_worker
 from shop_directory.search.engine import SearchRequest
-from shop_directory.search.failures import GenerationDamaged, GenerationGone
+from shop_directory.search.failures import EngineBusy, GenerationDamaged, GenerationGone
 from shop_directory.search.plan import MATCH_ALL, Clause, Exact, Infix, Plan, Prefix
 from shop_directory.search.protocol import FindQuery, Position, Snapshot
 from tests.engines.integration.generations import Documents, publish
@@ -417,7 +417,7 @@ async def test_a_caller_has_half_of_the_threads_and_half_of_the_places() -> None
         flood = [_search(threads, _FLOODER, ends) for _ in range(5)]
         # Two of its searches run and two wait, and this one is answered.
         assert await asyncio.wait_for(_search(threads, _OTHER, at_once), 5)
-        with pytest.raises(OverloadedError):
+        with pytest.raises(EngineBusy):
             await flood.pop()
         ends.set()
         assert await asyncio.gather(*flood) == [True] * 4
@@ -430,7 +430,7 @@ async def test_all_places_together_are_bounded_and_a_search_without_a_caller_has
     threads = SearchThreads(threads=2, places=6)
     with _opened(threads) as ends:
         running = [_search(threads, caller, ends) for caller in ("", "", "", "", _FLOODER, _FLOODER)]
-        with pytest.raises(OverloadedError):
+        with pytest.raises(EngineBusy):
             await _search(threads, _OTHER, ends)
         ends.set()
         assert await asyncio.gather(*running) == [True] * 6
@@ -447,7 +447,7 @@ async def test_a_cancelled_search_keeps_its_place_until_it_ends_and_one_that_wai
             with pytest.raises(asyncio.CancelledError):
                 await cancelled
         second = _search(threads, _FLOODER, ends)
-        with pytest.raises(OverloadedError):
+        with pytest.raises(EngineBusy):
             await _search(threads, _FLOODER, ends)
         ends.set()
         assert await asyncio.wait_for(second, 5)

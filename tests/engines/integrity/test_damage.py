@@ -27,8 +27,8 @@ from indexer.reconcile.generation import Fault, FaultCount
 from indexer.reconcile.live import VerifyOptions, verify_live
 from indexer.sinks.failures import SinkError
 from service.app import create_app
-from service.runtime.telemetry import Metrics
 from service.settings.service import Settings
+from shop_directory.runtime.metrics import Metrics
 from shop_directory.search.embedded import checks as module
 from shop_directory.search.embedded.checks import CheckedFile, FileChecks
 from shop_directory.search.embedded.engine import TantivyEngine

@@ -25,8 +25,8 @@ from indexer.state.state import States
 from shop_directory.search.embedded.checks import FileChecks
 from shop_directory.search.failures import GenerationDamaged
 from shop_directory.search.opensearch.engine import OpenSearchBackend
-from shop_directory.search.protocol import SuggestQuery
 from shop_directory.typeahead.reading import segments
+from shop_directory.typeahead.suggestions import SuggestQuery
 from tests.engines.integrity.test_damage import damages, wrong
 from tests.engines.integrity.world import UNAVAILABLE, Damage, DamagedWorld, answers, catalogue
 from tests.support.real.opensearch import OpenSearchNode

@@ -17,7 +17,8 @@ from shop_directory.search.embedded.checks import FileChecks
 from shop_directory.search.embedded.engine import TantivyEngine
 from shop_directory.search.failures import BackendUnavailable
 from shop_directory.search.planned_backend import PlannedBackend
-from shop_directory.search.protocol import CouponQuery, FindQuery, Snapshot, SuggestQuery
+from shop_directory.search.protocol import CouponQuery, FindQuery, Snapshot
+from shop_directory.typeahead.suggestions import SuggestQuery
 from tests.support.catalogues import coupon, offer, shipping, shop, trust, write_catalogue_directory
 
 UNAVAILABLE: Final = "unavailable"

@@ -22,10 +22,10 @@ from indexer.sinks.embedded.files import write_stamp
 from indexer.sinks.embedded.generation import generation_store
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.lease import holding
+from indexer.sinks.typeahead import SinkTypeaheadEditor
 from indexer.state.state import State
 from shop_directory.typeahead.manifest import FOLDER
 from shop_directory.typeahead.segment import Shown
-from shop_directory.typeahead.writing.editor import TypeaheadEditor
 from tests.engines.reconcile.world import (
     DOCUMENTS_OF_THE_WORLD,
     HIDDEN,
@@ -154,9 +154,9 @@ def embedded(root: Path, tmp_path: Path) -> World:
     return built(EmbeddedSink(root), tmp_path)
 
 
-def spoil(world: World, root: Path, fault: Callable[[State, TypeaheadEditor], None]) -> None:
+def spoil(world: World, root: Path, fault: Callable[[State, SinkTypeaheadEditor], None]) -> None:
     with world.editing() as (state, editor):
-        typeahead = TypeaheadEditor(editor, generation_store(root, world.generation), editor.stamp.typeahead)
+        typeahead = SinkTypeaheadEditor(editor, generation_store(root, world.generation), editor.stamp.typeahead)
         fault(state, typeahead)
         stamp = replace(editor.stamp, typeahead=typeahead.commit())
         write_stamp(root, stamp)
@@ -175,7 +175,7 @@ def hidden(state: State, shop_id: str) -> ShopDocument:
     return project_shop(row.shop, (), 0, ())
 
 
-def everything_wrong(state: State, typeahead: TypeaheadEditor) -> None:
+def everything_wrong(state: State, typeahead: SinkTypeaheadEditor) -> None:
     typeahead.put(hidden(state, "hidden"))
     typeahead.put(replace(public(state, "s1"), id="nobody"))
     typeahead.remove("shops", "s0")

@@ -22,7 +22,7 @@ from service.limits.redis import RedisLimiter
 from service.redis.access import RedisAccess
 from service.redis.connection import RedisConnection
 from service.reports.protocol import ReportsUnavailable
-from service.runtime.telemetry import Metrics
+from shop_directory.runtime.metrics import Metrics
 from shop_directory.runtime.request_context import RequestContext, bind_request
 from tests.engines.redis_access.using import PATIENCE_S, READS, UNAVAILABLE, USED, WIDGET, Stores, opened, soon, use
 from tests.rules.reports.stores import exported, report

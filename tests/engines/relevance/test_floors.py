@@ -16,7 +16,8 @@ from indexer.records.shop import ShopRecord
 from indexer.sinks.embedded.sink import EmbeddedSink
 from service.tools.resolve_conflict import RESOLVE_CONFLICT
 from shop_directory.search.embedded.engine import EmbeddedBackend
-from shop_directory.search.protocol import SearchBackend, SuggestQuery
+from shop_directory.search.protocol import SearchBackend
+from shop_directory.typeahead.suggestions import SuggestQuery
 from tests.engines.relevance.development import Report, embedded_engine, measure
 from tests.rules.backends.asking import NOW, call, walked
 from tests.rules.backends.test_matching_cases import WISHES, wrong_answers

@@ -18,9 +18,10 @@ import pytest
 
 from index_mappings.forms import query_forms, shop_forms
 from index_mappings.tiers import SUGGEST_CUT
-from service.tools.request import MAX_QUERY, MAX_QUERY_WORDS
+from shop_directory.search.bounds import MAX_QUERY, MAX_QUERY_WORDS
 from shop_directory.search.embedded.engine import EmbeddedBackend
-from shop_directory.search.protocol import FindQuery, SuggestQuery
+from shop_directory.search.protocol import FindQuery
+from shop_directory.typeahead.suggestions import SuggestQuery
 from tests.engines.slow_requests.conftest import FUZZED, HostileIndex
 from tests.engines.typeahead.crowded import CATEGORIES, COMMON, COMPANY, HAN, HANGUL, KANA
 from tests.engines.typeahead.test_tiers import WORST

@@ -13,12 +13,13 @@ from index_mappings.tiers import rank_key
 from indexer.projection import project_shop
 from indexer.records.shop import ShopRecord
 from indexer.sinks.embedded.generation import EmbeddedReader
+from indexer.sinks.typeahead import stored_documents
 from shop_directory.search.categories import CategoryTable
-from shop_directory.search.protocol import SuggestedShop, SuggestQuery
 from shop_directory.typeahead.manifest import MAX_SEGMENTS, SegmentUse, TypeaheadManifest, bitmap_of, manifest_path
 from shop_directory.typeahead.reading.segments import SegmentPool
 from shop_directory.typeahead.reading.typeahead import Typeahead, open_typeahead
 from shop_directory.typeahead.segment import Shown, segment_path, shown_part
+from shop_directory.typeahead.suggestions import SuggestedShop, SuggestQuery
 from shop_directory.typeahead.writing.build import Run, TypeaheadBuild, segment_shop
 from shop_directory.typeahead.writing.editor import TypeaheadEditor
 from shop_directory.typeahead.writing.merging import BackgroundMerging, Input, merge
@@ -202,7 +203,11 @@ class Followed:
 
     def editor(self) -> TypeaheadEditor:
         return TypeaheadEditor(
-            EmbeddedReader(self.directory, self.name), self.store, self.name, self.merging, self.small_shops
+            stored_documents(EmbeddedReader(self.directory, self.name)),
+            self.store,
+            self.name,
+            self.merging,
+            self.small_shops,
         )
 
     def change(self, shops: Iterable[ShopDocument] = (), removed: Iterable[str] = ()) -> None:

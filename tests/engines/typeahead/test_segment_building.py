@@ -21,7 +21,7 @@ from shop_directory.typeahead.manifest import TypeaheadManifest, bitmap_of
 from shop_directory.typeahead.segment import FULL, KEY, LEADING, NAME, REST, WORD
 from shop_directory.typeahead.writing import merging
 from shop_directory.typeahead.writing.build import Run, TypeaheadBuild, marked_texts, segment_shop, stored_segment_shop
-from shop_directory.typeahead.writing.merging import Input, merge, rounds
+from shop_directory.typeahead.writing.merging import Input, TypeaheadTooLargeError, merge, rounds
 from shop_directory.typeahead.writing.segment_file import Segment, open_segment, write_segment
 from shop_directory.typeahead.writing.store import TypeaheadStore
 from tests.engines.typeahead.segmented import named, projected, written
@@ -200,7 +200,7 @@ def test_a_build_refuses_more_shops_or_texts_than_can_be_numbered_and_leaves_not
         with closing(TypeaheadBuild(TypeaheadStore(tmp_path), run_shops=1, most=most)) as build:
             for shop in shops:
                 build.add(shop)
-            with pytest.raises(SinkError, match=f"more than {over}, .* leave aliases out .* or divide it"):
+            with pytest.raises(TypeaheadTooLargeError, match=f"more than {over}, .* leave aliases out .* or divide it"):
                 build.finish()
         assert list(tmp_path.iterdir()) == []
     with closing(TypeaheadBuild(TypeaheadStore(tmp_path), run_shops=1, most=texts)) as build:

@@ -9,7 +9,6 @@ import pytest
 
 from index_mappings.documents import CategoryEntry, ShopDocument
 from index_mappings.forms import query_forms
-from shop_directory.search.protocol import SuggestQuery
 from shop_directory.typeahead.compiled import compile_kernel
 from shop_directory.typeahead.kernel.arrays import NOTHING
 from shop_directory.typeahead.kernel.suggest import suggest
@@ -17,6 +16,7 @@ from shop_directory.typeahead.manifest import SegmentUse, TypeaheadManifest
 from shop_directory.typeahead.reading.segments import Segment, SegmentPool
 from shop_directory.typeahead.reading.typeahead import open_typeahead
 from shop_directory.typeahead.segment import ARRAYS, read_header, segment_path
+from shop_directory.typeahead.suggestions import SuggestQuery
 from tests.engines.typeahead.segmented import Segmented, document, written
 
 _FAR: Final = 2**30

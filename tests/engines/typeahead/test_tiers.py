@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from index_mappings.documents import ShopDocument
 from index_mappings.forms import QueryForms, query_forms
 from index_mappings.tiers import SUGGEST_CUT
-from shop_directory.search.protocol import SuggestQuery
 from shop_directory.typeahead.reading.typeahead import Typeahead
+from shop_directory.typeahead.suggestions import SuggestQuery
 from tests.engines.typeahead.crowded import COMMON, COMPANY, HAN, crowded
 from tests.engines.typeahead.segmented import Segmented, assert_answers, document, forms_of, projected, with_texts
 

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from service.auth.oauth import MAX_KEY_SET_BYTES, MAX_KEYS, OAuthVerifier
 from service.auth.protocol import Issuer, Token, TokensUnavailable
-from service.runtime.telemetry import Metrics
+from shop_directory.runtime.metrics import Metrics
 from tests.rules.auth.authorization_server import SUBJECT, AuthorizationServer, signing_key, unsigned
 from tests.rules.limits.clocks import HandClock
 from tests.support.loopback import Forwarding, listening

@@ -14,15 +14,8 @@ from service.reports.sqlite import SqliteReports
 from service.tools.find_shop import FindShopResponse, page_wire
 from service.tools.request import validated
 from service.tools.tool import Tool, ToolContext
-from shop_directory.search.protocol import (
-    FindQuery,
-    Found,
-    Position,
-    Snapshot,
-    SuggestedShop,
-    SuggestQuery,
-    SuggestResult,
-)
+from shop_directory.search.protocol import FindQuery, Found, Position, Snapshot
+from shop_directory.typeahead.suggestions import SuggestedShop, SuggestQuery, SuggestResult
 
 # Opened by the first report, and nothing can be opened there: a tool that only reads does not notice.
 _NO_REPORTS: Final = SqliteReports(Path(os.devnull) / "reports")

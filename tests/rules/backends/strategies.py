@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from index_mappings.tiers import rank_key
 from index_mappings.usable_codes import CHANNELS
 from index_mappings.values import microseconds
-from shop_directory.search.protocol import CouponQuery, FindQuery, Position, SuggestQuery
+from shop_directory.search.protocol import CouponQuery, FindQuery, Position
+from shop_directory.typeahead.suggestions import SuggestQuery
 
 COUNTRIES = ("DE", "AT", "FR", "JP", "XK")
 SLUGS = ("books", "garden", "garden-tools", "home-garden", "jewelry", "shoes", "buecher", "24h", "uk-de")

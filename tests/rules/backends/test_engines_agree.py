@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from index_mappings.usable_codes import CHANNELS
 from index_mappings.values import microseconds
 from service.tools.find_shop import FIND_SHOP
-from shop_directory.search.protocol import CouponQuery, FindQuery, Found, Snapshot, SuggestQuery, SuggestResult
+from shop_directory.search.protocol import CouponQuery, FindQuery, Found, Snapshot
+from shop_directory.typeahead.suggestions import SuggestQuery, SuggestResult
 from tests.rules.backends.asking import call
 from tests.rules.backends.backends import Opener, reference
 from tests.rules.backends.strategies import (

@@ -3,7 +3,7 @@
 import pytest
 
 from index_mappings.documents import Category
-from shop_directory.search.protocol import SuggestResult
+from shop_directory.typeahead.suggestions import SuggestResult
 from tests.rules.backends.asking import ladder, names, suggest
 from tests.rules.backends.conftest import Directory
 from tests.support.catalogues import shop

@@ -13,7 +13,7 @@ from service.limits.memory import MemoryLimiter
 from service.limits.policy import Bucket, Decision, LimiterUnavailable, Quota
 from service.limits.redis import RedisLimiter
 from service.redis.access import RedisAccess
-from service.runtime.telemetry import Metrics
+from shop_directory.runtime.metrics import Metrics
 from tests.rules.limits.clocks import HandClock
 
 READS = Quota(Bucket.READS, 10, 60)

@@ -9,8 +9,8 @@ from typing import Final
 from service.mcp_server.prompts import MAX_VALUES, PROMPTS
 from service.mcp_server.resources import CATEGORIES, SHOP
 from service.mcp_server.server import CACHED_LISTS, CACHED_SECONDS
-from service.suggest.wire import MAX_Q, MAX_SUGGESTIONS
 from service.tools.registry import REGISTRY
+from shop_directory.search.bounds import MAX_Q, MAX_SUGGESTIONS
 
 _INTRODUCTION: Final = """\
 # Over MCP

@@ -25,8 +25,8 @@ from service.observability.prometheus import (
     scrape_gauge_families,
 )
 from service.operations import HealthSnapshot, ServiceState, Unavailable
-from service.runtime.telemetry import Metrics, safe_metrics
 from service.settings.service import Settings
+from shop_directory.runtime.metrics import Metrics, safe_metrics
 from shop_directory.search.protocol import Generations
 from shop_directory.settings.reading import SettingsError
 from tests.rules.operations.worlds import BUILT_AT, COMMIT, KEY, serving, world

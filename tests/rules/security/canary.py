@@ -20,10 +20,10 @@ from fastapi import FastAPI
 
 import service.parts
 from service.app import create_app
-from service.runtime.telemetry import NO_METRICS
 from service.settings.service import Settings
 from service.stdio import run_stdio
 from service.tools.registry import REGISTRY
+from shop_directory.runtime.metrics import NO_METRICS
 
 T = TypeVar("T")
 

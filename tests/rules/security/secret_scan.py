@@ -36,7 +36,7 @@ NOT_SECRET: Final = {
     ("service/rest/openapi/examples.json", "0123456789abcdef0123456789abcdef"): "what stands for a request's id",
     ("service/rest/openapi/examples.json", "0123456789abcdef0123456789abcdef01234567"): "what stands for a commit",
     ("service/rest/openapi/examples.json", "sqlite"): "the name of a store",
-    ("service/runtime/telemetry.py", "limiter` or `reports"): "the names of stores",
+    ("shop_directory/runtime/metrics.py", "limiter` or `reports"): "the names of stores",
     ("one-server/shop-directory.service", "NUMBA_CACHE_DIR=/var/cache/shop-directory"): "a folder",
     ("one-server/shop-directory-follow.service", "NUMBA_CACHE_DIR=/var/cache/shop-indexer"): "the same",
     ("one-server/shop-directory-build.service", "NUMBA_CACHE_DIR=/var/cache/shop-indexer"): "the same",

@@ -21,7 +21,7 @@ from service.http.middleware import BoundedEndpoint, Gate
 from service.limits.policy import QuotaClass
 from service.settings.service import Settings
 from shop_directory.search.failures import BackendUnavailable, GenerationGone
-from shop_directory.search.protocol import SuggestQuery, SuggestResult
+from shop_directory.typeahead.suggestions import SuggestQuery, SuggestResult
 from tests.rules.operations.test_metrics import samples_of
 from tests.support.reference.backend import ReferenceBackend
 from tests.support.rounds import rounds

@@ -42,14 +42,11 @@ from shop_directory.search.protocol import (
     MergeEffects,
     Offer,
     Position,
-    SuggestedShop,
-    Suggestion,
-    SuggestQuery,
-    SuggestResult,
     TypeaheadState,
     WordCount,
 )
 from shop_directory.search.query_words import JOINING_WORDS, FindForms, QueryWord, find_forms
+from shop_directory.typeahead.suggestions import SuggestedShop, Suggestion, SuggestQuery, SuggestResult
 from tests.support.reference.tiers import (
     find_tier,
     has_label,

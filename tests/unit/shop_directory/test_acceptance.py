@@ -16,8 +16,7 @@ from indexer.acceptance import (
     read_acceptance,
 )
 from indexer.records.problems import LISTED, CatalogueError
-from service.suggest.wire import MAX_Q
-from service.tools.request import MAX_QUERY, MAX_QUERY_WORDS
+from shop_directory.search.bounds import MAX_Q, MAX_QUERY, MAX_QUERY_WORDS
 
 FIND: Final = {"tool": "find_shop", "query": "lamp", "expect": ["lamp"]}
 SUGGEST: Final = {"tool": "suggest", "query": "lamp", "expect": ["lamp"]}

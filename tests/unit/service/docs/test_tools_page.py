@@ -7,10 +7,10 @@ import pytest
 
 from service.docs.tools_page import tools_page
 from service.observability.prometheus import PrometheusMetrics
-from service.runtime.telemetry import Metrics
 from service.tools.registry import REGISTRY
 from service.tools.resolve_conflict import Kind, Verdict
 from service.tools.tool import TokenRule, own_errors
+from shop_directory.runtime.metrics import Metrics
 
 PAGE: Final = Path(__file__).parents[4] / "docs" / "tools.md"
 OWN: Final = {

@@ -11,8 +11,8 @@ import pytest
 from service.errors import OverloadedError
 from service.http.middleware import Gate, GateSlot
 from service.runtime.store_waits import store_answer, store_wait_budget, wait_for_store
-from service.runtime.telemetry import Metrics
 from shop_directory.runtime.circuit_breaker import CircuitBreaker, CircuitOpen
+from shop_directory.runtime.metrics import Metrics
 from shop_directory.runtime.request_context import RequestContext, bind_request, new_request_context
 from tests.rules.limits.clocks import HandClock
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from service.errors import InvalidInputError
 from service.suggest.wire import BoundedCache, CachedResponse, ParsedQuery, ResponseCache, parse
-from shop_directory.search.protocol import SuggestQuery
+from shop_directory.typeahead.suggestions import SuggestQuery
 
 
 @pytest.mark.rule("I70", "R4", "E6", "R3", "R3.query_string")

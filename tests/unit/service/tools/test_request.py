@@ -11,8 +11,9 @@ from index_mappings.countries import COUNTRY_CODES
 from service.errors import FieldError, InvalidInputError
 from service.tools.list_categories import ListCategoriesRequest
 from service.tools.registry import REGISTRY
-from service.tools.request import country_code, page_limit, page_offset, query_text, reduce_reference, validated
+from service.tools.request import country_code, page_limit, page_offset, query_text, validated
 from service.tools.tool import ToolResponse, response_schema
+from shop_directory.search.bounds import reduce_reference
 
 
 def _errors(model: Any, arguments: object) -> tuple[FieldError, ...]:  # noqa: ANN401 - a request class

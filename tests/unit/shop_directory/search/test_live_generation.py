@@ -13,8 +13,9 @@ import pytest
 from index_mappings.generations import Stamp, first_stamp, new_generation
 from shop_directory.search.failures import BackendUnavailable, TypeaheadNotOpen
 from shop_directory.search.planned_backend import PlannedBackend, PlannedSnapshot, seconds
-from shop_directory.search.protocol import FindQuery, SuggestQuery, TypeaheadState
+from shop_directory.search.protocol import FindQuery, TypeaheadState
 from shop_directory.typeahead.reading.typeahead import Typeahead
+from shop_directory.typeahead.suggestions import SuggestQuery
 from tests.engines.typeahead.segmented import Segmented, document
 
 if TYPE_CHECKING:

@@ -1,0 +1,65 @@
+"""The typeahead of a generation as a sink writes it, with the errors of a sink."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from indexer.sinks.failures import SinkError, TypeaheadDamagedError, as_sink_error
+from indexer.sinks.protocol import GenerationReader, scan
+from shop_directory.typeahead.segment import Shown
+from shop_directory.typeahead.writing.build import TypeaheadBuild, rebuild_typeahead
+from shop_directory.typeahead.writing.editor import TypeaheadEditor
+from shop_directory.typeahead.writing.merging import BackgroundMerging, TypeaheadTooLargeError
+from shop_directory.typeahead.writing.store import TypeaheadStore
+
+
+@contextmanager
+def typeahead_errors() -> Iterator[None]:
+    """Raise errors of the local files of a typeahead, and a typeahead that is too large, as SinkError."""
+    try:
+        with as_sink_error("the typeahead could not be written"):
+            yield
+    except TypeaheadTooLargeError as error:
+        raise SinkError(str(error)) from error
+
+
+def stored_documents(reader: GenerationReader) -> Callable[[str], Iterator[Mapping[str, Any]]]:
+    """The stored parts of a generation's documents of a kind."""
+    return lambda kind: (stored for _, stored in scan(reader, kind))
+
+
+class SinkTypeaheadBuild(TypeaheadBuild):
+    """A typeahead that is being built. Methods raise SinkError."""
+
+    finish = typeahead_errors()(TypeaheadBuild.finish)
+    _end_run = typeahead_errors()(TypeaheadBuild._end_run)  # noqa: SLF001 - of its base class
+
+
+class SinkTypeaheadEditor(TypeaheadEditor):
+    """Edits the typeahead of a sealed generation, under the lease; its documents repair it. Methods raise SinkError."""
+
+    def __init__(
+        self,
+        reader: GenerationReader,
+        store: TypeaheadStore,
+        manifest_name: str,
+        merging: BackgroundMerging | None = None,
+    ) -> None:
+        super().__init__(stored_documents(reader), store, manifest_name, merging)
+
+    rebuild = typeahead_errors()(TypeaheadEditor.rebuild)
+    commit = typeahead_errors()(TypeaheadEditor.commit)
+    damaged = typeahead_errors()(TypeaheadEditor.damaged)
+
+    def shown(self, after: str, end: str | None) -> dict[str, Shown]:
+        """Read the files that have these shops."""
+        try:
+            return super().shown(after, end)
+        except (OSError, ValueError) as error:
+            raise TypeaheadDamagedError(f"the typeahead cannot be read: {error}") from error
+
+
+@typeahead_errors()
+def rebuilt(reader: GenerationReader, store: TypeaheadStore) -> str:
+    """Write a generation's typeahead again from its documents; returns the manifest's name."""
+    return rebuild_typeahead(stored_documents(reader), store)
