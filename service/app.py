@@ -93,7 +93,7 @@ def create_app(
         *(Route(path, endpoint=endpoint) for path, endpoint in calls.items()),
         *_ungated(parts, draining, resource),
         Route("/openapi.json", endpoint=openapi_endpoint(app.openapi_schema)),
-        *operations_routes(parts, prometheus),
+        *operations_routes(settings, parts.search, parts.reports, parts.admission, parts.trusted, prometheus),
         *(Route(path, endpoint=file_endpoint(files[path])) for path in files.keys() - calls.keys()),
     ]
     app.router.default = _not_found
@@ -167,7 +167,7 @@ def _mcp_endpoints(
 
 def _calls(parts: Parts, gated: Callable[..., BoundedEndpoint]) -> dict[str, ASGIApp]:
     """The tools and /suggest by path; with MCP they share the bound on concurrent requests."""
-    tools = {f"/tool/{tool.name}": tool_endpoint(parts, tool.name) for tool in REGISTRY}
+    tools = {f"/tool/{tool.name}": tool_endpoint(tool.name, parts.dispatcher, parts.trusted) for tool in REGISTRY}
     endpoints = {**tools, SUGGEST_PATH: suggest_endpoint(parts.responder, parts.trusted)}
     return {path: gated(endpoint) for path, endpoint in endpoints.items()}
 
@@ -184,10 +184,10 @@ def _labels(site: Site, files: Iterable[PageFile], resource: ProtectedResource |
 
 def _pages(site: Site, start: ASGIApp, parts: Parts, gated: Callable[..., BoundedEndpoint]) -> dict[str, ASGIApp]:
     """The views of the page and the sitemap by path, which call what the tools call."""
-    views = Views(site, parts)
+    views = Views(site, parts.dispatcher, parts.trusted)
     pages: dict[str, ASGIApp] = {PAGE_PATH: PageEndpoint(start, gated(views.endpoint, refused=views.refused))}
     if site.sitemap:
-        pages[SITEMAP_PATH] = gated(Sitemap(site, parts).endpoint)
+        pages[SITEMAP_PATH] = gated(Sitemap(site, parts.live, parts.admission, parts.trusted).endpoint)
     return pages
 
 
@@ -209,7 +209,7 @@ def _ungated(parts: Parts, draining: asyncio.Event, resource: ProtectedResource 
     return [
         *metadata,
         Route("/health", endpoint=constant_endpoint(json_answer(Health(status="ok").model_dump()))),
-        Route("/ready", endpoint=ready_endpoint(parts, draining)),
+        Route("/ready", endpoint=ready_endpoint(parts.search, parts.live, parts.limiter, parts.reports, draining)),
         Route("/version", endpoint=version_endpoint(parts.settings)),
     ]
 

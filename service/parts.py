@@ -7,7 +7,7 @@ in which a service starts without them.
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from typing import Any, Final
 
@@ -39,12 +39,19 @@ class Parts:
         """Make what the settings name, but for a given backend; `close` closes either."""
         self.settings = settings
         self.trusted = Proxies(settings.trusted_proxies, settings.forwarding_header, settings.country_header)
+        # Each part is opened after those that it uses, and closed before them.
+        self._opened = AsyncExitStack()
         self.search = open_search(settings, metrics) if search is None else search
+        self._opened.push_async_callback(self.search.close)
         self.live = LiveData(self.search, settings.request_timeout)
         tokens = open_tokens(settings.token_store, settings.token_file, settings.redis_access, settings.redis_prefix)
+        self._opened.push_async_callback(tokens.close)
         verifier = TokenVerifier(tokens, metrics=metrics)
+        self._opened.push_async_callback(verifier.close)
         self.limiter = open_limiter(settings, metrics)
+        self._opened.push_async_callback(self.limiter.close)
         self.reports = GuardedStore(open_queue(settings.queue_settings), metrics)
+        self._opened.push_async_callback(self.reports.close)
         networks = NamedNetworks(settings.quota_networks)
         policy = QuotaPolicy(settings.quota_anonymous, settings.quota_classes, networks)
         self.admission = Admission(verifier, self.limiter, policy, metrics)
@@ -59,15 +66,13 @@ class Parts:
         )
         self.dispatcher = dispatcher(self.admission)
         self.responder = SuggestResponder(self.live, self.admission, settings.suggest_cache_mb, metrics)
-        # Each part before those that it uses.
-        self._closing = [verifier.close, self.limiter.close, tokens.close, self.reports.close, self.search.close]
         # For calls with tokens of the configured issuer, if there is one.
         self.oauth_dispatcher: Dispatcher | None = None
         if settings.issuer is not None:
             from service.auth.oauth import OAuthVerifier
 
             oauth = OAuthVerifier(settings.issuer, metrics=metrics)
-            self._closing.insert(0, oauth.close)
+            self._opened.push_async_callback(oauth.close)
             admission = Admission(oauth, self.limiter, policy, metrics)
             self.oauth_dispatcher = dispatcher(admission, token_required=True)
 
@@ -85,8 +90,7 @@ class Parts:
 
     async def close(self) -> None:
         """Close the parts."""
-        for close in self._closing:
-            await close()
+        await self._opened.aclose()
 
 
 @asynccontextmanager

@@ -18,6 +18,7 @@ from typing import Final
 from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 
+from service.calls.admission import Admission
 from service.errors import BackendUnavailableError, MisdirectedRequestError, OpsKeyRequiredError, ServiceError
 from service.http.messages import (
     OPS_KEY_HEADER,
@@ -40,9 +41,11 @@ from service.observability.prometheus import (
     scrape_gauge_families,
 )
 from service.operations import HealthProbe, ServiceState, Unavailable, flags_of, ops_state
-from service.parts import Parts
-from service.runtime.caller import Channel, names_loopback
+from service.reports.protocol import ReportStore
+from service.runtime.caller import Channel, Proxies, names_loopback
+from service.settings.service import Settings
 from shop_directory.build_stamp import stamp_of_build
+from shop_directory.search.protocol import SearchBackend
 
 STATE_PATH: Final = "/api/ops/state"
 RESOURCES_PATH: Final = "/metrics/resources"
@@ -54,11 +57,12 @@ _NO_ACCOUNTS: Final = "The accounts can't be read from the search engine just no
 class _OpsKey:
     """The check of the operations key; without one the endpoints are open, to any Host only if the settings say so."""
 
-    def __init__(self, parts: Parts) -> None:
-        key = parts.settings.ops_key
+    def __init__(self, settings: Settings, admission: Admission, trusted: Proxies) -> None:
+        key = settings.ops_key
         # Hashes have one length, so a comparison does not disclose the length of the key.
         self._key = None if key is None else sha256(key.get_secret_value().strip().encode()).digest()
-        self._parts = parts
+        self._open = settings.open_operations
+        self._admission, self._trusted = admission, trusted
 
     async def check(self, request: Request) -> Headers:
         """Check the key of a request, or count the request where no key is configured; returns its quota headers.
@@ -66,23 +70,30 @@ class _OpsKey:
         Raises OpsKeyRequiredError for a missing or wrong key; where none is configured, MisdirectedRequestError if Host
         does not name this machine, and QuotaExceededError.
         """
-        caller = http_caller(request.scope, Channel.REST, self._parts.trusted)
+        caller = http_caller(request.scope, Channel.REST, self._trusted)
         headers = request.scope["headers"]
         if self._key is None:
-            if not self._parts.settings.open_operations and not names_loopback(header(headers, b"host") or ""):
+            if not self._open and not names_loopback(header(headers, b"host") or ""):
                 raise MisdirectedRequestError
-            return (await self._parts.admission.admit(caller, Bucket.READS)).headers
+            return (await self._admission.admit(caller, Bucket.READS)).headers
         given = header(headers, OPS_KEY_HEADER)
         if given is not None and hmac.compare_digest(sha256(given.encode("latin-1")).digest(), self._key):
             return ()
-        await self._parts.admission.count_refused(caller)
+        await self._admission.count_refused(caller)
         raise OpsKeyRequiredError
 
 
-def operations_routes(parts: Parts, metrics: PrometheusMetrics) -> list[BaseRoute]:
+def operations_routes(  # noqa: PLR0917 - what three endpoints use
+    settings: Settings,
+    search: SearchBackend,
+    queue: ReportStore,
+    admission: Admission,
+    trusted: Proxies,
+    metrics: PrometheusMetrics,
+) -> list[BaseRoute]:
     """The three routes. They do not pass the gate, so that operators can use them during overload."""
-    settings, key = parts.settings, _OpsKey(parts)
-    probe = HealthProbe(parts.search, parts.reports, settings.request_timeout)
+    key = _OpsKey(settings, admission, trusted)
+    probe = HealthProbe(search, queue, settings.request_timeout)
     build, flags = stamp_of_build(settings.commit, settings.built_at), flags_of(settings)
     service = ServiceState(
         name=SERVICE,

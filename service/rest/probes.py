@@ -8,6 +8,7 @@ from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 from starlette.requests import Request
 
+from service.calls.live_data import LiveData
 from service.errors import NotReadyError, VersionUnknownError
 from service.http.messages import (
     READING,
@@ -19,14 +20,14 @@ from service.http.messages import (
     stamp_headers,
 )
 from service.identity import SERVICE
-from service.limits.policy import READINESS_KEY, READINESS_QUOTA, LimiterUnavailable
+from service.limits.policy import READINESS_KEY, READINESS_QUOTA, Limiter, LimiterUnavailable
 from service.operations import HealthProbe, Unavailable
-from service.parts import Parts
-from service.reports.protocol import Reason, ReportsUnavailable
+from service.reports.protocol import Reason, ReportStore, ReportsUnavailable
 from service.settings.service import Settings
 from service.tools.tool import ToolResponse, is_none
 from shop_directory.build_stamp import stamp_of_build
 from shop_directory.search.failures import BackendUnavailable, GenerationDamaged, NothingPublished, OtherSchema
+from shop_directory.search.protocol import SearchBackend
 
 _TIMEOUT_SECONDS: Final = 0.5
 _CACHE_SECONDS: Final = 1.0
@@ -47,9 +48,9 @@ _UNAVAILABLE: Final = "search: the search engine does not answer."
 class _ReportReadiness:
     """Checks the limiter and the queue, both of which a report needs."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._limiter = parts.limiter
-        self._queue = parts.reports
+    def __init__(self, limiter: Limiter, queue: ReportStore) -> None:
+        self._limiter = limiter
+        self._queue = queue
         self._failure: str | None = None
         self._valid_until = float("-inf")
         self._lock = asyncio.Lock()
@@ -79,8 +80,8 @@ class _ReportReadiness:
 class _ChangesReadiness:
     """Checks whether the indexer has read all changes, which it reports with the live generation."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._probe = HealthProbe(parts.search, parts.reports, _TIMEOUT_SECONDS)
+    def __init__(self, search: SearchBackend, queue: ReportStore) -> None:
+        self._probe = HealthProbe(search, queue, _TIMEOUT_SECONDS)
         self._failure: str | None = None
         self._valid_until = float("-inf")
 
@@ -126,19 +127,21 @@ class Version(ToolResponse):
     built_at: str = Field(serialization_alias="builtAt", json_schema_extra={"format": "date-time"})
 
 
-def ready_endpoint(parts: Parts, draining: asyncio.Event) -> Endpoint:
+def ready_endpoint(
+    search: SearchBackend, live: LiveData, limiter: Limiter, queue: ReportStore, draining: asyncio.Event
+) -> Endpoint:
     """Whether the live generation can be read and its typeahead is open, and why not (G4).
 
     The service is degraded while no report can be taken (O1), and while changes are missing. A process that is being
     stopped is not ready.
     """
-    reports, changes = _ReportReadiness(parts), _ChangesReadiness(parts)
+    reports, changes = _ReportReadiness(limiter, queue), _ChangesReadiness(search, queue)
 
     async def answer(_: Request) -> Answer:
         if draining.is_set():
             return problem_answer(NotReadyError(_DRAINING))
         try:
-            stamp = await parts.live.stamp()
+            stamp = await live.stamp()
         except NothingPublished:
             return problem_answer(NotReadyError(_NOTHING_PUBLISHED))
         except OtherSchema:
@@ -149,13 +152,13 @@ def ready_endpoint(parts: Parts, draining: asyncio.Event) -> Endpoint:
             return problem_answer(NotReadyError(_UNAVAILABLE))
         except TimeoutError:
             # The first request of a process waits until the typeahead is open.
-            reason = parts.search.typeahead_state().reason
+            reason = search.typeahead_state().reason
             return problem_answer(NotReadyError(f"typeahead: {reason}." if reason else _UNAVAILABLE))
-        if (state := parts.search.typeahead_state()).status != "ready":
+        if (state := search.typeahead_state()).status != "ready":
             return problem_answer(NotReadyError(f"typeahead: {state.reason or state.status}."))
         failure = await reports.failure()
-        queue = Check(name="reports", status="ok" if failure is None else "degraded", reason=failure)
-        checks = [Check(name="search", status="ok"), Check(name="typeahead", status="ok"), queue]
+        taken = Check(name="reports", status="ok" if failure is None else "degraded", reason=failure)
+        checks = [Check(name="search", status="ok"), Check(name="typeahead", status="ok"), taken]
         if (missing := await changes.failure()) is not None:
             checks.append(Check(name="changes", status="degraded", reason=missing))
         is_whole = all(check.status == "ok" for check in checks)

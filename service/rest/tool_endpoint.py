@@ -5,6 +5,7 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 from starlette.types import Scope
 
+from service.calls.dispatch import Dispatcher
 from service.errors import FieldError, ServiceError, UnsupportedMediaTypeError
 from service.http.messages import (
     BODY,
@@ -17,17 +18,16 @@ from service.http.messages import (
     problem_answer,
     stamp_headers,
 )
-from service.parts import Parts
-from service.runtime.caller import Channel
+from service.runtime.caller import Channel, Proxies
 from service.tools.request import invalid, shown_name
 
 
-def tool_endpoint(parts: Parts, name: str) -> Endpoint:
+def tool_endpoint(name: str, dispatcher: Dispatcher, trusted: Proxies) -> Endpoint:
     """The endpoint of one tool."""
 
     async def answer(request: Request) -> Answer:
         scope = request.scope
-        outcome = await parts.dispatcher.call(name, _body(scope), http_caller(scope, Channel.REST, parts.trusted))
+        outcome = await dispatcher.call(name, _body(scope), http_caller(scope, Channel.REST, trusted))
         headers = (*stamp_headers(outcome.stamp), *outcome.headers)
         if outcome.error is not None:
             return problem_answer(outcome.error, headers, outcome.body)

@@ -14,12 +14,13 @@ from xml.sax.saxutils import escape
 
 from starlette.requests import Request
 
+from service.calls.admission import Admission
+from service.calls.live_data import LiveData
 from service.errors import QuotaExceededError, RouteNotFoundError, ServiceError
 from service.http.messages import READING, Answer, Endpoint, http_caller, problem_answer, stamp_headers
 from service.http.middleware import VARY, accepts_gzip
 from service.limits.policy import Bucket
-from service.parts import Parts
-from service.runtime.caller import Channel
+from service.runtime.caller import Channel, Proxies
 from service.web.pages import SITEMAP_PATH
 from service.web.site import Site, address
 from shop_directory.search.protocol import Snapshot
@@ -35,17 +36,16 @@ _NAMESPACE: Final = "http://www.sitemaps.org/schemas/sitemap/0.9"
 class Sitemap:
     """The sitemap of one site."""
 
-    def __init__(self, site: Site, parts: Parts) -> None:
-        self._site = site
-        self._parts = parts
+    def __init__(self, site: Site, live: LiveData, admission: Admission, trusted: Proxies) -> None:
+        self._site, self._live, self._admission, self._trusted = site, live, admission, trusted
         self.endpoint = Endpoint(READING, self._answer)
 
     async def _answer(self, request: Request) -> Answer:
-        caller = http_caller(request.scope, Channel.REST, self._parts.trusted)
+        caller = http_caller(request.scope, Channel.REST, self._trusted)
         packed = accepts_gzip(request.headers.raw)
         try:
             number = _file_number(request.scope["query_string"])
-            admitted = await self._parts.admission.admit(caller, Bucket.READS)
+            admitted = await self._admission.admit(caller, Bucket.READS)
         except ServiceError as error:
             return problem_answer(error)
 
@@ -62,10 +62,10 @@ class Sitemap:
                 raise RouteNotFoundError
             listed = min(FILE_ADDRESSES, total - (number - 1) * FILE_ADDRESSES)
             if units := (listed - 1) // _ADDRESSES_PER_READ:
-                headers = await self._parts.admission.charge(caller, admitted.token, Bucket.READS, units)
+                headers = await self._admission.charge(caller, admitted.token, Bucket.READS, units)
             return await asyncio.to_thread(self._file, snapshot, slugs, number, packed=packed)
 
-        live = await self._parts.live.run(work, caller.request_id)
+        live = await self._live.run(work, caller.request_id)
         if isinstance(live.result, QuotaExceededError):
             # The error has newer headers of the quota.
             return problem_answer(live.result, stamp_headers(live.stamp))

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from index_mappings.countries import COUNTRY_CODES, WORLDWIDE
-from service.calls.dispatch import Outcome
+from service.calls.dispatch import Dispatcher, Outcome
 from service.errors import ServiceError
 from service.http.messages import (
     CONTENT_SECURITY_POLICY,
@@ -29,8 +29,7 @@ from service.http.messages import (
     problem_answer,
     stamp_headers,
 )
-from service.parts import Parts
-from service.runtime.caller import Caller, Channel
+from service.runtime.caller import Caller, Channel, Proxies
 from service.web.pages import HTML
 from service.web.site import Head, Site, address, sells
 from shop_directory.runtime.request_context import current
@@ -64,9 +63,8 @@ class PageEndpoint:
 class Views:
     """Makes the views of one site."""
 
-    def __init__(self, site: Site, parts: Parts) -> None:
-        self._site = site
-        self._parts = parts
+    def __init__(self, site: Site, dispatcher: Dispatcher, trusted: Proxies) -> None:
+        self._site, self._dispatcher, self._trusted = site, dispatcher, trusted
         # Of all addresses of the page but the start page's.
         self.endpoint = Endpoint(READING, self._answer)
 
@@ -80,7 +78,7 @@ class Views:
         return replace(answer, media_type=HTML)
 
     async def _answer(self, request: Request) -> Answer:
-        caller = http_caller(request.scope, Channel.REST, self._parts.trusted)
+        caller = http_caller(request.scope, Channel.REST, self._trusted)
         asked = asked_view(request.scope["query_string"])
         outcomes = await self._asked("get_shop" if "shop_domain" in asked else "find_shop", asked, caller)
         if (context := current()) is not None:
@@ -110,10 +108,10 @@ class Views:
         if tool == "get_shop":
             country = arguments.pop("country")
             more = {"list_coupons": arguments, "get_shop_policies": {**arguments, "country": country}, **more}
-        first = await self._parts.dispatcher.call(tool, arguments, caller)
+        first = await self._dispatcher.call(tool, arguments, caller)
         if first.error is not None:
             return [first]
-        calls = [self._parts.dispatcher.call(name, given, caller) for name, given in more.items()]
+        calls = [self._dispatcher.call(name, given, caller) for name, given in more.items()]
         outcomes = [first, *await asyncio.gather(*calls)]
         return sorted(outcomes, key=lambda outcome: outcome.error is not None)
 
