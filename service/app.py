@@ -38,7 +38,6 @@ from service.suggest.endpoint import SuggestFastPath, suggest_endpoint
 from service.tools.registry import REGISTRY
 from service.web.pages import (
     PAGE_PATH,
-    SITEMAP_PATH,
     PageFile,
     docs_files,
     file_endpoint,
@@ -46,7 +45,7 @@ from service.web.pages import (
     site_files,
 )
 from service.web.site import Site
-from service.web.sitemap import Sitemap
+from service.web.sitemap import SITEMAP_PATH, Sitemap
 from service.web.views import PageEndpoint, Views
 from shop_directory.runtime.metrics import Metrics, safe_metrics
 from shop_directory.search.protocol import SearchBackend

@@ -31,6 +31,7 @@ from shop_directory.runtime.request_context import RequestContext, current, new_
 Headers = tuple[tuple[bytes, bytes], ...]
 TokenReader = Callable[[Iterable[tuple[bytes, bytes]]], str | None]
 
+HTML: Final = b"text/html; charset=utf-8"
 JSON: Final = b"application/json"
 PROBLEM_JSON: Final = b"application/problem+json"
 TOKEN_HEADER: Final = b"x-api-token"

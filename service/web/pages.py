@@ -20,6 +20,7 @@ from service.docs.llms import llms_page
 from service.docs.tools_page import tools_page
 from service.http.messages import (
     CONTENT_SECURITY_POLICY,
+    HTML,
     READING,
     RESOURCE_POLICY,
     Answer,
@@ -32,6 +33,7 @@ from service.identity import ICON_PATH
 from service.settings.service import Settings
 from service.web.bundling import bundled, compact_style
 from service.web.site import Head, Site
+from service.web.sitemap import SITEMAP_PATH
 
 # Swagger UI has its icons as data: URLs in its stylesheet.
 DOCS_POLICY: Final = (
@@ -46,7 +48,6 @@ _FOR_AN_HOUR: Final = b"public, max-age=3600, stale-while-revalidate=86400"
 _FOREIGN_PAGES: Final[Headers] = ((RESOURCE_POLICY, b"cross-origin"),)
 _ANY_ORIGIN: Final[Headers] = ((b"access-control-allow-origin", b"*"), *_FOREIGN_PAGES)
 
-HTML: Final = b"text/html; charset=utf-8"
 _SCRIPT: Final = b"text/javascript; charset=utf-8"
 _STYLE: Final = b"text/css; charset=utf-8"
 _TEXT: Final = b"text/plain; charset=utf-8"
@@ -54,7 +55,6 @@ _DESCRIPTION: Final = "Find online shops by name, domain or category, and see wh
 # An image may be opened by itself, where it could be a document with scripts.
 _LOGO_POLICY: Final = b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
 PAGE_PATH: Final = "/"
-SITEMAP_PATH: Final = "/sitemap.xml"
 DOCS_PATH: Final = "/docs"
 TOOLS_PATH: Final = "/tools.md"
 LLMS_PATH: Final = "/llms.txt"

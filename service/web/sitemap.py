@@ -21,12 +21,12 @@ from service.http.messages import READING, Answer, Endpoint, http_caller, proble
 from service.http.middleware import VARY, accepts_gzip
 from service.limits.policy import Bucket
 from service.runtime.caller import Channel, Proxies
-from service.web.pages import SITEMAP_PATH
 from service.web.site import Site, address
 from shop_directory.search.protocol import Snapshot
 
 # The most addresses of a file that the protocol of sitemaps allows.
 FILE_ADDRESSES: Final = 50_000
+SITEMAP_PATH: Final = "/sitemap.xml"
 _ADDRESSES_PER_READ: Final = 2_000
 _XML: Final = b"application/xml"
 _HEAD: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'

@@ -21,6 +21,7 @@ from service.calls.dispatch import Dispatcher, Outcome
 from service.errors import ServiceError
 from service.http.messages import (
     CONTENT_SECURITY_POLICY,
+    HTML,
     READING,
     Answer,
     Endpoint,
@@ -30,7 +31,6 @@ from service.http.messages import (
     stamp_headers,
 )
 from service.runtime.caller import Caller, Channel, Proxies
-from service.web.pages import HTML
 from service.web.site import Head, Site, address, sells
 from shop_directory.runtime.request_context import current
 
