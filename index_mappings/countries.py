@@ -35,7 +35,7 @@ TERRITORIES: Final[dict[str, str]] = {
 
 Verdict = Literal["yes", "no", "unknown"]
 VERDICTS: Final[tuple[Verdict, ...]] = ("yes", "no", "unknown")
-# In the terms of a shop's verdicts: every country that has no term of its own.
+# In the terms of a shop's verdicts: every country without a separate term.
 OTHER_COUNTRIES: Final = "*"
 
 

@@ -103,7 +103,7 @@ class ShopDocument:
             and name and aliases folded (`index_mappings.forms.stated_names`).
         names, leading, full, keys, words, infixes, labels, dotted, rests: the forms by which it is found
             (`index_mappings.forms`, X2).
-        other_keys: the keys that are no full forms.
+        other_keys: the keys that are not full forms.
         ships_to: the verdicts on all countries (`index_mappings.countries`, F2).
         codes: when and for whom it has a usable code (`index_mappings.usable_codes`, F4).
         related_digest: a digest of both, by which a comparison with the state sees that they are stale.

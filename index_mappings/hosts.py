@@ -15,7 +15,7 @@ from index_mappings.countries import COUNTRY_CODES
 
 MAX_REFERENCE: Final = 2_048
 MAX_HOST: Final = 253
-# Of A-labels, which have more characters than their labels.
+# A-labels have more characters than the labels that they encode.
 _MAX_LABEL: Final = 63
 
 _DOTS: Final = re.compile("[.。．｡]")

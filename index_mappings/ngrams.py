@@ -1,6 +1,6 @@
 """The fields of both engines, and the terms by which these find a text by a prefix or by a part of it (M3).
 
-Prefixes are terms of their own: one letter is a prefix of more than a tenth of all values, and a prefix query visits
+Prefixes are separate terms: one letter is a prefix of more than a tenth of all values, and a prefix query visits
 each value. OpenSearch looks up long ones in the dictionary of the values, because there all prefixes of a hostile shop
 are megabytes to send. A part of three characters or more (M3 d) is a term or a phrase of runs in the embedded engine,
 and a prefix of a suffix in OpenSearch. A shorter part counts only if it has a Han, kana or Hangul character.

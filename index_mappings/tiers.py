@@ -17,7 +17,7 @@ ALONE_MIN: Final = 3
 # The maximum number of neighbouring words that are compared with whole names of categories (M5), and of countries (M3).
 CATEGORY_RUN: Final = 6
 COUNTRY_RUN: Final = 4
-# The minimum length of a text that matches a category's word with one typing error if it is no prefix of one (M10).
+# The minimum length of a text that matches a category's word with one typing error if it is not a prefix of one (M10).
 CATEGORY_TYPO_MIN: Final = 5
 # Typeahead: how many characters of a query count, and the minimum lengths for one and two typing errors (M9).
 SUGGEST_CUT: Final = 64
@@ -34,7 +34,7 @@ ASKED_ALONE_MIN: Final = 4
 ONE_SHOP_MAX: Final = 5
 # From this length on, a prefix of a name must be at least half of it (M9.names).
 HALF_MIN: Final = 6
-# Words of a longer query that are a whole name have at least one in so many of its letters.
+# Words of a longer query that are a whole name have at least one letter in this many of the query's.
 NAMED_PART: Final = 4
 
 _ALL_BITS: Final = 0xFFFF_FFFF_FFFF_FFFF

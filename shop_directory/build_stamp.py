@@ -1,6 +1,6 @@
 """The commit and the time of this build, both from the environment or both from a file, or unknown.
 
-The build hook (hatch_build.py) puts the file into the wheel. This module imports nothing of its own package, because
+The build hook (hatch_build.py) puts the file into the wheel. This module imports nothing from its package, because
 the hook runs it before the package is installed.
 """
 

@@ -23,7 +23,7 @@ CATEGORY_SETS: Final = Path(__file__).parent / "category_sets"
 CATEGORIES: Final = "categories.ndjson"
 EVERYDAY_WORDS: Final = "words.toml"
 _SUFFIXES: Final = (".ndjson", ".ndjson.gz")
-# Of a file that is being written, and of the one that it replaced.
+# The suffixes of a file that is being written, and of the one that it replaced.
 _PART: Final = ".part"
 _PREVIOUS: Final = ".previous"
 

@@ -1,7 +1,7 @@
 """JSON Schemas of the records of a catalogue and of a change, made from the models and docstrings of the indexer.
 
 A schema is less strict than its model: it accepts every record that the indexer accepts, and a few that the indexer
-rejects (two letters that are no country, a `discount` of kind `percent` without a value).
+rejects (two letters that are not a country, a `discount` of kind `percent` without a value).
 """
 
 from typing import TYPE_CHECKING, Any, Final

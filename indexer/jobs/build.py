@@ -218,8 +218,8 @@ class _Build:
     """What the steps of one build work on, under its lease.
 
     `states` has the state of this build: with the former states, or in a temporary directory. `live` keeps the live
-    generation up to date meanwhile; `previous` is its stamp, `live_state` the file of its state. `removed` begins with
-    the generations of killed builds.
+    generation up to date during the build; `previous` is its stamp, `live_state` the file of its state. `removed`
+    begins with the generations of killed builds.
     """
 
     source: Source

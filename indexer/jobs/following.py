@@ -1,4 +1,4 @@
-"""Applies changes to the live generation, micro-batch after micro-batch: the follow job, and builds meanwhile (G3).
+"""Applies changes to the live generation in micro-batches: the follow job, and builds while they run (G3).
 
 The follow job has the lease for one micro-batch at a time, so a build never waits long. Failures are retried with
 growing pauses. Only a lost state ends the job, as only a full build can replace a state. A running build follows
@@ -127,7 +127,7 @@ class Following:
         )
 
     def _wait(self, stop: threading.Event, seconds: float) -> None:
-        """Wait, and hold the files that replace each other meanwhile."""
+        """Wait, and hold the files that replace each other during the wait."""
         end = time.monotonic() + seconds
         while (remaining := end - time.monotonic()) > 0 and not stop.wait(min(remaining, self._options.interval)):
             if self._changes is not None:
@@ -195,7 +195,7 @@ class LiveFollower:
     ) -> None:
         """`letters` takes changes that can't be applied; `check` raises when the lease is lost.
 
-        `held` are the changes that the owner reads later for a generation of its own.
+        `held` are the changes that the owner reads later for its own generation.
         """
         self._sink, self._states, self._letters, self._check, self._changes = sink, states, letters, check, changes
         self._held = held

@@ -123,7 +123,7 @@ def write_generation(
 
 
 def in_thread(work: Callable[[], T], tick: Callable[[], None]) -> T:
-    """Do work that takes a minute for a million shops; `tick` is called meanwhile, so that the live one is followed."""
+    """Do work that takes a minute for a million shops; `tick` is called during it, so that the live one is followed."""
     with ThreadPoolExecutor(1) as thread:
         working = thread.submit(work)
         while not wait((working,), _TICK_S).done:

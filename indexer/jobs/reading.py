@@ -88,7 +88,7 @@ def read_catalogue(
     state.position = position
     with stage("Sorting the records") as advance:
 
-        def meanwhile() -> None:
+        def after_statement() -> None:
             advance(0)
             tick()
 
@@ -99,9 +99,9 @@ def read_catalogue(
             if reading.changes is not None:
                 # A file that was rotated before the former state had read it to its end is read too.
                 reading.changes.hold(state.get(FORMER_POSITION))
-            meanwhile()
-        state.index(meanwhile)
-        state.public.settle(meanwhile)
+            after_statement()
+        state.index(after_statement)
+        state.public.settle(after_statement)
     changes = replay(state, reading.changes, reading.letters)
     if (missing := state.missing) is not None and has_all_until(source, missing.before):
         state.missing = None

@@ -151,7 +151,7 @@ class ChangeApplier:
 def replay(state: State, changes: ChangeSource | None, letters: DeadLetters) -> ChangeCounts:
     """Apply the marks of `index hide` and all available changes to a state; their documents are pending then.
 
-    A state in a directory of its own has no marks.
+    A state in a separate directory has no marks.
     """
     apply_marks(state)
     total = NOTHING

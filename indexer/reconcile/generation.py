@@ -163,7 +163,7 @@ _Page = tuple[tuple[Finding, ...], int, str | None]
 
 
 def _compare_page(state: State, editor: GenerationEditor, kind: str, after: str, most: int) -> _Page:
-    """Compare the next documents of a kind, with ids after `after`; neither side may change meanwhile.
+    """Compare the next documents of a kind, with ids after `after`; neither side may change during the comparison.
 
     At most `most` are read on either side.
     """
@@ -188,7 +188,7 @@ def _compare_once(state: State, editor: GenerationEditor, kind: str, after: str,
         indexed = [(found, stored) for found, stored in indexed if "id" in stored and stored["id"] <= end]
     shown: Mapping[str, Shown] | None = None
     if kind == "shops":
-        with suppress(TypeaheadDamagedError):  # reported as a fault of its own
+        with suppress(TypeaheadDamagedError):  # reported as a separate fault
             shown = editor.typeahead.shown(after, end)
     findings = tuple(
         finding
@@ -246,7 +246,7 @@ KINDS: Final = (*(kind for kind in DOCUMENTS if kind != "categories"), "categori
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One generation and its state; nothing else may change them meanwhile. `check` raises when the lease is lost."""
+    """One generation and its state, which nothing else may change; `check` raises when the lease is lost."""
 
     state: State
     editor: GenerationEditor
@@ -321,7 +321,7 @@ class Comparison:
         return FaultReport.of(faults, repaired=len(wrong) if self.repair else 0)
 
     def _repair_page(self, findings: Collection[Finding]) -> FaultReport:
-        """Repair the faults of a page, the gravest in a micro-batch of their own."""
+        """Repair the faults of a page, the gravest in a separate micro-batch."""
         urgent = {finding for finding in findings if finding.fault is Fault.NOT_PUBLIC}
         for shop_id in sorted({str(finding.shop_id) for finding in urgent}):
             urgent.update(self._all_of_hidden(shop_id))

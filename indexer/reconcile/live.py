@@ -150,7 +150,7 @@ class _Job:
     def _is_checked(self, generation: str, state: State) -> bool:
         """Whether derived tables and all files are correct, as far as is seen without the lease.
 
-        If not, the comparison checks both itself: files that are no longer used may have gone meanwhile.
+        If not, the comparison checks both itself: files that are no longer used may have been removed since.
         """
         with self._editing(generation) as editor:
             pass  # files may be read through a closed editor

@@ -1,7 +1,7 @@
 """Compares a source with the state of the live generation: finds lost changes and lost deletions (G3).
 
 The source is read as a full build would read it, with the versions of the state. Then the state takes the changes that
-arrived meanwhile, so a change that is only delayed is no fault: what still differs was lost.
+arrived since, so a change that is only delayed is not a fault: what still differs was lost.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,8 +26,9 @@ _BATCH: Final = 1_000
 _TABLE: Final = """
 CREATE TEMP TABLE lost (type TEXT, key TEXT, gone INTEGER, hides INTEGER, PRIMARY KEY (type, key)) WITHOUT ROWID
 """
-# Compares a fresh row with the known one of its key. A version in the text of one alone is no difference: a change may
-# state it outside the record. Of two records of one version that which hides more wins, then that of greater text.
+# Compares a fresh row with the known one of its key. A version in the text of one alone is not a difference: a
+# change may state it outside the record. Between two records of one version the one that hides more wins, then the one
+# of greater text.
 _LOST_CHANGE: Final = f"""
 fresh.presence <> {Presence.MISSING:d} AND (
     known.presence IS NULL
@@ -73,8 +74,8 @@ def read_source(
 ) -> Iterator[State]:
     """Read a whole source into a private state, which is removed afterwards; this needs no lease.
 
-    The state file of the live generation, `known`, is only read, and may change meanwhile. `tick` is called after each
-    record.
+    The state file of the live generation, `known`, is only read, and may change during the comparison. `tick` is called
+    after each record.
     """
     # Alongside the state, as it holds the same secrets; the next job removes what a killed job leaves.
     with TemporaryDirectory(prefix=REREAD_PREFIX, dir=known.parent) as directory:
@@ -88,7 +89,7 @@ def read_source(
 def compare_source(snapshot: State, applier: ChangeApplier, *, repair: bool) -> FaultReport:
     """Compare a snapshot of the source with the state, under the lease.
 
-    The applier, of the live generation and the source's changes, applies those that arrived meanwhile.
+    The applier, of the live generation and the source's changes, applies those that arrived since.
     """
     applier.drain()
     state = applier.state

@@ -1,6 +1,6 @@
 """Problems of a catalogue, reported by file, line and field.
 
-Values are shown by the commands alone with which operators read files of their own before anything is indexed (V1).
+Only the commands that check an operator's own files, before anything is indexed, show values (V1).
 """
 
 import json
@@ -50,7 +50,7 @@ Fault = tuple[str | None, str]
 
 
 class RefusedRecordError(Exception):
-    """A line or a row that is no valid record, or no change that can be applied."""
+    """A line or a row that is not a valid record, or not a change that can be applied."""
 
     def __init__(self, *faults: Fault) -> None:
         super().__init__(f"{len(faults)} faults")

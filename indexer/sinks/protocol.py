@@ -110,7 +110,7 @@ class GenerationReader(Protocol):
 def scan(reader: GenerationReader, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Ids and stored parts of all documents of a kind, in the order of the ids, in constant memory.
 
-    The documents may not change meanwhile, as under the lease.
+    The documents may not change during the scan, as under the lease.
     """
     after: str | None = ""
     while after is not None and (page := reader.page(kind, after, _PAGE)):
@@ -130,10 +130,10 @@ class GenerationWriter(GenerationReader, Protocol):
 
 @runtime_checkable
 class MergingWriter(Protocol):
-    """A writer that merges segments in a step of its own, after all documents were written, for faster reads."""
+    """A writer that merges segments in a separate step, after all documents were written, for faster reads."""
 
-    def merge(self, meanwhile: Callable[[], None]) -> None:
-        """Merge them; no answer depends on it. `meanwhile` is called repeatedly; its errors are raised."""
+    def merge(self, tick: Callable[[], None]) -> None:
+        """Merge them; no answer depends on it. `tick` is called repeatedly; its errors are raised."""
 
 
 class Typeahead(Protocol):

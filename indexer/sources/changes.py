@@ -261,7 +261,7 @@ class ChangeFile(ChangeSource):
         self._blank = 0
 
     def read(self, position: str | None, limit: int) -> ChangeBatch:
-        """The next changes; none while the file does not exist, CatalogueError if it is no regular file."""
+        """The next changes; none while the file does not exist, CatalogueError if it is not a regular file."""
         if self._missing is not None and self._reported_at is not None and position == self._reported_at:
             self._missing = None
         with self._readable():
@@ -472,7 +472,7 @@ class ChangeFile(ChangeSource):
         self._blank += cutter.blank
         if not cutter.more and len(block) == _FILE_BLOCK:
             cutter.feed(file.plain.read(MAX_LINE + 1))
-        # The mark is made of the bytes that were read: those in the file may have been replaced meanwhile.
+        # The mark is made of the bytes that were read: those in the file may have been replaced since.
         consumed = block[: cutter.consumed]
         end = _Position(
             offset=start.offset + len(consumed),

@@ -100,7 +100,7 @@ class _Changing:
             case "redirects":
                 self._touch_domains(owners | {found.other for found in rows if found.other is not None})
             case "categories":
-                # Of a category that no public shop carries, not even a removal may reach an engine (V1).
+                # If no public shop carries a category, not even its removal may reach an engine (V1).
                 if self._public.category(row.key) is not None:
                     self._pending.add("categories", row.key)
             case "affiliate_programs":
@@ -108,7 +108,7 @@ class _Changing:
                     self._pending.add_owned("offers", owner)
             case "coupons" | "offers" | "resource_accounts":
                 self._pending.add(row.type, row.key)
-        # Of a shop that is not public, not even a removal may reach an engine either.
+        # Nor may the removal of a shop that is not public.
         public = [owner for owner in owners if row.type in _SHOWN_IN and self._public.shop(owner) is not None]
         for kind in _SHOWN_IN.get(row.type, ()):
             for owner in public:

@@ -1,7 +1,7 @@
 """The marks of `index hide`: keys of shops that are hidden, whatever their records say, until `index show` (V4).
 
 They are lines of one file in the directory of states, which every state reads again when it has grown: a mark outlives
-builds, lost states and rollbacks. It is no version of a record, so a marked shop takes newer records as any other.
+builds, lost states and rollbacks. It is not a version of a record, so a marked shop takes newer records as any other.
 """
 
 import json

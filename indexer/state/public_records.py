@@ -128,8 +128,8 @@ class PublicRecords:
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
 
-    def settle(self, meanwhile: Callable[[], None] = lambda: None) -> None:
-        """Compute the owners of all domains and the categories again; `meanwhile` is called after each statement."""
+    def settle(self, tick: Callable[[], None] = lambda: None) -> None:
+        """Compute the owners of all domains and the categories again; `tick` is called after each statement."""
         for statement in (
             "DELETE FROM winners",
             "DELETE FROM category_names",
@@ -137,7 +137,7 @@ class PublicRecords:
             f"INSERT INTO category_names {COUNTED_CATEGORIES}",
         ):
             self._db.execute(statement)
-            meanwhile()
+            tick()
 
     def shop(self, shop_id: str) -> ShopRecord | None:
         """A shop's record, if it is public."""
@@ -182,7 +182,7 @@ class PublicRecords:
         return {kind: (count, now.get(kind, 0)) for kind, count in before.items() if now.get(kind, 0) < count}
 
     def count_hidden(self) -> int:
-        """The number of shops whose newest record is not public; tombstones are no shops."""
+        """The number of shops whose newest record is not public; tombstones do not count."""
         return self._number(_COUNT_HIDDEN)
 
     def shop_ids(self) -> Iterator[str]:

@@ -27,7 +27,7 @@ from indexer.state.state import (
 )
 
 # A former row of a stronger kind of order wins only if a change wrote it, as an operator may begin to state versions.
-# Of equal versions the one that hides more wins, as among changes.
+# Among equal versions the one that hides more wins, as among changes.
 _NEWER: Final = f"""
 ({newer_sql("former", "fresh")} AND (former.kind = fresh.kind OR former.origin = {Origin.CHANGE:d}))
 OR (former.kind > 0 AND (former.kind, former.number) = (fresh.kind, fresh.number)
@@ -38,7 +38,7 @@ _STAYS: Final = f"""
 former.presence <> {Presence.THERE:d}
 OR (NOT :current AND former.origin = {Origin.CHANGE:d} AND {newer_sql("former", "newest")})
 """
-# Of former rows that replaced the catalogue's: whether the two differ in more than what says how new they are.
+# For former rows that replaced the catalogue's: whether the two differ in more than their version.
 _DIFFERS: Final = """
 former.presence <> fresh.presence
 OR json_remove(former.record, '$.version', '$.updated_at') IS NOT json_remove(fresh.record, '$.version', '$.updated_at')

@@ -201,14 +201,14 @@ class State:
         self.path.replace(path)
         self.path = path
 
-    def index(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+    def index(self, tick: Callable[[], None] = lambda: None) -> None:
         """Create the indexes, after a whole catalogue was stored.
 
-        `meanwhile` is called after each statement, one of which takes some seconds for a million shops.
+        `tick` is called after each statement, one of which takes some seconds for a million shops.
         """
         for statement in INDEXES:
             self.connection.execute(statement)
-            meanwhile()
+            tick()
 
     @contextmanager
     def transaction(self, *, undone: bool = False) -> Iterator[None]:

@@ -3,7 +3,7 @@
 Keys come from the one configured address only, whatever a token names. They are fetched again when a token is verified
 and the last attempt began a minute ago or more, so that forged tokens with invented keys cause no more requests. While
 the issuer does not answer, its known keys count for ten minutes. After that, and for keys that are not known, nothing
-is known of a token, which is no refusal.
+is known of a token; this is not a refusal.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ _REQUIRED: Final = ["exp", "iss", "aud", "sub"]
 _TIMES: Final = ("exp", "nbf", "iat")
 _LAST_SECOND: Final = 253_402_300_799
 _MEDIA_TYPE: Final = "application/"
-# Of the HMAC's 64 hexadecimal digits; 128 bits.
+# Hexadecimal digits of the HMAC, which has 64; 128 bits.
 _SOURCE_DIGITS: Final = 32
 _LOG: Final = logging.getLogger(__name__)
 
@@ -56,8 +56,8 @@ class OAuthVerifier:
     async def verify(self, text: str) -> Token | None:
         """The token of a text, whose id stands for its subject; neither is stored or logged.
 
-        None means that the text is no access token of the issuer for this service, or has expired. TokensUnavailable
-        is raised if that is not known.
+        None means that the text is not an access token of the issuer for this service, or has expired.
+        TokensUnavailable is raised if that is not known.
         """
         try:
             header = jwt.get_unverified_header(text)

@@ -16,7 +16,7 @@ _CONNECTIONS: Final = 8
 _LISTED: Final = 500
 _FIELDS: Final = ("id", "name", "quota_class", "expires_at")
 
-# Scripts, not transactions: the cluster client runs an event loop of its own for each command of a transaction.
+# Scripts, not transactions: the cluster client runs a separate event loop for each command of a transaction.
 
 # KEYS: ids, token. ARGV: the token's id, its secret's hash, then fields and values. HLEN fails before the first write
 # if the key has another type.

@@ -44,7 +44,7 @@ class AddressQuota:
         self._policy = policy
         self._metrics = metrics
         self._account = lru_cache(_CACHED_ADDRESSES)(self._find_account)
-        # Of those that are counted by address; of a named network each is reported immediately.
+        # Only those that are counted by address; those of a named network are reported immediately.
         self._allowed = 0
 
     def admit(self, address: str) -> Headers | None:

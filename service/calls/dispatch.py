@@ -85,7 +85,7 @@ class Dispatcher:
     ) -> None:
         """Create a dispatcher; a call whose transport sets no deadline may take `timeout` seconds.
 
-        `most_coupons` bounds the coupons in a listing of all shops by transport; None is no bound (A6). With
+        `most_coupons` bounds the coupons in a listing of all shops by transport; None is unlimited (A6). With
         `token_required` every call needs a token, and not only those of tools that do.
         """
         self.tools = tuple(registry)

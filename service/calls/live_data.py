@@ -63,7 +63,7 @@ class LiveData:
         self.current = search.current
 
     async def run(self, work: Work[T], request_id: str, *, generation_gone: bool = False) -> LiveResult[T]:
-        """Run work on the live generation, and again on the next one if the first is removed meanwhile.
+        """Run work on the live generation, and again on the next one if the first is removed before it answers.
 
         With `generation_gone` the generation that was confirmed last is known to be removed: only the second attempt is
         left.

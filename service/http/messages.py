@@ -45,7 +45,7 @@ BODY: Final = "shop_directory.body"
 CONTENT_SECURITY_POLICY: Final = b"content-security-policy"
 RESOURCE_POLICY: Final = b"cross-origin-resource-policy"
 
-# An answer is data: it loads nothing, runs nothing and is shown in no frame. A page sets a policy of its own.
+# An answer is data: it loads nothing, runs nothing and is shown in no frame. A page sets its own policy.
 _PLAIN: Final = (b"", b"identity")
 _ALWAYS: Final[Headers] = (
     (b"x-content-type-options", b"nosniff"),

@@ -49,7 +49,7 @@ class Bucket(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """How many units are allowed in any window of so many whole seconds."""
+    """How many units are allowed in any window of `seconds` whole seconds."""
 
     bucket: Bucket
     limit: int
@@ -100,7 +100,7 @@ class NamedNetworks:
     """Finds the named network of an address; the longest range counts."""
 
     def __init__(self, networks: Mapping[str, NamedNetwork]) -> None:
-        """ValueError if a range is no network, has bits beyond its length, or is stated twice."""
+        """ValueError if a range is not a network, has bits beyond its length, or is stated twice."""
         self.classes = {name: network.quota_class for name, network in networks.items()}
         self._names: dict[Network, str] = {}
         for name, network in networks.items():
@@ -111,7 +111,7 @@ class NamedNetworks:
         self._lengths = sorted({stated.prefixlen for stated in self._names}, reverse=True)
 
     def name_of(self, address: str) -> str | None:
-        """The name of an address's network; None if it is in none, or is no address."""
+        """The name of an address's network; None if it is in none, or is not an address."""
         return next((self._names[each] for each in self._around(address) if each in self._names), None)
 
     def _around(self, address: str) -> Iterator[Network]:

@@ -156,7 +156,7 @@ def own_error(code: int, data: Any, message_id: MessageId = None) -> RpcError:  
 
 
 def own_answer(body: bytes) -> bytes:
-    """An error answer of the SDK with our error instead, also of one that is no JSON-RPC; unchanged if it is ours."""
+    """An error answer of the SDK with our error instead, also of one that is not JSON-RPC; unchanged if it is ours."""
     try:
         answer = json.loads(body)
         error = answer["error"]

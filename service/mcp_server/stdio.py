@@ -148,7 +148,7 @@ class _CheckedLines:
 
 @contextmanager
 def _private_streams() -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """Stdin and stdout for the protocol alone; meanwhile a stray print goes to stderr."""
+    """Stdin and stdout for the protocol alone; a stray print goes to stderr."""
     sys.stdout.flush()
     stdin_copy, stdout_copy = os.dup(0), os.dup(1)
     devnull = os.open(os.devnull, os.O_RDONLY)

@@ -1,6 +1,6 @@
 """What a scrape gets: the service's metrics, its current state, and their encoding as Prometheus reads it.
 
-Each application has a registry of its own. With several workers each writes its values to a file in the directory that
+Each application has its own registry. With several workers each writes its values to a file in the directory that
 PROMETHEUS_MULTIPROC_DIR names, and the worker that is scraped adds them all up. The variable must be set before this
 module is imported, as prometheus_client chooses then where values are stored.
 
@@ -82,7 +82,7 @@ def _by_labels(make: Callable[..., M]) -> Callable[..., Callable[..., M]]:
 
 
 class PrometheusMetrics(Metrics):
-    """Counters, gauges and histograms in a registry of their own."""
+    """Counters, gauges and histograms in a separate registry."""
 
     def __init__(self) -> None:
         # They would double the number of series, and nothing here reads them.
@@ -228,7 +228,7 @@ def encode_families(families: Sequence[Metric], accept: str | None) -> tuple[byt
     """Encode metric families, no two of the same name. Returns the text and its content type.
 
     Of the `accept` header only whether it names OpenMetrics matters: prometheus_client would repeat the version that it
-    asks for in the content type, and raise for one that is no number.
+    asks for in the content type, and raise for one that is not a number.
     """
     encode, media_type = choose_encoder(_OPENMETRICS if _OPENMETRICS in (accept or "").lower() else "")
     return encode(_FixedCollector(families)), media_type.encode()

@@ -55,8 +55,8 @@ def store_wait_budget() -> float:
 async def wait_for_store(task: "asyncio.Future[Any]", seconds: float | None = None) -> bool:
     """Wait until a store has answered, for `seconds` at most; returns whether it has.
 
-    After 50 ms the request's slot at the gate is free for others meanwhile. The task is neither cancelled nor is its
-    result read.
+    After 50 ms the request's slot at the gate is free for others during the wait. The task is neither cancelled
+    nor is its result read.
     """
     began = time.monotonic()
     request = current()

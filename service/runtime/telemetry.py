@@ -45,7 +45,7 @@ class JsonStream(logging.StreamHandler[TextIO]):
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__(stream)
-        # A deque, as other threads flush it before they write lines of their own.
+        # A deque, as other threads flush it before they write their own lines.
         self._buffer: deque[bytes] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._second: tuple[int, str] = (-1, "")
@@ -106,7 +106,7 @@ class JsonStream(logging.StreamHandler[TextIO]):
 def log_call(metrics: Metrics, request: RequestContext, *, channel: str, route: str, status: int | None = None) -> None:
     """Count a call and write its line; sets the `outcome` of its context, and runs its `on_end` callbacks.
 
-    `route` is the label if the call is of no tool. There is no status without an answer and over stdio.
+    `route` is the label if the call does not name a tool. There is no status without an answer and over stdio.
     """
     route = request.tool or route
     outcome = request.outcome = _outcome(request, status)

@@ -52,7 +52,7 @@ class CallTracer:
         span = self._tracer.start_span(name, parent, SpanKind.SERVER, {**attributes, "request.id": request.request_id})
         request.span = partial(_client_span, self._tracer)
         request.on_end.append(partial(_end, span, request))
-        # Never detached: each request has a task of its own, and each task a context of its own.
+        # Never detached: each request has its own task, and each task its own context.
         span_context.attach(set_span_in_context(span))
 
     def close(self) -> None:

@@ -40,7 +40,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ConnectionBounds:
-    """The bounds on one process's connections in total, and of an address (IPv6: /64) that is no trusted proxy."""
+    """The bounds on one process's connections in total, and of an address (IPv6: /64) that is not a trusted proxy."""
 
     total: int = DEFAULT_MAX_CONNECTIONS
     per_address: int = DEFAULT_MAX_CONNECTIONS_PER_ADDRESS

@@ -3,7 +3,7 @@
 Plain suggest requests are answered by the fast path, in the protocol itself; the application gets all others.
 
 A request is parsed only once the request before it is answered: what a client pipelines waits as bytes, at most one
-read, and meanwhile nothing more is read. So a connection has one request in memory, and invalid input is found after
+read, and nothing more is read until then. So a connection has one request in memory, and invalid input is found after
 the responses to all requests before it.
 """
 
@@ -125,7 +125,7 @@ class HttpProtocol(HttpToolsProtocol):
     _shutting_down = False
     # The last bytes before the position where they may be the beginning of a blank line.
     _tail = b""
-    # Of a body with a declared length, the bytes that are not parsed yet.
+    # The bytes of a body with a declared length that are not parsed yet.
     _body_bytes = 0
     _message_complete = False
     _reading_head = False

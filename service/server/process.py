@@ -188,7 +188,7 @@ class WorkerServer(Server):
         """Start the application, then accept this worker's share of connections."""
         self._acceptor = Acceptor(self._shared_listener, self._table, self._number, self._serve_connection)
         self.config.connections.on_change = self._acceptor.count
-        # Of the server's listeners it has none.
+        # It has none of the server's listeners.
         await super().startup([])
         self._table.tick(self._number)
         self._acceptor.start()

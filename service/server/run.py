@@ -16,7 +16,7 @@ from service.settings.service import Settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Of systemd (sd_listen_fds): the first descriptor that it passes on.
+# The first descriptor that systemd passes on (sd_listen_fds).
 _FIRST_PASSED: Final = 3
 # The folder of the metrics that workers share; the metrics library reads the variable when it is imported.
 _METRICS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"

@@ -141,7 +141,7 @@ class _Supervisor:
             config = server_config(self._settings, waits=True)
             WorkerServer(config, announce, self._listener, self._table, number).run()
         except KeyboardInterrupt:
-            # Stopped by SIGINT, which is no failure.
+            # Stopped by SIGINT, which is not a failure.
             return
         except Exception:  # noqa: BLE001 - the process ends, and the log has the cause
             _LOG.exception("worker %d could not serve", os.getpid())

@@ -14,7 +14,7 @@ from shop_directory.settings.reading import COMMA_SEPARATED, EnvironmentSettings
 
 # What WCAG 2.2 asks of text (1.4.3), as links have the accent.
 LEAST_CONTRAST: Final = 4.5
-# Of relative luminance: below this, sRGB is linear; and the weights of red, green and blue.
+# Relative luminance: below this, sRGB is linear; and the weights of red, green and blue.
 _LINEAR_BELOW: Final = 0.04045
 _WEIGHTS: Final = (0.2126, 0.7152, 0.0722)
 # By theme: the backgrounds of the page and of what stands on it, and how a colour gains contrast to them.

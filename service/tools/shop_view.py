@@ -13,7 +13,7 @@ from service.tools.tool import ToolResponse, is_none
 
 # A page of shops with all their aliases would be too long for a model (A1).
 MOST_ALIASES: Final = 10
-# Of all aliases of a shop together; tokens grow with them.
+# The characters of all aliases of a shop together; tokens grow with them.
 MOST_ALIAS_CHARACTERS: Final = 400
 
 

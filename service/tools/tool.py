@@ -69,7 +69,7 @@ class ToolContext:
     """All that a call of a tool may use; `now` is read once, and the whole answer comes from `search` (C2).
 
     The channel is the transport as display policies name it (A5), the country the caller's as a trusted proxy states
-    it. `most_coupons` bounds the coupons of all shops for this transport; None is no bound (A6). `source` is the id of
+    it. `most_coupons` bounds the coupons of all shops for this transport; None is unlimited (A6). `source` is the id of
     the caller's token, under which reports are stored; None for an anonymous call (Q5).
     """
 

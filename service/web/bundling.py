@@ -18,7 +18,7 @@ _PART: Final = re.compile(
     r"""|(?P<word>\b(?:const|true|false)\b)|(?P<space>\s+)"""
 )
 # No line break is needed after these characters, nor after the empty string, the beginning of the script. A statement
-# that ends in a closing brace and is no block has its semicolon.
+# that ends in a closing brace and is not a block has its semicolon.
 _OPEN: Final = "{([,;}"
 # No statement begins with these characters, nor with the empty string, the end of the script.
 _GOING_ON: Final = "})]?:.|&="

@@ -66,7 +66,7 @@ _MARKDOWN: Final = b"text/markdown; charset=utf-8"
 class PageFile:
     """One file; `label` is its route in the log and the metrics, `cache` the value of cache-control.
 
-    Files that a page loads have no content security policy of their own: they are under that of the page.
+    Files that a page loads have no separate content security policy: that of the page applies.
     """
 
     path: str

@@ -28,7 +28,7 @@ class Head:
     """What the head of a page says of it, to search engines and where a link to it is shown.
 
     The title lacks the name of the directory, and is empty for the start page. The path is an address below the public
-    URL, such as `/?shop=a.example`; empty where the page has none of its own. `data` is its JSON-LD.
+    URL, such as `/?shop=a.example`; empty where the page has none. `data` is its JSON-LD.
     """
 
     title: str

@@ -65,7 +65,7 @@ class Views:
 
     def __init__(self, site: Site, dispatcher: Dispatcher, trusted: Proxies) -> None:
         self._site, self._dispatcher, self._trusted = site, dispatcher, trusted
-        # Of all addresses of the page but the start page's.
+        # For all addresses of the page but the start page's.
         self.endpoint = Endpoint(READING, self._answer)
 
     def refused(self, error: ServiceError, headers: Headers = ()) -> Answer:
@@ -95,7 +95,7 @@ class Views:
     async def _asked(self, tool: str, asked: Mapping[str, Any], caller: Caller) -> list[Outcome]:
         """The outcomes of a view's calls, in order; of a failed view that of the failed call is the last one.
 
-        They are of one generation (C2): where one is published meanwhile, the calls are made again.
+        They are of one generation (C2): where one is published between the calls, they are made again.
         """
         outcomes = await self._called(tool, asked, caller)
         if len({outcome.stamp.generation for outcome in outcomes if outcome.stamp is not None}) > 1:
@@ -185,7 +185,7 @@ def _list_view(asked: Mapping[str, Any], outcomes: Sequence[Outcome]) -> _View:
     query, total = asked["query"], found["total_count"]
     title = f"{query} in {chosen}" if query and chosen else query or chosen or "All shops"
     shops = f"{total:,} {'shop' if total == 1 else 'shops'}"
-    # The whole category or directory has an address of its own; searches and parts of lists have none.
+    # The whole category or directory has its own address; searches and parts of lists have none.
     narrowed = asked["countries"] or asked["ships_to"] or asked["has_code"] or len(asked["categories"] or ()) > 1
     is_own = not query and not narrowed and not asked["offset"] and bool(chosen)
     path = f"/{address(category=asked['categories'])}" if is_own else ""
@@ -207,7 +207,7 @@ def _list_view(asked: Mapping[str, Any], outcomes: Sequence[Outcome]) -> _View:
         "answers": {"find_shop": found, "list_categories": categories},
         "found": found,
         "query": query,
-        # Of several countries none is that of the visitor.
+        # If there are several countries, none is that of the visitor.
         "country": asked["countries"][0] if len(asked["countries"] or ()) == 1 else None,
         "title": title,
         "chosen": chosen,

@@ -110,7 +110,7 @@ async def _check(service: ServiceUnderTest, rule: Rule, given: frozenset[Need]) 
         return verdict
     # A generation may have been published between two responses: what is broken is broken again with fresh responses.
     try:
-        # The rule compares responses of its own, not those that exploring received some time before.
+        # The rule compares new responses, not those that exploring received some time before.
         service = replace(service.fresh, subjects=await explore(service.fresh))
     except NotAskedError:
         return verdict

@@ -75,7 +75,7 @@ class CircuitBreaker:
         return True
 
     def end(self, *, probing: bool, failed: bool) -> None:
-        """End a call; `probing` is what `begin` returned. An error that is an answer is no failure."""
+        """End a call; `probing` is what `begin` returned. An error that is an answer is not a failure."""
         if not probing:
             self._record(failed=failed)
         elif failed:

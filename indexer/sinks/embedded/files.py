@@ -46,7 +46,7 @@ _SEGMENT: Final = re.compile(r"[0-9a-f]{32}")
 _PARTIAL: Final = (f"*{FRESH}", ".tmp*")
 # Readers open the files of a stamp within two seconds, unless they have to verify many.
 GRACE_S: Final = 30.0
-# Attempts to link, as the engine may replace its meta file meanwhile.
+# Attempts to link, as the engine may replace its meta file in between.
 _TRIES: Final = 100
 _NAME_LENGTH: Final = 16
 # The kind under which a damage of the manifest itself is counted.
@@ -54,7 +54,7 @@ FILES: Final = "files"
 
 
 class StampDamagedError(SinkError):
-    """The stamp of a generation is no stamp; the message says what to do."""
+    """The stamp of a generation is not a stamp; the message says what to do."""
 
 
 def read_pointer(root: Path) -> tuple[str | None, str | None]:

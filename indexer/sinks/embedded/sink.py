@@ -3,7 +3,7 @@
 Readers keep their generation open while it is replaced. Of two publishers the later one fails (G1).
 
 The lease is an exclusive lock on a file of the index directory, which ends with its process (G4). The file is never
-removed: otherwise two jobs could each lock a file of their own.
+removed: otherwise each of two jobs could lock a different file.
 """
 
 import fcntl

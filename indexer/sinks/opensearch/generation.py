@@ -170,9 +170,9 @@ class OpenSearchWriter(OpenSearchReader):
         with self._lost_if_red():
             super().write_operations(operations, wait_for_engine=wait_for_engine)
 
-    def merge(self, meanwhile: Callable[[], None]) -> None:
+    def merge(self, tick: Callable[[], None]) -> None:
         """Merge each kind's index to one segment."""
-        merge(self._client, [self._index(kind) for kind in DOCUMENTS], meanwhile)
+        merge(self._client, [self._index(kind) for kind in DOCUMENTS], tick)
 
     def seal(self, stamp: Stamp) -> Stamp:
         """Write the typeahead, then the stamp that names it, refresh, and wait for all copies."""
@@ -309,12 +309,10 @@ def _fence(answer: Mapping[str, Any]) -> dict[str, Any]:
     return {"if_seq_no": answer["_seq_no"], "if_primary_term": answer["_primary_term"]}
 
 
-def merge(
-    client: OpenSearch, indices: Sequence[str], meanwhile: Callable[[], None], bound: float = MERGE_BOUND_S
-) -> bool:
+def merge(client: OpenSearch, indices: Sequence[str], tick: Callable[[], None], bound: float = MERGE_BOUND_S) -> bool:
     """Merge, and wait for the end; readers see no change before the next refresh.
 
-    The indices are of a generation that no other job writes to. `meanwhile` is called repeatedly, at least each half
+    The indices are of a generation that no other job writes to. `tick` is called repeatedly, at least each half
     second while the cluster answers; its errors are raised. A merge that takes longer than `bound` seconds continues in
     the cluster, but is not waited for. Returns whether all indices were merged; if not, that is logged.
     """
@@ -333,7 +331,7 @@ def merge(
     while time.monotonic() < deadline:
         time.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE_S)
-        meanwhile()
+        tick()
         found = _logged(lambda: client.tasks.get(task_id=task), "it is not known whether the new generation was merged")
         if found is None:
             return False

@@ -94,7 +94,7 @@ class OpenSearchLease:
         # A state of another job's document, and when it was seen first.
         self._watched: tuple[str | None, int] | None = None
         self._since = 0.0
-        # Of the document that was written when the lease was acquired; None while it is not held.
+        # The document that was written when the lease was acquired; None while it is not held.
         self._token: str | None = None
         self._lost = False
         self._confirmed = 0.0
@@ -166,7 +166,7 @@ class OpenSearchLease:
         self._thread.join()
 
     def _attempt(self, job: str, token: str) -> None:
-        """Attempt to acquire the lease; if the document changes meanwhile, it is read again."""
+        """Attempt to acquire the lease; if the document changes in between, it is read again."""
         for _ in range(_TRIES):
             began = now()
             seen = self._read()
@@ -275,7 +275,7 @@ class OpenSearchLease:
         return self._write(document, {"op_type": "create"})
 
     def _replace(self, seen: SeenLease, document: LeaseDocument) -> bool:
-        """Replace the document that was read; False if it was replaced meanwhile."""
+        """Replace the document that was read; False if it was replaced in between."""
         return self._write(document, {"if_seq_no": seen.seq_no, "if_primary_term": seen.primary_term})
 
     def _write(self, document: LeaseDocument, condition: Mapping[str, Any]) -> bool:

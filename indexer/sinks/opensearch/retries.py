@@ -142,7 +142,7 @@ def whole(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def delete_matching(client: OpenSearch, index: str, query: dict[str, Any], failure: str) -> None:
-    """Delete the documents that match a query; one that is written meanwhile stays. Errors as of `retry_transient`."""
+    """Delete the documents that match a query, but none written during the request. Errors as of `retry_transient`."""
 
     def delete() -> None:
         answer = client.delete_by_query(index=index, body={"query": query}, params={"conflicts": "proceed"})

@@ -186,7 +186,7 @@ class OpenSearchSink:
             live = self.live()
             if live is None or live.generation != generation:
                 raise
-        # Of an earlier time at which this generation was live.
+        # A mark from an earlier time at which this generation was live.
         for document, what in ((RETIRED_ID, "the mark of its retirement"), (ANNOUNCED_ID, "an old announcement")):
             none_if_missing(
                 partial(self._client.delete, index=index_name(self._prefix, STAMP, generation), id=document),
@@ -261,7 +261,7 @@ class OpenSearchSink:
         self._client.close()
 
     def _typeahead(self, generation: str) -> OpenSearchTypeahead:
-        """The store of a generation's typeahead, with a local folder of its own."""
+        """The store of a generation's typeahead, with its own local folder."""
         if self._folder is None:
             self._temporary = TemporaryDirectory(prefix="shop-directory-typeahead-")
             self._folder = Path(self._temporary.name)
@@ -318,7 +318,7 @@ class OpenSearchSink:
         """The generation of the stamp's alias; if that leads nowhere or to several, the one of all other aliases."""
         if not any(indices.values()):
             return None
-        # An index that is no generation is none that could be live.
+        # An index that is not a generation can't be live.
         found = {kind: frozenset(map(self._generation_of, names)) - {None} for kind, names in indices.items()}
         candidates = found[STAMP]
         if len(candidates) != 1:

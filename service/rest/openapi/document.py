@@ -1,7 +1,7 @@
 """The OpenAPI 3.1 document, generated from the registry of tools and the models of all other answers (O1).
 
 Its examples of requests are those of the registry. The answers to the first one of each operation and to those of
-several shops, and one of each error that a tool has of its own, are recorded from a service on the sample catalogue:
+several shops, and one of each error that is specific to a tool, are recorded from a service on the sample catalogue:
 `make examples`.
 """
 

@@ -192,7 +192,7 @@ async def _eleven_tools(service: ServiceUnderTest) -> None:
 async def _slugs_are_not_enumerated(service: ServiceUnderTest) -> None:
     described = await service.get("/openapi.json")
     document = described.json()
-    # The categories of returns in get_shop_policies are no slugs.
+    # The categories of returns in get_shop_policies are not slugs.
     paths = {path: of for path, of in document["paths"].value.items() if path.removeprefix(_PREFIX) not in BEYOND}
     for key, properties in fields_of({**document.value, "paths": paths}):
         for name, schema in properties.items() if key == "properties" and isinstance(properties, dict) else ():

@@ -26,7 +26,7 @@ _TRIED: Final = 6
 _WORD: Final = re.compile("[A-Za-z]{5,}")
 # The most values of a facet.
 _VALUES: Final = 50
-# Of /suggest: how many without limit, and at most.
+# The default and the largest limit of /suggest.
 _SUGGESTED: Final = 8
 _MOST: Final = 20
 # Plain letters only, which every folding of text leaves as they are.

@@ -145,7 +145,7 @@ def _quota_used_up(response: Response) -> bool:
 
 
 def _from_events(response: Response) -> Part:
-    """The response among the events of a stream: the first message that is no notification."""
+    """The response among the events of a stream: the first message that is not a notification."""
     text = response.body.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
     for event in text.split("\n\n"):
         lines = [line.removeprefix("data:").removeprefix(" ") for line in event.split("\n") if line.startswith("data:")]

@@ -32,7 +32,7 @@ MAX_INT: Final = 2**31 - 1
 IN_ORDER: Final = -1
 WITHOUT_FIRST: Final = 0
 WITHOUT_SECOND: Final = 1
-# Every so many packed first characters, one is a sample.
+# One in this many packed first characters is a sample.
 SAMPLED: Final = 64
 
 _F = TypeVar("_F", bound=Callable[..., object])
@@ -125,7 +125,7 @@ class Scratch(NamedTuple):
 
     Attributes:
         ranges: ranges of texts, one a row: first, end, order, maximum length of a leading name. The fifth column is a
-            list of its own, of texts that equal the query.
+            separate list, of texts that equal the query.
         rows, path, walk: state of the search for two typing errors (`typos`).
     """
 

@@ -267,7 +267,7 @@ def collect_words_and_categories(
     own_postings, rarest, fewest = _fill_ranges(texts, carried, ranges, query, words)
     if not fewest or not own_postings:
         return count
-    # Every shop of this tier has the rarest word, and some word of its own: scan whichever list is shorter.
+    # Every shop of this tier has the rarest word, and one of its other words: scan whichever list is shorter.
     flags = _flagged(texts, carried, ranges, size, rarest, min(own_postings, fewest))
     for number in range(size):
         if own_postings < fewest or number == rarest:

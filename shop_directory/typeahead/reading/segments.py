@@ -219,7 +219,7 @@ def _array(data: memoryview, header: Header, name: str) -> np.ndarray[Any, Any]:
 
 
 def _extent(header: Header, name: str) -> tuple[int, int]:
-    """The positions at which an array begins and ends, in items of its own size."""
+    """The positions at which an array begins and ends, in items of its size."""
     part, size = header.parts[name], np.dtype(ARRAYS[name]).itemsize
     return part.start // size, part.start // size + part.size
 

@@ -64,7 +64,7 @@ class Typeahead:
         return tuple(near.values())[:limit]
 
     def domains(self, start: int, stop: int) -> list[str]:
-        """The domains of the shops from one position to another, in an order of its own that does not change."""
+        """The domains of the shops from one position to another, in an order that does not change."""
         found: list[str] = []
         for segment, removed in self._segments:
             count, domains = segment.domains(removed, max(0, start), max(0, stop))

@@ -50,7 +50,7 @@ from shop_directory.typeahead.writing.segment_file import (
 )
 from shop_directory.typeahead.writing.store import TypeaheadStore, write_file
 
-# Of glibc only; other C libraries return memory by themselves, or never.
+# Only glibc has it; other C libraries return memory by themselves, or never.
 _TRIM: Final = getattr(ctypes.CDLL(None), "malloc_trim", None)
 # The maximum number of shops in memory, and of characters of their texts and suggestions: some 100 MB.
 _RUN_SHOPS: Final = 10_000

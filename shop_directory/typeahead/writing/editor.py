@@ -32,7 +32,7 @@ from shop_directory.typeahead.writing.merging import BackgroundMerging, Input, m
 from shop_directory.typeahead.writing.segment_file import Segment, open_segment
 from shop_directory.typeahead.writing.store import GRACE_S, TypeaheadStore
 
-# The number of shops from which on the last segment is not rewritten; so many are written in a fifth of a second.
+# The number of shops from which on the last segment is not rewritten; writing this many takes a fifth of a second.
 SMALL_SHOPS: Final = 5_000
 # The number of newest manifests whose files are retained, because readers may be about to open them.
 _MANIFESTS: Final = 3

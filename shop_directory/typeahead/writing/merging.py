@@ -68,7 +68,7 @@ _BLOCK: Final = 8_000
 _Renumber = Callable[[int, Items], Items]
 # The maximum number of shops and of texts: they are numbered by the bits of an int32 above a posting's marks.
 MAX_NUMBERED: Final = 1 << 31 - POSTING_BITS
-# The oldest segment is merged as well when more than one in so many of its shops are removed or newer elsewhere.
+# The oldest segment is merged as well when more than one in this many of its shops are removed or newer elsewhere.
 _BASE_PART: Final = 4
 _NICENESS: Final = 19
 _END_S: Final = 5.0
