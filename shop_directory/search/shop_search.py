@@ -10,7 +10,6 @@ from index_mappings.forms import QueryForms, query_forms
 from index_mappings.generations import Stamp
 from index_mappings.text import is_ideographic
 from index_mappings.tiers import ASKED_ALONE_MIN, COUNTRY_RUN, SUGGEST_CUT, FindTier, rank_key
-from shop_directory.search.categories import CategoryTable
 from shop_directory.search.engine import Engine, Facet, Page, SearchRequest
 from shop_directory.search.plan import (
     FACET_FIELDS,
@@ -29,8 +28,9 @@ from shop_directory.search.plan import (
     word_evidence,
 )
 from shop_directory.search.protocol import FindQuery, Found, Position, WordCount
-from shop_directory.search.query_words import OPTIONAL_WORDS, FindForms, QueryWord, find_forms, runs
 from shop_directory.typeahead.suggestions import SuggestedShop
+from shop_directory.words.categories import CategoryTable
+from shop_directory.words.query_words import OPTIONAL_WORDS, FindForms, QueryWord, find_forms, runs
 
 if TYPE_CHECKING:
     from shop_directory.typeahead.reading.typeahead import Typeahead

@@ -25,7 +25,7 @@ from index_mappings.category_forms import ENGLISH, stem, stemmed_language, unfol
 from index_mappings.text import fold, is_ideographic, typed_words, words_of
 from indexer.catalogue.new_catalogue import CATEGORIES, CATEGORY_SETS, EVERYDAY_WORDS
 from indexer.commands.parts import SAMPLE
-from shop_directory.search.query_words import _JOINING, _SHOP, OPTIONAL_WORDS
+from shop_directory.words.query_words import _JOINING, _SHOP, OPTIONAL_WORDS
 
 TARGET: Final = CATEGORY_SETS / "shops"
 RECORDS: Final = CATEGORIES

@@ -38,7 +38,7 @@ from indexer.sinks.embedded.files import (
     write_whole,
 )
 from indexer.sinks.failures import SinkError, as_sink_error
-from indexer.sinks.typeahead import SinkTypeaheadBuild, SinkTypeaheadEditor
+from indexer.sinks.generation_typeahead import SinkTypeaheadBuild, SinkTypeaheadEditor
 from shop_directory.typeahead import manifest
 from shop_directory.typeahead.writing.build import return_freed_memory
 from shop_directory.typeahead.writing.merging import BackgroundMerging

@@ -46,9 +46,9 @@ from indexer.sinks.embedded.generation import (
     generation_store,
 )
 from indexer.sinks.failures import SinkError
+from indexer.sinks.generation_typeahead import rebuilt
 from indexer.sinks.lease import LeaseHeldError, LeaseHolder, LeaseLostError, acquire_until
 from indexer.sinks.protocol import STAMP_DRIFT, Generation, Role, renewed, with_roles
-from indexer.sinks.typeahead import rebuilt
 from shop_directory.typeahead.writing.merging import BackgroundMerging
 
 LOCK_FILE: Final = "indexer.lock"

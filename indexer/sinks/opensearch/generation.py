@@ -20,6 +20,7 @@ from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import OPERATIONS_ID, STAMP, STAMP_ID, Operations, Stamp, index_name
 from index_mappings.opensearch import TYPEAHEAD, mapping, settings
 from indexer.sinks.failures import IndexLostError, SinkError
+from indexer.sinks.generation_typeahead import SinkTypeaheadBuild, SinkTypeaheadEditor
 from indexer.sinks.opensearch.bulk_loading import BulkLoader, IndexWatch
 from indexer.sinks.opensearch.retries import (
     RETRY_S,
@@ -30,7 +31,6 @@ from indexer.sinks.opensearch.retries import (
     whole,
 )
 from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead
-from indexer.sinks.typeahead import SinkTypeaheadBuild, SinkTypeaheadEditor
 from shop_directory.typeahead.writing.merging import BackgroundMerging
 
 # A million shops take minutes, as their build does.

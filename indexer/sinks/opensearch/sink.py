@@ -29,6 +29,7 @@ from index_mappings.generations import (
 )
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
+from indexer.sinks.generation_typeahead import rebuilt
 from indexer.sinks.opensearch.bulk_loading import BulkLoader, Pace
 from indexer.sinks.opensearch.generation import (
     ALIASED,
@@ -41,7 +42,6 @@ from indexer.sinks.opensearch.lease import OpenSearchLease
 from indexer.sinks.opensearch.retries import none_if_missing, retry_transient
 from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead, TypeaheadOptions
 from indexer.sinks.protocol import STAMP_DRIFT, Generation, Role, renewed, with_roles
-from indexer.sinks.typeahead import rebuilt
 from shop_directory.settings.locations import OPEN_ACCESS, ClusterAccess
 from shop_directory.typeahead.manifest import ANNOUNCED_ID, Announcement
 from shop_directory.typeahead.writing.merging import BackgroundMerging

@@ -9,7 +9,6 @@ import numpy as np
 
 from index_mappings.forms import QueryForms
 from index_mappings.tiers import ONE_SHOP_MAX, TWO_TYPOS_MIN, SuggestTier
-from shop_directory.search.categories import CategoryTable
 from shop_directory.typeahead.compiled import load_kernel
 from shop_directory.typeahead.kernel.arrays import NOTHING, Array, read_only
 from shop_directory.typeahead.kernel.suggest import PUNCTUATION, SHORT, TWO_ERRORS, WITH_DOT
@@ -17,6 +16,7 @@ from shop_directory.typeahead.manifest import Covering, SegmentUse, TypeaheadMan
 from shop_directory.typeahead.reading.segments import Segment, SegmentPool
 from shop_directory.typeahead.segment import segment_path
 from shop_directory.typeahead.suggestions import SuggestedShop, Suggestion, SuggestQuery, SuggestResult
+from shop_directory.words.categories import CategoryTable
 
 # Terminates a text. Folded texts contain none.
 _END: Final = "\0"

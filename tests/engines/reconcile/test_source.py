@@ -21,8 +21,8 @@ from indexer.records.problems import InvalidRecordsError
 from indexer.sinks.embedded.files import write_stamp
 from indexer.sinks.embedded.generation import generation_store
 from indexer.sinks.embedded.sink import EmbeddedSink
+from indexer.sinks.generation_typeahead import SinkTypeaheadEditor
 from indexer.sinks.lease import holding
-from indexer.sinks.typeahead import SinkTypeaheadEditor
 from indexer.state.state import State
 from shop_directory.typeahead.manifest import FOLDER
 from shop_directory.typeahead.segment import Shown

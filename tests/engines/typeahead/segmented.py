@@ -13,8 +13,7 @@ from index_mappings.tiers import rank_key
 from indexer.projection import project_shop
 from indexer.records.shop import ShopRecord
 from indexer.sinks.embedded.generation import EmbeddedReader
-from indexer.sinks.typeahead import stored_documents
-from shop_directory.search.categories import CategoryTable
+from indexer.sinks.generation_typeahead import stored_documents
 from shop_directory.typeahead.manifest import MAX_SEGMENTS, SegmentUse, TypeaheadManifest, bitmap_of, manifest_path
 from shop_directory.typeahead.reading.segments import SegmentPool
 from shop_directory.typeahead.reading.typeahead import Typeahead, open_typeahead
@@ -25,6 +24,7 @@ from shop_directory.typeahead.writing.editor import TypeaheadEditor
 from shop_directory.typeahead.writing.merging import BackgroundMerging, Input, merge
 from shop_directory.typeahead.writing.segment_file import open_segment, write_segment
 from shop_directory.typeahead.writing.store import TypeaheadStore
+from shop_directory.words.categories import CategoryTable
 from tests.support.catalogues import shop as line_of
 from tests.support.reference.tiers import suggested_shops
 

@@ -10,9 +10,9 @@ from index_mappings.documents import ShopDocument
 from index_mappings.generations import Stamp
 from shop_directory.search.embedded.engine import EmbeddedBackend
 from shop_directory.search.protocol import FindQuery, SearchBackend
-from shop_directory.search.query_words import FindForms
 from shop_directory.search.shop_search import possible_names
 from shop_directory.typeahead.suggestions import SuggestedShop, SuggestQuery, SuggestResult
+from shop_directory.words.query_words import FindForms
 from tests.engines.typeahead.segmented import cut_at_random
 from tests.support.catalogues import Lines, write_catalogue_directory
 from tests.support.reference.backend import ReferenceBackend

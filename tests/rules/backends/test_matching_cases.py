@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from indexer.catalogue.new_catalogue import category_records
 from shop_directory.search.protocol import Snapshot, WordCount
-from shop_directory.search.query_words import OPTIONAL_WORDS
+from shop_directory.words.query_words import OPTIONAL_WORDS
 from tests.rules.backends.asking import find, names, suggest
 from tests.rules.backends.backends import Opener
 from tests.rules.backends.conftest import Directory

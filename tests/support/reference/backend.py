@@ -29,7 +29,6 @@ from index_mappings.generations import Stamp
 from index_mappings.hosts import domain_parts
 from index_mappings.ngrams import is_part_evidence
 from index_mappings.tiers import ASKED_ALONE_MIN, CATEGORY_PREFIX_MIN, CATEGORY_TYPO_MIN, SUGGEST_CUT, SuggestTier
-from shop_directory.search.categories import CategoryTable, ResolvedWords
 from shop_directory.search.protocol import (
     OFFER_WINDOW,
     CouponQuery,
@@ -45,8 +44,9 @@ from shop_directory.search.protocol import (
     TypeaheadState,
     WordCount,
 )
-from shop_directory.search.query_words import JOINING_WORDS, FindForms, QueryWord, find_forms
 from shop_directory.typeahead.suggestions import SuggestedShop, Suggestion, SuggestQuery, SuggestResult
+from shop_directory.words.categories import CategoryTable, ResolvedWords
+from shop_directory.words.query_words import JOINING_WORDS, FindForms, QueryWord, find_forms
 from tests.support.reference.tiers import (
     find_tier,
     has_label,

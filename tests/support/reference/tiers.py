@@ -20,7 +20,7 @@ from index_mappings.tiers import (
     FindTier,
     SuggestTier,
 )
-from shop_directory.search.query_words import OPTIONAL_WORDS, FindForms
+from shop_directory.words.query_words import OPTIONAL_WORDS, FindForms
 
 # By word, the slugs of the categories that it means.
 Slugs = dict[str, frozenset[str]]

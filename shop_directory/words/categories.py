@@ -12,7 +12,7 @@ from index_mappings.documents import Category, CategoryEntry, in_category_order
 from index_mappings.forms import QueryForms
 from index_mappings.ngrams import is_part_evidence
 from index_mappings.tiers import CATEGORY_PREFIX_MIN, CATEGORY_RUN, CATEGORY_TYPO_MIN
-from shop_directory.search.query_words import JOINING_WORDS, QueryWord, find_forms, runs
+from shop_directory.words.query_words import JOINING_WORDS, QueryWord, find_forms, runs
 
 # How much of a text is compared with slugs, in characters, and the lowest similarity that counts, of 100: the share of
 # the characters of both that are not inserted or deleted.

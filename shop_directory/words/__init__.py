@@ -1,0 +1,1 @@
+"""The words of a query, and the categories that they mean."""
