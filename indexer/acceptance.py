@@ -72,7 +72,7 @@ _ANSWER_SECONDS: Final = 30.0
 _RETRY_SECONDS: Final = 60.0
 _LONGEST_WAIT_SECONDS: Final = 5.0
 
-Tool = Literal["find_shop", "suggest"]
+AskedTool = Literal["find_shop", "suggest"]
 T = TypeVar("T")
 
 # The number of shops in an answer when the caller names none, and the largest that a caller can ask for.
@@ -118,7 +118,7 @@ class AcceptanceQuery(BaseModel):
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", hide_input_in_errors=True)
 
-    tool: Tool
+    tool: AskedTool
     query: Annotated[str, AfterValidator(clean)]
     country: Country | None = None
     category: Slug | None = None

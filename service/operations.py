@@ -30,11 +30,11 @@ from shop_directory.search.protocol import Generations, SearchBackend
 
 SCHEMA_ID: Final = "urn:shop-directory:schema:ops-state"
 
-Reason = Literal[
+UnavailableReason = Literal[
     "engine_unavailable", "nothing_published", "queue_unavailable", "timed_out", "not_reported", "fault"
 ]  # fmt: skip
 T = TypeVar("T")
-Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+UtcTime = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 Seconds = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=0)]
 FlagValue = bool | int | float | str | None | dict[str, Count] | dict[str, dict[str, Count]]
@@ -48,7 +48,7 @@ _LOG: Final = logging.getLogger(__name__)
 class Unavailable:
     """Why the state of a part is unknown."""
 
-    reason: Reason
+    reason: UnavailableReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class _Part(_Model):
     """A part that may be unavailable: then it has a reason, and its other fields are null."""
 
     available: bool = Field(description="Whether this part answered just now.")
-    reason: Reason | None = Field(
+    reason: UnavailableReason | None = Field(
         None,
         description=(
             "Why it is not available; null when it is. engine_unavailable: the search engine did not answer. "
@@ -124,8 +124,8 @@ class ServiceState(_Model):
     name: str
     version: str = Field(description="Of the interface.")
     commit: str | None = Field(description="Of the build; null when unknown.")
-    built_at: Timestamp | None = Field(description="When the build was made; null when unknown.")
-    started_at: Timestamp = Field(description="When this process started.")
+    built_at: UtcTime | None = Field(description="When the build was made; null when unknown.")
+    started_at: UtcTime = Field(description="When this process started.")
     pid: Count = Field(description="Of the worker that answered; each has its own caches and circuits.")
 
 
@@ -136,7 +136,7 @@ class GenerationState(_Model):
     schema_version: Count
     readable: bool = Field(description="Whether this service reads that schema version.")
     sequence: Count = Field(description="Rises with each change of the data.")
-    built_at: Timestamp = Field(description="When its data was last changed.")
+    built_at: UtcTime = Field(description="When its data was last changed.")
     age_seconds: Seconds | None = Field(
         description="Since built_at, by this machine's clock; null when built_at can't be read."
     )
@@ -182,13 +182,13 @@ class FollowerState(_Part):
     source: str | None = Field(None, description="What kind of changes it reads.")
     position: str | None = Field(None, description="How far it has read them, in the source's terms.")
     waiting: Count | None = Field(None, description="Changes known to wait; null where the source can't tell.")
-    caught_up_at: Timestamp | None = Field(
+    caught_up_at: UtcTime | None = Field(
         None, description="When no change was waiting last; null before the first time."
     )
     lag_seconds: Seconds | None = Field(
         None, description="Since caught_up_at; it also grows when the follower has died."
     )
-    reported_at: Timestamp | None = Field(None, description="When the follower reported this.")
+    reported_at: UtcTime | None = Field(None, description="When the follower reported this.")
 
 
 class ConsumersState(_Model):
@@ -209,9 +209,9 @@ class AccountState(_Model):
     remaining: float | None = Field(
         description="limit - used; below 0 when more is used than there is; null unless both are stated."
     )
-    resets_at: Timestamp | None = Field(description="When the count restarts.")
+    resets_at: UtcTime | None = Field(description="When the count restarts.")
     status: str | None = Field(description="As the catalogue states it.")
-    observed_at: Timestamp | None = Field(description="When all this was observed.")
+    observed_at: UtcTime | None = Field(description="When all this was observed.")
 
 
 class AccountsState(_Part):
@@ -223,7 +223,7 @@ class AccountsState(_Part):
 class OpsState(_Model):
     """The state of the service, for operators."""
 
-    asked_at: Timestamp
+    asked_at: UtcTime
     service: ServiceState
     shops: ShopsState
     catalogue: CatalogueState
@@ -313,7 +313,7 @@ def _rechecks(queue: Waiting | Unavailable) -> RechecksState:
     )
 
 
-def _follower(operations: Operations | None, reason: Reason, now: datetime) -> FollowerState:
+def _follower(operations: Operations | None, reason: UnavailableReason, now: datetime) -> FollowerState:
     status: FollowerStatus | None = None if operations is None else operations.follower
     if status is None:
         return FollowerState(available=False, reason=reason)
@@ -328,7 +328,7 @@ def _follower(operations: Operations | None, reason: Reason, now: datetime) -> F
     )
 
 
-def _accounts(operations: Operations | None, reason: Reason) -> AccountsState:
+def _accounts(operations: Operations | None, reason: UnavailableReason) -> AccountsState:
     if operations is None:
         return AccountsState(available=False, reason=reason)
     accounts = (AccountState(**asdict(account), remaining=remaining(account)) for account in operations.accounts)

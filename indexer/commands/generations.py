@@ -52,7 +52,7 @@ def status_command(
     3 the engine failed.
     """
     from indexer.jobs.shop_visibility import marked_shops, shop_statuses
-    from indexer.sinks.protocol import Role
+    from indexer.sinks.protocol import GenerationRole
 
     opened = parts.opened("The generations could not be listed", engine, data_dir, state_dir, make_states=False)
     with opened as (_, sink, states):
@@ -75,7 +75,7 @@ def status_command(
         *([parts.marked_as_text(marked)] if marked else []),
     ]
     print(json.dumps(wire) if as_json else "\n".join(lines))
-    if all(found["role"] != Role.LIVE.value for found in listed):
+    if all(found["role"] != GenerationRole.LIVE.value for found in listed):
         raise typer.Exit(ExitCode.BAD_INPUT)
 
 

@@ -33,7 +33,7 @@ from indexer.records.problems import CatalogueError, ProblemLog
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import IndexLostError, SinkError
 from indexer.sinks.lease import Lease, holding
-from indexer.sinks.protocol import Generation, Role, Sink
+from indexer.sinks.protocol import Generation, GenerationRole, Sink
 from indexer.sources.protocol import Source, changes_of
 from indexer.state.marks import read_marks
 from indexer.state.migration import is_former, is_sealed
@@ -259,7 +259,7 @@ class _Build:
         live_changes = None if dry_run else stack.enter_context(changes_of(self.source))
         former, listing = None, None if dry_run else target.kept_listing
         # Its state knows what is hidden, also where its stamp or all of it is lost.
-        live = next((found.name for found in self.sink.generations() if found.role is Role.LIVE), None)
+        live = next((found.name for found in self.sink.generations() if found.role is GenerationRole.LIVE), None)
         live = live or known.newest_sealed()
         if live is not None and known.has(live):
             former = known.path(live)
@@ -400,14 +400,14 @@ def remove_unfinished(sink: Sink, states: States, now: datetime) -> tuple[str, .
     Returns the removed generations.
     """
     generations = sink.generations()
-    unfinished = tuple(found.name for found in generations if found.role is Role.UNFINISHED)
+    unfinished = tuple(found.name for found in generations if found.role is GenerationRole.UNFINISHED)
     for name in unfinished:
         sink.drop(name)
     for found in generations:
-        if found.role is Role.PREVIOUS and found.retired_at is None:
+        if found.role is GenerationRole.PREVIOUS and found.retired_at is None:
             sink.retire(found.name, now)  # the job that replaced it was killed before this step
     keep = {found.name for found in generations} - set(unfinished)
-    if all(found.role is not Role.LIVE for found in generations) and (newest := states.newest_sealed()):
+    if all(found.role is not GenerationRole.LIVE for found in generations) and (newest := states.newest_sealed()):
         # The engine has lost the live generation, or does not say which it is; its state knows what is hidden.
         keep.add(newest)
     states.prune(keep)
@@ -430,6 +430,6 @@ def prune(sink: Sink, states: States, now: datetime, *, keep_previous: bool = Tr
 
 def is_due(found: Generation, now: datetime, *, keep_previous: bool) -> bool:
     """Whether a generation may be removed."""
-    if found.role is Role.LIVE or (found.role is Role.PREVIOUS and keep_previous):
+    if found.role is GenerationRole.LIVE or (found.role is GenerationRole.PREVIOUS and keep_previous):
         return False
     return found.retired_at is not None and now.astimezone(UTC) - found.retired_at >= _GRACE

@@ -21,7 +21,7 @@ from indexer.jobs.update import ChangeApplier, ChangeCounts, replay, update
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import holding
-from indexer.sinks.protocol import Generation, Role, Sink
+from indexer.sinks.protocol import Generation, GenerationRole, Sink
 from indexer.sources.protocol import ChangeSource
 from indexer.state.changing import write_row
 from indexer.state.rows import PUBLIC, Origin, Presence, newer_sql
@@ -110,7 +110,7 @@ def roll_back(
 
 def _live_and_previous(sink: Sink) -> tuple[Generation, Generation, Stamp]:
     by_role = {found.role: found for found in sink.generations()}
-    live, previous = by_role.get(Role.LIVE), by_role.get(Role.PREVIOUS)
+    live, previous = by_role.get(GenerationRole.LIVE), by_role.get(GenerationRole.PREVIOUS)
     if live is None or previous is None or previous.stamp is None:
         raise SinkError("there is no previous generation to roll back to")
     if not previous.whole:

@@ -67,7 +67,7 @@ SELECT column1, id FROM temp.differing_shops, (VALUES ('shops'), ('facts'), ('{R
 """  # noqa: S608 - a constant
 
 
-class Fault(Enum):
+class FaultType(Enum):
     """The classes of faults, the gravest first."""
 
     NOT_PUBLIC = "not_public"  # in the index, and of a shop that is not public
@@ -84,7 +84,7 @@ class Fault(Enum):
 class FaultCount(NamedTuple):
     """The number of faults of one class and kind."""
 
-    fault: Fault
+    fault: FaultType
     kind: str
     number: int
 
@@ -104,14 +104,14 @@ class FaultReport:
     seconds: float = 0.0
 
     @classmethod
-    def of(cls, faults: Iterable[tuple[Fault, str]], *, repaired: int = 0) -> "FaultReport":
+    def of(cls, faults: Iterable[tuple[FaultType, str]], *, repaired: int = 0) -> "FaultReport":
         """Count faults, each by its class and kind; a Counter of them has been counted."""
-        order, counted = list(Fault), Counter(faults)
+        order, counted = list(FaultType), Counter(faults)
         found = sorted(counted, key=lambda one: (order.index(one[0]), one[1]))
         return cls(tuple(FaultCount(*one, counted[one]) for one in found), repaired)
 
     def __add__(self, other: "FaultReport") -> "FaultReport":
-        counted = Counter[tuple[Fault, str]]()
+        counted = Counter[tuple[FaultType, str]]()
         for fault, kind, number in (*self.faults, *other.faults):
             counted[fault, kind] += number
         return FaultReport(
@@ -148,10 +148,10 @@ class FaultReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class FaultyDocument:
     """One document with a fault; `shop_id` is the shop of a document that is not public, else None."""
 
-    fault: Fault
+    fault: FaultType
     kind: str
     id: str
     shop_id: str | None = None
@@ -159,7 +159,7 @@ class Finding:
 
 # What one page showed: the faults, the number of compared documents, and the id after which the next page starts; None
 # after the last one of the kind.
-_Page = tuple[tuple[Finding, ...], int, str | None]
+_Page = tuple[tuple[FaultyDocument, ...], int, str | None]
 
 
 def _compare_page(state: State, editor: GenerationEditor, kind: str, after: str, most: int) -> _Page:
@@ -204,21 +204,21 @@ def _differences(
     indexed: list[tuple[str, dict[str, Any]]],
     wanted: list[str],
     shown: Mapping[str, Shown] | None,
-) -> Iterator[Finding]:
+) -> Iterator[FaultyDocument]:
     projector = Projector(state)
     copies = Counter(found for found, _ in indexed)
     stored = dict(indexed)
     for document_id in wanted:
         document = projector.document(kind, document_id)
         if copies[document_id] == 0 or (shown is not None and document_id not in shown):
-            yield Finding(Fault.MISSING, kind, document_id)
+            yield FaultyDocument(FaultType.MISSING, kind, document_id)
         elif copies[document_id] > 1 or not _same(
             document, stored[document_id], None if shown is None else shown[document_id]
         ):
-            yield Finding(Fault.STALE, kind, document_id)
+            yield FaultyDocument(FaultType.STALE, kind, document_id)
     for document_id in (stored.keys() | (shown or {}).keys()) - set(wanted):
         if projector.document(kind, document_id) is not None:
-            yield Finding(Fault.STALE, kind, document_id)  # it is stored under another id
+            yield FaultyDocument(FaultType.STALE, kind, document_id)  # it is stored under another id
         else:
             yield _unwanted(state, kind, document_id)
 
@@ -230,14 +230,14 @@ def _same(document: object | None, stored: dict[str, Any], shown: Shown | None) 
     return shown is None or shown == shown_part(cast("ShopDocument", document))
 
 
-def _unwanted(state: State, kind: str, document_id: str) -> Finding:
+def _unwanted(state: State, kind: str, document_id: str) -> FaultyDocument:
     owner: str | None = None
     if kind in {"shops", "facts"}:
         owner = None if state.rows.row("shops", document_id) is None else document_id
     elif kind != "categories":
         row = state.rows.row(kind, document_id)
         owner = None if row is None else row.owner
-    return Finding(Fault.GHOST if owner is None else Fault.NOT_PUBLIC, kind, document_id, owner)
+    return FaultyDocument(FaultType.GHOST if owner is None else FaultType.NOT_PUBLIC, kind, document_id, owner)
 
 
 # Kinds that can hold hidden documents come before categories, which are only counted.
@@ -245,7 +245,7 @@ KINDS: Final = (*(kind for kind in DOCUMENTS if kind != "categories"), "categori
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class GenerationComparison:
     """One generation and its state, which nothing else may change; `check` raises when the lease is lost."""
 
     state: State
@@ -293,7 +293,7 @@ class Comparison:
         damaged = self.editor.files_damaged()
         for _, name in damaged:
             _LOG.error("the file %s of the live generation is missing or damaged: build again, or roll back", name)
-        return FaultReport.of((Fault.DAMAGED, kind) for kind, _ in damaged)
+        return FaultReport.of((FaultType.DAMAGED, kind) for kind, _ in damaged)
 
     def _check_typeahead(self) -> FaultReport:
         """Check the typeahead's files; a repair writes all of them again from the stored shops."""
@@ -303,7 +303,7 @@ class Comparison:
             self.editor.typeahead.rebuild()
             stamp = self.editor.stamp
             self.editor.commit(replace(stamp, sequence=stamp.sequence + 1))
-        faults = ((Fault.DAMAGED, TYPEAHEAD) for _ in damaged)
+        faults = ((FaultType.DAMAGED, TYPEAHEAD) for _ in damaged)
         return FaultReport.of(faults, repaired=len(damaged) if self.repair else 0)
 
     def _check_counts(self) -> FaultReport:
@@ -317,18 +317,18 @@ class Comparison:
         if wrong and self.repair:
             self.check()
             self.editor.commit(replace(stamp, sequence=stamp.sequence + 1).counted(held))
-        faults = ((Fault.WRONG_GENERATION, kind) for kind in wrong)
+        faults = ((FaultType.WRONG_GENERATION, kind) for kind in wrong)
         return FaultReport.of(faults, repaired=len(wrong) if self.repair else 0)
 
-    def _repair_page(self, findings: Collection[Finding]) -> FaultReport:
+    def _repair_page(self, findings: Collection[FaultyDocument]) -> FaultReport:
         """Repair the faults of a page, the gravest in a separate micro-batch."""
-        urgent = {finding for finding in findings if finding.fault is Fault.NOT_PUBLIC}
+        urgent = {finding for finding in findings if finding.fault is FaultType.NOT_PUBLIC}
         for shop_id in sorted({str(finding.shop_id) for finding in urgent}):
             urgent.update(self._all_of_hidden(shop_id))
         others = [finding for finding in findings if finding not in urgent]
         return self._repair_findings(urgent) + self._repair_findings(others)
 
-    def _all_of_hidden(self, shop_id: str) -> Iterator[Finding]:
+    def _all_of_hidden(self, shop_id: str) -> Iterator[FaultyDocument]:
         """All documents of a shop that is not public, so that none waits for its own page."""
         if self.state.public.shop(shop_id) is not None:
             return
@@ -337,13 +337,13 @@ class Comparison:
             ids = (key for (key,) in owned) if kind in {"coupons", "offers"} else (shop_id,)
             for batch in batches(ids, PAGE):
                 for found in self.editor.read(kind, batch):
-                    yield Finding(Fault.NOT_PUBLIC, kind, found, shop_id)
+                    yield FaultyDocument(FaultType.NOT_PUBLIC, kind, found, shop_id)
 
-    def _repair_findings(self, findings: Iterable[Finding]) -> FaultReport:
+    def _repair_findings(self, findings: Iterable[FaultyDocument]) -> FaultReport:
         found = _counted(findings)
         if not found.total:
             return found
-        if hidden := sum(finding.fault is Fault.NOT_PUBLIC for finding in findings):
+        if hidden := sum(finding.fault is FaultType.NOT_PUBLIC for finding in findings):
             _LOG.error("%d documents of shops that are not public were in the index: they are being removed", hidden)
         with self.state.transaction():
             for finding in findings:
@@ -357,7 +357,7 @@ class Comparison:
         return update(self.state, self.editor, self.check).refused
 
 
-def _counted(findings: Iterable[Finding]) -> FaultReport:
+def _counted(findings: Iterable[FaultyDocument]) -> FaultReport:
     return FaultReport.of((finding.fault, finding.kind) for finding in findings)
 
 
@@ -373,7 +373,8 @@ def check_aliases(sink: Sink, *, repair: bool, check: Callable[[], None]) -> Fau
         remaining = sink.alias_drift()
     for advice in remaining.values():
         _LOG.error("%s", advice)
-    return FaultReport.of(((Fault.WRONG_GENERATION, kind) for kind in drifted), repaired=len(drifted) - len(remaining))
+    drift = ((FaultType.WRONG_GENERATION, kind) for kind in drifted)
+    return FaultReport.of(drift, repaired=len(drifted) - len(remaining))
 
 
 def _check_state(state: State) -> FaultReport:
@@ -385,7 +386,8 @@ def _check_state(state: State) -> FaultReport:
     for table, query in _RECOUNTED.items():
         db.execute(f"DROP TABLE IF EXISTS temp.{table}")
         db.execute(f"CREATE TEMP TABLE {table} AS {query}")
-    return FaultReport(tuple(FaultCount(Fault.STATE, kind, number) for kind, number in db.execute(_COUNTS) if number))
+    counts = [(kind, number) for kind, number in db.execute(_COUNTS) if number]
+    return FaultReport(tuple(FaultCount(FaultType.STATE, kind, number) for kind, number in counts))
 
 
 def derived_tables_match(state: State) -> bool:

@@ -16,7 +16,14 @@ from typing import Final
 from index_mappings.generations import STAMP
 from indexer.disk_space import DiskFullError, full_disk_as_error
 from indexer.jobs.update import ChangeApplier
-from indexer.reconcile.generation import KINDS, PAGE, Comparison, FaultReport, check_aliases, derived_tables_match
+from indexer.reconcile.generation import (
+    KINDS,
+    PAGE,
+    FaultReport,
+    GenerationComparison,
+    check_aliases,
+    derived_tables_match,
+)
 from indexer.reconcile.source import compare_source, read_source
 from indexer.records.problems import CatalogueError
 from indexer.sinks.dead_letters import DeadLetters
@@ -134,13 +141,13 @@ class _Job:
         most = PAGE if rate is None else max(1, min(PAGE, int(rate)))
         is_checked = self._is_checked(generation, state)
         with self._editing(generation) as editor:
-            total, is_comparable = Comparison(state, editor, repair, check).begin(is_checked=is_checked)
+            total, is_comparable = GenerationComparison(state, editor, repair, check).begin(is_checked=is_checked)
         self.tick(total)
         for kind in KINDS if is_comparable else ():
             after: str | None = ""
             while after is not None:
                 with self._editing(generation) as editor:
-                    found, after = Comparison(state, editor, repair, check).compare(kind, after, most)
+                    found, after = GenerationComparison(state, editor, repair, check).compare(kind, after, most)
                 total += found
                 self.tick(found)
                 if rate is not None and (early := started + total.checked / rate - self.timer.now()) > 0:

@@ -14,7 +14,7 @@ from typing import Final
 from indexer.jobs.generation_writing import batches
 from indexer.jobs.reading import Reading, read_catalogue
 from indexer.jobs.update import ChangeApplier, update
-from indexer.reconcile.generation import Fault, FaultCount, FaultReport
+from indexer.reconcile.generation import FaultCount, FaultReport, FaultType
 from indexer.records.problems import ProblemLog
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.protocol import Source, changes_of
@@ -122,7 +122,7 @@ def _find_lost(state: State, fresh: State) -> FaultReport:
         db.execute("DETACH DATABASE snapshot")
     counted = db.execute("SELECT gone, type, COUNT(*) FROM temp.lost GROUP BY gone, type ORDER BY gone, type")
     faults = tuple(
-        FaultCount((Fault.LOST_CHANGE, Fault.LOST_DELETE)[gone], kind, count) for gone, kind, count in counted
+        FaultCount((FaultType.LOST_CHANGE, FaultType.LOST_DELETE)[gone], kind, count) for gone, kind, count in counted
     )
     counting = "SELECT (SELECT COUNT(*) FROM shops) + (SELECT COUNT(*) FROM belongings)"
     (checked,) = fresh.connection.execute(counting).fetchone()

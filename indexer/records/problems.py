@@ -46,13 +46,13 @@ class Problem:
 
 
 # A field's path, None for the record as a whole, and what is wrong with it.
-Fault = tuple[str | None, str]
+FieldFault = tuple[str | None, str]
 
 
 class RefusedRecordError(Exception):
     """A line or a row that is not a valid record, or not a change that can be applied."""
 
-    def __init__(self, *faults: Fault) -> None:
+    def __init__(self, *faults: FieldFault) -> None:
         super().__init__(f"{len(faults)} faults")
         self.faults = faults
 

@@ -29,7 +29,7 @@ from index_mappings.category_forms import ENGLISH, Named
 from index_mappings.countries import COUNTRY_CODES, DESTINATIONS, GROUPS, WORLDWIDE
 from index_mappings.tiers import newest_first_key
 from index_mappings.values import ALLOWED_CODE, CODE_PATTERN, microseconds, normal_code
-from indexer.records.problems import Fault
+from indexer.records.problems import FieldFault
 from indexer.records.shop import (
     BY_LANGUAGE,
     ONE,
@@ -41,7 +41,7 @@ from indexer.records.shop import (
     RecordId,
     ShopRecord,
     Slug,
-    Source,
+    SourceText,
     StrictModel,
     Timestamp,
     assigned_countries,
@@ -263,7 +263,7 @@ class CouponRecord(Record):
     last_verified_at: Annotated[Timestamp, Field(validate_default=True)] = None
     blocked_channels: Channels = ()
     blocked_countries: BlockedCountries = ()
-    source: Source | None = None
+    source: SourceText | None = None
 
     @field_validator("last_verified_at")
     @classmethod
@@ -322,7 +322,7 @@ class ShippingRecord(Record):
     source: Literal["policy_page", "structured_data"] | None = None
 
     @property
-    def fault(self) -> Fault | None:
+    def fault(self) -> FieldFault | None:
         """A statement without any of the fields that callers ask for is not a statement (A7)."""
         time = self.delivery_time
         says_when = time is not None and (time.min_days, time.max_days, time.as_stated) != (None, None, None)
@@ -397,7 +397,7 @@ class TrustRecord(Record):
         "payment_methods",
     ]  # fmt: skip
     value: TrustValue | None = None
-    source: Source | None = None
+    source: SourceText | None = None
     checked_at: Timestamp = None
 
     @property
@@ -440,7 +440,7 @@ class RedirectRecord(Record):
     from_domain: Host
     to_domain: Host
     observed_at: Timestamp = None
-    source: Source | None = None
+    source: SourceText | None = None
 
 
 class ResourceAccountRecord(Record):

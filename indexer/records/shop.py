@@ -15,7 +15,7 @@ from index_mappings.documents import WORLDWIDE
 from index_mappings.hosts import reduce_host
 from index_mappings.text import is_blank
 from index_mappings.values import microseconds
-from indexer.records.problems import Fault, RefusedRecordError
+from indexer.records.problems import FieldFault, RefusedRecordError
 from indexer.records.urls import safe_url
 
 # A host whose last label is a number is parsed as an IP address.
@@ -147,7 +147,7 @@ Host = Annotated[
     Field(max_length=2_048, description="A host name with at least two labels; a URL is reduced to its host."),
     AfterValidator(_host),
 ]
-Source = Annotated[str, Field(max_length=2_048), AfterValidator(clean)]
+SourceText = Annotated[str, Field(max_length=2_048), AfterValidator(clean)]
 Timestamp = Annotated[
     datetime | None, Field(description="A date and time as in RFC 3339, with its offset."), BeforeValidator(rfc3339)
 ]
@@ -186,7 +186,7 @@ class StrictModel(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", hide_input_in_errors=True)
 
     @property
-    def fault(self) -> Fault | None:
+    def fault(self) -> FieldFault | None:
         """What is wrong with the whole, if anything; a state of an earlier version may hold such records."""
         return None
 
@@ -251,7 +251,7 @@ class ShopRecord(Record):
         | None
     ) = None
     visibility: Literal["public", "under_review", "removed"]
-    source: Source | None = None
+    source: SourceText | None = None
 
 
 def is_public(shop: ShopRecord) -> bool:

@@ -21,7 +21,7 @@ _PAGE: Final = 2_000
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
-class Role(Enum):
+class GenerationRole(Enum):
     """The role of a generation."""
 
     LIVE = "live"  # the service answers from it
@@ -38,7 +38,7 @@ class Generation:
     """
 
     name: str
-    role: Role
+    role: GenerationRole
     stamp: Stamp | None
     retired_at: datetime | None
     whole: bool = True
@@ -58,12 +58,12 @@ def with_roles(found: Iterable[Generation], live: str | None, previous: str | No
     return tuple(replace(one, role=_role_of(one, live, previous)) for one in generations)
 
 
-def _role_of(found: Generation, live: str | None, previous: str | None) -> Role:
+def _role_of(found: Generation, live: str | None, previous: str | None) -> GenerationRole:
     if found.name == live:
-        return Role.LIVE
+        return GenerationRole.LIVE
     if found.name == previous:
-        return Role.PREVIOUS
-    return Role.UNFINISHED if found.retired_at is None else Role.RETIRED
+        return GenerationRole.PREVIOUS
+    return GenerationRole.UNFINISHED if found.retired_at is None else GenerationRole.RETIRED
 
 
 def renewed(found: Stamp, generation: str, counts: Mapping[str, int], typeahead: str) -> Stamp:
@@ -136,7 +136,7 @@ class MergingWriter(Protocol):
         """Merge them; no answer depends on it. `tick` is called repeatedly; its errors are raised."""
 
 
-class Typeahead(Protocol):
+class GenerationTypeahead(Protocol):
     """The typeahead of a sealed generation, as of the last `commit` of its editor."""
 
     def shown(self, after: str, end: str | None) -> Mapping[str, Shown]:
@@ -163,7 +163,7 @@ class GenerationEditor(GenerationReader, Protocol):
         """The stamp as of the last `commit`, or of the opening of the editor."""
 
     @property
-    def typeahead(self) -> Typeahead:
+    def typeahead(self) -> GenerationTypeahead:
         """The generation's typeahead, which follows the documents that are written."""
 
     def files_damaged(self) -> tuple[tuple[str, str], ...]:

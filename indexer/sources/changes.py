@@ -23,7 +23,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from index_mappings.generations import MissingChanges
 from index_mappings.values import microseconds, wire_timestamp
-from indexer.records.problems import CatalogueError, Fault, RefusedRecordError
+from indexer.records.problems import CatalogueError, FieldFault, RefusedRecordError
 from indexer.records.related import KEYS, RECORDS
 from indexer.records.shop import (
     MAX_VERSION,
@@ -102,7 +102,7 @@ def read_change(line: Line, name: str, *, lenient: bool = False) -> Change:
 
 
 @contextmanager
-def _collected(faults: list[Fault]) -> Iterator[None]:
+def _collected(faults: list[FieldFault]) -> Iterator[None]:
     """Collect the faults of one part of a change, so that those of all parts are reported together."""
     try:
         yield
@@ -135,7 +135,7 @@ def gather(
     return tuple(changes), tuple(refused)
 
 
-def _form_faults(stated: StatedChange) -> Iterator[Fault]:
+def _form_faults(stated: StatedChange) -> Iterator[FieldFault]:
     required, other = ("record", "key") if stated.op == "upsert" else ("key", "record")
     if getattr(stated, required) is None:
         yield required, "is missing"

@@ -13,10 +13,10 @@ from service.limits.policy import (
     Account,
     Bucket,
     Decision,
-    Headers,
     Limiter,
     LimiterUnavailable,
     Quota,
+    QuotaHeaders,
     QuotaPolicy,
     quota_headers,
     quota_pattern,
@@ -32,7 +32,7 @@ class Admitted:
     """An admitted call: its token, None for an anonymous one, and the headers of the quota."""
 
     token: Token | None
-    headers: Headers
+    headers: QuotaHeaders
 
 
 class AddressQuota:
@@ -47,7 +47,7 @@ class AddressQuota:
         # Only those that are counted by address; those of a named network are reported immediately.
         self._allowed = 0
 
-    def admit(self, address: str) -> Headers | None:
+    def admit(self, address: str) -> QuotaHeaders | None:
         """Count an anonymous call; returns the headers of the quota, or raises QuotaExceededError.
 
         None means that only `Admission.admit` can decide, and that nothing has been counted.
@@ -98,7 +98,7 @@ class Admission:
         token = await self._token(caller, required=token_required)
         return Admitted(token, await self.charge(caller, token, bucket, 1))
 
-    async def charge(self, caller: Caller, token: Token | None, bucket: Bucket, units: int) -> Headers:
+    async def charge(self, caller: Caller, token: Token | None, bucket: Bucket, units: int) -> QuotaHeaders:
         """Count units for a call: all of them or none; returns the headers of the quota.
 
         Raises BackendUnavailableError if a report can't be counted, and QuotaExceededError if fewer units remain, which
@@ -111,7 +111,7 @@ class Admission:
             raise QuotaExceededError(decision.retry_after or 1, headers)
         return headers
 
-    def try_admit(self, address: str, bucket: Bucket) -> Headers | None:
+    def try_admit(self, address: str, bucket: Bucket) -> QuotaHeaders | None:
         """Count an anonymous call without waiting, as `AddressQuota.admit` does, and report it."""
         quota = self._address_quotas[bucket]
         headers = quota.admit(address)

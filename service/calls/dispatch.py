@@ -25,7 +25,7 @@ from service.errors import (
     QuotaExceededError,
     ServiceError,
 )
-from service.limits.policy import Bucket, Headers, address_group
+from service.limits.policy import Bucket, QuotaHeaders, address_group
 from service.reports.protocol import ReportStore
 from service.runtime.caller import Caller, Channel
 from service.tools.request import validated
@@ -58,10 +58,10 @@ class Outcome:
     body: bytes
     stamp: Stamp | None
     error: ServiceError | None
-    headers: Headers
+    headers: QuotaHeaders
 
     @property
-    def quota(self) -> Headers:
+    def quota(self) -> QuotaHeaders:
         """The headers of the quota; a refusal by the quota has its own."""
         return self.headers if self.error is None else (*self.headers, *self.error.headers)
 
@@ -180,7 +180,7 @@ class Dispatcher:
             result = LiveResult(None, InternalError())
         return _outcome(caller, result, headers)
 
-    async def _charge(self, tool: Tool[Any], units: int, caller: Caller, admitted: Admitted) -> Headers:
+    async def _charge(self, tool: Tool[Any], units: int, caller: Caller, admitted: Admitted) -> QuotaHeaders:
         """Count the units that a call costs beyond the one of its admission."""
         bucket = _bucket(tool)
         try:
@@ -218,7 +218,7 @@ def _bucket(tool: Tool[Any]) -> Bucket:
     return Bucket.READS if tool.read_only else Bucket.REPORTS
 
 
-def _outcome(caller: Caller, live: LiveResult[ToolAnswer], headers: Headers) -> Outcome:
+def _outcome(caller: Caller, live: LiveResult[ToolAnswer], headers: QuotaHeaders) -> Outcome:
     if isinstance(live.result, ServiceError):
         document, error = live.result.problem(), live.result
     else:

@@ -15,7 +15,7 @@ from service.tools.resolve_conflict import RESOLVE_CONFLICT, SIMILAR, Kind
 from service.tools.shop_view import ShopView
 from service.tools.tool import COMMON, CREDENTIALS, TokenRule, Tool, own_errors, request_schema, response_schema
 
-Schema = dict[str, Any]
+JsonSchema = dict[str, Any]
 
 _AS_ANSWER: Final = " With the fields of the answer above."
 _AS_GET_SHOP: Final = " With the fields of [`get_shop`](#get_shop)."
@@ -151,7 +151,7 @@ def _curl(tool: Tool[Any]) -> str:
     return f"{example.summary}:\n\n```sh\n{command}\n```"
 
 
-def _fields(schema: Schema, answer: set[str], above: str = "") -> Iterator[tuple[str, str, str]]:
+def _fields(schema: JsonSchema, answer: set[str], above: str = "") -> Iterator[tuple[str, str, str]]:
     for name, part in schema["properties"].items():
         path = f"{above}{name}"
         by_name = part.get("additionalProperties") or {}
@@ -169,7 +169,7 @@ def _fields(schema: Schema, answer: set[str], above: str = "") -> Iterator[tuple
         yield from _fields({"properties": own}, answer, below)
 
 
-def _type(part: Schema) -> str:
+def _type(part: JsonSchema) -> str:
     if "const" in part or "enum" in part:
         values = part.get("enum", [part.get("const")])
         return " or ".join(
@@ -179,7 +179,7 @@ def _type(part: Schema) -> str:
     return " or ".join(f"array of {_type(part['items'])}" if kind == "array" else str(kind) for kind in types)
 
 
-def _default(part: Schema) -> str:
+def _default(part: JsonSchema) -> str:
     return f"no, {json.dumps(part['default'])}" if "default" in part else "no"
 
 

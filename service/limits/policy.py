@@ -26,7 +26,7 @@ from service.auth.protocol import Token
 from service.runtime.caller import Network, network_of
 from service.runtime.store_waits import StoreUnavailable
 
-Headers = tuple[tuple[bytes, bytes], ...]
+QuotaHeaders = tuple[tuple[bytes, bytes], ...]
 
 DEFAULT_CLASS: Final = "default"
 
@@ -209,7 +209,7 @@ class Limiter(Protocol):
         """Close connections."""
 
 
-def quota_headers(quota: Quota, decision: Decision) -> Headers:
+def quota_headers(quota: Quota, decision: Decision) -> QuotaHeaders:
     """The headers RateLimit-Policy and RateLimit of every counted answer, allowed or refused.
 
     They follow draft-ietf-httpapi-ratelimit-headers-11. They are structured fields (RFC 9651): a list of one string,

@@ -59,7 +59,7 @@ from service.mcp_server.messages import (
     COMPLETION_COMPLETE,
     TEXTS,
     TOOLS_CALL,
-    Call,
+    McpCall,
     RpcError,
     begin_span,
     called_tool,
@@ -254,14 +254,14 @@ class McpEndpoint:
             if refused or message["method"] != TOOLS_CALL:
                 await refused_early(self._explain(admit) if refused else admit, message.get("id")).send(send)
                 return
-        call = Call(caller, admit, request_context_of(scope), admit.headers)
+        call = McpCall(caller, admit, request_context_of(scope), admit.headers)
         if plain is not None:
             await self._answer(plain, call, send)
             return
         scope[CALL] = call
         await self._sessions.handle_request(_for_sdk(scope), _replay(body, receive), ErrorRewriter(call, send))
 
-    async def _answer(self, plain: PlainCall, call: Call, send: Send) -> None:
+    async def _answer(self, plain: PlainCall, call: McpCall, send: Send) -> None:
         """Answer a plain call; nothing is sent to a caller who has left."""
         if call.request is not None and (task := asyncio.current_task()) is not None:
             call.request.on_disconnect.append(task.cancel)
@@ -366,9 +366,9 @@ def _read(body: bytes | ServiceError) -> tuple[bytes, dict[str, Any]] | Answer:
         return Answer(_BAD_REQUEST, error.body())
 
 
-def call_over_http(context: Any) -> Call:  # noqa: ANN401 - the SDK's context of a request over HTTP
+def call_over_http(context: Any) -> McpCall:  # noqa: ANN401 - the SDK's context of a request over HTTP
     """The call that the endpoint has admitted."""
-    call: Call = context.request.scope[CALL]
+    call: McpCall = context.request.scope[CALL]
     return call
 
 
@@ -413,7 +413,7 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 class ErrorRewriter:
     """An ASGI send that passes the SDK's answers on, with the quota of the call, and replaces its errors by ours."""
 
-    def __init__(self, call: Call | None, send: Send) -> None:
+    def __init__(self, call: McpCall | None, send: Send) -> None:
         self._call = call
         self._send = send
         self._status = 0

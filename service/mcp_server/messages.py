@@ -28,7 +28,7 @@ from index_mappings.strict_json import NotStrictJsonError, strict_loads
 from service.calls.admission import Admitted
 from service.calls.dispatch import AdmissionResult, Dispatcher
 from service.errors import ServiceError
-from service.limits.policy import Bucket, Headers
+from service.limits.policy import Bucket, QuotaHeaders
 from service.mcp_server.json_rpc import REFUSED_CALL, MessageId, error_body
 from service.runtime.caller import Caller
 from service.runtime.telemetry import NO_ROUTE, REFUSED, log_call
@@ -183,7 +183,7 @@ def _fault(message: dict[str, Any], known_id: MessageId) -> str | None:
 
 
 @dataclass(slots=True)
-class Call:
+class McpCall:
     """A call as the transport received it.
 
     `admit` is None if the transport has not asked for it; `request` is None over stdio, where each call gets one of its
@@ -193,11 +193,11 @@ class Call:
     caller: Caller
     admit: AdmissionResult | None = None
     request: RequestContext | None = None
-    quota: Headers = ()
+    quota: QuotaHeaders = ()
 
 
 Context = ServerRequestContext[Any, Any]
-CallFactory = Callable[[Context], Call]
+CallFactory = Callable[[Context], McpCall]
 
 
 def refusal(error: ServiceError) -> RpcError:
@@ -253,7 +253,7 @@ class RequestRunner:
         self._make_call = make_call
         self._traces = traces
 
-    async def run(self, context: Context, work: Callable[[Call], Awaitable[T]], *, tool: str | None = None) -> T:
+    async def run(self, context: Context, work: Callable[[McpCall], Awaitable[T]], *, tool: str | None = None) -> T:
         """Run the work of a message, which calls the tool named `tool`, if any.
 
         Raises RpcError as the work raised it, or because the caller has left.
@@ -280,7 +280,7 @@ class RequestRunner:
         request.outcome = LEFT
         raise RpcError(INTERNAL_ERROR, TEXTS[INTERNAL_ERROR])
 
-    async def admit(self, call: Call, bucket: Bucket = Bucket.READS) -> Admitted:
+    async def admit(self, call: McpCall, bucket: Bucket = Bucket.READS) -> Admitted:
         """The admission of a request that calls no tool, the transport's or a new one; RpcError if it is refused."""
         admit = call.admit
         if admit is None:
@@ -290,6 +290,6 @@ class RequestRunner:
         return admit
 
 
-def _log_call(call: Call, request: RequestContext) -> None:
+def _log_call(call: McpCall, request: RequestContext) -> None:
     if call.request is None:
         log_call(NO_METRICS, request, channel=call.caller.channel.value, route=NO_ROUTE)

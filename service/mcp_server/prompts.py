@@ -39,8 +39,8 @@ from service.limits.policy import Bucket
 from service.mcp_server.messages import (
     NOTHING_TO_COMPLETE,
     UNKNOWN_PROMPT,
-    Call,
     Context,
+    McpCall,
     RequestRunner,
     RpcError,
     failed_method,
@@ -279,7 +279,7 @@ class Completer:
         """Complete an argument; raises RpcError if there is no such argument, or the index can't be searched now."""
         name = _completed_argument(params)
 
-        async def work(call: Call) -> CompleteResult:
+        async def work(call: McpCall) -> CompleteResult:
             admitted = await self._runner.admit(call, Bucket.SUGGEST)
             if name is None:
                 raise RpcError(INVALID_PARAMS, NOTHING_TO_COMPLETE)
@@ -295,7 +295,7 @@ class Completer:
         return await self._runner.run(context, work)
 
     async def _completion(
-        self, name: str, typed: str, call: Call, admitted: Admitted
+        self, name: str, typed: str, call: McpCall, admitted: Admitted
     ) -> tuple[Completion, Stamp | None]:
         match name:
             case "shop_domain":
@@ -317,7 +317,7 @@ class Completer:
         has_more = len(domains) > MAX_SUGGESTIONS
         return Completion(values=domains[:MAX_SUGGESTIONS], has_more=has_more), answered.stamp
 
-    async def _categories(self, typed: str, call: Call, admitted: Admitted) -> tuple[Completion, Stamp | None]:
+    async def _categories(self, typed: str, call: McpCall, admitted: Admitted) -> tuple[Completion, Stamp | None]:
         outcome = await self._runner.dispatcher.call(LIST_CATEGORIES.name, {}, call.caller, admitted)
         if outcome.error is not None:
             raise outcome.error

@@ -15,7 +15,7 @@ from mcp.types import (
 )
 
 from service.calls.dispatch import Outcome
-from service.mcp_server.messages import Call, Context, RequestRunner, failed_method, missing_resource, result_meta
+from service.mcp_server.messages import Context, McpCall, RequestRunner, failed_method, missing_resource, result_meta
 from service.tools.get_shop import GET_SHOP
 from service.tools.list_categories import LIST_CATEGORIES
 from shop_directory.runtime.request_context import current
@@ -63,7 +63,7 @@ async def read_resource(
     """Read a resource; raises RpcError if it does not exist, or can't be read now."""
     target = tool_call_of(params.uri)
 
-    async def work(call: Call) -> ReadResourceResult:
+    async def work(call: McpCall) -> ReadResourceResult:
         admitted = await runner.admit(call)
         if target is None:
             raise missing_resource(context.protocol_version)

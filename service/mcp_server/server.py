@@ -36,9 +36,9 @@ from service.http.messages import request_context_of
 from service.identity import ICON_PATH, SERVICE, TITLE
 from service.mcp_server.messages import (
     UNKNOWN_TOOL,
-    Call,
     CallFactory,
     Context,
+    McpCall,
     RequestRunner,
     RpcError,
     own_error,
@@ -150,7 +150,7 @@ async def _call_tool(runner: RequestRunner, context: Context, params: CallToolRe
     if not dispatcher.has_tool(params.name):
         raise RpcError(INVALID_PARAMS, UNKNOWN_TOOL)
 
-    async def work(call: Call) -> CallToolResult:
+    async def work(call: McpCall) -> CallToolResult:
         admit = call.admit if call.admit is not None else await dispatcher.admit(params.name, call.caller)
         if isinstance(admit, ServiceError) and admit.status == HTTPStatus.UNAUTHORIZED:
             raise refusal(admit)

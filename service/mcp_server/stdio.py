@@ -17,7 +17,7 @@ from mcp.types import INVALID_REQUEST
 
 from service.calls.live_data import OPENING_S
 from service.errors import MAX_BODY_BYTES
-from service.mcp_server.messages import Call, RpcError, check_message, own_answer
+from service.mcp_server.messages import McpCall, RpcError, check_message, own_answer
 from service.runtime.caller import Caller, Channel
 from shop_directory.runtime.request_context import new_request_id
 
@@ -28,11 +28,11 @@ _CALLS: Final = frozenset({"tools/call", "resources/read", "completion/complete"
 _TOO_LONG: Final = f"A message may hold at most {MAX_BODY_BYTES:,} bytes."
 
 
-def call_over_stdio(token: str | None) -> Callable[[object], Call]:
+def call_over_stdio(token: str | None) -> Callable[[object], McpCall]:
     """Makes the calls of the one local caller, whose token comes from the environment (Q3)."""
 
-    def call(_: object) -> Call:
-        return Call(Caller(Channel.STDIO, new_request_id(), token, LOCAL))
+    def call(_: object) -> McpCall:
+        return McpCall(Caller(Channel.STDIO, new_request_id(), token, LOCAL))
 
     return call
 

@@ -82,7 +82,7 @@ class Proxies:
         self.country_header = (country_header or "").strip().lower() or None
 
 
-class Origin(NamedTuple):
+class CallOrigin(NamedTuple):
     """The origin of a call.
 
     The address is an IP address in canonical form, without a zone, IPv4 mapped into IPv6 as IPv4; or UNKNOWN. The
@@ -93,13 +93,13 @@ class Origin(NamedTuple):
     country: str | None
 
 
-def origin_of(peer: str | None, headers: _RawHeaders, trusted: Proxies) -> Origin:
+def origin_of(peer: str | None, headers: _RawHeaders, trusted: Proxies) -> CallOrigin:
     """The origin of a call; never raises. `peer` is None or blank for a Unix socket; header names are in lower case."""
     address, own = _address_of_peer(peer) if peer else (None, UNKNOWN)
     if not (_is_trusted(address, trusted) if peer else trusted.unix):
-        return Origin(own, None)
+        return CallOrigin(own, None)
     headers = tuple(headers)
-    return Origin(_forwarded(headers, trusted) or own, _country(headers, trusted))
+    return CallOrigin(_forwarded(headers, trusted) or own, _country(headers, trusted))
 
 
 def is_trusted_peer(peer: str, trusted: Proxies) -> bool:

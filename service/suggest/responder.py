@@ -12,7 +12,7 @@ from index_mappings.generations import Stamp
 from service.calls.admission import Admission
 from service.calls.live_data import LiveData, LiveResult, unavailable
 from service.errors import OverloadedError, ServiceError
-from service.limits.policy import Bucket, Headers
+from service.limits.policy import Bucket, QuotaHeaders
 from service.runtime.caller import Caller, Channel
 from service.suggest.wire import (
     CachedResponse,
@@ -45,7 +45,7 @@ class SuggestRequest:
     address: str
     token: str | None = None
     tags: frozenset[str] = frozenset()
-    quota: Headers | None = None
+    quota: QuotaHeaders | None = None
     parsed: ParsedQuery | None = None
     generation_gone: bool = False
 
@@ -55,7 +55,7 @@ class Suggestions:
     """A response with suggestions of a snapshot, and its entity tag with quotes; `cached` is None for 304."""
 
     snapshot: Snapshot
-    quota: Headers
+    quota: QuotaHeaders
     tag: bytes
     cached: CachedResponse | None
 
@@ -68,7 +68,7 @@ class Refused:
     """
 
     error: ServiceError
-    quota: Headers = ()
+    quota: QuotaHeaders = ()
     stamp: Stamp | None = None
 
 
@@ -151,14 +151,14 @@ class SuggestResponder:
             self._hits = 0
         self._quota.flush_metrics()
 
-    async def _admit(self, request: SuggestRequest) -> Headers:
+    async def _admit(self, request: SuggestRequest) -> QuotaHeaders:
         if request.token is None and (quota := self._quota.admit(request.address)) is not None:
             return quota
         caller = Caller(Channel.REST, request.context.request_id, request.token, request.address)
         return (await self._admission.admit(caller, Bucket.SUGGEST)).headers
 
     def _suggestions(
-        self, snapshot: Snapshot, request: SuggestRequest, quota: Headers, cached: CachedResponse | None
+        self, snapshot: Snapshot, request: SuggestRequest, quota: QuotaHeaders, cached: CachedResponse | None
     ) -> Suggestions:
         """The suggestions of a snapshot for a counted request. Raises as `parse` and the snapshot do."""
         if cached is not None:

@@ -41,7 +41,7 @@ _DIGEST: Final = 7
 _HEAD: Final = 2 + _DIGEST
 _POPULARITY: Final = 8
 
-Slugs = Annotated[tuple[Text, ...], *listed(MOST_FILTERS, "slugs of list_categories", type="string")]
+SlugList = Annotated[tuple[Text, ...], *listed(MOST_FILTERS, "slugs of list_categories", type="string")]
 Countries = Annotated[tuple[CountryCode, ...], *listed(MOST_FILTERS, "country codes", type="string")]
 FacetKinds = Annotated[
     tuple[Annotated[str, *one_of(tuple(FACET_FIELDS))], ...],
@@ -65,7 +65,7 @@ class FindShopRequest(NoShopRequest):
     offset: PageOffset = Field(0, description="Matches to pass over; with limit at most 100,000.")
     category: Text | None = Field(None, description="A slug of list_categories.", examples=["books"])
     countries: Countries | None = Field(None, description="Instead of country: any of these.", examples=[["DE", "AT"]])
-    categories: Slugs | None = Field(None, description="Instead of category: any of these.", examples=[["books"]])
+    categories: SlugList | None = Field(None, description="Instead of category: any of these.", examples=[["books"]])
     ships_to: CountryCode | None = Field(
         None, description="Destination: keeps shops for which get_shipping_policy says yes.", examples=["AT"]
     )

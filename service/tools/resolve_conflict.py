@@ -25,7 +25,7 @@ from shop_directory.search.bounds import reduce_reference
 Kind = Literal[
     "registrable_domain", "main_label", "name_similarity", "shared_alias", "stated_redirect", "categories", "markets"
 ]
-Verdict = Literal["likely_same", "likely_different", "insufficient_evidence"]
+ConflictVerdict = Literal["likely_same", "likely_different", "insufficient_evidence"]
 
 SIMILAR: Final = 90.0
 # Two shops that agree in none of these are different. Similarity of names is shown, but decides nothing.
@@ -33,7 +33,7 @@ _DECIDING: Final = frozenset[Kind](("registrable_domain", "main_label", "shared_
 _CANDIDATES: Final = 10
 # Candidates are ordered by their evidence, so more are compared than are shown.
 _COMPARED: Final = 200
-_BEST_FIRST: Final[tuple[Verdict, ...]] = ("likely_same", "insufficient_evidence", "likely_different")
+_BEST_FIRST: Final[tuple[ConflictVerdict, ...]] = ("likely_same", "insufficient_evidence", "likely_different")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def compare(first: Shop, second: Shop, *, domain_has_others: bool = False) -> Co
     return Comparison(pieces, bool(shared_names(first, second)), domain_has_others, disjoint)
 
 
-def verdict(found: Comparison) -> Verdict:
+def verdict(found: Comparison) -> ConflictVerdict:
     """The verdict by the documented rules."""
     agrees = {piece.kind for piece in found.pieces if piece.agrees}
     one_on_domain = "registrable_domain" in agrees and found.same_name and not found.domain_has_others
@@ -162,7 +162,7 @@ class Audit(ToolResponse):
     to: ShopView = Field(description="The shop compared with.")
     evidence: tuple[EvidenceView, ...] = Field(description="All comparisons.")
     effects: EffectsView = Field(description="What a merge would touch.")
-    verdict: Verdict = Field(description="What the evidence comes to, by documented rules.")
+    verdict: ConflictVerdict = Field(description="What the evidence comes to, by documented rules.")
 
 
 class ResolveConflictResponse(ToolResponse):
@@ -176,7 +176,7 @@ class ResolveConflictResponse(ToolResponse):
     effects: EffectsView | None = Field(
         None, description="Only with to_shop_id: what a merge would touch.", exclude_if=is_none
     )
-    verdict: Verdict | None = Field(
+    verdict: ConflictVerdict | None = Field(
         None, description="Only with to_shop_id: what the evidence comes to, by documented rules.", exclude_if=is_none
     )
     candidates: tuple[Audit, ...] | None = Field(

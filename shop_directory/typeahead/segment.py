@@ -82,7 +82,7 @@ ARRAYS: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
-class Part(NamedTuple):
+class ArrayPosition(NamedTuple):
     """The position of an array in a segment: its first byte, and its number of items."""
 
     start: int
@@ -98,7 +98,7 @@ class Header(NamedTuple):
     shops: int
     countries: tuple[str, ...]
     categories: tuple[str, ...]
-    parts: Mapping[str, Part]
+    parts: Mapping[str, ArrayPosition]
 
 
 def shown_part(shop: "ShopDocument") -> Shown:
@@ -123,7 +123,7 @@ def read_header(data: memoryview) -> Header:
     try:
         size = int.from_bytes(data[max(0, end) :], "little")
         fields: dict[str, Any] = json.loads(bytes(data[end - size : end]) if 0 < size <= end else b"")
-        parts = {name: Part(*map(int, fields["parts"][name])) for name in ARRAYS}
+        parts = {name: ArrayPosition(*map(int, fields["parts"][name])) for name in ARRAYS}
         header = Header(int(fields["shops"]), tuple(fields["countries"]), tuple(fields["categories"]), parts)
         whole = fields["bytes"] == end - size
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -9,7 +9,7 @@ from index_mappings.documents import stored_part
 from index_mappings.generations import Operations, Stamp
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import LeaseHeldError, LeaseHolder, LeaseLostError, acquire_until
-from indexer.sinks.protocol import Generation, Role
+from indexer.sinks.protocol import Generation, GenerationRole
 from shop_directory.typeahead.segment import Shown, shown_part
 
 _PAUSE_S: Final = 0.01
@@ -66,7 +66,7 @@ class MemorySink:
         return self.stamp
 
     def generations(self) -> tuple[Generation, ...]:
-        return () if self.stamp is None else (Generation(self.stamp.generation, Role.LIVE, self.stamp, None),)
+        return () if self.stamp is None else (Generation(self.stamp.generation, GenerationRole.LIVE, self.stamp, None),)
 
     def begin(self, generation: str) -> "MemoryWriter":
         writer = MemoryWriter()

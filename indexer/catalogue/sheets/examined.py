@@ -8,7 +8,7 @@ from indexer.catalogue.sheets.columns import DATES, FIELDS, Columns
 from indexer.catalogue.sheets.dates import DateColumn
 from indexer.catalogue.sheets.joined import Repeated
 from indexer.catalogue.sheets.values import Column
-from indexer.catalogue.sheets.workbooks.rows import Row
+from indexer.catalogue.sheets.workbooks.rows import NumberedCells
 from indexer.records.entities import decoded
 from indexer.records.problems import CatalogueError
 
@@ -30,7 +30,12 @@ class Examined:
 
 
 def examine(
-    rows: Iterable[Row], columns: Columns, dates: str | None, visibilities: Mapping[str, str], *, lenient: bool
+    rows: Iterable[NumberedCells],
+    columns: Columns,
+    dates: str | None,
+    visibilities: Mapping[str, str],
+    *,
+    lenient: bool,
 ) -> Examined:
     """Read the rows of a sheet; `dates` is the order of dates that is stated, `visibilities` that of values.
 

@@ -19,7 +19,7 @@ from charset_normalizer import from_bytes
 
 from indexer.catalogue.sheets.formats import format_of, unicode_form
 from indexer.catalogue.sheets.spooled import HiddenRows, SpooledFile
-from indexer.catalogue.sheets.workbooks.rows import Row
+from indexer.catalogue.sheets.workbooks.rows import NumberedCells
 from indexer.records.problems import MAX_SHOWN, CatalogueError
 
 _UTF8: Final = "utf-8-sig"
@@ -63,7 +63,7 @@ class SheetFile(Protocol):
     def notes(self) -> Sequence[str]:
         """What was read in a way that nobody may expect, or not at all; whole once the rows were read."""
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[NumberedCells]:
         """The rows that are not blank, the header first, each with the number of its first line, from 1."""
 
 
@@ -142,7 +142,7 @@ class CsvFile:
         if readings:
             self.format["other_readings"] = ", ".join(f"{text!r} in {page}" for page, text in readings.items())
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[NumberedCells]:
         """As of SheetFile."""
         with _reading(self.path), self.path.open(encoding=self._encoding, newline="") as file:
             for _ in range(self._lines_before):

@@ -9,7 +9,7 @@ from typing import Final
 from indexer.catalogue.sheets.cells import WORDS, plain
 from indexer.catalogue.sheets.columns import FIELDS
 from indexer.catalogue.sheets.files import CsvFile, SheetFile
-from indexer.catalogue.sheets.workbooks.rows import Row
+from indexer.catalogue.sheets.workbooks.rows import NumberedCells
 from indexer.records.problems import CatalogueError, shown
 
 # Rows among which the names of columns are looked for.
@@ -79,11 +79,11 @@ class HeadedFile:
             notes.append(f"{rows} with cells right of all columns alone ignored, first {self._first_beside}")
         return notes
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[NumberedCells]:
         """As of SheetFile."""
         rows = self._listed()
         if self._no_header:
-            header: Row | None = (0, [str(number) for number in range(1, self._width + 1)])
+            header: NumberedCells | None = (0, [str(number) for number in range(1, self._width + 1)])
         elif self._header_row is None:
             header = next(rows, None)
         else:
@@ -101,14 +101,14 @@ class HeadedFile:
                 self._first_beside = self._first_beside if self._beside else line
                 self._beside += 1
 
-    def _listed(self) -> Iterator[Row]:
+    def _listed(self) -> Iterator[NumberedCells]:
         """The rows without the records before and behind the list."""
         rows = self._file.rows()
         if not self._has_records:
             yield from rows
             return
         next(rows, None)
-        waiting: Row | None = None
+        waiting: NumberedCells | None = None
         for row in rows:
             if waiting is not None:
                 yield waiting
@@ -121,7 +121,7 @@ class HeadedFile:
     def _names_in(self, row: Sequence[str]) -> int:
         return sum(plain(cell) in self._known for cell in row)
 
-    def _refuse_no_names(self, rows: Sequence[Row]) -> None:
+    def _refuse_no_names(self, rows: Sequence[NumberedCells]) -> None:
         (line, header), *others = rows
         found = self._names_in(header)
         better = next((one for one in others if self._names_in(one[1]) > max(1, found)), None)
@@ -139,7 +139,7 @@ class HeadedFile:
             )
 
 
-def _is_value(cell: str, at: int, others: Sequence[Row]) -> bool:
+def _is_value(cell: str, at: int, others: Sequence[NumberedCells]) -> bool:
     """Whether a cell is a value, by its form, which most cells below it have as well."""
     if _NO_HOST.fullmatch(cell):
         return False

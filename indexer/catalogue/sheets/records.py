@@ -35,7 +35,7 @@ from indexer.catalogue.sheets.joined import Repeated, joined
 from indexer.catalogue.sheets.stated import Stated, read_mapping
 from indexer.catalogue.sheets.unreadable import UnreadableError
 from indexer.catalogue.sheets.values import VISIBILITIES, Faults
-from indexer.catalogue.sheets.workbooks.rows import Row
+from indexer.catalogue.sheets.workbooks.rows import NumberedCells
 from indexer.records.entities import decoded
 from indexer.records.problems import CatalogueError, ProblemLog, RefusedRecordError, numbered
 from indexer.records.related import RECORDS
@@ -225,7 +225,7 @@ class SheetRecords:
             self._hidden_later = False
             raise _HiddenLaterError
 
-    def _rows(self) -> Iterator[Row]:
+    def _rows(self) -> Iterator[NumberedCells]:
         """The rows below the header; CatalogueError if the file was read before and held others then.
 
         Rows that nobody has examined for a status could publish suspended records (V1).

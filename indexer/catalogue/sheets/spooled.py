@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TextIO
 
 from indexer.catalogue.sheets.workbooks import extract
-from indexer.catalogue.sheets.workbooks.rows import Row
+from indexer.catalogue.sheets.workbooks.rows import NumberedCells
 from indexer.records.problems import MAX_SHOWN, CatalogueError
 
 HiddenRows = Literal["skip", "take"]
@@ -78,7 +78,7 @@ class SpooledFile:
         of = f" of the sheet {self._sheet[:MAX_SHOWN]!r}"
         return f"1 row{of} is hidden ({listed})" if count == 1 else f"{count:,} rows{of} are hidden ({listed})"
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[NumberedCells]:
         """As of SheetFile."""
         # A merged cell has its value in its first row alone, and says it of all its rows.
         ranges = defaultdict[int, list[tuple[int, int]]](list)
@@ -93,7 +93,7 @@ class SpooledFile:
             merged.update({column: (bottom, row[column]) for column, bottom in ranges[line] if column < len(row)})
             yield line, row
 
-    def _kept(self) -> Iterator[Row]:
+    def _kept(self) -> Iterator[NumberedCells]:
         self._rows.seek(0)
         for text in self._rows:
             entry = json.loads(text)

@@ -53,7 +53,7 @@ _EDIT_HEAP_BYTES: Final = 32_000_000
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
-class Bands:
+class BandAnchors:
     """The bands of one index: integers that order documents coarsely by rank, also while documents change (M1).
 
     A band begins at an anchor, the rank of some document. Anchors never change, so a document's band depends on its
@@ -172,7 +172,7 @@ class EmbeddedWriter(EmbeddedReader):
 
     def add(self, kind: str, documents: Iterable[object]) -> int:
         """Write one kind's index."""
-        bands = Bands(self._band_width)
+        bands = BandAnchors(self._band_width)
         directory = index_directory(self._root, self._generation, kind)
         count = 0
         with as_sink_error(f"the {kind} could not be written"):
@@ -204,7 +204,7 @@ class EmbeddedEditor(EmbeddedReader):
         super().__init__(root, generation)
         self._stamp = stamp
         self._writers: dict[str, tuple[tantivy.Schema, tantivy.IndexWriter]] = {}
-        self._bands: dict[str, Bands] = {}
+        self._bands: dict[str, BandAnchors] = {}
         self._committed = CommittedFiles(root, generation)
         self.typeahead = SinkTypeaheadEditor(self, generation_store(root, generation), stamp.typeahead, merging)
 
@@ -227,7 +227,7 @@ class EmbeddedEditor(EmbeddedReader):
         lost: list[tuple[str, str]] = []
         for kind in DOCUMENTS:
             try:
-                Bands.read(path := index_directory(self._root, self._generation, kind) / ANCHORS_FILE)
+                BandAnchors.read(path := index_directory(self._root, self._generation, kind) / ANCHORS_FILE)
             except SinkError:
                 lost.append((kind, f"{kind}/{path.name}"))
         return (*self._committed.damaged(self._stamp.files), *lost)
@@ -277,9 +277,9 @@ class EmbeddedEditor(EmbeddedReader):
                 writer.wait_merging_threads()
         self._opened.clear()
 
-    def _bands_of(self, kind: str) -> Bands:
+    def _bands_of(self, kind: str) -> BandAnchors:
         if kind not in self._bands:
-            self._bands[kind] = Bands.read(index_directory(self._root, self._generation, kind) / ANCHORS_FILE)
+            self._bands[kind] = BandAnchors.read(index_directory(self._root, self._generation, kind) / ANCHORS_FILE)
         return self._bands[kind]
 
     def _writer(self, kind: str) -> tuple[tantivy.Schema, tantivy.IndexWriter]:

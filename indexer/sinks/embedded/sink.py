@@ -48,7 +48,7 @@ from indexer.sinks.embedded.generation import (
 from indexer.sinks.failures import SinkError
 from indexer.sinks.generation_typeahead import rebuilt
 from indexer.sinks.lease import LeaseHeldError, LeaseHolder, LeaseLostError, acquire_until
-from indexer.sinks.protocol import STAMP_DRIFT, Generation, Role, renewed, with_roles
+from indexer.sinks.protocol import STAMP_DRIFT, Generation, GenerationRole, renewed, with_roles
 from shop_directory.typeahead.writing.merging import BackgroundMerging
 
 LOCK_FILE: Final = "indexer.lock"
@@ -157,7 +157,7 @@ class EmbeddedSink:
             and CommittedFiles(self._root, name).has_all(stamp.files)
             and all(index_directory(self._root, name, kind).is_dir() for kind in DOCUMENTS)
         )
-        return Generation(name, Role.UNFINISHED, stamp, retired_at, whole)
+        return Generation(name, GenerationRole.UNFINISHED, stamp, retired_at, whole)
 
 
 class EmbeddedLease:

@@ -44,7 +44,7 @@ _UNFIT: Final = "action_request_validation_exception"
 _TRANSIENT: Final = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.REQUEST_TIMEOUT)
 _DOCUMENT_AT_FAULT: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
 
-Answer = TypeVar("Answer")
+EngineAnswer = TypeVar("EngineAnswer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class IncompleteError(OpenSearchException):
     """An answer is incomplete; a request raises it to be retried."""
 
 
-def retry_transient(request: Callable[[], Answer], failure: str, seconds: float = RETRY_S) -> Answer:
+def retry_transient(request: Callable[[], EngineAnswer], failure: str, seconds: float = RETRY_S) -> EngineAnswer:
     """Make a request, and retry it for some seconds after transient failures.
 
     The request raises the client's errors, or IncompleteError. Raises IndexLostError if an index of the request does
@@ -124,7 +124,7 @@ def retry_transient(request: Callable[[], Answer], failure: str, seconds: float 
         raise kind(f"{failure}: {cause_of(error)}") from error
 
 
-def none_if_missing(request: Callable[[], Answer], failure: str) -> Answer | None:
+def none_if_missing(request: Callable[[], EngineAnswer], failure: str) -> EngineAnswer | None:
     """As `retry_transient`; None if the requested object does not exist."""
     try:
         return retry_transient(request, failure)

@@ -41,7 +41,7 @@ from indexer.sinks.opensearch.generation import (
 from indexer.sinks.opensearch.lease import OpenSearchLease
 from indexer.sinks.opensearch.retries import none_if_missing, retry_transient
 from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead, TypeaheadOptions
-from indexer.sinks.protocol import STAMP_DRIFT, Generation, Role, renewed, with_roles
+from indexer.sinks.protocol import STAMP_DRIFT, Generation, GenerationRole, renewed, with_roles
 from shop_directory.settings.locations import OPEN_ACCESS, ClusterAccess
 from shop_directory.typeahead.manifest import ANNOUNCED_ID, Announcement
 from shop_directory.typeahead.writing.merging import BackgroundMerging
@@ -362,4 +362,4 @@ class OpenSearchSink:
             retired_at = None
         stamp = self._stamp(index)
         whole = stamp is not None and all(index_name(self._prefix, kind, name) in names for kind in KINDS)
-        return Generation(name, Role.UNFINISHED, stamp, retired_at, whole)
+        return Generation(name, GenerationRole.UNFINISHED, stamp, retired_at, whole)

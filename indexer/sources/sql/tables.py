@@ -46,7 +46,7 @@ from sqlalchemy.dialects.postgresql import DOMAIN
 
 from index_mappings.strict_json import NotStrictJsonError, strict_loads
 from index_mappings.values import microseconds
-from indexer.records.problems import CatalogueError, Fault, RefusedRecordError
+from indexer.records.problems import CatalogueError, FieldFault, RefusedRecordError
 from indexer.records.related import KEYS, RECORDS
 from indexer.records.shop import Record, StrictModel, validated
 from indexer.sources.lines import MAX_LINE
@@ -157,7 +157,7 @@ def _faults(error: ValidationError) -> list[str]:
     return faults
 
 
-class Form(Enum):
+class ValueForm(Enum):
     """The kind of value that a field takes."""
 
     TEXT = "a text"
@@ -169,12 +169,12 @@ class Form(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A column that holds a field; a JSON column is selected as text."""
 
     name: str
     field: str
-    form: Form
+    form: ValueForm
     holds_json: bool
     holds_time: bool
 
@@ -186,40 +186,40 @@ class Column:
             return value
         if isinstance(value, Decimal):
             value = int(value) if value.is_finite() and value == value.to_integral_value() else float(value)
-        if self.form is Form.BOOLEAN and value in (0, 1):
+        if self.form is ValueForm.BOOLEAN and value in (0, 1):
             return bool(value)
         if isinstance(value, datetime) and value.tzinfo is None:
             value = value.replace(tzinfo=UTC)
         if isinstance(value, date):
             return value.isoformat()
-        if self.form in (Form.TEXT, Form.TEXT_OR_LIST) and type(value) in (int, UUID):
+        if self.form in (ValueForm.TEXT, ValueForm.TEXT_OR_LIST) and type(value) in (int, UUID):
             return str(value)
         return value
 
     def _from_text(self, text: str) -> object:
-        is_list = self.form is Form.TEXT_OR_LIST and text.lstrip().startswith("[")
-        if self.holds_json or self.form is Form.STRUCTURE or is_list:
+        is_list = self.form is ValueForm.TEXT_OR_LIST and text.lstrip().startswith("[")
+        if self.holds_json or self.form is ValueForm.STRUCTURE or is_list:
             try:
                 return strict_loads(text.encode("utf-8", "surrogateescape"))
             except NotStrictJsonError as error:
                 raise RefusedRecordError((self.field, str(error))) from None
-        if self.holds_time and self.form is Form.TIMESTAMP and (time := _TIME.fullmatch(text)):
+        if self.holds_time and self.form is ValueForm.TIMESTAMP and (time := _TIME.fullmatch(text)):
             return f"{time[1]}T{time[2]}Z"
         return text
 
 
-def form_of(model: type[Record], field: str) -> Form:
+def form_of(model: type[Record], field: str) -> ValueForm:
     """The kind of value that a field of a model takes, by its annotation."""
     leaves = _leaves(model.model_fields[field].annotation)
     structures: set[type] = {tuple, dict, BaseModel}
     is_structure = bool(leaves & structures)
     if is_structure:
-        return Form.TEXT_OR_LIST if str in leaves else Form.STRUCTURE
+        return ValueForm.TEXT_OR_LIST if str in leaves else ValueForm.STRUCTURE
     if datetime in leaves:
-        return Form.TIMESTAMP
+        return ValueForm.TIMESTAMP
     if bool in leaves:
-        return Form.BOOLEAN
-    return Form.NUMBER if leaves & {int, float} else Form.TEXT
+        return ValueForm.BOOLEAN
+    return ValueForm.NUMBER if leaves & {int, float} else ValueForm.TEXT
 
 
 def _leaves(annotation: Any) -> set[type]:  # noqa: ANN401 - any annotation
@@ -316,7 +316,7 @@ class SqlTable:
 
     kind: str
     name: str
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
     deleted: int | None
     version: VersionColumn | None
     selected: tuple[ColumnElement[Any], ...]
@@ -367,7 +367,7 @@ class SqlTable:
     def _values(self, row: Sequence[Any], only: frozenset[str] | None = None) -> dict[str, object]:
         if sum(len(part) for part in row if isinstance(part, str)) > MAX_LINE:
             raise RefusedRecordError((None, f"the row is longer than {MAX_LINE} characters"))
-        faults: list[Fault] = []
+        faults: list[FieldFault] = []
         values: dict[str, object] = {}
         for stated, cell in zip(self.columns, row, strict=False):
             if only is None or stated.field in only:
@@ -480,7 +480,7 @@ def _table(
     kind: str, stated: TableMapping, found: _Types, source: FromClause, dialect: str, *, lenient: bool
 ) -> SqlTable:
     columns = tuple(
-        Column(
+        TableColumn(
             name,
             field,
             form_of(RECORDS[kind], field),
@@ -510,7 +510,7 @@ def _table(
     )
 
 
-def _selected(field: Column, kind: types.TypeEngine[Any], dialect: str) -> ColumnElement[Any]:
+def _selected(field: TableColumn, kind: types.TypeEngine[Any], dialect: str) -> ColumnElement[Any]:
     """The column without a type, so that values are those of the driver; on PostgreSQL some types as text.
 
     The driver parses JSON less strictly than we do, fails on times outside the calendar, and does not know arrays of
@@ -523,6 +523,6 @@ def _selected(field: Column, kind: types.TypeEngine[Any], dialect: str) -> Colum
     label = f"{field.field} as text"
     if isinstance(kind, (types.JSON, types.DateTime, types.Date)):
         return cast(plain, Text()).label(label)
-    if isinstance(kind, types.ARRAY) and field.form in (Form.STRUCTURE, Form.TEXT_OR_LIST):
+    if isinstance(kind, types.ARRAY) and field.form in (ValueForm.STRUCTURE, ValueForm.TEXT_OR_LIST):
         return cast(plain, ARRAY(Text())).label(label)
     return plain

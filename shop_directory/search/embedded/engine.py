@@ -25,7 +25,7 @@ from shop_directory.search.embedded.indices import (
     typeahead_scope,
 )
 from shop_directory.search.embedded.order import Address, Counted, RankedReader
-from shop_directory.search.embedded.queries import Filters, compile_filters, documents_of, query_of
+from shop_directory.search.embedded.queries import PlanFilters, compile_filters, documents_of, query_of
 from shop_directory.search.embedded.threads import SearchThreads, threads_of_worker
 from shop_directory.search.engine import GuardedEngine, Hit, Page, SearchRequest
 from shop_directory.search.failures import BackendUnavailable
@@ -189,7 +189,7 @@ def _facets(reader: RankedReader, request: SearchRequest) -> tuple[FacetCounts, 
 
 
 def _first_hits(
-    reader: RankedReader, plan: Plan, filters: Filters, limit: int, counted: Counted | None
+    reader: RankedReader, plan: Plan, filters: PlanFilters, limit: int, counted: Counted | None
 ) -> tuple[Hit, ...]:
     """The first hits, tier by tier; `counted` are those of all tiers together."""
     hits: list[Hit] = []
@@ -246,7 +246,7 @@ def _few_hits(reader: RankedReader, plan: Plan, counted: Counted, limit: int) ->
     return tuple(sorted(levels, key=lambda hit: -hit.level)[:limit])
 
 
-def _later_hits(reader: RankedReader, request: SearchRequest, filters: Filters, limit: int) -> tuple[Hit, ...]:
+def _later_hits(reader: RankedReader, request: SearchRequest, filters: PlanFilters, limit: int) -> tuple[Hit, ...]:
     """The hits from an offset on, or behind a position, tier by tier; the tiers before an offset are only counted."""
     hits: list[Hit] = []
     better: list[Clause] = []
@@ -275,7 +275,7 @@ def _later_hits(reader: RankedReader, request: SearchRequest, filters: Filters, 
     return tuple(hits)
 
 
-def _count(reader: RankedReader, filters: Filters, clause: Clause, limit: int = 0) -> Counted:
+def _count(reader: RankedReader, filters: PlanFilters, clause: Clause, limit: int = 0) -> Counted:
     """As `RankedReader.count`; no hits are returned of all documents."""
     if filters.empty:
         return 0, ()
@@ -285,7 +285,7 @@ def _count(reader: RankedReader, filters: Filters, clause: Clause, limit: int = 
     return (0, ()) if query is None else reader.count(filters.apply(query), limit)
 
 
-def _kept_count(reader: RankedReader, filters: Filters, request: SearchRequest) -> Counted:
+def _kept_count(reader: RankedReader, filters: PlanFilters, request: SearchRequest) -> Counted:
     """The number of hits of a plan, with the first of them as `_count` returns them unless the number was kept.
 
     Numbers are kept that are asked for alone, as of words that many shops have (M6), and large ones of categories: they

@@ -55,7 +55,7 @@ def query_of(index: OpenIndex, clause: Clause) -> Query | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Filters:
+class PlanFilters:
     """The filters and exclusions of a plan, as queries; `empty` if no document can match all that are required."""
 
     required: tuple[tuple[Occur, Query], ...]
@@ -68,23 +68,23 @@ class Filters:
             return query
         return Query.boolean_query([(Occur.Must, query), *self.required, *self.excluded])
 
-    def excluding(self, index: OpenIndex, clauses: Sequence[Clause]) -> "Filters":
+    def excluding(self, index: OpenIndex, clauses: Sequence[Clause]) -> "PlanFilters":
         """The filters that also exclude the documents that meet one of the clauses."""
         if not clauses:
             return self
         more = compile_filters(index, (), clauses)
-        return Filters(self.required, (*self.excluded, *more.excluded), self.empty)
+        return PlanFilters(self.required, (*self.excluded, *more.excluded), self.empty)
 
 
-_NO_FILTERS: Final = Filters((), (), empty=False)
+_NO_FILTERS: Final = PlanFilters((), (), empty=False)
 
 
-def compile_filters(index: OpenIndex, filters: Sequence[Clause], excluded: Sequence[Clause]) -> Filters:
+def compile_filters(index: OpenIndex, filters: Sequence[Clause], excluded: Sequence[Clause]) -> PlanFilters:
     """Compile the filters and exclusions of a plan."""
     if not filters and not excluded:
         return _NO_FILTERS
     required = [query_of(index, clause) for clause in filters]
-    return Filters(
+    return PlanFilters(
         tuple((Occur.Must, query) for query in required if query is not None),
         tuple((Occur.MustNot, query) for clause in excluded for query in _possible(index, clause)),
         None in required,

@@ -56,7 +56,7 @@ class Lookup(NamedTuple):
     samples: Firsts
 
 
-class Order(NamedTuple):
+class KeyOrder(NamedTuple):
     """One of the orders: texts are the numbers in `texts`, unless they are in order, where this is not read."""
 
     offsets: Array
@@ -280,7 +280,7 @@ def prefix_range(lookup: Lookup, lacking: int, query: Array, start: int, end: in
         return first, low
     texts = lookup.rests_1 if lacking == WITHOUT_SECOND else lookup.rests_0
     depth = FIRSTS if lacking == IN_ORDER else FIRSTS + 1
-    order = Order(lookup.offsets, lookup.letters, texts, lacking)
+    order = KeyOrder(lookup.offsets, lookup.letters, texts, lacking)
     return narrow_range(order, query, start + FIRSTS, end, depth, first, low)
 
 
@@ -292,7 +292,9 @@ def find_text(lookup: Lookup, query: Array, start: int, end: int) -> int:
 
 
 @inner
-def narrow_range(order: Order, query: Array, start: int, end: int, depth: int, low: int, high: int) -> tuple[int, int]:
+def narrow_range(
+    order: KeyOrder, query: Array, start: int, end: int, depth: int, low: int, high: int
+) -> tuple[int, int]:
     """The part of the range low:high of an order, equal before `depth`, that continues there with query[start:end].
 
     `depth` counts the character that the order leaves out, which is always before it.

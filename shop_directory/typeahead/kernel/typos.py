@@ -19,8 +19,8 @@ from shop_directory.typeahead.kernel.arrays import (
     MAX_INT,
     WITHOUT_SECOND,
     Array,
+    KeyOrder,
     Lookup,
-    Order,
     Ranges,
     Ranking,
     Scratch,
@@ -56,7 +56,7 @@ def collect_one_typo(texts: Texts, query: Array, mark: int, ranges: Ranges, rank
     """
     lookup = texts.lookup
     offsets, letters, firsts = lookup.offsets, lookup.letters, lookup.firsts
-    order = Order(offsets, letters, offsets, IN_ORDER)
+    order = KeyOrder(offsets, letters, offsets, IN_ORDER)
     size = len(query)
     half = size >= HALF_MIN
     whole = mark == ANY_FULL and not half
@@ -208,7 +208,7 @@ def collect_two_typos(texts: Texts, query: Array, mark: int, scratch: Scratch, r
     Postings have the mark; full forms (ANY_FULL) are at most twice as long as the query.
     """
     offsets, letters, firsts = texts.lookup.offsets, texts.lookup.letters, texts.lookup.firsts
-    order = Order(offsets, letters, offsets, IN_ORDER)
+    order = KeyOrder(offsets, letters, offsets, IN_ORDER)
     ranges, rows, path, walk = scratch.ranges, scratch.rows, scratch.path, scratch.walk
     size = len(query)
     ranges[:, 3] = 2 * size
@@ -294,7 +294,7 @@ def _fill_row(rows: Ranges, path: Array, query: Array, depth: int) -> int:
 
 @inner
 def _add_exact_rests(
-    order: Order, scratch: Scratch, query: Array, depth: int, low: int, high: int, range_count: int
+    order: KeyOrder, scratch: Scratch, query: Array, depth: int, low: int, high: int, range_count: int
 ) -> int:
     """Add the parts of a range, equal up to `depth`, that continue exactly as the query. Returns the number of ranges.
 

@@ -42,10 +42,10 @@ _TIER: Final = (1 << TIER_BITS) - 1
 _LAST_LETTER: Final = 0x10FFFF
 _WORD: Final = 32
 
-Parts = Mapping[str, np.ndarray[Any, Any]]
+SegmentArrays = Mapping[str, np.ndarray[Any, Any]]
 
 
-class Segment:
+class MappedSegment:
     """One segment, in memory or mapped into it; its number of shops includes removed ones."""
 
     def __init__(self, path: Path) -> None:
@@ -176,18 +176,18 @@ class SegmentPool:
     """Open segments by name, each mapped once, and the newest table of categories, shared by several typeaheads."""
 
     def __init__(self) -> None:
-        self._open: WeakValueDictionary[str, Segment] = WeakValueDictionary()
+        self._open: WeakValueDictionary[str, MappedSegment] = WeakValueDictionary()
         self._table = CategoryTable(())
         self._lock = Lock()
 
-    def open(self, directory: Path, name: str) -> Segment:
+    def open(self, directory: Path, name: str) -> MappedSegment:
         """The segment of a name. Thread-safe. Raises as `Segment`; DamagedSegmentError is a ValueError."""
         with self._lock:
             segment = self._open.get(name)
             if segment is None or segment.is_cut():
                 path = segment_path(directory, name)
                 try:
-                    segment = self._open[name] = Segment(path)
+                    segment = self._open[name] = MappedSegment(path)
                 except ValueError as error:
                     raise DamagedSegmentError(path.name, error) from error
             return segment
@@ -224,7 +224,7 @@ def _extent(header: Header, name: str) -> tuple[int, int]:
     return part.start // size, part.start // size + part.size
 
 
-def check_bounds(header: Header, parts: Parts) -> None:
+def check_bounds(header: Header, parts: SegmentArrays) -> None:
     """Check all arrays of a segment; ValueError, naming it, if the header or an array is damaged."""
     shops, texts = header.shops, len(parts["firsts"])
     categories, countries = len(header.categories), len(header.countries)

@@ -13,7 +13,7 @@ from shop_directory.typeahead.compiled import load_kernel
 from shop_directory.typeahead.kernel.arrays import NOTHING, Array, read_only
 from shop_directory.typeahead.kernel.suggest import PUNCTUATION, SHORT, TWO_ERRORS, WITH_DOT
 from shop_directory.typeahead.manifest import Covering, SegmentUse, TypeaheadManifest
-from shop_directory.typeahead.reading.segments import Segment, SegmentPool
+from shop_directory.typeahead.reading.segments import MappedSegment, SegmentPool
 from shop_directory.typeahead.segment import segment_path
 from shop_directory.typeahead.suggestions import SuggestedShop, Suggestion, SuggestQuery, SuggestResult
 from shop_directory.words.categories import CategoryTable
@@ -27,7 +27,7 @@ _CACHED_WORDS: Final = 4_096
 class Typeahead:
     """The shops and all categories of one generation as of one stamp."""
 
-    def __init__(self, segments: Sequence[tuple[Segment, Array]], categories: CategoryTable) -> None:
+    def __init__(self, segments: Sequence[tuple[MappedSegment, Array]], categories: CategoryTable) -> None:
         """Combine segments, in one of which each shop is current, with bitmaps of removed shops, as int32 words."""
         self._segments = tuple(segments)
         self.categories = categories
@@ -143,7 +143,7 @@ def open_typeahead(directory: Path, manifest: TypeaheadManifest, pool: SegmentPo
     raise ValueError("files of the typeahead are missing")
 
 
-def _opened(directory: Path, covering: Covering, pool: SegmentPool) -> list[tuple[Segment, Array]]:
+def _opened(directory: Path, covering: Covering, pool: SegmentPool) -> list[tuple[MappedSegment, Array]]:
     opened = []
     for use in covering:
         segment = pool.open(directory, use.name)
@@ -178,7 +178,7 @@ def _has_one_typo(found: Sequence[Suggestion]) -> bool:
 
 
 def _near(
-    filtered: Sequence[tuple[Segment, Array, Array]], packed: Array, forms: QueryForms, limit: int, flags: int
+    filtered: Sequence[tuple[MappedSegment, Array, Array]], packed: Array, forms: QueryForms, limit: int, flags: int
 ) -> list[Suggestion]:
     """The best shops of the segments, each with the bitmaps of its removed shops and of those that pass the filters."""
     if not forms.words:

@@ -113,7 +113,7 @@ def _segment_shop(
     return SegmentShop(shown[0], popularity, orjson.dumps(shown), markets, categories, texts)
 
 
-class Run:
+class ShopRun:
     """Shops in any order, each once; `letters` is the number of characters of all texts and suggestions."""
 
     def __init__(self) -> None:
@@ -238,7 +238,7 @@ class TypeaheadBuild:
     def __init__(self, store: TypeaheadStore, run_shops: int = _RUN_SHOPS, most: int = MAX_NUMBERED) -> None:
         """At most `run_shops` are sorted in memory; the segment has at most `most` shops, and as many texts."""
         self._store, self._run_shops, self._most = store, run_shops, most
-        self._run = Run()
+        self._run = ShopRun()
         self._runs: dict[str, SegmentUse] = {}
         self._categories: list[CategoryEntry] = []
 
@@ -284,7 +284,7 @@ class TypeaheadBuild:
 
     def _end_run(self) -> None:
         use = write_segment(self._store.directory, *self._run.contents())
-        self._run = Run()
+        self._run = ShopRun()
         self._runs[use.name] = use
         return_freed_memory()
 

@@ -21,8 +21,8 @@ from shop_directory.typeahead import manifest
 from shop_directory.typeahead.manifest import MAX_SEGMENTS, Covering, SegmentUse, TypeaheadManifest, bitmap_of
 from shop_directory.typeahead.segment import SUFFIX, Shown, segment_path
 from shop_directory.typeahead.writing.build import (
-    Run,
     SegmentShop,
+    ShopRun,
     StoredDocuments,
     put_manifest,
     rebuild_typeahead,
@@ -172,7 +172,7 @@ class TypeaheadEditor:
 
     def _changed(self, coverings: tuple[Covering, ...]) -> tuple[Covering, ...]:
         """The coverings with the changed shops in the last segment, and removed from all others."""
-        run = Run()
+        run = ShopRun()
         for shop in self._shops.values():
             if shop is not None:
                 run.add(shop)

@@ -23,8 +23,8 @@ from shop_directory.typeahead.segment import (
     LETTER_BITS,
     POSTING_BITS,
     SUFFIX,
+    ArrayPosition,
     Header,
-    Part,
     Shown,
     header_bytes,
     read_header,
@@ -109,7 +109,7 @@ def write_segment(
     return SegmentUse(path.stem, path.stat().st_size, shops)
 
 
-def _write_array(file: IO[bytes], items: Items | Spill, dtype: str) -> Part:
+def _write_array(file: IO[bytes], items: Items | Spill, dtype: str) -> ArrayPosition:
     """Write an array at the next multiple of ALIGNMENT."""
     file.write(bytes(-file.tell() % ALIGNMENT))
     start = file.tell()
@@ -117,7 +117,7 @@ def _write_array(file: IO[bytes], items: Items | Spill, dtype: str) -> Part:
         file.writelines(items.chunks())
     else:
         file.write(np.ascontiguousarray(items, dtype).data)
-    return Part(start, len(items))
+    return ArrayPosition(start, len(items))
 
 
 class Segment:

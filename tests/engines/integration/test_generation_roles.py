@@ -27,7 +27,7 @@ from indexer.jobs.build import BuildOptions, prune, remove_unfinished
 from indexer.jobs.following import FollowOptions
 from indexer.jobs.rollback import roll_back
 from indexer.sinks.failures import SinkError
-from indexer.sinks.protocol import Generation, Role, Sink
+from indexer.sinks.protocol import Generation, GenerationRole, Sink
 from indexer.sources.changes import ChangeFile
 from indexer.state.state import StateError
 from service.tools.get_shop_policies import GET_SHOP_POLICIES
@@ -56,7 +56,7 @@ def _published(sink: Sink, documents: Documents) -> Stamp:
     return stamp
 
 
-def _roles(sink: Sink) -> list[tuple[str, Role]]:
+def _roles(sink: Sink) -> list[tuple[str, GenerationRole]]:
     return [(found.name, found.role) for found in sink.generations()]
 
 
@@ -70,11 +70,11 @@ async def test_each_generation_is_listed_with_its_role_its_stamp_and_since_when_
     begun = new_generation(datetime.now(UTC))
     engine.sink.begin(begun)
     assert engine.sink.generations() == (
-        Generation(retired.generation, Role.RETIRED, retired, NOON),
-        Generation(previous.generation, Role.PREVIOUS, previous, NOON),
-        Generation(live.generation, Role.LIVE, live, None),
-        Generation(waiting.generation, Role.UNFINISHED, waiting, None),
-        Generation(begun, Role.UNFINISHED, None, None, whole=False),
+        Generation(retired.generation, GenerationRole.RETIRED, retired, NOON),
+        Generation(previous.generation, GenerationRole.PREVIOUS, previous, NOON),
+        Generation(live.generation, GenerationRole.LIVE, live, None),
+        Generation(waiting.generation, GenerationRole.UNFINISHED, waiting, None),
+        Generation(begun, GenerationRole.UNFINISHED, None, None, whole=False),
     )
     assert (engine.sink.live(), (await engine.backend.refresh()).stamp) == (live, live)
 
@@ -86,15 +86,15 @@ async def test_after_a_rollback_the_two_have_changed_their_roles_and_the_live_on
     first, second = (_published(engine.sink, documents) for _ in range(2))
     engine.sink.publish(first.generation, second.generation)
     assert (engine.sink.live(), (await engine.backend.refresh()).stamp) == (first, first)
-    unmarked = Generation(second.generation, Role.PREVIOUS, second, None)
-    assert engine.sink.generations() == (Generation(first.generation, Role.LIVE, first, None), unmarked)
+    unmarked = Generation(second.generation, GenerationRole.PREVIOUS, second, None)
+    assert engine.sink.generations() == (Generation(first.generation, GenerationRole.LIVE, first, None), unmarked)
     engine.sink.retire(second.generation, NOON)
 
     third = _published(engine.sink, documents)
     assert engine.sink.generations() == (
-        Generation(first.generation, Role.PREVIOUS, first, NOON),
-        Generation(second.generation, Role.RETIRED, second, NOON),
-        Generation(third.generation, Role.LIVE, third, None),
+        Generation(first.generation, GenerationRole.PREVIOUS, first, NOON),
+        Generation(second.generation, GenerationRole.RETIRED, second, NOON),
+        Generation(third.generation, GenerationRole.LIVE, third, None),
     )
 
 
@@ -106,7 +106,7 @@ async def test_a_generation_that_is_dropped_is_gone_and_dropping_it_again_does_n
     begun, _ = sealed(engine.sink, documents)
     for _ in range(2):
         engine.sink.drop(begun.generation)
-        assert _roles(engine.sink) == [(live.generation, Role.LIVE)]
+        assert _roles(engine.sink) == [(live.generation, GenerationRole.LIVE)]
     with pytest.raises(SinkError):
         engine.sink.edit(begun.generation)
 
@@ -186,8 +186,8 @@ async def test_a_rollback_brings_back_what_a_bad_build_lost_and_keeps_the_bad_on
     assert snapshot.stamp == done.stamp == engine.sink.live()
     assert names((await find(snapshot, "")).shops) == ["Book", "Lamp"]
     assert {found.name: found.role for found in engine.sink.generations()} == {
-        good.generation: Role.LIVE,
-        bad.generation: Role.PREVIOUS,
+        good.generation: GenerationRole.LIVE,
+        bad.generation: GenerationRole.PREVIOUS,
     }
     assert roll_back(engine.sink, catalogue.states, None).stamp.generation == bad.generation
     assert names((await find(await engine.backend.refresh(), "")).shops) == ["Broken"]
@@ -360,13 +360,13 @@ async def _after_a_loss(engine: Engine, catalogue: Catalogue, lose: Callable[[St
     mended = catalogue.publish(LAMP, TEAPOT)
     assert names((await find(await engine.backend.refresh(), "")).shops) == ["Lamp", "Teapot"]
     roles = {found.name: found.role for found in engine.sink.generations()}
-    assert (roles[good.generation], roles[mended.generation]) == (Role.PREVIOUS, Role.LIVE)
+    assert (roles[good.generation], roles[mended.generation]) == (GenerationRole.PREVIOUS, GenerationRole.LIVE)
     later = datetime.now(UTC) + timedelta(days=1)
     remove_unfinished(engine.sink, catalogue.states, later)
     prune(engine.sink, catalogue.states, later)
     assert {found.name: found.role for found in engine.sink.generations()} == {
-        good.generation: Role.PREVIOUS,
-        mended.generation: Role.LIVE,
+        good.generation: GenerationRole.PREVIOUS,
+        mended.generation: GenerationRole.LIVE,
     }
     assert roll_back(engine.sink, catalogue.states, None).stamp.generation == good.generation
     assert names((await find(await engine.backend.refresh(), "")).shops) == ["Book", "Lamp"]

@@ -11,7 +11,7 @@ from opensearchpy import OpenSearch
 from index_mappings.embedded import index_directory, stamp_path, to_checked_json
 from index_mappings.generations import STAMP, STAMP_ID, Stamp, alias_name, index_name
 from indexer.jobs.build import build
-from indexer.reconcile.generation import Comparison, Fault, FaultCount, FaultReport, check_aliases
+from indexer.reconcile.generation import FaultCount, FaultReport, FaultType, GenerationComparison, check_aliases
 from indexer.reconcile.live import Verified, VerifyOptions, verify_live
 from indexer.sinks import protocol
 from indexer.sinks.embedded.sink import EmbeddedSink
@@ -52,7 +52,7 @@ def _assert_the_stamp_is_found_and_repaired(world: World) -> None:
     found = _check(world, repair=False)
     repaired = _check(world, repair=True)
 
-    assert found == FaultReport((FaultCount(Fault.WRONG_GENERATION, STAMP, 1),))
+    assert found == FaultReport((FaultCount(FaultType.WRONG_GENERATION, STAMP, 1),))
     assert repaired == replace(found, repaired=1)
 
 
@@ -68,7 +68,7 @@ def test_a_stamp_of_another_generation_is_found_and_rewritten(tmp_path: Path) ->
     found = verify_live(world.sink, world.states)
     repaired = verify_live(world.sink, world.states, options=_REPAIR)
 
-    assert found == Verified(None, FaultReport((FaultCount(Fault.WRONG_GENERATION, STAMP, 1),)))
+    assert found == Verified(None, FaultReport((FaultCount(FaultType.WRONG_GENERATION, STAMP, 1),)))
     assert (repaired.generation, repaired.found.faults) == (before.generation, found.found.faults)
     assert repaired.found.remaining == 0
     after = world.sink.live()
@@ -112,9 +112,9 @@ class TestOpenSearch:
         found = verify_live(world.sink, world.states, options=_REPAIR)
 
         assert found.found.faults == (
-            FaultCount(Fault.WRONG_GENERATION, "coupons", 1),
-            FaultCount(Fault.WRONG_GENERATION, "offers", 1),
-            FaultCount(Fault.WRONG_GENERATION, "shops", 1),
+            FaultCount(FaultType.WRONG_GENERATION, "coupons", 1),
+            FaultCount(FaultType.WRONG_GENERATION, "offers", 1),
+            FaultCount(FaultType.WRONG_GENERATION, "shops", 1),
         )
         assert (found.generation, found.found.remaining) == (new, 3)
         assert client.indices.get_alias(name=f"{prefix}-*") == before
@@ -131,7 +131,7 @@ class TestOpenSearch:
         prefix, generation = opensearch_location.prefix, world.generation
         client.indices.delete_alias(index=index_name(prefix, STAMP, generation), name=alias_name(prefix, STAMP))
 
-        wrong = FaultReport((FaultCount(Fault.WRONG_GENERATION, STAMP, 1),))
+        wrong = FaultReport((FaultCount(FaultType.WRONG_GENERATION, STAMP, 1),))
         assert verify_live(world.sink, world.states, options=_REPAIR) == Verified(None, wrong)
         assert world.sink.alias_drift() == {STAMP: _advice(prefix, STAMP, "nowhere", generation)}
 
@@ -171,7 +171,7 @@ class TestOpenSearch:
         client.index(index=index, id="zzz", body={**s1, "rank": "0"}, params={"refresh": "true"})
         client.index(index=index, id="without", body={"rank": "0"}, params={"refresh": "true"})
 
-        assert world.found_and_repaired() == (FaultCount(Fault.GHOST, "shops", 2),)
+        assert world.found_and_repaired() == (FaultCount(FaultType.GHOST, "shops", 2),)
         assert world.scan() == world.rebuilt()
 
 
@@ -186,7 +186,7 @@ def test_a_document_that_is_there_twice_is_stale(tmp_path: Path) -> None:
     writer.wait_merging_threads()
     del writer, index
 
-    assert world.found_and_repaired() == (FaultCount(Fault.STALE, "facts", 1),)
+    assert world.found_and_repaired() == (FaultCount(FaultType.STALE, "facts", 1),)
     assert world.scan() == world.rebuilt()
     with world.editing() as (_, editor):
         assert editor.count("facts") == 10
@@ -202,10 +202,10 @@ def test_a_whole_verification_finds_and_repairs_source_state_and_index(world: Wo
 
     assert (found.generation, found.found.remaining) == (world.generation, 5)
     assert found.found.faults == (
-        FaultCount(Fault.NOT_PUBLIC, "shops", 1),
-        FaultCount(Fault.MISSING, "coupons", 1),
-        FaultCount(Fault.LOST_CHANGE, "shops", 1),
-        FaultCount(Fault.LOST_DELETE, "shops", 2),
+        FaultCount(FaultType.NOT_PUBLIC, "shops", 1),
+        FaultCount(FaultType.MISSING, "coupons", 1),
+        FaultCount(FaultType.LOST_CHANGE, "shops", 1),
+        FaultCount(FaultType.LOST_DELETE, "shops", 2),
     )
     assert sum(tick.checked for tick in ticks) == DOCUMENTS_OF_THE_WORLD + 1
     assert sum(tick.total for tick in ticks) == found.found.total
@@ -287,18 +287,18 @@ _PLANTED = (
     add_coupon("a-hidden"),
 )
 _FOUND = (
-    FaultCount(Fault.NOT_PUBLIC, "coupons", 2),
-    FaultCount(Fault.NOT_PUBLIC, "shops", 2),
-    FaultCount(Fault.GHOST, "categories", 1),
-    FaultCount(Fault.GHOST, "offers", 2),
-    FaultCount(Fault.GHOST, "shops", 1),
-    FaultCount(Fault.MISSING, "categories", 1),
-    FaultCount(Fault.MISSING, "facts", 1),
-    FaultCount(Fault.MISSING, "offers", 1),
-    FaultCount(Fault.MISSING, "shops", 2),
-    FaultCount(Fault.STALE, "categories", 1),
-    FaultCount(Fault.STALE, "coupons", 1),
-    FaultCount(Fault.STALE, "shops", 1),
+    FaultCount(FaultType.NOT_PUBLIC, "coupons", 2),
+    FaultCount(FaultType.NOT_PUBLIC, "shops", 2),
+    FaultCount(FaultType.GHOST, "categories", 1),
+    FaultCount(FaultType.GHOST, "offers", 2),
+    FaultCount(FaultType.GHOST, "shops", 1),
+    FaultCount(FaultType.MISSING, "categories", 1),
+    FaultCount(FaultType.MISSING, "facts", 1),
+    FaultCount(FaultType.MISSING, "offers", 1),
+    FaultCount(FaultType.MISSING, "shops", 2),
+    FaultCount(FaultType.STALE, "categories", 1),
+    FaultCount(FaultType.STALE, "coupons", 1),
+    FaultCount(FaultType.STALE, "shops", 1),
 )
 
 
@@ -354,7 +354,7 @@ def test_planted_faults_are_repaired_into_what_a_full_build_makes(world: World, 
 @pytest.mark.rule("F4")
 def test_stale_terms_of_a_shop_are_found_although_its_answer_is_as_it_should_be(world: World) -> None:
     plant(world, stale_terms("s3"))
-    assert world.found_and_repaired() == (FaultCount(Fault.STALE, "shops", 1),)
+    assert world.found_and_repaired() == (FaultCount(FaultType.STALE, "shops", 1),)
 
 
 @pytest.mark.rule("V3")
@@ -363,16 +363,16 @@ def test_all_of_a_hidden_shop_goes_in_one_micro_batch_before_anything_else(
 ) -> None:
     plant(world, add_coupon("c-hidden"), add_coupon("a-hidden"), add_shop("hidden"), lose("shops", "s0"))
     with world.editing() as (state, editor):
-        comparison = Comparison(state, editor, repair=True, check=lambda: None)
+        comparison = GenerationComparison(state, editor, repair=True, check=lambda: None)
         before = editor.stamp.sequence
         assert comparison.begin() == (FaultReport(), True)
 
         found, _ = comparison.compare("shops", "", most=4)
 
         assert found.faults == (
-            FaultCount(Fault.NOT_PUBLIC, "coupons", 2),
-            FaultCount(Fault.NOT_PUBLIC, "shops", 1),
-            FaultCount(Fault.MISSING, "shops", 1),
+            FaultCount(FaultType.NOT_PUBLIC, "coupons", 2),
+            FaultCount(FaultType.NOT_PUBLIC, "shops", 1),
+            FaultCount(FaultType.MISSING, "shops", 1),
         )
         assert found.repaired == 4
         assert editor.stamp.sequence == before + 2
@@ -389,8 +389,8 @@ def test_a_wrong_count_in_the_stamp_is_found_and_repaired(world: World) -> None:
         editor.commit(right.counted({**right.counts, "coupons": 99, "facts": 0}))
 
     assert world.found_and_repaired() == (
-        FaultCount(Fault.WRONG_GENERATION, "coupons", 1),
-        FaultCount(Fault.WRONG_GENERATION, "facts", 1),
+        FaultCount(FaultType.WRONG_GENERATION, "coupons", 1),
+        FaultCount(FaultType.WRONG_GENERATION, "facts", 1),
     )
     assert world.sink.live() == replace(right, sequence=right.sequence + 1)
 
@@ -402,7 +402,7 @@ def test_a_wrong_category_count_of_the_state_is_not_held_against_the_index(world
         state.connection.execute("INSERT INTO category_names VALUES ('secrets', 'Secrets', 1)")
     documents = world.scan()
 
-    assert world.found_and_repaired() == (FaultCount(Fault.STATE, "categories", 3),)
+    assert world.found_and_repaired() == (FaultCount(FaultType.STATE, "categories", 3),)
     assert world.scan() == documents == world.rebuilt()
 
 
@@ -415,7 +415,7 @@ def test_a_domain_that_the_state_gave_to_the_wrong_shop_goes_back(world: World) 
         state.connection.execute("DELETE FROM winners WHERE id = 's1'")
 
     # The counts of categories are right for the shops that ought to be public.
-    assert world.found_and_repaired() == (FaultCount(Fault.STATE, "shops", 3),)
+    assert world.found_and_repaired() == (FaultCount(FaultType.STATE, "shops", 3),)
     assert world.scan() == world.rebuilt()
 
 
@@ -438,7 +438,7 @@ def test_a_lost_lease_ends_it_before_anything_is_written(world: World) -> None:
         raise LeaseLostError("the lease was lost")
 
     with world.editing() as (state, editor), pytest.raises(LeaseLostError):
-        Comparison(state, editor, repair=True, check=lost).begin()
+        GenerationComparison(state, editor, repair=True, check=lost).begin()
 
     assert world.scan() == before
 

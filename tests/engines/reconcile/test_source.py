@@ -14,7 +14,7 @@ from index_mappings.documents import ShopDocument
 from index_mappings.embedded import generation_directory
 from indexer.jobs.following import FollowOptions
 from indexer.projection import Projector, project_shop
-from indexer.reconcile.generation import Fault, FaultCount, FaultReport, derived_tables_match
+from indexer.reconcile.generation import FaultCount, FaultReport, FaultType, derived_tables_match
 from indexer.reconcile.live import VerificationRounds, VerifyOptions, verify_live
 from indexer.reconcile.source import compare_source, read_source
 from indexer.records.problems import InvalidRecordsError
@@ -95,11 +95,11 @@ def test_lost_changes_and_deletes_are_found_and_left_alone_then_repaired(world: 
     found = _compare(world, repair=False)
 
     assert found.faults == (
-        FaultCount(Fault.LOST_CHANGE, "coupons", 1),
-        FaultCount(Fault.LOST_CHANGE, "shipping", 1),
-        FaultCount(Fault.LOST_CHANGE, "shops", 3),
-        FaultCount(Fault.LOST_DELETE, "offers", 1),
-        FaultCount(Fault.LOST_DELETE, "shops", 1),
+        FaultCount(FaultType.LOST_CHANGE, "coupons", 1),
+        FaultCount(FaultType.LOST_CHANGE, "shipping", 1),
+        FaultCount(FaultType.LOST_CHANGE, "shops", 3),
+        FaultCount(FaultType.LOST_DELETE, "offers", 1),
+        FaultCount(FaultType.LOST_DELETE, "shops", 1),
     )
     assert world.scan() == before
 
@@ -203,10 +203,10 @@ def test_what_is_wrong_there_only_is_found_by_class_and_repaired(
     spoil(embedded, root, everything_wrong)
     assert set(shown(embedded)) ^ set(right) == {"hidden", "nobody", "s0", "s9"}
     wrong = (
-        FaultCount(Fault.NOT_PUBLIC, "shops", 1),
-        FaultCount(Fault.GHOST, "shops", 1),
-        FaultCount(Fault.MISSING, "shops", 2),
-        FaultCount(Fault.STALE, "shops", 1),
+        FaultCount(FaultType.NOT_PUBLIC, "shops", 1),
+        FaultCount(FaultType.GHOST, "shops", 1),
+        FaultCount(FaultType.MISSING, "shops", 2),
+        FaultCount(FaultType.STALE, "shops", 1),
     )
 
     found = embedded.reconcile(repair=False, rate=rate)
@@ -221,7 +221,7 @@ def test_what_is_wrong_there_only_is_found_by_class_and_repaired(
 def test_a_document_that_is_wrong_on_both_sides_counts_once(embedded: World, root: Path) -> None:
     spoil(embedded, root, lambda _, typeahead: typeahead.remove("shops", "s0"))
     plant(embedded, lose("shops", "s0"))
-    assert embedded.reconcile(repair=True).faults == (FaultCount(Fault.MISSING, "shops", 1),)
+    assert embedded.reconcile(repair=True).faults == (FaultCount(FaultType.MISSING, "shops", 1),)
     assert embedded.reconcile(repair=False).faults == ()
 
 
@@ -231,7 +231,7 @@ def test_a_damaged_file_is_a_fault_of_its_own_and_is_written_again(
 ) -> None:
     right, before = shown(embedded), embedded.sink.live()
     damage(embedded, root)
-    wrong = (FaultCount(Fault.DAMAGED, "typeahead", 1),)
+    wrong = (FaultCount(FaultType.DAMAGED, "typeahead", 1),)
     assert embedded.reconcile(repair=False, rate=1.0).faults == wrong
     with caplog.at_level(logging.WARNING):
         repaired = verify_live(embedded.sink, embedded.states, options=VerifyOptions(repair=True)).found

@@ -19,7 +19,7 @@ from shop_directory.typeahead.reading.segments import SegmentPool
 from shop_directory.typeahead.reading.typeahead import Typeahead, open_typeahead
 from shop_directory.typeahead.segment import Shown, segment_path, shown_part
 from shop_directory.typeahead.suggestions import SuggestedShop, SuggestQuery
-from shop_directory.typeahead.writing.build import Run, TypeaheadBuild, segment_shop
+from shop_directory.typeahead.writing.build import ShopRun, TypeaheadBuild, segment_shop
 from shop_directory.typeahead.writing.editor import TypeaheadEditor
 from shop_directory.typeahead.writing.merging import BackgroundMerging, Input, merge
 from shop_directory.typeahead.writing.segment_file import open_segment, write_segment
@@ -168,7 +168,7 @@ def category(slug: str, count: int) -> CategoryDocument:
 
 
 def written(directory: Path, shops: Iterable[ShopDocument]) -> SegmentUse:
-    run = Run()
+    run = ShopRun()
     for shop in shops:
         run.add(segment_shop(shop))
     return write_segment(directory, *run.contents())

@@ -20,7 +20,13 @@ from indexer.sources.ndjson import NdjsonCatalogue
 from shop_directory.typeahead.manifest import TypeaheadManifest, bitmap_of
 from shop_directory.typeahead.segment import FULL, KEY, LEADING, NAME, REST, WORD
 from shop_directory.typeahead.writing import merging
-from shop_directory.typeahead.writing.build import Run, TypeaheadBuild, marked_texts, segment_shop, stored_segment_shop
+from shop_directory.typeahead.writing.build import (
+    ShopRun,
+    TypeaheadBuild,
+    marked_texts,
+    segment_shop,
+    stored_segment_shop,
+)
 from shop_directory.typeahead.writing.merging import Input, TypeaheadTooLargeError, merge, rounds
 from shop_directory.typeahead.writing.segment_file import Segment, open_segment, write_segment
 from shop_directory.typeahead.writing.store import TypeaheadStore
@@ -123,7 +129,7 @@ def _files(store: TypeaheadStore) -> set[str]:
 def test_merged_segments_are_the_segment_of_their_current_shops(
     lines: list[dict[str, Any]], block: int, data: st.DataObject
 ) -> None:
-    parts: list[Run] = [Run() for _ in range(data.draw(st.integers(1, 5)))]
+    parts: list[ShopRun] = [ShopRun() for _ in range(data.draw(st.integers(1, 5)))]
     removed: list[list[str]] = [[] for _ in parts]
     current = []
     for line in lines:
@@ -136,7 +142,7 @@ def test_merged_segments_are_the_segment_of_their_current_shops(
                 continue
             # It is in another segment as it is now.
             shop = projected(shop.id, data.draw(st.sampled_from(lines)))
-            newer = Run()
+            newer = ShopRun()
             newer.add(segment_shop(shop))
             parts.append(newer)
             removed.append([])
@@ -167,14 +173,14 @@ def test_a_merge_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.M
 
 
 def _in_memory(shop_id: str, name: str) -> Segment:
-    run = Run()
+    run = ShopRun()
     run.add(segment_shop(named(shop_id, name)))
     return Segment(run.contents())
 
 
 @pytest.mark.parametrize("damage", ["shortened", "flipped", "renamed", "empty"])
 def test_a_damaged_segment_is_refused(tmp_path: Path, damage: str) -> None:
-    run = Run()
+    run = ShopRun()
     run.add(segment_shop(named("s1", "Kestrel")))
     use = write_segment(tmp_path, *run.contents())
     path = tmp_path / f"{use.name}.segment"

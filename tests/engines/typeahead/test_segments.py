@@ -13,7 +13,7 @@ from shop_directory.typeahead.compiled import compile_kernel
 from shop_directory.typeahead.kernel.arrays import NOTHING
 from shop_directory.typeahead.kernel.suggest import suggest
 from shop_directory.typeahead.manifest import SegmentUse, TypeaheadManifest
-from shop_directory.typeahead.reading.segments import Segment, SegmentPool
+from shop_directory.typeahead.reading.segments import MappedSegment, SegmentPool
 from shop_directory.typeahead.reading.typeahead import open_typeahead
 from shop_directory.typeahead.segment import ARRAYS, read_header, segment_path
 from shop_directory.typeahead.suggestions import SuggestQuery
@@ -65,7 +65,7 @@ def _named(directory: Path, data: bytes) -> Path:
 
 @pytest.mark.parametrize("byte", [0, 255])
 def test_all_domains_are_listed_whatever_was_in_memory(tmp_path: Path, use: SegmentUse, byte: int) -> None:
-    segment = Segment(segment_path(tmp_path, use.name))
+    segment = MappedSegment(segment_path(tmp_path, use.name))
     np.full(use.shops, byte, np.uint8)  # the next array of that size gets its memory
     count, domains = segment.domains(NOTHING, 0, use.shops)
     assert (count, len(set(domains))) == (use.shops, use.shops)
@@ -85,7 +85,7 @@ def test_a_number_that_leads_out_of_an_array_is_refused(
     array = np.frombuffer(data, np.dtype(ARRAYS[name]), part.size, part.start)
     array[position] = value
     with pytest.raises(ValueError, match=f"the array {name} of a segment is damaged"):
-        Segment(_named(tmp_path, bytes(data)))
+        MappedSegment(_named(tmp_path, bytes(data)))
 
 
 @pytest.mark.parametrize("name", _SIZED)
@@ -99,7 +99,7 @@ def test_an_array_of_another_size_is_refused(tmp_path: Path, use: SegmentUse, na
     assert len(shorter) == len(data)
     assert shorter != data
     with pytest.raises(ValueError, match="of a segment is damaged"):
-        Segment(_named(tmp_path, shorter))
+        MappedSegment(_named(tmp_path, shorter))
 
 
 def test_a_segment_with_one_other_byte_is_refused_wherever_that_is(tmp_path: Path, use: SegmentUse) -> None:
@@ -108,15 +108,15 @@ def test_a_segment_with_one_other_byte_is_refused_wherever_that_is(tmp_path: Pat
     for position in (*range(0, len(whole), 997), len(whole) - 1):
         path.write_bytes(whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :])
         with pytest.raises(ValueError, match="damaged"):
-            Segment(path)
+            MappedSegment(path)
     path.write_bytes(whole)
-    assert Segment(path).shops == 60
+    assert MappedSegment(path).shops == 60
 
 
 def test_what_is_no_segment_is_refused(tmp_path: Path) -> None:
     for data in (b"1", b"{}" + (2).to_bytes(8, "little"), bytes(200)):
         with pytest.raises(ValueError, match="not a segment"):
-            Segment(_named(tmp_path, data))
+            MappedSegment(_named(tmp_path, data))
 
 
 def test_a_segment_is_mapped_once_and_unmapped_with_its_last_user(tmp_path: Path, use: SegmentUse) -> None:

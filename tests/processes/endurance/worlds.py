@@ -32,7 +32,7 @@ from indexer.sinks.embedded.files import GRACE_S as COMMITTED_GRACE_S
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.sinks.opensearch.typeahead import TypeaheadOptions
-from indexer.sinks.protocol import GenerationReader, Role, Sink, scan
+from indexer.sinks.protocol import GenerationReader, GenerationRole, Sink, scan
 from indexer.sources.ndjson import CHANGES, NdjsonCatalogue
 from indexer.state.state import States
 from shop_directory.search.embedded.engine import EmbeddedBackend
@@ -234,7 +234,7 @@ class Location:
         with self.opened() as sink:
             prune(sink, self.states(), datetime.now(UTC) + timedelta(hours=1))
             found = sink.generations()
-        wanted_generations = [one.name for one in found if one.role in {Role.LIVE, Role.PREVIOUS}]
+        wanted_generations = [one.name for one in found if one.role in {GenerationRole.LIVE, GenerationRole.PREVIOUS}]
         others = [one.name for one in found if one.name not in wanted_generations]
         states = {"place", *(f"{name}.sqlite" for name in wanted_generations)}
         if self.kind == OPENSEARCH:

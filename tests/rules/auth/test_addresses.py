@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.runtime.caller import ForwardingHeader, Origin, Proxies, origin_of
+from service.runtime.caller import CallOrigin, ForwardingHeader, Proxies, origin_of
 
 EDGE = "10.0.0.1"
 CHAIN = Proxies(["10.0.0.0/8", "2001:db8:ffff::/48", "unix"])
@@ -163,7 +163,7 @@ def test_a_mapped_network_is_the_one_that_it_maps() -> None:
 )
 def test_the_edge_states_the_country_as_an_assigned_code(values: list[bytes], country: str | None) -> None:
     headers = [(b"x-edge-country", value) for value in values]
-    assert origin_of(EDGE, headers, COUNTRY) == Origin(EDGE, country)
+    assert origin_of(EDGE, headers, COUNTRY) == CallOrigin(EDGE, country)
 
 
 PIECES = st.lists(

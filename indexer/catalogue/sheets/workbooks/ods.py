@@ -5,7 +5,7 @@ from typing import Final
 
 from indexer.catalogue.sheets.workbooks.archive import Archive
 from indexer.catalogue.sheets.workbooks.numbers import NumberFormat, number_text
-from indexer.catalogue.sheets.workbooks.rows import MAX_COLUMNS, MAX_ROWS, Layout, Sheet, SheetRow, Texts, is_flat
+from indexer.catalogue.sheets.workbooks.rows import MAX_COLUMNS, MAX_ROWS, CellTexts, Layout, Sheet, SheetRow, is_flat
 from indexer.records.problems import CatalogueError
 
 _CONTENT: Final = "content.xml"
@@ -57,7 +57,7 @@ class _Content:
         self._is_hidden = False
         self._groups = list[bool]()
         self._cell: Mapping[str, str] = {}
-        self._texts = Texts()
+        self._texts = CellTexts()
         self._paragraphs = self._skipped = 0
         self._in_paragraph = False
 

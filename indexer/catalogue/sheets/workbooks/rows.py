@@ -18,7 +18,7 @@ _POINTS: Final = {"cm": 28.35, "mm": 2.835, "in": 72.0, "pc": 12.0, "px": 0.75}
 
 
 # The number of a row's first line, from 1, and its cells.
-Row = tuple[int, list[str]]
+NumberedCells = tuple[int, list[str]]
 
 
 class Sheet(NamedTuple):
@@ -85,7 +85,7 @@ class Book(Protocol):
         """The rows of a sheet; the layout is whole after the last one."""
 
 
-class Texts:
+class CellTexts:
     """The text of a cell, of which a handler takes one part after the other."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from indexer.catalogue.sheets.workbooks.archive import Archive
 from indexer.catalogue.sheets.workbooks.numbers import BUILT_IN, GENERAL, NumberFormat, number_format, number_text
-from indexer.catalogue.sheets.workbooks.rows import Layout, Sheet, SheetRow, Texts, column_of, is_flat
+from indexer.catalogue.sheets.workbooks.rows import CellTexts, Layout, Sheet, SheetRow, column_of, is_flat
 from indexer.records.problems import CatalogueError
 
 _TRUE: Final = frozenset({"1", "true", "on"})
@@ -107,7 +107,7 @@ class _Strings:
 
     def __init__(self) -> None:
         self.strings = list[str]()
-        self._texts = Texts()
+        self._texts = CellTexts()
         self._is_text = self._is_phonetic = False
 
     def start(self, name: str, _: Mapping[str, str]) -> None:
@@ -136,7 +136,7 @@ class _Cells:
         self._row = list[str]()
         self._is_hidden = self._is_text = self._is_phonetic = False
         self._type, self._style = "n", 0
-        self._texts = Texts()
+        self._texts = CellTexts()
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
         if name == "c":

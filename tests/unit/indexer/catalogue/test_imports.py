@@ -19,7 +19,7 @@ from indexer.catalogue.sheets.columns import FIELDS
 from indexer.catalogue.sheets.files import CsvFile
 from indexer.catalogue.sheets.records import Imported, SheetRecords
 from indexer.catalogue.sheets.values import Faults
-from indexer.catalogue.sheets.workbooks.rows import Row
+from indexer.catalogue.sheets.workbooks.rows import NumberedCells
 from indexer.commands.catalogue import catalogue
 from indexer.records.problems import CatalogueError
 from indexer.sources.ndjson import FROM_SHEETS
@@ -98,7 +98,7 @@ class Rewritten(CsvFile):
 
     text = ""
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[NumberedCells]:
         yield from super().rows()
         self.path.write_text(self.text)
 

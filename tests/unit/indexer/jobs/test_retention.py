@@ -16,7 +16,7 @@ from index_mappings.embedded import stamp_path
 from index_mappings.generations import Stamp, first_stamp, new_generation
 from indexer.jobs.build import prune, remove_unfinished
 from indexer.sinks.embedded.sink import EmbeddedSink
-from indexer.sinks.protocol import Role
+from indexer.sinks.protocol import GenerationRole
 from indexer.state.state import States
 from tests.support.catalogues import coupon, shop
 from tests.unit.indexer.commands.index_operator import Operator
@@ -48,7 +48,7 @@ class Index:
             self.sink.retire(before.generation, NOON)
         return stamp.generation
 
-    def roles(self) -> dict[str, Role]:
+    def roles(self) -> dict[str, GenerationRole]:
         return {found.name: found.role for found in self.sink.generations()}
 
     def state_files(self) -> list[str]:
@@ -70,18 +70,22 @@ def test_pruning_removes_what_is_due_with_its_state_and_nothing_else(index: Inde
     oldest, older, previous, live = (index.published() for _ in range(4))
     unfinished = index.sealed().generation
     assert index.roles() == {
-        oldest: Role.RETIRED,
-        older: Role.RETIRED,
-        previous: Role.PREVIOUS,
-        live: Role.LIVE,
-        unfinished: Role.UNFINISHED,
+        oldest: GenerationRole.RETIRED,
+        older: GenerationRole.RETIRED,
+        previous: GenerationRole.PREVIOUS,
+        live: GenerationRole.LIVE,
+        unfinished: GenerationRole.UNFINISHED,
     }
     assert prune(index.sink, index.states, NOON + timedelta(seconds=59)) == ()
     assert len(index.roles()) == 5
     index.sink.retire(older, NOON + timedelta(seconds=1))
     assert prune(index.sink, index.states, NOON + timedelta(seconds=60)) == (oldest,)
     assert prune(index.sink, index.states, NOON + timedelta(days=1)) == (older,)
-    assert index.roles() == {previous: Role.PREVIOUS, live: Role.LIVE, unfinished: Role.UNFINISHED}
+    assert index.roles() == {
+        previous: GenerationRole.PREVIOUS,
+        live: GenerationRole.LIVE,
+        unfinished: GenerationRole.UNFINISHED,
+    }
     assert index.state_files() == [previous, live, unfinished]
     assert prune(index.sink, index.states, NOON + timedelta(days=1)) == ()
 
@@ -95,7 +99,11 @@ def test_the_remains_of_killed_builds_go_with_their_states_and_all_others_stay(i
     lonely = new_generation(NOON)
     index.states.create(lonely).close()
     assert sorted(remove_unfinished(index.sink, index.states, NOON)) == sorted([*remains, begun])
-    assert index.roles() == {retired: Role.RETIRED, previous: Role.PREVIOUS, live: Role.LIVE}
+    assert index.roles() == {
+        retired: GenerationRole.RETIRED,
+        previous: GenerationRole.PREVIOUS,
+        live: GenerationRole.LIVE,
+    }
     assert index.state_files() == [retired, previous, live]
     assert remove_unfinished(index.sink, index.states, NOON) == ()
 
@@ -112,7 +120,7 @@ def test_a_previous_generation_whose_successors_job_was_killed_is_retained_a_min
     assert remove_unfinished(index.sink, index.states, later) == ()
     assert prune(index.sink, index.states, later + timedelta(seconds=59)) == ()
     assert prune(index.sink, index.states, later + timedelta(seconds=60)) == (previous,)
-    assert index.roles() == {live: Role.PREVIOUS, latest: Role.LIVE}
+    assert index.roles() == {live: GenerationRole.PREVIOUS, latest: GenerationRole.LIVE}
 
 
 @pytest.mark.rule("G2")

@@ -8,7 +8,7 @@ import pytest
 from service.docs.tools_page import tools_page
 from service.observability.prometheus import PrometheusMetrics
 from service.tools.registry import REGISTRY
-from service.tools.resolve_conflict import Kind, Verdict
+from service.tools.resolve_conflict import ConflictVerdict, Kind
 from service.tools.tool import TokenRule, own_errors
 from shop_directory.runtime.metrics import Metrics
 
@@ -59,7 +59,7 @@ def test_a_tool_has_a_section_with_its_parameters_its_fields_its_token_rule_and_
 @pytest.mark.rule("A12")
 def test_each_kind_of_evidence_and_each_verdict_of_a_merge_audit_is_documented() -> None:
     rules = tools_page().partition("### Evidence and verdict")[2]
-    assert [name for name in (*get_args(Kind), *get_args(Verdict)) if f"| `{name}` | " not in rules] == []
+    assert [name for name in (*get_args(Kind), *get_args(ConflictVerdict)) if f"| `{name}` | " not in rules] == []
 
 
 def test_prometheus_records_every_metric_that_parts_report() -> None:

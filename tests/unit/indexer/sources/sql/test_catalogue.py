@@ -17,7 +17,7 @@ from indexer.records.problems import CatalogueError, ProblemLog, RefusedRecordEr
 from indexer.records.related import RECORDS
 from indexer.records.shop import Record
 from indexer.sources.sql.catalogue import SqlCatalogue, open_engine, transaction
-from indexer.sources.sql.tables import Column, Form, TableMapping, load_mapping
+from indexer.sources.sql.tables import TableColumn, TableMapping, ValueForm, load_mapping
 from tests.support.catalogues import shop
 
 
@@ -105,29 +105,29 @@ def test_the_example_of_the_documentation_is_a_valid_mapping(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("form", "value", "read"),
     [
-        (Form.TEXT, "[a]", "[a]"),
-        (Form.TEXT, 17, "17"),
-        (Form.TEXT, True, True),
-        (Form.NUMBER, Decimal("5.000"), 5),
-        (Form.NUMBER, Decimal(9_007_199_254_740_993), 9_007_199_254_740_993),
-        (Form.NUMBER, Decimal("inf"), inf),
-        (Form.BOOLEAN, 1, True),
-        (Form.BOOLEAN, Decimal(1), True),
-        (Form.BOOLEAN, 2, 2),
+        (ValueForm.TEXT, "[a]", "[a]"),
+        (ValueForm.TEXT, 17, "17"),
+        (ValueForm.TEXT, True, True),
+        (ValueForm.NUMBER, Decimal("5.000"), 5),
+        (ValueForm.NUMBER, Decimal(9_007_199_254_740_993), 9_007_199_254_740_993),
+        (ValueForm.NUMBER, Decimal("inf"), inf),
+        (ValueForm.BOOLEAN, 1, True),
+        (ValueForm.BOOLEAN, Decimal(1), True),
+        (ValueForm.BOOLEAN, 2, 2),
         (
-            Form.TIMESTAMP,
+            ValueForm.TIMESTAMP,
             datetime(2031, 5, 6, 7, 8, 9, tzinfo=timezone(timedelta(hours=2))),
             "2031-05-06T07:08:09+02:00",
         ),
-        (Form.TIMESTAMP, datetime(2031, 5, 6, 7, 8, 9, 10), "2031-05-06T07:08:09.000010+00:00"),  # noqa: DTZ001 - of a column without zone
-        (Form.TIMESTAMP, date(2031, 5, 6), "2031-05-06"),
-        (Form.STRUCTURE, "null", None),
-        (Form.TEXT_OR_LIST, ' ["card"]', ["card"]),
-        (Form.TEXT_OR_LIST, "2015", "2015"),
+        (ValueForm.TIMESTAMP, datetime(2031, 5, 6, 7, 8, 9, 10), "2031-05-06T07:08:09.000010+00:00"),  # noqa: DTZ001 - of a column without zone
+        (ValueForm.TIMESTAMP, date(2031, 5, 6), "2031-05-06"),
+        (ValueForm.STRUCTURE, "null", None),
+        (ValueForm.TEXT_OR_LIST, ' ["card"]', ["card"]),
+        (ValueForm.TEXT_OR_LIST, "2015", "2015"),
     ],
 )
-def test_a_value_is_read_as_its_field_takes_it(form: Form, value: object, read: object) -> None:
-    found = Column("c", "f", form, holds_json=False, holds_time=False).read(value)
+def test_a_value_is_read_as_its_field_takes_it(form: ValueForm, value: object, read: object) -> None:
+    found = TableColumn("c", "f", form, holds_json=False, holds_time=False).read(value)
     assert (found, type(found)) == (read, type(read))
 
 
@@ -141,8 +141,8 @@ def test_a_value_is_read_as_its_field_takes_it(form: Form, value: object, read: 
     ],
 )
 def test_a_column_of_times_without_a_zone_is_in_utc(text: str, read: str) -> None:
-    assert Column("c", "f", Form.TIMESTAMP, holds_json=False, holds_time=True).read(text) == read
-    assert Column("c", "f", Form.TIMESTAMP, holds_json=False, holds_time=False).read(text) == text
+    assert TableColumn("c", "f", ValueForm.TIMESTAMP, holds_json=False, holds_time=True).read(text) == read
+    assert TableColumn("c", "f", ValueForm.TIMESTAMP, holds_json=False, holds_time=False).read(text) == text
 
 
 @pytest.mark.rule("V1.silent")
@@ -157,7 +157,7 @@ def test_a_column_of_times_without_a_zone_is_in_utc(text: str, read: str) -> Non
 )
 def test_a_text_that_should_be_json_and_is_not_is_reported_by_field_alone(text: str, reason: str) -> None:
     with pytest.raises(RefusedRecordError) as refused:
-        Column("c", "discount", Form.STRUCTURE, holds_json=False, holds_time=False).read(text)
+        TableColumn("c", "discount", ValueForm.STRUCTURE, holds_json=False, holds_time=False).read(text)
     assert refused.value.faults == (("discount", reason),)
     assert "zqcanaryzq" not in repr(refused.value)
 
