@@ -11,17 +11,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.errors import MAX_BODY_BYTES, RouteNotFoundError
+from service.http.gate import BoundedEndpoint, Gate
 from service.http.messages import bearer_token, constant_endpoint, json_answer, problem_answer
-from service.http.middleware import (
-    MCP_PATH,
-    MCP_ROUTE,
-    SUGGEST_PATH,
-    BoundedEndpoint,
-    Gate,
-    HttpMiddleware,
-    route_labels,
-    suggest_headers,
-)
+from service.http.middleware import MCP_PATH, MCP_ROUTE, SUGGEST_PATH, HttpMiddleware, route_labels, suggest_headers
 from service.identity import SERVICE, VERSION
 from service.mcp_server.deferred import DeferredEndpoint, DeferredMcp, LoadedMcp
 from service.mcp_server.json_rpc import refused_early

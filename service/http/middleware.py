@@ -1,44 +1,26 @@
-"""The layers around the endpoints: what all HTTP responses share, one log line and one count for each, and bounds.
+"""The layer around all endpoints: what all HTTP responses share, and one log line and one count for each.
 
 Every response gets the request id, no-store, CORS and security headers, and an exception becomes a problem document,
 which has the request id and nothing of the exception (E5). The line and the count have the status that the client
-received, early refusals included.
-
-Answers of a kilobyte or more are compressed for callers who accept gzip, by Starlette's responder: HEAD is answered as
-GET, equal answers stay equal bytes, and constant answers are compressed once. Answers hold no secrets and browsers
-attach no credentials by themselves, so the length of a compressed answer discloses nothing (BREACH). /suggest is not
-compressed, so that its fast path need not do it either.
-
-A worker works on a bounded number of requests at the same time; further ones are refused early and cheaply. Otherwise
-all requests would wait for each other, until each had waited longer than its deadline. The body is received before the
-request takes a slot, in bounded memory, so a slow sender occupies no slot. The deadline starts when the body is
-complete, because the client decides how fast it sends.
+received, early refusals included. /suggest is not compressed, so that its fast path need not do it either.
 """
 
 import asyncio
-import gzip
 import logging
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import replace
-from functools import lru_cache
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from starlette.datastructures import MutableHeaders
-from starlette.middleware.gzip import GZipResponder
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.errors import InternalError, OriginNotAllowedError, OverloadedError, ServiceError
+from service.errors import InternalError, OriginNotAllowedError
+from service.http.compression import compressing
 from service.http.messages import (
-    BODY,
     NO_STORE,
     Answer,
     Headers,
     header,
     problem_answer,
-    read_body,
     request_context_of,
     security_headers,
     with_defaults,
@@ -58,8 +40,6 @@ from shop_directory.runtime.request_context import (
 SUGGEST_PATH: Final = "/suggest"
 MCP_PATH: Final = "/mcp"
 MCP_ROUTE: Final = "mcp"
-VARY: Final = (b"vary", b"Accept-Encoding")
-MIN_BYTES: Final = 1_024
 
 _TOOLS: Final = "/tool/"
 _METHODS: Final = frozenset({"GET", "HEAD", "POST"})
@@ -87,14 +67,6 @@ _ANY_ORIGIN: Final[Headers] = ((_ALLOW_ORIGIN, b"*"), (_EXPOSE, _EXPOSED))
 _EXPOSED_TO_NAMED: Final = (_EXPOSE, _EXPOSED + b", www-authenticate")
 _PREFLIGHT_SECONDS: Final = b"600"
 _VARY_ORIGIN: Final = (b"vary", b"origin")
-_GZIP: Final = (b"content-encoding", b"gzip")
-# A higher level makes a page of 50 shops 2% smaller and takes 20% more time.
-_LEVEL: Final = 5
-# Events are sent without delay.
-_STREAMED: Final = ("text/event-stream",)
-_REFUSED: Final = frozenset({"q=0", "q=0.0", "q=0.00", "q=0.000"})
-# Requests that wait for stores do no work, but all of them continue together when the stores answer.
-_WAITING_PER_SLOT: Final = 4
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -175,7 +147,7 @@ class HttpMiddleware:
             if self._traces is not None:
                 self._trace(self._traces, request, scope)
             own, cors = self._own_headers(request), self._cors(scope)
-            send_compressed = self._compressing(scope, sent)
+            send_compressed = sent if path == SUGGEST_PATH else compressing(self._app, scope, sent)
             with bind_request(request):
                 if _is_preflight(scope):
                     await _preflight_answer(path, allowed=_ALLOW_ORIGIN in dict(cors)).send(send_completed)
@@ -218,18 +190,6 @@ class HttpMiddleware:
         # Credentials are never allowed: the service uses no cookies, and a page sends a token explicitly.
         return (_ALLOW_ORIGIN, origin.encode("latin-1")), _EXPOSED_TO_NAMED, _VARY_ORIGIN
 
-    def _compressing(self, scope: Scope, send: Send) -> Send:
-        """A send that compresses the answer if the caller accepts that."""
-        if scope["path"] == SUGGEST_PATH or not accepts_gzip(scope["headers"]):
-            # No Vary is needed: cacheable answers that have a compressed variant set it themselves.
-            return send
-        if scope["method"] == "HEAD":
-            return lambda message: send(_head_of_get(message))
-        # It calls no application: only its way of sending is used.
-        responder = GZipResponder(self._app, MIN_BYTES, _LEVEL, exclude_content_types=_STREAMED)
-        responder.send = send
-        return responder.send_with_compression
-
     def _trace(self, traces: CallTracer, request: RequestContext, scope: Scope) -> None:
         path, method = scope["path"], scope["method"]
         if path != SUGGEST_PATH and not path.startswith(_TOOLS):
@@ -261,173 +221,3 @@ def _preflight_answer(path: str, *, allowed: bool) -> Answer:
         (b"access-control-max-age", _PREFLIGHT_SECONDS),
     )
     return Answer(204, b"", None, headers)
-
-
-def accepts_gzip(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Whether a request's Accept-Encoding allows gzip."""
-    for part in (header(headers, b"accept-encoding") or "").lower().split(","):
-        coding, _, weight = part.partition(";")
-        if coding.strip() == "gzip":
-            return weight.replace(" ", "") not in _REFUSED
-    return False
-
-
-def compressed(answer: Answer) -> Answer | None:
-    """A constant answer, compressed; None where it is too short."""
-    if len(answer.body) < MIN_BYTES:
-        return None
-    return replace(answer, body=_gzip(answer.body), headers=(*answer.headers, _GZIP, VARY))
-
-
-@lru_cache(maxsize=64)
-def _gzip(body: bytes) -> bytes:
-    return gzip.compress(body, mtime=0)
-
-
-def _head_of_get(message: Message) -> Message:
-    """The head of an answer to HEAD as it would be for GET, without content-length where GET is compressed."""
-    if message["type"] != "http.response.start":
-        return message
-    headers = MutableHeaders(raw=list(message["headers"]))
-    length = headers.get("content-length", "")
-    if "content-encoding" not in headers and length.isdecimal() and int(length) >= MIN_BYTES:
-        headers.add_vary_header("Accept-Encoding")
-        headers["content-encoding"] = "gzip"
-        del headers["content-length"]
-    return {**message, "headers": headers.raw}
-
-
-class Gate:
-    """The slots for requests in flight; all are free at first."""
-
-    def __init__(self, slots: int, metrics: Metrics = NO_METRICS) -> None:
-        self._slots = slots
-        self._metrics = metrics
-        self.in_flight = 0
-        self._suspended = 0
-        self._in_tick = 0
-
-    def admits_in_tick(self) -> bool:
-        """Count a request that is answered within this event-loop tick; whether it may cause work.
-
-        The requests of one tick have waited together, although they are answered one by one. So together with those in
-        flight, they are bounded by the number of slots.
-        """
-        if not self._in_tick:
-            asyncio.get_running_loop().call_soon(self._end_tick)
-        self._in_tick += 1
-        return self.in_flight + self._in_tick <= self._slots
-
-    def _end_tick(self) -> None:
-        self._in_tick = 0
-
-    def check(self) -> None:
-        """Raise OverloadedError if no slot is free, without taking one."""
-        if self.in_flight >= self._slots:
-            raise OverloadedError
-
-    def enter(self) -> None:
-        """Take a slot, until `leave`; raises OverloadedError if none is free."""
-        self.check()
-        self.in_flight += 1
-        self._metrics.in_flight(1)
-
-    def leave(self) -> None:
-        """Return a slot."""
-        self.in_flight -= 1
-        self._metrics.in_flight(-1)
-
-    def suspend(self) -> bool:
-        """Return a slot for a while, until `resume`; False where too many have done so already."""
-        if self._suspended >= _WAITING_PER_SLOT * self._slots:
-            return False
-        self._suspended += 1
-        self.leave()
-        return True
-
-    def resume(self) -> None:
-        """Take a slot again after `suspend`, even if none is free: a request in flight is not refused."""
-        self._suspended -= 1
-        self.in_flight += 1
-        self._metrics.in_flight(1)
-
-
-class GateSlot:
-    """The slot of one request."""
-
-    __slots__ = ("_gate", "_held", "_left")
-
-    def __init__(self, gate: Gate) -> None:
-        gate.enter()
-        self._gate = gate
-        self._held = True
-        self._left = False
-
-    def leave(self) -> None:
-        """Return the slot for good; idempotent."""
-        self._left = True
-        if self._held:
-            self._held = False
-            self._gate.leave()
-
-    @contextmanager
-    def suspended(self) -> Iterator[None]:
-        """Within, other requests may use the slot, as this one only waits."""
-        if not self._held or not self._gate.suspend():
-            yield
-            return
-        self._held = False
-        try:
-            yield
-        finally:
-            self._gate.resume()
-            self._held = True
-            if self._left:
-                self.leave()
-
-
-class BoundedEndpoint:
-    """Bounds around an endpoint, which is its `app`: concurrency, a deadline, and cancellation on disconnect."""
-
-    def __init__(
-        self,
-        app: ASGIApp,
-        gate: Gate,
-        timeout: float,
-        refused: Callable[[ServiceError], Answer] = problem_answer,
-        *,
-        interrupted: bool = True,
-    ) -> None:
-        """Wrap an endpoint.
-
-        `refused` makes the answer to a request beyond the bound of the gate. An endpoint that is not `interrupted` when
-        its caller disconnects must stop its own work by `RequestContext.on_disconnect`.
-        """
-        self.app = app
-        self._gate = gate
-        self._timeout = timeout
-        self._refused = refused
-        self._interrupted = interrupted
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or refuse it as one too many."""
-        request = request_context_of(scope)
-        try:
-            self._gate.check()
-            if scope["method"] == "POST":
-                scope[BODY] = await read_body(scope["headers"], receive)
-            slot = GateSlot(self._gate)
-        except OverloadedError as error:
-            request.outcome = error.code
-            await self._refused(error).send(send)
-            return
-        # The work is done then: a client that reads slowly must not occupy the slot.
-        request.on_answer = slot.leave
-        try:
-            request.suspended = slot.suspended
-            request.deadline = time.monotonic() + self._timeout
-            if self._interrupted and (task := asyncio.current_task()) is not None:
-                request.on_disconnect.append(task.cancel)
-            await self.app(scope, receive, send)
-        finally:
-            slot.leave()

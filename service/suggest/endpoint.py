@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.types import Scope
 
 from service.errors import InternalError, OverloadedError
+from service.http.gate import Gate
 from service.http.messages import (
     JSON,
     NO_STORE,
@@ -33,7 +34,6 @@ from service.http.messages import (
     stamp_headers,
     status_line,
 )
-from service.http.middleware import Gate
 from service.limits.policy import Bucket
 from service.runtime.caller import Channel, Proxies, origin_of
 from service.runtime.telemetry import log_calls

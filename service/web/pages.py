@@ -18,6 +18,7 @@ from starlette.requests import Request
 from index_mappings.countries import COUNTRY_CODES, GROUP_NAMES
 from service.docs.llms import llms_page
 from service.docs.tools_page import tools_page
+from service.http.compression import VARY, accepts_gzip, compressed
 from service.http.messages import (
     CONTENT_SECURITY_POLICY,
     HTML,
@@ -28,7 +29,6 @@ from service.http.messages import (
     Headers,
     entity_tags,
 )
-from service.http.middleware import VARY, accepts_gzip, compressed
 from service.identity import ICON_PATH
 from service.settings.service import Settings
 from service.web.bundling import bundled, compact_style

@@ -17,8 +17,8 @@ from starlette.requests import Request
 from service.calls.admission import Admission
 from service.calls.live_data import LiveData
 from service.errors import QuotaExceededError, RouteNotFoundError, ServiceError
+from service.http.compression import VARY, accepts_gzip
 from service.http.messages import READING, Answer, Endpoint, http_caller, problem_answer, stamp_headers
-from service.http.middleware import VARY, accepts_gzip
 from service.limits.policy import Bucket
 from service.runtime.caller import Channel, Proxies
 from service.web.site import Site, address

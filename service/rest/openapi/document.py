@@ -31,8 +31,8 @@ from service.errors import (
     ServiceError,
     VersionUnknownError,
 )
+from service.http.compression import accepts_gzip, compressed
 from service.http.messages import READING, Answer, Endpoint, json_answer
-from service.http.middleware import accepts_gzip, compressed
 from service.identity import VERSION
 from service.operations import SCHEMA_ID, ops_state_components
 from service.rest.probes import Health, Ready, Version

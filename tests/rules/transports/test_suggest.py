@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from starlette.routing import Route
 
 from service.app import create_app
-from service.http.middleware import BoundedEndpoint, Gate
+from service.http.gate import BoundedEndpoint, Gate
 from service.limits.policy import QuotaClass
 from service.settings.service import Settings
 from shop_directory.search.failures import BackendUnavailable, GenerationGone

@@ -14,8 +14,9 @@ from service.auth.verifier import TokenVerifier
 from service.calls.admission import Admission
 from service.calls.dispatch import Dispatcher
 from service.calls.live_data import LiveData
+from service.http.gate import BoundedEndpoint, Gate
 from service.http.messages import BODY, is_json
-from service.http.middleware import BoundedEndpoint, Gate, HttpMiddleware
+from service.http.middleware import HttpMiddleware
 from service.limits.memory import MemoryLimiter
 from service.limits.policy import QuotaPolicy
 from service.reports.sqlite import SqliteReports

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from service.errors import OverloadedError
-from service.http.middleware import Gate, GateSlot
+from service.http.gate import Gate, GateSlot
 from service.runtime.store_waits import store_answer, store_wait_budget, wait_for_store
 from shop_directory.runtime.circuit_breaker import CircuitBreaker, CircuitOpen
 from shop_directory.runtime.metrics import Metrics
