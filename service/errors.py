@@ -73,34 +73,32 @@ class InvalidInputError(ServiceError, status=400):
 class UnknownCategoryError(ServiceError, status=400):
     """No public shop carries the category (E4)."""
 
-    default_detail = "There is no such category. Call list_categories for the slugs that exist."
+    default_detail = "This category does not exist. Call list_categories for the slugs that do."
 
 
 class PageTooDeepError(ServiceError, status=400):
     """The page is beyond the deepest one that is served (M8)."""
 
-    default_detail = (
-        "offset and limit together may not be over 100,000. Narrow the search by category or country instead."
-    )
+    default_detail = "offset plus limit may be at most 100,000. Narrow the search by category or country instead."
 
 
 class TooManyCouponsError(ServiceError, status=400):
     """The list of the coupons of all or several shops is longer than this transport allows (A6, F17)."""
 
-    default_detail = "There are more usable coupons than can be listed here. Ask for one shop by shop_domain."
+    default_detail = "There are more usable coupons than this transport can list. Name a shop in shop_domain."
 
 
 class OfferNotFoundError(ServiceError, status=404):
     """No public shop has such an offer; the input is not echoed."""
 
-    default_detail = "There is no offer with this id in the directory."
+    default_detail = "The directory has no offer with this id."
 
 
 class NoValidCheckoutUrlError(ServiceError, status=404):
     """The offer has no safe checkout URL (A10)."""
 
     title = "No valid checkout URL"
-    default_detail = "This offer states no URL that safely leads to its shop's checkout."
+    default_detail = "This offer has no URL that safely leads to its shop's checkout."
 
 
 _HOW_TO_SEND = "Send it in the header x-api-token (over stdio: in the variable SHOP_DIRECTORY_API_TOKEN)."
@@ -117,7 +115,7 @@ class TokenRequiredError(ServiceError, status=401):
 class TokenInvalidError(ServiceError, status=401):
     """The supplied token is invalid."""
 
-    default_detail = f"This token is not known, has been revoked or has expired. {_HOW_TO_SEND}"
+    default_detail = f"This token is unknown, revoked or expired. {_HOW_TO_SEND}"
     headers = _CHALLENGE
 
 
@@ -132,10 +130,10 @@ class OpsKeyRequiredError(ServiceError, status=401):
 class QuotaExceededError(ServiceError, status=429):
     """The caller's quota is used up (Q2)."""
 
-    default_detail = "The quota of this caller is used up."
+    default_detail = "This caller's quota is used up."
 
     def __init__(self, retry_after: int, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
-        super().__init__(f"The quota of this caller is used up. Try again in {retry_after} seconds.")
+        super().__init__(f"This caller's quota is used up. Try again in {retry_after} seconds.")
         self.retry_after = retry_after
         self.headers = headers
 
@@ -146,23 +144,23 @@ class ShopNotFoundError(ServiceError, status=404):
     `field` is the field of the reference, for a tool that takes references in several.
     """
 
-    default_detail = "There is no shop with this id or domain in the directory."
+    default_detail = "The directory has no shop with this id or domain."
 
     def __init__(self, reference: str | None, field: str | None = None) -> None:
         host = reduce_host(reference) if reference and has_dot(reference) else None
         advice = ""
         if host is None or any(map(str.isspace, host)):
-            advice = " To look a shop up by its name, call find_shop."
+            advice = " To look up a shop by name, call find_shop."
         elif len(domain_parts(host).labels) > 1:
-            advice = " A sub-domain is not looked up as its parent domain."
+            advice = " A subdomain is not looked up as its parent domain."
         detail = self.default_detail if field is None else f"{field}: {self.default_detail}"
         super().__init__(detail + advice)
 
 
 class RouteNotFoundError(ServiceError, status=404, code="not_found"):
-    """Nothing is at this path."""
+    """The path does not exist."""
 
-    default_detail = "Nothing is at this path. GET /openapi.json lists the paths that exist."
+    default_detail = "This path does not exist. GET /openapi.json lists the paths that do."
 
 
 class OriginNotAllowedError(ServiceError, status=403):
@@ -176,22 +174,21 @@ class OriginNotAllowedError(ServiceError, status=403):
 class MethodNotAllowedError(ServiceError, status=405):
     """The path exists, but does not support the method."""
 
-    default_detail = "This path does not answer this method; the header Allow names those that it does."
+    default_detail = "This path does not support this method; the header Allow lists the supported ones."
 
 
 class MisdirectedRequestError(ServiceError, status=421):
     """The Host of a request to an operations endpoint names another machine, and no operations key is configured."""
 
     default_detail = (
-        "Without an operations key this endpoint answers only where the header Host names this machine, as localhost"
-        " does."
+        "Without an operations key this endpoint answers only if the header Host names this machine, such as localhost."
     )
 
 
 class BodyTooLargeError(ServiceError, status=413):
     """The body exceeds the limit (E6)."""
 
-    default_detail = f"A request body may hold at most {MAX_BODY_BYTES:,} bytes."
+    default_detail = f"A request body may have at most {MAX_BODY_BYTES:,} bytes."
 
 
 class UnsupportedMediaTypeError(ServiceError, status=415):
@@ -203,13 +200,13 @@ class UnsupportedMediaTypeError(ServiceError, status=415):
 class InternalError(ServiceError, status=500, code="internal_error"):
     """The service failed; the log has the cause under the request id (E5)."""
 
-    default_detail = "The service failed to answer. The operator finds the cause by the request id."
+    default_detail = "The service failed to answer. The operator can find the cause by the request id."
 
 
 class VersionUnknownError(ServiceError, status=503):
     """The build does not know its commit and time."""
 
-    default_detail = "version_unknown: this build was made without its commit and build time."
+    default_detail = "version_unknown: this build does not have its commit and build time."
     retry_after = 60
 
 
@@ -223,12 +220,12 @@ class NotReadyError(ServiceError, status=503):
 class OverloadedError(ServiceError, status=503):
     """The worker handles as many requests as it may; this one was not processed."""
 
-    default_detail = "The service has as much to do as it can. Nothing was done; try again in 1 second."
+    default_detail = "The service is at capacity. The request was not processed; retry in 1 second."
     retry_after = 1
 
 
 class BackendUnavailableError(ServiceError, status=503):
     """The search engine did not answer completely and in time (E3)."""
 
-    default_detail = "The search engine did not answer in time. Nothing is known of the result; try again in 1 second."
+    default_detail = "The search engine did not answer in time. The result is unknown; retry in 1 second."
     retry_after = 1

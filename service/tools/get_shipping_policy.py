@@ -24,34 +24,34 @@ class GetShippingPolicyRequest(SeveralShopsRequest, ShopRequest):
 class DeliveryTime(ToolResponse):
     """The delivery time that the shop claims."""
 
-    min_days: int | None = Field(description="Days at least; null when not stated.")
-    max_days: int | None = Field(description="Days at most; null when not stated.")
+    min_days: int | None = Field(description="Minimum days; null when not stated.")
+    max_days: int | None = Field(description="Maximum days; null when not stated.")
     as_stated: str | None = Field(description="In the shop's words; null when not stored.")
 
 
 class ShippingStatement(ToolResponse):
     """The statement; ships_to is there only when a country was given."""
 
-    shop: ShopKey = Field(description="Whose statement it is.")
-    collected: bool = Field(description="false: nothing was gathered; a gap, and no statement.")
+    shop: ShopKey = Field(description="The shop that states it.")
+    collected: bool = Field(description="false: no statement was collected, which is not a refusal.")
     destinations: tuple[str, ...] | None = Field(
-        description="Countries and groups that the shop names; null when not stated."
+        description="Countries and groups that the shop lists; null when not stated."
     )
     excluded: tuple[str, ...] | None = Field(
-        description="Countries and groups that the shop excepts from what it names; null when it states none. "
+        description="Countries and groups that the shop excludes from destinations; null when not stated. "
         "Beyond the interface."
     )
-    destinations_exhaustive: bool = Field(description="The shop says that this list is complete.")
+    destinations_exhaustive: bool = Field(description="Whether the shop says that the list is complete.")
     delivery_time: DeliveryTime | None = Field(description="What the shop claims; null when not stated.")
     free_shipping_threshold: Money | None = Field(
         description="Order value from which shipping is free; null when not stated."
     )
-    checked_at: str | None = Field(description="RFC 3339 time of the last look; null when not known.")
+    checked_at: str | None = Field(description="RFC 3339 time of the last check; null when not known.")
     source: Literal["policy_page", "structured_data"] | None = Field(
         description="Where it was read; null when not known."
     )
     ships_to: Verdict | None = Field(
-        None, description="Only with country: whether the statement says that it ships there.", exclude_if=is_none
+        None, description="Only with country: whether the shop states that it ships there.", exclude_if=is_none
     )
 
 
@@ -59,14 +59,14 @@ class ShopShipping(ToolResponse):
     """An entry of the request with the statement of its shop."""
 
     shop_domain: str = Field(description="The entry of shop_domains, as sent.")
-    shipping: ShippingStatement | None = Field(description="The answer for this shop; null: there is none.")
+    shipping: ShippingStatement | None = Field(description="The answer for this shop; null if the shop is unknown.")
 
 
 class ShippingOfShopsResponse(ToolResponse):
     """An entry for each one of the request."""
 
-    shops: tuple[ShopShipping, ...] = Field(description="One entry for each entry of shop_domains, in the same order.")
-    found: int = Field(description="The number of entries of shops whose shipping is not null.")
+    shops: tuple[ShopShipping, ...] = Field(description="One entry per entry of shop_domains, in the same order.")
+    found: int = Field(description="Number of entries whose shipping is not null.")
 
 
 async def run(request: GetShippingPolicyRequest, context: ToolContext) -> ToolAnswer:
@@ -106,11 +106,11 @@ GET_SHIPPING_POLICY = Tool(
     name="get_shipping_policy",
     title="Get a shop's shipping statement",
     description=(
-        "Get what a shop itself states about shipping: destinations, delivery time, free-shipping threshold, when and "
-        "where read; with shop_domains that of each, in shops, as get_shops answers. It is no offer, and "
-        "has no carrier or price. With country, ships_to unknown: the statement does not settle it; "
-        "collected false: nothing was gathered. Neither is a refusal. Destinations are countries or groups such as "
-        "EU, less those in excluded; ships_to has both expanded."
+        "Get a shop's own statement about shipping: destinations, delivery time, free-shipping threshold, and when "
+        "and where it was read. With shop_domains, shops has one entry per shop, as in get_shops. It is a "
+        "statement, not a quote: no carrier and no price. ships_to unknown: the statement does not say whether it "
+        "ships to that country. collected false: no statement was collected. Neither is a refusal. Destinations "
+        "are countries or groups such as EU, minus those in excluded; ships_to expands both."
     ),
     request=GetShippingPolicyRequest,
     response=ShippingStatement,

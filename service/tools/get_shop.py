@@ -15,7 +15,9 @@ OFFERS: Final = 100
 class GetShopRequest(ShopRequest):
     """Which shop."""
 
-    offers_offset: OffersOffset = Field(0, description="Offers to pass over; past the last one, offers is empty.")
+    offers_offset: OffersOffset = Field(
+        0, description="Number of offers to skip. Beyond the last one, offers is empty."
+    )
 
 
 async def run(request: GetShopRequest, context: ToolContext) -> dict[str, Any]:
@@ -31,9 +33,9 @@ GET_SHOP = Tool(
     name="get_shop",
     title="Get one shop",
     description=(
-        "Get one shop by its domain, a link or its id; by name, call find_shop. A sub-domain is not its parent "
-        "domain. countries null: no markets are stated. offers holds up to 100 of offers_total, newest first: raise "
-        "offers_offset to read on. An unknown shop is the error shop_not_found, never a guess."
+        "Get one shop by its domain, a link or its id; to search by name, call find_shop. A subdomain does not "
+        "match its parent domain. countries null: no markets are stated. offers has up to 100 of offers_total, "
+        "newest first; raise offers_offset for more. An unknown shop is the error shop_not_found, never a guess."
     ),
     request=GetShopRequest,
     response=ShopView,

@@ -22,34 +22,34 @@ class GetShopPoliciesRequest(SeveralShopsRequest, ShopRequest):
     """Whose statements, and for where."""
 
     country: CountryCode | None = Field(
-        None, description="The buyer's, ISO 3166-1 alpha-2, also for ships_to.", examples=["AT"]
+        None, description="The buyer's country, ISO 3166-1 alpha-2; also used for ships_to.", examples=["AT"]
     )
 
 
 class Policy(ToolResponse):
     """What every statement has."""
 
-    country: str | None = Field(description="The country that it is for; null: stated without one.")
+    country: str | None = Field(description="The country it applies to; null: no country is stated.")
     source: str = Field(description="Where it was read.")
-    checked_at: str = Field(description="RFC 3339 time of the last look.")
+    checked_at: str = Field(description="RFC 3339 time of the last check.")
 
 
 class Returns(Policy):
     """What the shop states about returns, after schema.org's MerchantReturnPolicy."""
 
     category: Literal["finite", "unlimited", "not_permitted"] = Field(
-        description="finite: within a time; not_permitted: the shop states that it takes nothing back."
+        description="finite: within a period; not_permitted: the shop states that it accepts no returns."
     )
-    days: int | None = Field(description="Days of a finite time; null when not stated.")
+    days: int | None = Field(description="Length of a finite period in days; null when not stated.")
     counted_from: Literal["delivered", "ordered"] | None = Field(
-        description="What the days are counted from; null when not stated."
+        description="Start of the period; null when not stated."
     )
-    fees: Literal["free", "paid", "unknown"] = Field(description="What a return costs the buyer.")
+    fees: Literal["free", "paid", "unknown"] = Field(description="Whether the buyer pays for a return.")
     methods: tuple[Literal["by_mail", "in_store", "at_kiosk", "keep_product"], ...] | None = Field(
-        description="Ways to return; null when not stated."
+        description="Ways to return an item; null when not stated."
     )
     countries: tuple[str, ...] | None = Field(
-        description="Countries that the shop applies it to, or WORLDWIDE; null when not stated."
+        description="Countries where it applies, or WORLDWIDE; null when not stated."
     )
     as_stated: str | None = Field(description="In the shop's words; null when not stored.")
 
@@ -57,7 +57,7 @@ class Returns(Policy):
 class PaymentMethods(Policy):
     """The payment methods that the shop states."""
 
-    methods: tuple[str, ...] = Field(description="As the shop states them; those measured are in get_trust.")
+    methods: tuple[str, ...] = Field(description="As the shop states them; get_trust has the measured ones.")
     as_stated: str | None = Field(description="In the shop's words; null when not stored.")
 
 
@@ -70,10 +70,10 @@ class BuyerProtection(Policy):
 class GetShopPoliciesResponse(ToolResponse):
     """The statements that count for the country."""
 
-    shop: ShopKey = Field(description="Whose statements they are.")
-    returns: Returns | None = Field(description="null: none that counts was collected, which is no refusal.")
-    payment_methods: PaymentMethods | None = Field(description="null: none that counts was collected.")
-    buyer_protection: BuyerProtection | None = Field(description="null: none that counts was collected.")
+    shop: ShopKey = Field(description="The shop that states them.")
+    returns: Returns | None = Field(description="null: none that applies was collected, which is not a refusal.")
+    payment_methods: PaymentMethods | None = Field(description="null: none that applies was collected.")
+    buyer_protection: BuyerProtection | None = Field(description="null: none that applies was collected.")
     shipping: ShippingStatement = Field(description="The answer of get_shipping_policy.")
 
 
@@ -81,14 +81,16 @@ class ShopPolicies(ToolResponse):
     """An entry of the request with the statements of its shop."""
 
     shop_domain: str = Field(description="The entry of shop_domains, as sent.")
-    policies: GetShopPoliciesResponse | None = Field(description="The answer for this shop; null: there is none.")
+    policies: GetShopPoliciesResponse | None = Field(
+        description="The answer for this shop; null if the shop is unknown."
+    )
 
 
 class PoliciesOfShopsResponse(ToolResponse):
     """An entry for each one of the request."""
 
-    shops: tuple[ShopPolicies, ...] = Field(description="One entry for each entry of shop_domains, in the same order.")
-    found: int = Field(description="The number of entries of shops whose policies are not null.")
+    shops: tuple[ShopPolicies, ...] = Field(description="One entry per entry of shop_domains, in the same order.")
+    found: int = Field(description="Number of entries whose policies are not null.")
 
 
 async def run(request: GetShopPoliciesRequest, context: ToolContext) -> ToolAnswer:
@@ -119,10 +121,11 @@ GET_SHOP_POLICIES = Tool(
     name="get_shop_policies",
     title="Get a shop's policies",
     description=(
-        "Get what a shop states about returns, payment methods and buyer protection, each with source and time, and "
-        "shipping as get_shipping_policy; with shop_domains those of each, in shops, as get_shops answers. "
-        "With country, the statement for it counts, else the one without; returns that name countries, only for "
-        "these. null: none was collected, which is no verdict; rights that a law gives are not filled in."
+        "Get a shop's own statements about returns, payment methods and buyer protection, each with source and "
+        "time, plus shipping as in get_shipping_policy. With shop_domains, shops has one entry per shop, as in "
+        "get_shops. With country, its statement applies, else the one without a country; returns that list "
+        "countries apply only there. null: none was collected, which is not a verdict; statutory rights are not "
+        "filled in."
     ),
     request=GetShopPoliciesRequest,
     response=GetShopPoliciesResponse,

@@ -22,7 +22,7 @@ class GetShopsRequest(NoShopRequest):
     """Which shops."""
 
     shop_domains: ReferenceList = Field(
-        description="Each a domain in any form, or an id.",
+        description="Domains in any form, or ids.",
         examples=[["harbour-lane-books.example", "shop_0042"]],
     )
 
@@ -31,14 +31,14 @@ class ShopEntry(ToolResponse):
     """An entry of the request with its shop."""
 
     shop_domain: str = Field(description="The entry of shop_domains, as sent.")
-    shop: ShopView | None = Field(description="The shop as find_shop shows it; null: there is none.")
+    shop: ShopView | None = Field(description="The shop as in find_shop; null if the directory does not have it.")
 
 
 class GetShopsResponse(ToolResponse):
     """An entry for each one of the request."""
 
-    results: tuple[ShopEntry, ...] = Field(description="One entry for each entry of shop_domains, in the same order.")
-    found: int = Field(description="The number of entries of results whose shop is not null.")
+    results: tuple[ShopEntry, ...] = Field(description="One entry per entry of shop_domains, in the same order.")
+    found: int = Field(description="Number of entries whose shop is not null.")
 
 
 def extra_reads(request: GetShopsRequest | SeveralShopsRequest) -> int:
@@ -75,9 +75,9 @@ GET_SHOPS = Tool(
     name="get_shops",
     title="Get several shops",
     description=(
-        "Find out which of up to 100 domains or ids are in the directory. results has an entry for each entry of "
-        "shop_domains, in the same order, repeated ones too: with its shop, or null if the directory has none: no "
-        "verdict. get_shop has all aliases and offers. Each ten entries begun count as a read."
+        "Check which of up to 100 domains or ids are in the directory. results has one entry per entry of "
+        "shop_domains, in order and with duplicates: the shop, or null if the directory does not have it, which is "
+        "not a verdict. get_shop has all aliases and offers. Each ten entries begun count as one read."
     ),
     request=GetShopsRequest,
     response=GetShopsResponse,

@@ -26,7 +26,7 @@ class Signal(ToolResponse):
 class MissingSignal(ToolResponse):
     """A fact that is not there, and why."""
 
-    kind: str = Field(description="Which one.")
+    kind: str = Field(description="The kind of signal.")
     reason: Literal["not_collected_yet", "pipeline_gap"] = Field(
         description="not_collected_yet: never checked. pipeline_gap: checked without a usable value."
     )
@@ -35,16 +35,16 @@ class MissingSignal(ToolResponse):
 class SignalCoverage(ToolResponse):
     """How complete the data is; says nothing about the shop."""
 
-    present: int = Field(description="Signals delivered.")
-    total: int = Field(description="Kinds of signal that there are.")
-    missing: tuple[MissingSignal, ...] = Field(description="Those that are not there.")
+    present: int = Field(description="Number of signals in signals.")
+    total: int = Field(description="Number of kinds of signal.")
+    missing: tuple[MissingSignal, ...] = Field(description="The kinds without a signal.")
 
 
 class GetTrustResponse(ToolResponse):
     """The signals, and whether there are any."""
 
     status: Literal["signals_collected", "no_signals_collected"] = Field(
-        description="no_signals_collected: nothing is known, which is no verdict."
+        description="no_signals_collected: nothing was measured, which is not a verdict."
     )
     signals: tuple[Signal, ...] = Field(description="The measured facts.")
     signal_coverage: SignalCoverage = Field(
@@ -78,11 +78,11 @@ GET_TRUST = Tool(
     name="get_trust",
     title="Get a shop's trust signals",
     description=(
-        "Get measured facts about a shop's site, each with its source and time: TLS issuer and grade, hosting provider "
-        "and country, domain registration date, registrar, payment methods. There is no score and no verdict: make "
-        "none from signal_coverage, which only says how complete the data is, and never rank or filter shops by it. "
-        "no_signals_collected: nothing was measured; it does not mean that the shop is known, as an unknown one gets "
-        "the same. Needs an API token."
+        "Get measured facts about a shop's site, each with its source and time: TLS issuer and grade, hosting "
+        "provider and country, domain registration date, registrar, payment methods. There is no score and no "
+        "verdict: do not derive one from signal_coverage, which only says how complete the data is, and never rank "
+        "or filter shops by it. no_signals_collected: nothing was measured; unknown shops get the same answer. "
+        "Needs an API token."
     ),
     request=GetTrustRequest,
     response=GetTrustResponse,

@@ -14,15 +14,15 @@ class CategoryView(ToolResponse):
     """A category with its size."""
 
     category: str = Field(description="Display name.")
-    slug: str = Field(description="What find_shop takes as category.")
-    count: int = Field(description="How many shops carry it.")
+    slug: str = Field(description="Value for find_shop's category.")
+    count: int = Field(description="Number of shops in it.")
 
 
 class ListCategoriesResponse(ToolResponse):
     """All categories."""
 
-    results: tuple[CategoryView, ...] = Field(description="The categories: most shops first, then by slug.")
-    total_count: int = Field(description="How many categories there are.")
+    results: tuple[CategoryView, ...] = Field(description="The categories, by number of shops, then slug.")
+    total_count: int = Field(description="Number of categories.")
 
 
 async def run(request: ListCategoriesRequest, context: ToolContext) -> ListCategoriesResponse:  # noqa: ARG001 - it has no arguments
@@ -38,9 +38,9 @@ LIST_CATEGORIES = Tool(
     name="list_categories",
     title="List categories",
     description=(
-        "List every category that a shop carries, with its slug and number of shops, largest first. Call it before "
-        "find_shop with a category: only these slugs are accepted, and they change with the data. The list is flat; a "
-        "shop can carry several, so the counts overlap."
+        "List all categories that shops carry, each with its slug and number of shops, largest first. Call it "
+        "before find_shop with a category: only these slugs are accepted, and they change with the data. The list "
+        "is flat; a shop can be in several categories, so the counts overlap."
     ),
     request=ListCategoriesRequest,
     response=ListCategoriesResponse,

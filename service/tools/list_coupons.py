@@ -21,7 +21,7 @@ class ListCouponsRequest(SeveralShopsRequest):
 
     shop_domain: ReferenceText = Field(
         None,
-        description="Domain, URL or id. Without a shop: the coupons of all.",
+        description="Domain, URL or id. Leave out for the coupons of all shops.",
         examples=["harbour-lane-books.example"],
     )
 
@@ -29,8 +29,8 @@ class ListCouponsRequest(SeveralShopsRequest):
 class Discount(ToolResponse):
     """What a coupon takes off."""
 
-    kind: Literal["percent", "amount", "free_shipping", "other"] = Field(description="What kind of discount it is.")
-    value: str | None = Field(description="A decimal number as a string; null where the kind has none.")
+    kind: Literal["percent", "amount", "free_shipping", "other"] = Field(description="Kind of discount.")
+    value: str | None = Field(description="Decimal number as a string; null if the kind has none.")
     currency: str | None = Field(description="ISO 4217 code for an amount, else null.")
 
 
@@ -39,19 +39,19 @@ class Coupon(ToolResponse):
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True)
 
-    code: str = Field(description="The text to enter at checkout.")
-    title: str | None = Field(description="What the source calls it.")
-    discount: Discount | None = Field(description="What it takes off; null when not stated.")
-    min_order: Money | None = Field(description="The least order value; null when not stated.")
-    countries: tuple[str, ...] | None = Field(description="Where it is valid; null when not stated.")
-    shop: NamedShop = Field(description="The shop that takes the code.")
+    code: str = Field(description="Text to enter at checkout.")
+    title: str | None = Field(description="Title in the source.")
+    discount: Discount | None = Field(description="The discount; null when not stated.")
+    min_order: Money | None = Field(description="Minimum order value; null when not stated.")
+    countries: tuple[str, ...] | None = Field(description="Countries where it is valid; null when not stated.")
+    shop: NamedShop = Field(description="The shop that accepts the code.")
     valid_from: str | None = Field(description="RFC 3339; null when not stated.")
-    valid_until: str | None = Field(description="RFC 3339; null is open-ended, not unknown.")
+    valid_until: str | None = Field(description="RFC 3339; null means open-ended, not unknown.")
     verification_status: Literal["verified_applied", "unverified"] = Field(
-        description="verified_applied: worked in a real checkout. unverified: no proof either way."
+        description="verified_applied: worked in a real checkout. unverified: not proven either way."
     )
     last_verified_at: str | None = Field(
-        description="RFC 3339 time of the last real checkout test; null is never tested."
+        description="RFC 3339 time of the last real checkout test; null if never tested."
     )
     source: str | None = Field(description="Where the code was found; null when not stated.")
 
@@ -60,8 +60,8 @@ class Withheld(ToolResponse):
     """How many codes are not shown, each counted once for its first reason."""
 
     expired: int = Field(description="validUntil has passed.")
-    verified_rejected: int = Field(description="A real checkout test proved that they do not work.")
-    reserved_test_domain: int = Field(description="Their shop has a reserved test domain.")
+    verified_rejected: int = Field(description="A real checkout test showed that they do not work.")
+    reserved_test_domain: int = Field(description="Their shop's domain is reserved for tests.")
     policy: int = Field(description="A display policy hides them on this channel or in this country.")
 
 
@@ -69,23 +69,23 @@ class ListCouponsResponse(ToolResponse):
     """Usable codes and the balance: total_count is results plus everything withheld."""
 
     results: tuple[Coupon, ...] = Field(description="The usable codes, verified ones first.")
-    total_count: int = Field(description="The codes found before anything was withheld.")
-    withheld: Withheld = Field(description="How many of them are not in results, by reason.")
-    note: str = Field(description="The same balance in one sentence.")
+    total_count: int = Field(description="Number of codes found, withheld ones included.")
+    withheld: Withheld = Field(description="Number of codes left out of results, by reason.")
+    note: str = Field(description="The same counts in one sentence.")
 
 
 class ShopCoupons(ToolResponse):
     """An entry of the request with the coupons of its shop."""
 
     shop_domain: str = Field(description="The entry of shop_domains, as sent.")
-    coupons: ListCouponsResponse | None = Field(description="The answer for this shop; null: there is none.")
+    coupons: ListCouponsResponse | None = Field(description="The answer for this shop; null if the shop is unknown.")
 
 
 class CouponsOfShopsResponse(ToolResponse):
     """An entry for each one of the request."""
 
-    shops: tuple[ShopCoupons, ...] = Field(description="One entry for each entry of shop_domains, in the same order.")
-    found: int = Field(description="The number of entries of shops whose coupons are not null.")
+    shops: tuple[ShopCoupons, ...] = Field(description="One entry per entry of shop_domains, in the same order.")
+    found: int = Field(description="Number of entries whose coupons are not null.")
 
 
 async def run(request: ListCouponsRequest, context: ToolContext) -> dict[str, Any]:
@@ -148,13 +148,13 @@ LIST_COUPONS = Tool(
     name="list_coupons",
     title="List coupons",
     description=(
-        "List the discount codes that may work now: of one shop; of each of shop_domains, in shops, as get_shops "
-        "answers; or of all shops, where the error too_many_coupons says to name one. verificationStatus "
-        "verified_applied: worked in a real checkout, safe to recommend; unverified: nothing is proven either way, say "
+        "List the discount codes that may work now: of one shop; of each of shop_domains, in shops as in "
+        "get_shops; or of all shops, unless the error too_many_coupons asks for one. verificationStatus "
+        "verified_applied: worked in a real checkout, safe to recommend; unverified: not proven either way, so say "
         "so. Codes that are expired, rejected, on test domains or hidden by a display policy are only counted, in "
-        "withheld, total_count and note. Empty results with a total_count above 0: codes exist and none may be shown. "
-        "validUntil null: open-ended; lastVerifiedAt null: never tested. An unknown shop is shop_not_found, in shops "
-        "null, never an empty list."
+        "withheld, total_count and note. Empty results with total_count above 0: codes exist, but none may be "
+        "shown. validUntil null: open-ended. lastVerifiedAt null: never tested. An unknown shop is shop_not_found "
+        "(null in shops), never an empty list."
     ),
     request=ListCouponsRequest,
     response=ListCouponsResponse,

@@ -10,22 +10,22 @@ from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolRespon
 class MonetizeOfferRequest(OfferRequest):
     """Which offer."""
 
-    affiliate: Switch = Field(True, description="Go through the affiliate network, if there is one.")
+    affiliate: Switch = Field(True, description="Use the affiliate network if there is one.")
 
 
 class Monetization(ToolResponse):
     """The programme that the URL goes through."""
 
     network: str = Field(description="The network's name.")
-    program_id: str = Field(description="The programme's id in the network.")
-    commission_stated: str | None = Field(description="As the source states it; null when it does not.")
-    disclosure: str | None = Field(description="What has to be told to people; null when not stated.")
+    program_id: str = Field(description="The programme's id in that network.")
+    commission_stated: str | None = Field(description="As the source states it; null when not stated.")
+    disclosure: str | None = Field(description="Text that must be shown to people; null when not stated.")
 
 
 class MonetizedOffer(CheckoutUrl):
     """The URL, and the programme behind it."""
 
-    monetization: Monetization | None = Field(description="null when no programme is applied.")
+    monetization: Monetization | None = Field(description="null when no programme applies.")
 
 
 async def run(request: MonetizeOfferRequest, context: ToolContext) -> MonetizedOffer:
@@ -39,9 +39,9 @@ MONETIZE_OFFER = Tool(
     name="monetize_offer",
     title="Monetize an offer",
     description=(
-        "Get the URL of an offer through the shop's affiliate programme, with the disclosure that must be shown with "
-        "it. Without a programme: the shop's plain URL, affiliate.applied false, monetization null. For a URL without "
-        "affiliate, call resolve_checkout_url. Needs an API token."
+        "Get an offer's URL through the shop's affiliate programme, with the disclosure that must be shown with "
+        "it. Without a programme: the shop's plain URL, with affiliate.applied false and monetization null. For a "
+        "URL without affiliate links, call resolve_checkout_url. Needs an API token."
     ),
     request=MonetizeOfferRequest,
     response=MonetizedOffer,

@@ -22,7 +22,7 @@ class ReportResponse(ToolResponse):
     """The receipt of a report; no verdict."""
 
     status: Literal["wird gemeldet, Pruefung laeuft"] = Field(
-        description="German for: is being reported, the check is under way. Always this, never a verdict."
+        description='German for "is being reported, check in progress". Always this text, never a verdict.'
     )
 
 
@@ -52,7 +52,7 @@ async def append(
 class ReportCodeRequest(ShopRequest):
     """Which code of which shop, and what was wrong."""
 
-    code: CodeText = Field(description="The code as it was tried.", examples=["WELCOME10"])
+    code: CodeText = Field(description="The code as entered.", examples=["WELCOME10"])
     reason: Reason = Field(description="What was wrong.")
 
 
@@ -65,10 +65,10 @@ REPORT_CODE = Tool(
     name="report_code",
     title="Report a coupon code",
     description=(
-        "Report that a coupon code did not work as stated, after a person tried it: invalid (refused), mismatch "
-        "(another discount), item_restricted (not for what was in the cart) or min_order_missing (an unstated order "
-        "minimum). It appends a report and queues a re-check; no delivered data change, and the answer is always the "
-        "same status, never a verdict. A repeat within a day counts once. Needs an API token."
+        "Report that a coupon code did not work as stated, after a person tried it: invalid (refused), mismatch (a "
+        "different discount), item_restricted (not valid for the items in the cart) or min_order_missing (an "
+        "unstated minimum order). This appends a report and queues a re-check. No data changes, and the answer is "
+        "always the same status, never a verdict. A repeat within a day counts once. Needs an API token."
     ),
     request=ReportCodeRequest,
     response=ReportResponse,

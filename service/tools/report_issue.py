@@ -23,7 +23,7 @@ class ReportIssueRequest(ShopRequest):
     """What is wrong about which shop."""
 
     subject_type: Subject = Field(description="What is wrong.")
-    reason: Reason = Field(description=f"For fact {', '.join(REASONS['fact'])}; for shop the others.")
+    reason: Reason = Field(description=f"For fact: {', '.join(REASONS['fact'])}. For shop: the others.")
 
     @classmethod
     def alternatives(cls) -> tuple[dict[str, Any], ...]:
@@ -48,10 +48,9 @@ REPORT_ISSUE = Tool(
     name="report_issue",
     title="Report wrong shop data",
     description=(
-        "Report that the directory is wrong about a shop itself (subject_type shop) or about a fact it states of the "
-        "shop, such as in get_shop_policies (fact); each has its own reasons. For a code that does not work, call "
-        "report_code, which this works like: no delivered data change, and the answer is never a verdict. Needs an API "
-        "token."
+        "Report that the directory is wrong about a shop (subject_type shop) or about one of its facts, for "
+        "example in get_shop_policies (subject_type fact); each has its own reasons. For a code that does not "
+        "work, call report_code. As there, no data changes and the answer is never a verdict. Needs an API token."
     ),
     request=ReportIssueRequest,
     response=ReportResponse,

@@ -234,10 +234,8 @@ class ToolRequest(BaseModel):
 class NoShopRequest(ToolRequest):
     """A request of a tool that takes no shop: the shop fields are accepted and ignored (R2)."""
 
-    shop_domain: Text | None = Field(None, description="Ignored: this tool takes no shop. Accepted for older clients.")
-    shop_id_or_domain: Text | None = Field(
-        None, description="Ignored: this tool takes no shop. Accepted for older clients."
-    )
+    shop_domain: Text | None = Field(None, description="Ignored; accepted for older clients.")
+    shop_id_or_domain: Text | None = Field(None, description="Ignored; accepted for older clients.")
 
     @classmethod
     def field_names(cls) -> tuple[str, ...]:

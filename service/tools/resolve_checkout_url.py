@@ -18,13 +18,13 @@ from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolRespon
 class OfferRequest(NoShopRequest):
     """Which offer."""
 
-    offer_id: OfferId = Field(description="As get_shop shows it.", examples=["off_0042"])
+    offer_id: OfferId = Field(description="The id from get_shop.", examples=["off_0042"])
 
 
 class Affiliate(ToolResponse):
     """Whether the URL goes through an affiliate network."""
 
-    applied: bool = Field(description="The URL goes through the network.")
+    applied: bool = Field(description="Whether the URL goes through the network.")
     network: str | None = Field(description="The network's name; null when not applied.")
     reason: Literal["not_requested", "no_program"] | None = Field(description="Why it is not applied; null when it is.")
 
@@ -35,7 +35,7 @@ class CheckoutUrl(ToolResponse):
     offer_id: str = Field(description="The offer's id.")
     shop: ShopKey = Field(description="The shop that sells it.")
     checkout_url: str = Field(description="An https URL of the shop, or of the network when applied.")
-    affiliate: Affiliate = Field(description="Whether a network is in between.")
+    affiliate: Affiliate = Field(description="Whether an affiliate network is used.")
 
 
 async def resolve(
@@ -82,9 +82,10 @@ RESOLVE_CHECKOUT_URL = Tool(
     name="resolve_checkout_url",
     title="Resolve an offer's checkout URL",
     description=(
-        "Get the URL where an offer can be bought: https, on the shop's own domain or a checkout host known for it; "
-        "else the error no_valid_checkout_url. affiliate true: through the shop's affiliate network if there is one; "
-        "affiliate.applied says whether. Nothing is fetched or bought. get_shop lists offers."
+        "Get the URL where an offer can be bought: https, on the shop's own domain or on a checkout host known for "
+        "the shop; otherwise the error no_valid_checkout_url. affiliate true: through the shop's affiliate network "
+        "if there is one; affiliate.applied says whether it was. Nothing is fetched or bought. get_shop lists "
+        "offers."
     ),
     request=ResolveCheckoutUrlRequest,
     response=CheckoutUrl,

@@ -135,21 +135,21 @@ class ResolveConflictRequest(NoShopRequest):
     """Which entries."""
 
     from_shop_id: RequiredReferenceText = Field(
-        description="The shop to merge: id, or domain in any form.", examples=["shop_0042"]
+        description="The shop to merge: its id, or its domain in any form.", examples=["shop_0042"]
     )
-    to_shop_id: ReferenceText = Field(None, description="The shop to merge it into. Left out: candidates.")
+    to_shop_id: ReferenceText = Field(None, description="The shop to merge it into. Leave out for candidates.")
 
 
 class EvidenceView(ToolResponse):
     """One comparison."""
 
     kind: str = Field(description="What was compared.")
-    agrees: bool = Field(description="Whether it speaks for one and the same shop.")
-    detail: str = Field(description="What was found.")
+    agrees: bool = Field(description="Whether it suggests that both are the same shop.")
+    detail: str = Field(description="The finding.")
 
 
 class EffectsView(ToolResponse):
-    """What a merge would touch."""
+    """What a merge would affect."""
 
     coupons: int = Field(description="Coupons of both shops.")
     offers: int = Field(description="Offers of both shops.")
@@ -159,25 +159,25 @@ class EffectsView(ToolResponse):
 class Audit(ToolResponse):
     """One pair."""
 
-    to: ShopView = Field(description="The shop compared with.")
+    to: ShopView = Field(description="The other shop.")
     evidence: tuple[EvidenceView, ...] = Field(description="All comparisons.")
-    effects: EffectsView = Field(description="What a merge would touch.")
-    verdict: ConflictVerdict = Field(description="What the evidence comes to, by documented rules.")
+    effects: EffectsView = Field(description="What a merge would affect.")
+    verdict: ConflictVerdict = Field(description="Conclusion from the evidence, by documented rules.")
 
 
 class ResolveConflictResponse(ToolResponse):
     """The requested pair, or the requested shop and its candidates."""
 
-    from_: ShopView = Field(alias="from", description="The shop asked about.")
-    to: ShopView | None = Field(None, description="Only with to_shop_id: the shop compared with.", exclude_if=is_none)
+    from_: ShopView = Field(alias="from", description="The shop in question.")
+    to: ShopView | None = Field(None, description="Only with to_shop_id: the other shop.", exclude_if=is_none)
     evidence: tuple[EvidenceView, ...] | None = Field(
         None, description="Only with to_shop_id: all comparisons.", exclude_if=is_none
     )
     effects: EffectsView | None = Field(
-        None, description="Only with to_shop_id: what a merge would touch.", exclude_if=is_none
+        None, description="Only with to_shop_id: what a merge would affect.", exclude_if=is_none
     )
     verdict: ConflictVerdict | None = Field(
-        None, description="Only with to_shop_id: what the evidence comes to, by documented rules.", exclude_if=is_none
+        None, description="Only with to_shop_id: conclusion from the evidence, by documented rules.", exclude_if=is_none
     )
     candidates: tuple[Audit, ...] | None = Field(
         None,
@@ -255,11 +255,11 @@ RESOLVE_CONFLICT = Tool(
     name="resolve_conflict",
     title="Audit a shop merge",
     description=(
-        "Audit whether two entries are the same shop: give both, or from_shop_id alone for up to 10 "
-        "candidates. Each pair has its evidence, what a merge would touch, and a verdict: likely_same (a stated "
-        "redirect, or one name on one domain that no shop of another name shares), likely_different (nothing in common "
-        "that identifies a shop) or insufficient_evidence; one name on two domains is mostly two companies. Shops come "
-        "without their offers. Nothing is merged. Needs an API token."
+        "Check whether two entries are the same shop: give both, or only from_shop_id for up to 10 candidates. "
+        "Each pair has its evidence, the effects of a merge, and a verdict: likely_same (a stated redirect, or the "
+        "same name on one domain that no shop with another name shares), likely_different (nothing in common that "
+        "identifies a shop) or insufficient_evidence: the same name on two domains usually means two companies. "
+        "Shops are returned without offers. Nothing is merged. Needs an API token."
     ),
     request=ResolveConflictRequest,
     response=ResolveConflictResponse,

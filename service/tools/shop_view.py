@@ -20,14 +20,14 @@ MOST_ALIAS_CHARACTERS: Final = 400
 class Money(ToolResponse):
     """An amount."""
 
-    amount: str = Field(description="A decimal number as a string, such as 19.99.")
+    amount: str = Field(description="Decimal number as a string, such as 19.99.")
     currency: str = Field(description="ISO 4217 code.")
 
 
 class ShopKey(ToolResponse):
     """The shop that something belongs to."""
 
-    id: str = Field(description="The directory's id of the shop.")
+    id: str = Field(description="The shop's id in the directory.")
     domain: str = Field(description="The shop's domain.")
 
 
@@ -41,7 +41,7 @@ class OfferView(ToolResponse):
     """An offer; only resolve_checkout_url and monetize_offer serve its URL (A2)."""
 
     offer_id: str = Field(description="The offer's id, for the checkout tools.")
-    title: str = Field(description="What is offered.")
+    title: str = Field(description="Title of the offer.")
     price: Money | None = Field(description="null when not stated.")
     availability: Literal["in_stock", "out_of_stock", "preorder", "discontinued"] | None = Field(
         description="null when not stated."
@@ -52,22 +52,22 @@ class OfferView(ToolResponse):
 class ShopView(ToolResponse):
     """The public view of a shop."""
 
-    id: str = Field(description="The directory's id of the shop; works wherever a domain does.")
+    id: str = Field(description="The shop's id in the directory; accepted wherever a domain is.")
     name: str = Field(description="Display name.")
     aliases: tuple[str, ...] = Field(
-        description=f"Other names of the shop: all of them in get_shop, elsewhere up to {MOST_ALIASES}."
+        description=f"Other names of the shop: all in get_shop, up to {MOST_ALIASES} elsewhere."
     )
-    aliases_total: int = Field(description="How many aliases there are in all. Beyond the interface.")
+    aliases_total: int = Field(description="Number of all aliases. Beyond the interface.")
     domain: str = Field(description="The shop's domain, internationalised names as A-labels (xn--...).")
     category: str = Field(description="Slug of the primary category.")
     categories: tuple[str, ...] = Field(description="All category slugs, the primary one first.")
     countries: tuple[str, ...] | None = Field(
-        description="Markets the shop states: country codes, or WORLDWIDE. null: not stated, which is no refusal."
+        description="Markets the shop states: country codes, or WORLDWIDE. null: not stated, which is not a refusal."
     )
     offers: tuple[OfferView, ...] = Field(
-        description="The newest offers. Empty when none were ingested, which is no verdict; in resolve_conflict always."
+        description="The newest offers. Empty if none were collected, and in resolve_conflict."
     )
-    offers_total: int = Field(description="How many offers there are in all.")
+    offers_total: int = Field(description="Number of all offers.")
     # Absent without a logo, and never null.
     logo_url: Annotated[str | None, WithJsonSchema({"type": "string"})] = Field(
         None, description="https URL of its logo. Beyond the interface.", exclude_if=is_none

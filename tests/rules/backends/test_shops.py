@@ -187,14 +187,14 @@ async def test_several_shops_are_each_answered_as_alone_in_one_round_trip(direct
 @pytest.mark.rule("A12", "V2", "I6")
 async def test_an_audit_says_which_of_its_references_is_of_no_shop(directory: Directory) -> None:
     world = await directory(_shops())
-    absent = "There is no shop with this id or domain in the directory."
-    named = f"{absent} To look a shop up by its name, call find_shop."
+    absent = "The directory has no shop with this id or domain."
+    named = f"{absent} To look up a shop by name, call find_shop."
     for references, detail in (
         (("nobody.internal", "hidden.internal"), absent),
         (("nobody", "hidden", "!"), named),
         (
             ("sub.nobody.internal", "sub.hidden.internal"),
-            f"{absent} A sub-domain is not looked up as its parent domain.",
+            f"{absent} A subdomain is not looked up as its parent domain.",
         ),
     ):
         for reference in references:

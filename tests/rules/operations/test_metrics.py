@@ -367,8 +367,8 @@ def test_without_a_configured_key_they_are_open_and_count_as_reads(open_base: st
 @pytest.mark.rule("I81")
 @pytest.mark.parametrize("path", PATHS)
 def test_without_a_key_only_a_host_that_names_this_machine_is_answered(open_base: str, path: str) -> None:
-    detail = "Without an operations key this endpoint answers only where the header Host names this machine, as "
-    refused = problem(421, "misdirected_request", detail + "localhost does.", title="Misdirected request")
+    detail = "Without an operations key this endpoint answers only if the header Host names this machine, such as "
+    refused = problem(421, "misdirected_request", detail + "localhost.", title="Misdirected request")
     for host in (
         "rebound.example",
         "localhost.rebound.example:80",

@@ -171,7 +171,7 @@ _FUNCTIONS: Final = {
     "service.mcp_server.server.tool_result": Layer.RESULT,
     "service.mcp_server.endpoint.result_meta": Layer.RESULT,
     "service.mcp_server.server.ListToolsResult": Layer.SDK,
-    "service.http.middleware.GateSlot": Layer.GATE,
+    "service.http.gate.GateSlot": Layer.GATE,
     "service.http.middleware.with_defaults": Layer.DEFAULTS,
     "service.http.middleware.request_context_of": Layer.OBSERVER,
 }

@@ -111,7 +111,7 @@ async def test_the_other_is_that_mcp_lists_at_most_200_codes_of_all_shops(
     problems = [json.loads(answer.text) for answer in of_all]
     assert [(problem["status"], problem["code"]) for problem in problems] == [(400, "too_many_coupons")] * 4
     assert {problem["detail"] for problem in problems} == {
-        "There are more usable coupons than can be listed here. Ask for one shop by shop_domain."
+        "There are more usable coupons than this transport can list. Name a shop in shop_domain."
     }
 
 

@@ -45,11 +45,11 @@ CURSOR = (
     "begin again"
 )
 OFFERS_OFFSET = "must be from 0 to 100,000"
-DEEP = "offset and limit together may not be over 100,000. Narrow the search by category or country instead."
+DEEP = "offset plus limit may be at most 100,000. Narrow the search by category or country instead."
 UNKNOWN_CATEGORY = "No shop carries this category. Closest: books. Call list_categories for the slugs that exist."
-ABSENT = "There is no shop with this id or domain in the directory."
-NAMED = f"{ABSENT} To look a shop up by its name, call find_shop."
-BELOW = f"{ABSENT} A sub-domain is not looked up as its parent domain."
+ABSENT = "The directory has no shop with this id or domain."
+NAMED = f"{ABSENT} To look up a shop by name, call find_shop."
+BELOW = f"{ABSENT} A subdomain is not looked up as its parent domain."
 
 
 def _case(rules: str, tool: str, arguments: bytes, *errors: tuple[str, str]) -> Any:  # noqa: ANN401 - a parameter set

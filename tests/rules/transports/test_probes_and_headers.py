@@ -32,7 +32,7 @@ SECRET = "node-7.internal index shops-000042"
 UNAVAILABLE = problem(
     503,
     "backend_unavailable",
-    "The search engine did not answer in time. Nothing is known of the result; try again in 1 second.",
+    "The search engine did not answer in time. The result is unknown; retry in 1 second.",
 )
 
 
@@ -80,7 +80,7 @@ def test_a_build_that_does_not_know_itself_says_so(tmp_path: Path, commit: str |
     settings = Settings(commit=commit, built_at=built_at)
     with served(create_app(settings, search=reference_world(tmp_path))) as base:
         reply = get(base, "/version")
-    detail = "version_unknown: this build was made without its commit and build time."
+    detail = "version_unknown: this build does not have its commit and build time."
     assert reply.summary == (503, "application/problem+json", problem(503, "version_unknown", detail))
     assert int(reply.headers["retry-after"]) > 0
 

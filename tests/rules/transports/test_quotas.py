@@ -128,7 +128,7 @@ def test_over_mcp_a_call_too_many_is_a_result_that_names_the_seconds(tmp_path: P
     assert [reply.json["result"]["isError"] for reply in replies] == [False, False, True]
     result = replies[-1].json["result"]
     exceeded = json.loads(result["content"][0]["text"])
-    wait = re.fullmatch(r"The quota of this caller is used up\. Try again in (\d+) seconds\.", exceeded["detail"])
+    wait = re.fullmatch(r"This caller's quota is used up\. Try again in (\d+) seconds\.", exceeded["detail"])
     assert wait is not None
     assert (exceeded, "structuredContent" in result) == (_exceeded(wait[1]), False)
     for remaining, reply in zip((1, 0, 0), replies, strict=True):
@@ -171,7 +171,7 @@ def _assert_quota(reply: Reply, bucket: str, limit: int, window: int, remaining:
 
 
 def _exceeded(seconds: str) -> dict[str, Any]:
-    return problem(429, "quota_exceeded", f"The quota of this caller is used up. Try again in {seconds} seconds.")
+    return problem(429, "quota_exceeded", f"This caller's quota is used up. Try again in {seconds} seconds.")
 
 
 @pytest.mark.rule("Q2", "Q3")
@@ -272,7 +272,7 @@ REFUSED: Final = ("none", "malformed", "unknown", "expired", "revoked")
 CHALLENGE: Final = 'ApiKey realm="shop-directory", header="x-api-token"'
 HOW: Final = "Send it in the header x-api-token (over stdio: in the variable SHOP_DIRECTORY_API_TOKEN)."
 REQUIRED: Final = problem(401, "token_required", f"This tool needs an API token, which the operator issues. {HOW}")
-INVALID: Final = problem(401, "token_invalid", f"This token is not known, has been revoked or has expired. {HOW}")
+INVALID: Final = problem(401, "token_invalid", f"This token is unknown, revoked or expired. {HOW}")
 TRUST: Final = {"shop_domain": "shop_books"}
 
 

@@ -341,7 +341,7 @@ def test_a_full_gate_refuses_alike_on_both_paths_and_lets_cached_responses_throu
         refused = [response_to(world, "/suggest?q=bo", {}, fast=fast) for fast in (True, False)]
         cached = response_to(world, "/suggest?q=b", {}, fast=True)
     assert refused[0] == refused[1]
-    detail = "The service has as much to do as it can. Nothing was done; try again in 1 second."
+    detail = "The service is at capacity. The request was not processed; retry in 1 second."
     status, headers, body = refused[0]
     assert (status, headers["retry-after"], json.loads(body)) == (503, "1", problem(503, "overloaded", detail))
     assert cached[0] == 200
