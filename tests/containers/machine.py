@@ -13,6 +13,8 @@ from typing import Final
 
 # The folder of a run, of which only `python -m tests.containers` sets the variable.
 FOLDER: Final = "SHOP_DIRECTORY_TEST_CONTAINERS"
+# pytest's exit code where no container can be started.
+NO_ENGINE: Final = 77
 CGROUP: Final = Path("/sys/fs/cgroup")
 # When the first process of these ends, the kernel kills all others, and their mounts and addresses go.
 OWN_PROCESSES: Final = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
