@@ -81,8 +81,8 @@ GET_TRUST = Tool(
         "Get measured facts about a shop's site, each with its source and time: TLS issuer and grade, hosting "
         "provider and country, domain registration date, registrar, payment methods. There is no score and no "
         "verdict: do not derive one from signal_coverage, which only says how complete the data is, and never rank "
-        "or filter shops by it. no_signals_collected: nothing was measured; unknown shops get the same answer. "
-        "Needs an API token."
+        "or filter shops by it. no_signals_collected: nothing was measured; it does not mean that the shop is "
+        "known, as unknown ones get the same. Needs an API token."
     ),
     request=GetTrustRequest,
     response=GetTrustResponse,
