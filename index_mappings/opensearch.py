@@ -24,9 +24,6 @@ RESULT_WINDOW: Final = 100_000
 TYPEAHEAD: Final = "typeahead"
 # Before compression. Large enough for few requests, and far below a cluster's limit of a request's size.
 CHUNK_BYTES: Final = 4 * 1024 * 1024
-# The greatest length of prefixes that are terms: many names of companies and branches begin alike so far. Longer ones
-# are looked up among the values.
-PREFIX_MAX: Final = 24
 _LOOKED_UP: Final = Role.EXACT | Role.PREFIX | Role.RANGE
 # Level 1 compresses to a third, in a tenth of the default level's time.
 _LEVEL: Final = 1
@@ -84,7 +81,7 @@ def wire_document(document: object) -> dict[str, Any]:
 @cache
 def cluster_fields(document: type) -> tuple[EngineField, ...]:
     """The fields of a document class in the cluster."""
-    return engine_fields(document, suffixes_field, _suffixes, _LOOKED_UP, PREFIX_MAX)
+    return engine_fields(document, suffixes_field, _suffixes, _LOOKED_UP)
 
 
 def _suffixes(texts: Iterable[str]) -> list[str]:

@@ -10,9 +10,16 @@ from typing import Any, Final
 import tantivy
 from tantivy import Occur, Query
 
-from index_mappings.embedded import PREFIX_MAX, RUN_STEP
-from index_mappings.ngrams import covering_runs, prefixes_field, runs_field, short_field
-from index_mappings.text import joined
+from index_mappings.embedded import RUN_STEP
+from index_mappings.ngrams import (
+    PREFIX_MAX,
+    covering_runs,
+    prefixes_field,
+    runs_field,
+    short_field,
+    start_chunks,
+    starts_field,
+)
 from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix
 
 _BASIC: Final = "basic"
@@ -108,9 +115,7 @@ def _prefix(index: OpenIndex, clause: Prefix) -> Query | None:
     text = clause.text
     if len(text) <= PREFIX_MAX:
         return _term(index, prefixes_field(clause.field), text)
-    # The rest is looked for as a part of a name, so a shop that begins so far and has the whole elsewhere is found too.
-    begun = Prefix(clause.field, text[:PREFIX_MAX])
-    return query_of(index, AllOf((begun, Infix("infixes", joined(text)))))
+    return _phrase(index, starts_field(clause.field), start_chunks(text))
 
 
 def documents_of(index: OpenIndex, ranks: Sequence[str]) -> Query | None:
@@ -126,9 +131,14 @@ def _infix(index: OpenIndex, clause: Infix) -> Query | None:
     column = runs_field(clause.field)
     if len(runs) == 1:
         return _term(index, column, clause.text)
-    if not all(index.searcher.doc_freq(column, run) for _, run in runs):
+    return _phrase(index, column, runs)
+
+
+def _phrase(index: OpenIndex, column: str, terms: Sequence[tuple[int, str]]) -> Query | None:
+    """The query of terms at these places of a column's values."""
+    if not all(index.searcher.doc_freq(column, term) for _, term in terms):
         return None
-    return Query.phrase_query(index.schema, column, [(RUN_STEP * start, run) for start, run in runs])
+    return Query.phrase_query(index.schema, column, [(RUN_STEP * place, term) for place, term in terms])
 
 
 def _below(index: OpenIndex, clause: Below) -> Query | None:

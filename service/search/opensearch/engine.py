@@ -28,8 +28,7 @@ from index_mappings.generations import (
     index_name,
     previous_alias,
 )
-from index_mappings.ngrams import prefixes_field, short_field, suffixes_field
-from index_mappings.opensearch import PREFIX_MAX
+from index_mappings.ngrams import PREFIX_MAX, prefixes_field, short_field, suffixes_field
 from index_mappings.tiers import INFIX_MIN
 from index_mappings.typeahead.manifest import ANNOUNCED_ID, Announcement
 from service.runtime.request_context import remaining_seconds
