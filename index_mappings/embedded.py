@@ -36,6 +36,9 @@ BAND_COLUMN: Final = "band"
 ANCHORS_FILE: Final = "anchors.json"
 # The distance of consecutive values of a document's column, in the positions that phrase queries count.
 RUN_STEP: Final = 2
+# The greatest length of prefixes that are terms, but for tails: no domain is longer, and no query but one of letters
+# that fold to several.
+PREFIX_MAX: Final = 256
 _LOOKED_UP: Final = Role.EXACT | Role.RANGE
 # In the folder of a generation: the operations document, and the time since which it is no longer live.
 OPERATIONS_FILE: Final = "operations.json"
@@ -51,10 +54,10 @@ _CHECKSUM: Final = "checksum"
 def columns(kind: str) -> tuple[EngineField, ...]:
     """The columns of one kind's documents, in order, without BAND_COLUMN and STORED_COLUMN."""
     document = DOCUMENTS[kind]
-    fields = engine_fields(document, runs_field, run_row, _LOOKED_UP)
+    fields = engine_fields(document, runs_field, run_row, _LOOKED_UP, PREFIX_MAX)
     starts = (
         EngineField(starts_field(name), name, Form.TERMS, start_row, indexed=True)
-        for name in fields_with(document, Role.PREFIX)
+        for name in fields_with(document, Role.TAILS)
     )
     return (*(field for field in fields if field.indexed or field.sortable or field.counted), *starts)
 

@@ -1,10 +1,10 @@
 """The fields of both engines, and the terms by which these find a text by a prefix or by a part of it (M3).
 
-Prefixes of up to PREFIX_MAX characters are terms of their own: one letter is a prefix of more than a tenth of all
-values, and a prefix query visits each value. OpenSearch looks up longer ones in the dictionary of the values. In the
-embedded engine a longer one is a phrase: its first PREFIX_MAX characters where a value starts, and the rest in chunks
-of that length behind them. Keys of a shop that are ends of one name share the chunks of that name, so the terms of a
-name grow with its characters, not with its characters times its words.
+Prefixes are terms of their own: one letter is a prefix of more than a tenth of all values, and a prefix query visits
+each value. OpenSearch looks up those of more than CHUNK characters in the dictionary of the values, because there all
+prefixes of a hostile shop are megabytes to send. In the embedded engine such a prefix of a TAILS field is a phrase: its
+first chunk where a value starts, and the chunks behind it. Values that are ends of one name share the chunks of that
+name, so its terms grow with its characters, not with its characters times its words.
 
 A part of three characters or more (M3 d) is a term or a phrase of runs in the embedded engine, and a prefix of a suffix
 in OpenSearch. A shorter part counts only if it has a Han, kana or Hangul character.
@@ -15,6 +15,7 @@ its runs times the number of their positions in a document.
 """
 
 from collections.abc import Callable, Container, Iterable
+from functools import partial
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
@@ -26,8 +27,9 @@ from index_mappings.tiers import INFIX_MIN
 # one of 200 characters has five. Words of four to six letters are a term: many shops have `shop`, `store` or `online`.
 RUN_LENGTHS: Final = (4, 5, 6, 8, 16, 48)
 _BETWEEN: Final = " "
-# The greatest length of prefixes that are terms. Many names of companies and branches have the same first characters.
-PREFIX_MAX: Final = 24
+# The length of chunks, and of the longest prefixes of tails that are terms. Many names of companies and branches have
+# the same first characters.
+CHUNK: Final = 24
 # Before a chunk with which a text starts: no other chunk has this length.
 _START: Final = "^"
 # Engines order hits by fields with one of these roles.
@@ -60,12 +62,16 @@ def engine_fields(
     long_field: Callable[[str], str],
     long_parts: Callable[[Iterable[str]], list[str]],
     looked_up: Role,
+    longest_prefix: int,
 ) -> tuple[EngineField, ...]:
     """The fields of a document class in an engine: its own, then those of prefixes and of parts.
 
     `long_field` and `long_parts` are the engine's name and values of the field of the long parts of an INFIX field. The
-    engine looks up whole values of fields with one of the roles `looked_up`.
+    engine looks up whole values of fields with one of the roles `looked_up`, and prefixes of at most `longest_prefix`
+    characters, or CHUNK of tails, as terms.
     """
+    tails = fields_with(document, Role.TAILS)
+    prefixes_of = {True: partial(prefix_terms, longest=CHUNK), False: partial(prefix_terms, longest=longest_prefix)}
     prefixes, infixes = fields_with(document, Role.PREFIX), fields_with(document, Role.INFIX)
     return (
         *(
@@ -73,7 +79,10 @@ def engine_fields(
             for name, roles, form in declared_fields(document)
             if roles & (looked_up | _SORTABLE | Role.STORED)
         ),
-        *(EngineField(prefixes_field(name), name, Form.TERMS, prefix_terms, indexed=True) for name in prefixes),
+        *(
+            EngineField(prefixes_field(name), name, Form.TERMS, prefixes_of[name in tails], indexed=True)
+            for name in prefixes
+        ),
         *(EngineField(short_field(name), name, Form.TERMS, short_parts, indexed=True) for name in infixes),
         *(EngineField(long_field(name), name, Form.TERMS, long_parts, indexed=True) for name in infixes),
     )
@@ -94,7 +103,7 @@ def prefixes_field(name: str) -> str:
 
 
 def starts_field(name: str) -> str:
-    """The column in the embedded engine by which long prefixes of a PREFIX field are found."""
+    """The column in the embedded engine by which long prefixes of a TAILS field are found."""
     return f"{name}_starts"
 
 
@@ -118,25 +127,23 @@ def is_part_evidence(word: str) -> bool:
     return len(word) >= INFIX_MIN or is_ideographic(word)
 
 
-def prefix_terms(texts: Iterable[str]) -> list[str]:
-    """The distinct prefixes of texts that have at most PREFIX_MAX characters, in no order."""
-    return list({text[: end + 1] for text in texts for end in range(min(len(text), PREFIX_MAX))})
+def prefix_terms(texts: Iterable[str], longest: int) -> list[str]:
+    """The distinct prefixes of texts that have at most so many characters, in no order."""
+    return list({text[: end + 1] for text in texts for end in range(min(len(text), longest))})
 
 
 def start_chunks(prefix: str) -> list[tuple[int, str]]:
-    """The chunks that cover a prefix of more than PREFIX_MAX characters, each with its place in a `start_row`.
+    """The chunks that cover a prefix of more than CHUNK characters, each with its place in a `start_row`.
 
     A document has a text that begins with the prefix exactly where it has these chunks at these distances.
     """
-    last = len(prefix) - PREFIX_MAX
-    rest = (
-        (2 * start + 1, prefix[start : start + PREFIX_MAX]) for start in (*range(PREFIX_MAX, last, PREFIX_MAX), last)
-    )
-    return [(0, _START + prefix[:PREFIX_MAX]), *rest]
+    last = len(prefix) - CHUNK
+    rest = ((2 * start + 1, prefix[start : start + CHUNK]) for start in (*range(CHUNK, last, CHUNK), last))
+    return [(0, _START + prefix[:CHUNK]), *rest]
 
 
 def start_row(texts: Iterable[str]) -> list[str]:
-    """The chunks of the texts that are longer than PREFIX_MAX, in the order of their places.
+    """The chunks of the texts that are longer than CHUNK, in the order of their places.
 
     Each place of a text has two values: the chunk that begins there, marked, if a text starts there, and the chunk.
     A text that is the end of another one starts inside of it.
@@ -144,7 +151,7 @@ def start_row(texts: Iterable[str]) -> list[str]:
     row: list[str] = []
     whole, starts = "", set[int]()
     # In this order a text comes directly after one of which it is the end, if there is any.
-    for backwards in sorted((text[::-1] for text in texts if len(text) > PREFIX_MAX), reverse=True):
+    for backwards in sorted((text[::-1] for text in texts if len(text) > CHUNK), reverse=True):
         if not whole.startswith(backwards):
             row += _marked(whole[::-1], starts)
             whole, starts = backwards, set()
@@ -154,9 +161,9 @@ def start_row(texts: Iterable[str]) -> list[str]:
 
 def _marked(text: str, starts: Container[int]) -> list[str]:
     """The part of a `start_row` that is one text's; the end of it keeps chunks of two texts apart."""
-    chunks = [text[start : start + PREFIX_MAX] for start in range(len(text) - PREFIX_MAX + 1)]
+    chunks = [text[start : start + CHUNK] for start in range(len(text) - CHUNK + 1)]
     pairs = ((_START + chunk if start in starts else _BETWEEN, chunk) for start, chunk in enumerate(chunks))
-    return [*chain.from_iterable(pairs), *[_BETWEEN] * (2 * PREFIX_MAX)] if chunks else []
+    return [*chain.from_iterable(pairs), *[_BETWEEN] * (2 * CHUNK)] if chunks else []
 
 
 def covering_runs(text: str) -> list[tuple[int, str]]:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from index_mappings.documents import DOCUMENTS, Form, Role, fields_with, sort_field
 from index_mappings.generations import STAMP
-from index_mappings.ngrams import EngineField, engine_fields, engine_values, suffixes_field
+from index_mappings.ngrams import CHUNK, EngineField, engine_fields, engine_values, suffixes_field
 from index_mappings.tiers import INFIX_MIN
 
 # M8 allows paging this deep, so the engine's result window must be as large.
@@ -81,7 +81,7 @@ def wire_document(document: object) -> dict[str, Any]:
 @cache
 def cluster_fields(document: type) -> tuple[EngineField, ...]:
     """The fields of a document class in the cluster."""
-    return engine_fields(document, suffixes_field, _suffixes, _LOOKED_UP)
+    return engine_fields(document, suffixes_field, _suffixes, _LOOKED_UP, CHUNK)
 
 
 def _suffixes(texts: Iterable[str]) -> list[str]:

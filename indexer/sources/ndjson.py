@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from indexer.progress import Advance
+from indexer.records.hiding import hiding_of
 from indexer.records.problems import CatalogueError, ProblemLog, RefusedRecordError
 from indexer.records.related import RECORDS
 from indexer.records.shop import validated
@@ -147,6 +148,8 @@ class NdjsonCatalogue:
                 yield line.number, validated(RECORDS[kind], record, lenient=self._lenient)
             except RefusedRecordError as error:
                 problems.add_refused(path.name, line.number, error, record)
+                if kind == "shops":
+                    problems.add_hiding(hiding_of(line.number, line.text if record is None else record))
 
 
 def _files_of(path: Path, *, lenient: bool) -> dict[str, Path]:

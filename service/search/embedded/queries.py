@@ -10,9 +10,10 @@ from typing import Any, Final
 import tantivy
 from tantivy import Occur, Query
 
-from index_mappings.embedded import RUN_STEP
+from index_mappings.documents import Role, ShopDocument, fields_with
+from index_mappings.embedded import PREFIX_MAX, RUN_STEP
 from index_mappings.ngrams import (
-    PREFIX_MAX,
+    CHUNK,
     covering_runs,
     prefixes_field,
     runs_field,
@@ -20,9 +21,11 @@ from index_mappings.ngrams import (
     start_chunks,
     starts_field,
 )
+from index_mappings.text import joined
 from service.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix
 
 _BASIC: Final = "basic"
+_TAILS: Final = frozenset(fields_with(ShopDocument, Role.TAILS))
 # Fields of which unknown values are searched for too. References to removed documents, as of a shop that went under
 # review, stay in the dictionary, and the answers to both must take the same time (V2). Categories that a search asks
 # for are all of some shop, and a plan has a hundred.
@@ -113,9 +116,14 @@ def _exact(index: OpenIndex, clause: Exact) -> tuple[Query, ...]:
 
 def _prefix(index: OpenIndex, clause: Prefix) -> Query | None:
     text = clause.text
-    if len(text) <= PREFIX_MAX:
+    are_tails = clause.field in _TAILS
+    if len(text) <= (CHUNK if are_tails else PREFIX_MAX):
         return _term(index, prefixes_field(clause.field), text)
-    return _phrase(index, starts_field(clause.field), start_chunks(text))
+    if are_tails:
+        return _phrase(index, starts_field(clause.field), start_chunks(text))
+    # The rest is looked for as a part of a name, so a shop that begins so far and has the whole elsewhere is found too.
+    begun = Prefix(clause.field, text[:PREFIX_MAX])
+    return query_of(index, AllOf((begun, Infix("infixes", joined(text)))))
 
 
 def documents_of(index: OpenIndex, ranks: Sequence[str]) -> Query | None:

@@ -28,7 +28,7 @@ from index_mappings.generations import (
     index_name,
     previous_alias,
 )
-from index_mappings.ngrams import PREFIX_MAX, prefixes_field, short_field, suffixes_field
+from index_mappings.ngrams import CHUNK, prefixes_field, short_field, suffixes_field
 from index_mappings.tiers import INFIX_MIN
 from index_mappings.typeahead.manifest import ANNOUNCED_ID, Announcement
 from service.runtime.request_context import remaining_seconds
@@ -395,7 +395,7 @@ def _field_query(clause: Exact | Prefix | Infix | Below) -> dict[str, Any]:
         case Exact(field, texts):
             return {"terms": {field: list(texts)}}
         case Prefix(field, text):
-            return {"prefix": {field: text}} if len(text) > PREFIX_MAX else {"term": {prefixes_field(field): text}}
+            return {"prefix": {field: text}} if len(text) > CHUNK else {"term": {prefixes_field(field): text}}
         case Infix(field, text) if len(text) < INFIX_MIN:
             return {"term": {short_field(field): text}}
         case Infix(field, text):
