@@ -94,7 +94,10 @@ class NdjsonCatalogue:
     def __init__(self, path: Path, *, lenient: bool = False, changes: Path | None = None) -> None:
         self._lenient = lenient
         self._changes = changes or (path / CHANGES if path.is_dir() else None)
-        self._files = _files_of(path, lenient=lenient)
+        try:
+            self._files = _files_of(path, lenient=lenient)
+        except OSError as error:
+            raise CatalogueError(f"{path} cannot be read: {error.strerror}") from error
         for kind, file in self._files.items():
             refuse_other_formats(file, kind)
 
