@@ -24,21 +24,26 @@ from tests.people.one_server.proxies import FOLDER
 from tests.support.catalogues import shop, write_catalogue
 
 _USER: Final = 64_001
+_TEMPORARY: Final = Path("/tmp")  # noqa: S108 - what PrivateTmp= replaces
 _REPOSITORY: Final = FOLDER.parent
 _SERVICE_USER: Final = 64_002
 # What the service reads of an index.
 _READ: Final = """
 import asyncio, sys
 from pathlib import Path
-from service.search.embedded.engine import EmbeddedBackend
-from service.search.protocol import FindQuery
+from index_mappings.embedded import from_stamp_json, pointed_to, pointer_path, stamp_path
+from service.search.embedded.engine import TantivyEngine
+from service.search.engine import SearchRequest
+from service.search.plan import MATCH_ALL, Plan
 
-async def read():
-    backend = EmbeddedBackend(Path(sys.argv[1]))
-    print((await (await backend.snapshot()).find(FindQuery("lamp", (), (), 0, 3))).total)
-    await backend.close()
+async def read(root):
+    engine = TantivyEngine(root)
+    stamp = from_stamp_json(stamp_path(root, pointed_to(pointer_path(root).read_text())[0]).read_text())
+    (page,) = await engine.search(stamp, (SearchRequest(Plan("shops", ((1, MATCH_ALL),)), 20, 0),))
+    print(len(page.hits))
+    await engine.close()
 
-asyncio.run(read())
+asyncio.run(read(Path(sys.argv[1])))
 """
 _MAY_MOUNT: Final = os.geteuid() == 0 and not subprocess.run(["unshare", "--mount", "true"], check=False).returncode
 
@@ -53,7 +58,9 @@ BUILD: Final = unit("shop-directory-build.service")
 
 
 def _closed(path: Path) -> Path | None:
-    """The outermost folder above a path that other users can't enter."""
+    """The outermost folder above a path that other users can't enter, or that PrivateTmp= replaces."""
+    if _TEMPORARY in path.parents:
+        return _TEMPORARY
     return next((one for one in reversed(path.parents) if not one.stat().st_mode & 0o001), None)
 
 
@@ -81,8 +88,8 @@ class Server:
         lines = ["mount --make-rprivate /", "mount -t tmpfs tmpfs /mnt"]
         for number, part in enumerate(parts):
             lines += [f"mkdir /mnt/{number}", f"mount --rbind {shlex.quote(str(part))} /mnt/{number}"]
-        for closed in {one for part in parts if (one := _closed(part)) is not None}:
-            lines.append(f"mount -t tmpfs -o mode=755 tmpfs {closed}")
+        for closed in {_TEMPORARY, *map(_closed, parts)} - {None}:
+            lines.append(f"mount -t tmpfs -o mode={'1777' if closed == _TEMPORARY else '755'} tmpfs {closed}")
         for number, part in enumerate(parts):
             if _closed(part) is not None:
                 lines += [f"mkdir -p {part}", f"mount --rbind /mnt/{number} {part}"]
@@ -130,7 +137,7 @@ def test_a_night_builds_an_index_that_the_service_reads_and_a_state_that_only_th
         assert json.loads(done.stdout)["counts"]["shops"] == public
     lib = server.root / "var" / "lib" / "shop-indexer"
     command = shlex.join([sys.executable, "-c", _READ, str(lib / "index")])
-    read = server.run(command, _SERVICE_USER, NUMBA_CACHE_DIR=str(server.root / "var" / "cache" / "shop-indexer"))
+    read = server.run(command, _SERVICE_USER)
     assert (read.returncode, read.stdout) == (0, "10\n"), read.stderr
     assert (lib / "state").stat().st_mode & 0o077 == 0
     assert {path.stat().st_uid for path in lib.rglob("*")} == {_USER}
