@@ -11,7 +11,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -81,7 +81,7 @@ class Server:
             text = text.replace(place, other)
         return text
 
-    def run(self, command: str, user: int = _USER, **environment: str) -> subprocess.CompletedProcess[str]:
+    def run(self, command: str, environment: Mapping[str, str], user: int = _USER) -> subprocess.CompletedProcess[str]:
         """Run a command of the shell as the user; of the file system, only the unit's directories can be written."""
         as_user = f"setpriv --reuid {user} --regid {user} --clear-groups --no-new-privs --bounding-set=-all"
         parts = [Path(sys.prefix), Path(sys.base_prefix), _REPOSITORY, self.root]
@@ -106,7 +106,7 @@ class Server:
         lines = Path(settings).read_text(encoding="utf-8").splitlines()
         stated = dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
         name, _, value = self.placed(BUILD["Environment"]).partition("=")
-        return self.run(self.placed(BUILD["ExecStart"]), **stated, **{name: value})
+        return self.run(self.placed(BUILD["ExecStart"]), {**stated, name: value})
 
     def catalogue(self, *shops: dict[str, Any]) -> None:
         """Write the catalogue, which the user alone can read."""
@@ -137,7 +137,7 @@ def test_a_night_builds_an_index_that_the_service_reads_and_a_state_that_only_th
         assert json.loads(done.stdout)["counts"]["shops"] == public
     lib = server.root / "var" / "lib" / "shop-indexer"
     command = shlex.join([sys.executable, "-c", _READ, str(lib / "index")])
-    read = server.run(command, _SERVICE_USER)
+    read = server.run(command, {}, _SERVICE_USER)
     assert (read.returncode, read.stdout) == (0, "10\n"), read.stderr
     assert (lib / "state").stat().st_mode & 0o077 == 0
     assert {path.stat().st_uid for path in lib.rglob("*")} == {_USER}
@@ -204,7 +204,7 @@ def test_the_message_of_a_failure_names_the_unit(server: Server) -> None:
         path = server.root / "log"
         journal.bind(str(path))
         path.chmod(0o666)
-        done = server.run(command.replace("logger ", f"logger --socket {path} "))
+        done = server.run(command.replace("logger ", f"logger --socket {path} "), {})
         assert done.returncode == 0, done.stderr
         journal.settimeout(5)
         message = journal.recv(4_096).decode()
@@ -218,10 +218,10 @@ def test_the_line_of_the_crontab_builds_too(server: Server) -> None:
     (block,) = [block.text for block in BY_PATH["docs/indexing.md"].blocks if "builds.jsonl" in block.text]
     when, command = block.strip().split("   ", 1)
     assert (when, "%" in command) == ("0 3 * * *", False)
-    done = server.run(server.placed(command.strip()), HOME="/nonexistent", LOGNAME="shop-indexer")
+    done = server.run(server.placed(command.strip()), {"HOME": "/nonexistent", "LOGNAME": "shop-indexer"})
     assert done.returncode == 0, done.stderr
     log = server.root / "var" / "lib" / "shop-indexer" / "builds.jsonl"
     assert json.loads(log.read_text(encoding="utf-8"))["published"] is True
     _unreadable(server)
-    done = server.run(server.placed(command.strip()), HOME="/nonexistent", LOGNAME="shop-indexer")
+    done = server.run(server.placed(command.strip()), {"HOME": "/nonexistent", "LOGNAME": "shop-indexer"})
     assert done.returncode == ExitCode.BAD_INPUT
