@@ -15,7 +15,7 @@ from index_mappings.hosts import country_of
 
 # Raise this with every change of a document class, of a role or of the text pipeline: a service refuses a generation
 # of another version (G4).
-SCHEMA_VERSION: Final = 18
+SCHEMA_VERSION: Final = 19
 
 # In `markets`: the shop passes every country filter, because it sells world-wide or states no market (M7).
 ANY_MARKET: Final = "*"
@@ -34,6 +34,7 @@ class Role(Flag):
     TYPEAHEAD = auto()  # used by the typeahead's segments only, not by engines
     WALK = auto()  # all documents can be scanned in its order; one value per document
     COUNTED = auto()  # its values are counted over the hits of a search
+    TAILS = auto()  # many of its values are ends of other ones
 
 
 class Form(Enum):
@@ -131,7 +132,7 @@ class ShopDocument:
     leading: Annotated[tuple[str, ...], Role.TYPEAHEAD]
     full: Annotated[tuple[str, ...], Role.EXACT | Role.PREFIX | Role.TYPEAHEAD]
     keys: Annotated[tuple[str, ...], Role.TYPEAHEAD]
-    other_keys: Annotated[tuple[str, ...], Role.PREFIX]
+    other_keys: Annotated[tuple[str, ...], Role.PREFIX | Role.TAILS]
     words: Annotated[tuple[str, ...], Role.EXACT | Role.PREFIX | Role.TYPEAHEAD]
     infixes: Annotated[tuple[str, ...], Role.INFIX]
     labels: Annotated[tuple[str, ...], Role.EXACT]

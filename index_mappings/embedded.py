@@ -16,9 +16,17 @@ from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any, Final
 
-from index_mappings.documents import DOCUMENTS, SCHEMA_VERSION, Role
+from index_mappings.documents import DOCUMENTS, SCHEMA_VERSION, Form, Role, fields_with
 from index_mappings.generations import Stamp, is_generation
-from index_mappings.ngrams import EngineField, engine_fields, engine_values, run_row, runs_field
+from index_mappings.ngrams import (
+    EngineField,
+    engine_fields,
+    engine_values,
+    run_row,
+    runs_field,
+    start_row,
+    starts_field,
+)
 
 STORED_COLUMN: Final = "stored"
 # An integer by which hits are sorted much faster than by their rank. A lower band always means a better rank; within
@@ -28,7 +36,8 @@ BAND_COLUMN: Final = "band"
 ANCHORS_FILE: Final = "anchors.json"
 # The distance of consecutive values of a document's column, in the positions that phrase queries count.
 RUN_STEP: Final = 2
-# The greatest length of prefixes: no domain is longer, and no query but one of letters that fold to several.
+# The greatest length of prefixes that are terms, but for tails: no domain is longer, and no query but one of letters
+# that fold to several.
 PREFIX_MAX: Final = 256
 _LOOKED_UP: Final = Role.EXACT | Role.RANGE
 # In the folder of a generation: the operations document, and the time since which it is no longer live.
@@ -44,8 +53,13 @@ _CHECKSUM: Final = "checksum"
 @cache
 def columns(kind: str) -> tuple[EngineField, ...]:
     """The columns of one kind's documents, in order, without BAND_COLUMN and STORED_COLUMN."""
-    fields = engine_fields(DOCUMENTS[kind], runs_field, run_row, _LOOKED_UP, PREFIX_MAX)
-    return tuple(field for field in fields if field.indexed or field.sortable or field.counted)
+    document = DOCUMENTS[kind]
+    fields = engine_fields(document, runs_field, run_row, _LOOKED_UP, PREFIX_MAX)
+    starts = (
+        EngineField(starts_field(name), name, Form.TERMS, start_row, indexed=True)
+        for name in fields_with(document, Role.TAILS)
+    )
+    return (*(field for field in fields if field.indexed or field.sortable or field.counted), *starts)
 
 
 def column_values(kind: str, document: object) -> dict[str, Any]:

@@ -1,17 +1,22 @@
 """The fields of both engines, and the terms by which these find a text by a prefix or by a part of it (M3).
 
 Prefixes are separate terms: one letter is a prefix of more than a tenth of all values, and a prefix query visits
-each value. OpenSearch looks up long ones in the dictionary of the values, because there all prefixes of a hostile shop
-are megabytes to send. A part of three characters or more (M3 d) is a term or a phrase of runs in the embedded engine,
-and a prefix of a suffix in OpenSearch. A shorter part counts only if it has a Han, kana or Hangul character.
+each value. OpenSearch looks up those of more than CHUNK characters in the dictionary of the values, because there all
+prefixes of a hostile shop are megabytes to send. In the embedded engine such a prefix of a TAILS field is a phrase: its
+first chunk where a value starts, and the chunks behind it. Values that are ends of one name share the chunks of that
+name, so its terms grow with its characters, not with its characters times its words.
+
+A part of three characters or more (M3 d) is a term or a phrase of runs in the embedded engine, and a prefix of a suffix
+in OpenSearch. A shorter part counts only if it has a Han, kana or Hangul character.
 
 Runs are the substrings of some fixed lengths. A part is covered by runs of the greatest of these lengths that it has,
 side by side, so even a part of 200 characters is a phrase of five runs: the time of a phrase grows with the number of
 its runs times the number of their positions in a document.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from functools import partial
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from index_mappings.documents import Form, Role, declared_fields, fields_with
@@ -22,6 +27,11 @@ from index_mappings.tiers import INFIX_MIN
 # one of 200 characters has five. Words of four to six letters are a term: many shops have `shop`, `store` or `online`.
 RUN_LENGTHS: Final = (4, 5, 6, 8, 16, 48)
 _BETWEEN: Final = " "
+# The length of chunks, and of the longest prefixes of tails that are terms. Many names of companies and branches have
+# the same first characters.
+CHUNK: Final = 24
+# Before a chunk with which a text starts: no other chunk has this length.
+_START: Final = "^"
 # Engines order hits by fields with one of these roles.
 _SORTABLE: Final = Role.SORT | Role.WALK
 
@@ -44,7 +54,7 @@ class EngineField(NamedTuple):
     @property
     def ordered(self) -> bool:
         """Whether it also holds the positions of a document's terms."""
-        return self.values is run_row
+        return self.values in (run_row, start_row)
 
 
 def engine_fields(
@@ -58,9 +68,10 @@ def engine_fields(
 
     `long_field` and `long_parts` are the engine's name and values of the field of the long parts of an INFIX field. The
     engine looks up whole values of fields with one of the roles `looked_up`, and prefixes of at most `longest_prefix`
-    characters as terms.
+    characters, or CHUNK of tails, as terms.
     """
-    prefixes_of = partial(prefix_terms, longest=longest_prefix)
+    tails = fields_with(document, Role.TAILS)
+    prefixes_of = {True: partial(prefix_terms, longest=CHUNK), False: partial(prefix_terms, longest=longest_prefix)}
     prefixes, infixes = fields_with(document, Role.PREFIX), fields_with(document, Role.INFIX)
     return (
         *(
@@ -68,7 +79,10 @@ def engine_fields(
             for name, roles, form in declared_fields(document)
             if roles & (looked_up | _SORTABLE | Role.STORED)
         ),
-        *(EngineField(prefixes_field(name), name, Form.TERMS, prefixes_of, indexed=True) for name in prefixes),
+        *(
+            EngineField(prefixes_field(name), name, Form.TERMS, prefixes_of[name in tails], indexed=True)
+            for name in prefixes
+        ),
         *(EngineField(short_field(name), name, Form.TERMS, short_parts, indexed=True) for name in infixes),
         *(EngineField(long_field(name), name, Form.TERMS, long_parts, indexed=True) for name in infixes),
     )
@@ -86,6 +100,11 @@ def _own(value: object) -> object:
 def prefixes_field(name: str) -> str:
     """The field of the prefixes of a PREFIX field that are terms."""
     return f"{name}_prefixes"
+
+
+def starts_field(name: str) -> str:
+    """The column in the embedded engine by which long prefixes of a TAILS field are found."""
+    return f"{name}_starts"
 
 
 def short_field(name: str) -> str:
@@ -111,6 +130,40 @@ def is_part_evidence(word: str) -> bool:
 def prefix_terms(texts: Iterable[str], longest: int) -> list[str]:
     """The distinct prefixes of texts that have at most so many characters, in no order."""
     return list({text[: end + 1] for text in texts for end in range(min(len(text), longest))})
+
+
+def start_chunks(prefix: str) -> list[tuple[int, str]]:
+    """The chunks that cover a prefix of more than CHUNK characters, each with its place in a `start_row`.
+
+    A document has a text that begins with the prefix exactly where it has these chunks at these distances.
+    """
+    last = len(prefix) - CHUNK
+    rest = ((2 * start + 1, prefix[start : start + CHUNK]) for start in (*range(CHUNK, last, CHUNK), last))
+    return [(0, _START + prefix[:CHUNK]), *rest]
+
+
+def start_row(texts: Iterable[str]) -> list[str]:
+    """The chunks of the texts that are longer than CHUNK, in the order of their places.
+
+    Each place of a text has two values: the chunk that begins there, marked, if a text starts there, and the chunk.
+    A text that is the end of another one starts inside of it.
+    """
+    row: list[str] = []
+    whole, starts = "", set[int]()
+    # In this order a text comes directly after one of which it is the end, if there is any.
+    for backwards in sorted((text[::-1] for text in texts if len(text) > CHUNK), reverse=True):
+        if not whole.startswith(backwards):
+            row += _marked(whole[::-1], starts)
+            whole, starts = backwards, set()
+        starts.add(len(whole) - len(backwards))
+    return row + _marked(whole[::-1], starts)
+
+
+def _marked(text: str, starts: Container[int]) -> list[str]:
+    """The part of a `start_row` that is one text's; the end of it keeps chunks of two texts apart."""
+    chunks = [text[start : start + CHUNK] for start in range(len(text) - CHUNK + 1)]
+    pairs = ((_START + chunk if start in starts else _BETWEEN, chunk) for start, chunk in enumerate(chunks))
+    return [*chain.from_iterable(pairs), *[_BETWEEN] * (2 * CHUNK)] if chunks else []
 
 
 def covering_runs(text: str) -> list[tuple[int, str]]:

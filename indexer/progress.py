@@ -3,8 +3,9 @@
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO, TypeVar
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -12,7 +13,9 @@ if TYPE_CHECKING:
 _INTERVAL_S: Final = 5.0
 # A stage of unknown length that took less time prints no line.
 _SHORTEST_S: Final = 1.0
+_TICK_S: Final = 0.5
 
+T = TypeVar("T")
 Advance = Callable[[int], None]
 
 
@@ -30,6 +33,21 @@ def stage(title: str, total: int | None = None, unit: str = "", stream: TextIO |
             yield lambda done: bar.advance(task, done)
     else:
         yield from _lines(title, total, unit, stream)
+
+
+def remark(text: str) -> None:
+    """Print a line on standard error, between two stages."""
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+def in_thread(work: Callable[[], T], tick: Callable[[], None]) -> T:
+    """Do work that may take minutes; `tick` is called repeatedly until it is done, and its errors are raised then."""
+    with ThreadPoolExecutor(1) as thread:
+        working = thread.submit(work)
+        while not wait((working,), _TICK_S).done:
+            tick()
+        return working.result()
 
 
 def _bar(stream: TextIO, *, bounded: bool) -> "Progress":

@@ -40,7 +40,12 @@ StateDirOption = Annotated[
 ]
 CatalogueOption = Annotated[
     Path | None,
-    indexed("--catalogue", "A directory of NDJSON files, or one file of shops.", show_default="the invented sample"),
+    indexed(
+        "--catalogue",
+        "A directory of NDJSON files, or one file of shops.",
+        show_default="the invented sample",
+        readable=False,  # one that can't be read is bad input, like one that is not there, and no wrong usage
+    ),
 ]
 SqlOption = Annotated[bool, indexed("--sql", "Read the catalogue from the database of SHOP_DIRECTORY_SQL_URL.")]
 MappingOption = Annotated[

@@ -8,13 +8,14 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from hashlib import sha256
 from importlib.metadata import distributions
+from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -25,10 +26,10 @@ from indexer.disk_space import DiskFullError
 from indexer.jobs.defaults import MOST_SHRINK
 from indexer.jobs.follower_status import carry_over_status
 from indexer.jobs.following import LiveFollower, announce
-from indexer.jobs.generation_writing import Written, first_stamp_of, in_thread, verify_counts, write_generation
+from indexer.jobs.generation_writing import Written, first_stamp_of, verify_counts, write_generation
 from indexer.jobs.reading import ReadCounts, Reading, build_notes, disputed_categories, long_named, read_catalogue
 from indexer.jobs.update import NOTHING, ChangeApplier, ChangeCounts, is_behind
-from indexer.progress import stage
+from indexer.progress import in_thread, remark, stage
 from indexer.records.problems import CatalogueError, ProblemLog
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import IndexLostError, SinkError
@@ -131,6 +132,7 @@ def build(
         job.prepare(states, stack)
         job.counts = read_catalogue(job.reading, job.state, job.problems, job.live.tick)
         job.refuse_losses(job.counts.public)
+        job.note_long_names()
         if options.dry_run:
             return job.summary(first_stamp_of(job.state, job.generation, clock()), job.counts.changes, started)
         try:
@@ -241,6 +243,7 @@ class _Build:
     counts: ReadCounts = field(default_factory=ReadCounts)
     problems: ProblemLog = field(default_factory=ProblemLog)
     notes: tuple[str, ...] = ()
+    long_named: Sequence[tuple[int, int]] = ()
 
     def prepare(self, states: States | None, stack: ExitStack) -> None:
         """Remove what killed builds left, and open what the build needs; `stack` closes it."""
@@ -275,6 +278,14 @@ class _Build:
         self.state.logo_hosts = self.options.logo_hosts
         follower = LiveFollower(self.sink, target, letters, self.lease.check, live_changes, held=changes)
         self.live = stack.enter_context(closing(follower))
+
+    def note_long_names(self) -> None:
+        """Say before the index is written which shops take much of the time; the summary names each."""
+        self.long_named = long_named(self.state)
+        if self.long_named:
+            line, _ = max(self.long_named, key=itemgetter(1))
+            where = f"{self.source.name('shops')}:{line}" if line else "a change"
+            remark(f"Shops with long names, which take longer: {len(self.long_named):,}, most of all {where}")
 
     def discard_state(self) -> None:
         """Remove the state of a generation that was not published."""
@@ -384,7 +395,7 @@ class _Build:
             catalogue=self.counts,
             disputed_categories=len(disputed),
             changes=changes,
-            notes=(*build_notes(self.source.name("shops"), self.counts, disputed, long_named(self.state)), *self.notes),
+            notes=(*build_notes(self.source.name("shops"), self.counts, disputed, self.long_named), *self.notes),
             kept_listing=self.states.kept_listing if self.counts.kept and not self.options.dry_run else None,
             problems=self.problems,
             removed=self.removed,

@@ -4,7 +4,6 @@ Counts must be exact, a sample read back must be equal, and the generation must 
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +14,7 @@ from typing import Any, Final, TypeVar
 from index_mappings.documents import stored_part
 from index_mappings.generations import Stamp, first_stamp
 from indexer.jobs.follower_status import operations_of
-from indexer.progress import Advance, stage
+from indexer.progress import Advance, in_thread, stage
 from indexer.projection import Projected, Projector
 from indexer.sinks.failures import SinkError
 from indexer.sinks.protocol import GenerationReader, GenerationWriter, MergingWriter
@@ -23,7 +22,6 @@ from indexer.state.state import State
 
 _SAMPLE: Final = 200
 _BATCH: Final = 5_000
-_TICK_S: Final = 0.5
 
 T = TypeVar("T")
 
@@ -122,15 +120,6 @@ def write_generation(
     return Written(writer, sealed, samples)
 
 
-def in_thread(work: Callable[[], T], tick: Callable[[], None]) -> T:
-    """Do work that takes a minute for a million shops; `tick` is called during it, so that the live one is followed."""
-    with ThreadPoolExecutor(1) as thread:
-        working = thread.submit(work)
-        while not wait((working,), _TICK_S).done:
-            tick()
-        return working.result()
-
-
 def _write_kind(writer: GenerationWriter, projected: Projected, tick: Callable[[], None]) -> Sample:
     sample, kind = Sample(projected), projected.kind
     with ExitStack() as stages:
@@ -139,14 +128,15 @@ def _write_kind(writer: GenerationWriter, projected: Projected, tick: Callable[[
         advance = stages.enter_context(stage(f"Indexing {kind}", projected.count, unit))
 
         def documents() -> Iterator[object]:
+            nonlocal advance
             for document in sample.watch(projected.documents()):
                 yield document
                 _advance(advance, tick, 1)
             # The engine has received all documents; it returns when they are written.
             stages.close()
-            stages.enter_context(stage(f"Writing out {kind}"))
+            advance = stages.enter_context(stage(f"Writing out {kind}"))
 
-        sample.written = writer.add(kind, documents())
+        sample.written = writer.add(kind, documents(), lambda: _advance(advance, tick, 0))
     return sample
 
 

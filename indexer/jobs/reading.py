@@ -1,21 +1,24 @@
 """Reads a whole catalogue into a new state, with the former state's versions and the changes since (G3)."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from indexer.jobs.update import NOTHING, ChangeCounts, replay
 from indexer.progress import stage
 from indexer.records.entities import fields_with_entities
+from indexer.records.hiding import HIDES, Hiding
 from indexer.records.problems import InvalidRecordsError, Problem, ProblemLog
 from indexer.records.shop import Record
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.protocol import ChangeSource, Source
+from indexer.state.changing import apply_hiding
 from indexer.state.remembered import Kept, take_over
-from indexer.state.rows import DuplicateKeyError
+from indexer.state.rows import DuplicateKeyError, Origin
 from indexer.state.state import FORMER_POSITION, State
 
 NOTED: Final = 20
@@ -82,6 +85,7 @@ def read_catalogue(
             entities.add(kind, line, record)
 
         counted = {kind: _stage(source, kind, state, problems, each) for kind in source.kinds()}
+        hidden = dict.fromkeys(hiding.line for hiding in problems.hiding if _hide(state, hiding))
         state.connection.execute("COMMIT")
     if problems.count and not reading.skip_invalid:
         raise InvalidRecordsError(problems)
@@ -105,6 +109,10 @@ def read_catalogue(
     changes = replay(state, reading.changes, reading.letters)
     if (missing := state.missing) is not None and has_all_until(source, missing.before):
         state.missing = None
+    with state.transaction():
+        for hiding in problems.hiding:
+            if not hiding.is_certain and apply_hiding(state, hiding, Origin.CATALOGUE):
+                hidden[hiding.line] = None
     state.pending.clear()  # the generation is not written yet: it will have all of it
     lost, lost_domain = state.public.lost_domains(NOTED)
     return ReadCounts(
@@ -117,8 +125,21 @@ def read_catalogue(
         lost_domain=lost_domain,
         changes=changes,
         kept=kept,
-        notes=entities.notes(source),
+        notes=(*_hidden_notes(source, hidden), *entities.notes(source)),
     )
+
+
+def _hide(state: State, hiding: Hiding) -> bool:
+    """Hide what a bad record of the catalogue hides, before records are sorted; returns whether another showed it."""
+    rows = list(state.rows.hidden_by(hiding, Origin.CATALOGUE))
+    shown = [row for row in rows if (known := state.rows.row("shops", row.key)) is not None and known.shown]
+    for row in rows:
+        state.rows.write(row)
+    return bool(shown)
+
+
+def _hidden_notes(source: Source, lines: Iterable[int]) -> list[str]:
+    return [f"{source.name('shops')}:{line}: {HIDES}, which another record shows" for line in islice(lines, NOTED)]
 
 
 class Entities:

@@ -19,8 +19,9 @@ from indexer.projection import Projector
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.protocol import GenerationEditor
 from indexer.sources.protocol import ChangeSource
-from indexer.state.changing import apply_changes, apply_marks
+from indexer.state.changing import apply_changes, apply_hiding, apply_marks
 from indexer.state.marks import marks_size
+from indexer.state.rows import Origin
 from indexer.state.state import ACCOUNTS, MARKS_POSITION, REMOVED_SHOPS, State
 
 _BATCH: Final = 1_000
@@ -178,6 +179,9 @@ def _apply_batch(state: State, changes: ChangeSource, letters: DeadLetters, most
         for refused in batch.refused:
             letters.add_change(refused)
         applied, known = apply_changes(state, batch.changes)
+        for refused in batch.refused:
+            if refused.hiding is not None:
+                apply_hiding(state, refused.hiding, Origin.CHANGE)
         state.position = batch.position
         if batch.missing is not None:
             state.missing = batch.missing.joined(state.missing)

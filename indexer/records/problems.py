@@ -6,7 +6,10 @@ Only the commands that check an operator's own files, before anything is indexed
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from indexer.records.hiding import Hiding
 
 LISTED: Final = 100
 # The characters of a value that are shown (V1).
@@ -81,6 +84,7 @@ class ProblemLog:
     """The problems of one reading: all are counted, as are the records that have one; the first hundred are listed.
 
     `report` is called with each problem when it is found. `shows_values` is true only for the commands that may.
+    `hiding` is what bad records of shops hide.
     """
 
     listed: list[Problem] = field(default_factory=list)
@@ -88,6 +92,7 @@ class ProblemLog:
     records: int = 0
     report: Callable[[Problem], None] | None = None
     shows_values: bool = False
+    hiding: list["Hiding"] = field(default_factory=list)
 
     def add(self, *problems: Problem) -> None:
         """Add the problems of one record."""
@@ -98,6 +103,11 @@ class ProblemLog:
                 self.listed.append(problem)
             if self.report is not None:
                 self.report(problem)
+
+    def add_hiding(self, hiding: "Hiding | None") -> None:
+        """Add what a bad record of a shop hides, if anything."""
+        if hiding is not None:
+            self.hiding.append(hiding)
 
     def add_refused(self, file: str, line: int, error: RefusedRecordError, record: object = None) -> None:
         """Add the faults of one record; `record` is its JSON, if it is any."""

@@ -121,8 +121,11 @@ def scan(reader: GenerationReader, kind: str) -> Iterator[tuple[str, dict[str, A
 class GenerationWriter(GenerationReader, Protocol):
     """Writes a new generation. Every method may raise SinkError."""
 
-    def add(self, kind: str, documents: Iterable[object]) -> int:
-        """Write documents of one kind in constant memory; returns how many were written."""
+    def add(self, kind: str, documents: Iterable[object], tick: Callable[[], None] = lambda: None) -> int:
+        """Write documents of one kind in constant memory; returns how many were written.
+
+        `tick` is called repeatedly while the engine writes what it has received.
+        """
 
     def seal(self, stamp: Stamp) -> Stamp:
         """Make the documents readable, and write and return the stamp, which comes without the names of files."""

@@ -23,6 +23,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from index_mappings.generations import MissingChanges
 from index_mappings.values import microseconds, wire_timestamp
+from indexer.records.hiding import Hiding, hiding_of_change
 from indexer.records.problems import CatalogueError, FieldFault, RefusedRecordError
 from indexer.records.related import KEYS, RECORDS
 from indexer.records.shop import (
@@ -131,8 +132,15 @@ def gather(
         except RefusedRecordError as error:
             # Bytes that are not UTF-8 are stored as escapes.
             raw = line.text.decode(errors="backslashreplace")
-            refused.append(RefusedChange(f"{name}:{line.number}", error.messages, raw))
+            refused.append(RefusedChange.of(f"{name}:{line.number}", error, raw, _hiding_of(line)))
     return tuple(changes), tuple(refused)
+
+
+def _hiding_of(line: Line) -> Hiding | None:
+    change: object = line.text
+    with suppress(RefusedRecordError):
+        change = parsed(line)
+    return hiding_of_change(line.number, change)
 
 
 def _form_faults(stated: StatedChange) -> Iterator[FieldFault]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from indexer.progress import Advance
+from indexer.records.hiding import hiding_of
 from indexer.records.problems import CatalogueError, ProblemLog, RefusedRecordError
 from indexer.records.related import RECORDS
 from indexer.records.shop import validated
@@ -93,7 +94,10 @@ class NdjsonCatalogue:
     def __init__(self, path: Path, *, lenient: bool = False, changes: Path | None = None) -> None:
         self._lenient = lenient
         self._changes = changes or (path / CHANGES if path.is_dir() else None)
-        self._files = _files_of(path, lenient=lenient)
+        try:
+            self._files = _files_of(path, lenient=lenient)
+        except OSError as error:
+            raise CatalogueError(f"{path} cannot be read: {error.strerror}") from error
         for kind, file in self._files.items():
             refuse_other_formats(file, kind)
 
@@ -147,6 +151,8 @@ class NdjsonCatalogue:
                 yield line.number, validated(RECORDS[kind], record, lenient=self._lenient)
             except RefusedRecordError as error:
                 problems.add_refused(path.name, line.number, error, record)
+                if kind == "shops":
+                    problems.add_hiding(hiding_of(line.number, line.text if record is None else record))
 
 
 def _files_of(path: Path, *, lenient: bool) -> dict[str, Path]:

@@ -11,8 +11,9 @@ from typing import Any, Protocol
 
 from index_mappings.generations import MissingChanges
 from indexer.progress import Advance
-from indexer.records.problems import Problem, ProblemLog
-from indexer.records.shop import ORDER_FIELDS, Order, Record
+from indexer.records.hiding import HIDES, Hiding
+from indexer.records.problems import Problem, ProblemLog, RefusedRecordError
+from indexer.records.shop import ORDER_FIELDS, Order, Record, ShopRecord, is_public
 
 # A valid record of its type, after its line or the number of its row.
 NumberedRecord = tuple[int, Any]
@@ -34,6 +35,8 @@ def without_mixed_versions(
         else:
             reason = f"must not be mixed with {expected} in one {container}"
             problems.add(Problem(name, line, stated, reason))
+            if isinstance(record, ShopRecord) and not is_public(record):
+                problems.add_hiding(Hiding(line, (record.id,), None, None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +57,19 @@ class Change:
 class RefusedChange:
     """A change that can't be applied, and why, without its values.
 
-    `raw` is the change as it was received, for the dead-letter file, which is as private as the state.
+    `raw` is the change as it was received, for the dead-letter file, which is as private as the state. `hiding` is what
+    it hides all the same.
     """
 
     location: str
     reasons: tuple[str, ...]
     raw: str
+    hiding: Hiding | None = None
+
+    @classmethod
+    def of(cls, location: str, error: RefusedRecordError, raw: str, hiding: Hiding | None) -> "RefusedChange":
+        """The change with the reasons of an error."""
+        return cls(location, (*error.messages, *([HIDES] if hiding else [])), raw, hiding)
 
 
 @dataclass(frozen=True, slots=True)

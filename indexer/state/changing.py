@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
+from indexer.records.hiding import Hiding
 from indexer.sources.protocol import Change
 from indexer.state.marks import marks_size, read_marks
 from indexer.state.rows import SHOPS, Origin, Presence, Row
@@ -47,6 +48,18 @@ def apply_marks(state: State) -> bool:
             changing.mark(key, hidden=key in marked)
         state.set(MARKS_POSITION, str(size))
     return True
+
+
+def apply_hiding(state: State, hiding: Hiding, origin: Origin) -> int:
+    """Hide what a bad record hides, within the caller's transaction; returns how many shops were shown before."""
+    changing, shown = _Changing(state), 0
+    for row in state.rows.hidden_by(hiding, origin):
+        known = state.rows.row(SHOPS, row.key)
+        # Of a shop that is not known, a change without an order says nothing.
+        if known is not None or hiding.order is not None:
+            shown += known is not None and known.shown
+            changing.replace(row, known)
+    return shown
 
 
 def write_row(state: State, row: Row) -> None:

@@ -5,11 +5,13 @@ state hold both in the columns `kind` and `number`, so SQL compares them in the 
 """
 
 import sqlite3
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
 from index_mappings.tiers import rank_key
+from indexer.records.hiding import Hiding
 from indexer.records.related import CategoryNamesRecord, OfferRecord, RedirectRecord, ResourceAccountRecord
 from indexer.records.shop import NO_ORDER, Order, Record, ShopRecord, is_public
 
@@ -138,6 +140,21 @@ class StateRows:
         if known is None or row.order > known.order:
             self.write(row)
         return False
+
+    def hidden_by(self, hiding: Hiding, origin: Origin) -> Iterator[Row]:
+        """The rows to write for what a bad record hides: as if the shop was deleted then.
+
+        Where it is not known which of two records is newer, the one that is stored counts as not newer.
+        """
+        keys = hiding.ids or [row.key for row in self.shops_of_domain(hiding.domain or "")]
+        for key in keys:
+            known = self.row(SHOPS, key)
+            order = NO_ORDER if hiding.order is None else hiding.order
+            if known is not None and (not hiding.is_certain or NO_ORDER in (order, known.order)):
+                order = max(order, known.order)
+            row = Row(SHOPS, key, order, origin, hiding.line, Presence.DELETED)
+            if known is None or row.order > known.order or (known.shown and row.precedence > known.precedence):
+                yield row
 
     def write(self, row: Row) -> None:
         """Write a row, replacing any other with its key."""

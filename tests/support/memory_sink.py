@@ -144,7 +144,8 @@ class MemoryWriter(MemoryReader):
         self.stamp: Stamp | None = None
         self.operations_document: Operations | None = None
 
-    def add(self, kind: str, documents: Iterable[object]) -> int:
+    def add(self, kind: str, documents: Iterable[object], tick: Callable[[], None] = lambda: None) -> int:
+        tick()
         stored = self.documents.setdefault(kind, [])
         before = len(stored)
         stored.extend(documents)

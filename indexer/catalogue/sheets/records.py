@@ -37,6 +37,7 @@ from indexer.catalogue.sheets.unreadable import UnreadableError
 from indexer.catalogue.sheets.values import VISIBILITIES, Faults
 from indexer.catalogue.sheets.workbooks.rows import NumberedCells
 from indexer.records.entities import decoded
+from indexer.records.hiding import hiding_of
 from indexer.records.problems import CatalogueError, ProblemLog, RefusedRecordError, numbered
 from indexer.records.related import RECORDS
 from indexer.records.shop import NO_ORDER, Record, ShopRecord, is_public, validated
@@ -113,6 +114,8 @@ class SheetRecords:
         self._orders: Mapping[str, str] = {}
         # The lines of the rows that hide a shop, by key, and whether one of them came after a row that shows it.
         self._hiding: dict[str, int] = {}
+        # The same of bad rows, by id, or by domain of rows without one.
+        self._unreadable: dict[str, int] = {}
         self._hidden_later = False
         self._header = next((row for _, row in file.rows()), [])
         if not self._header:
@@ -199,7 +202,7 @@ class SheetRecords:
         for line, row in self._rows():
             for stated in self._statements(row):
                 try:
-                    record, dropped = self._record(row, stated, shops, skip_invalid=skip_invalid)
+                    record, dropped = self._record(line, row, stated, shops, skip_invalid=skip_invalid)
                     if record is None:
                         done.not_public += 1
                         continue
@@ -265,13 +268,15 @@ class SheetRecords:
         return list(terms.statements(stated)) or [stated]
 
     def _record(
-        self, row: Sequence[str], stated: Mapping[str, str], shops: Mapping[str, str], *, skip_invalid: bool
+        self, line: int, row: Sequence[str], stated: Mapping[str, str], shops: Mapping[str, str], *, skip_invalid: bool
     ) -> tuple[Record | None, Sequence[_Fault]]:
         """The record of a row, None if its owner has suspended it, and the faults of the fields that it lacks."""
         if any(more := [cell.strip() for cell in row[len(self.columns.header) :]]):
+            self._note_hiding(self._fields(row, stated, shops)[0], stated, line)
             reason = "the row is longer than the header: quote cells that hold the delimiter"
             raise _BadRowError(_Fault(None, reason, (", ".join(more),)))
         if len(row) < self._least_cells:
+            self._note_hiding(self._fields(row, stated, shops)[0], stated, line)
             reason = "the row is shorter than the header, so that any of its cells may be of another column"
             raise _BadRowError(_Fault(None, f"{reason}: write empty cells as well, or give the workbook itself"))
         fields, faults = self._fields(row, stated, shops)
@@ -286,12 +291,25 @@ class SheetRecords:
         if not faults:
             return record, ()
         if not skip_invalid or not all(self._may_lack(fault.of) for fault in faults):
+            self._note_hiding(fields, stated, line)
             raise _BadRowError(*faults)
         lacking = {name: value for name, value in fields.items() if name not in {fault.of for fault in faults}}
         try:
             return validated(self._model, lacking, lenient=False), faults
         except RefusedRecordError as error:
+            self._note_hiding(fields, stated, line)
             raise _BadRowError(*faults, *self._refused(error, row)) from None
+
+    def _note_hiding(self, fields: Mapping[str, Any], stated: Mapping[str, str], line: int) -> None:
+        """Note the shop that a bad row hides, so that no other row shows it (V1)."""
+        if self._kind != "shops":
+            return
+        said = {name: fields.get(name) or stated.get(name) for name in ("domain", "visibility")}
+        hiding = hiding_of(line, {**said, "id": stated.get("id")})
+        for name in () if hiding is None else hiding.ids or (hiding.domain or "",):
+            # Rows before this one were read already.
+            self._hidden_later |= name not in self._unreadable
+            self._unreadable.setdefault(name, line)
 
     def _may_lack(self, name: str) -> bool:
         """Whether a record without the field says no more than the row does."""
@@ -433,9 +451,11 @@ class SheetRecords:
 
         Without versions, a row that hides a shop is used instead of one that shows it, whichever comes first (V1).
         """
+        is_shown = not isinstance(record, ShopRecord) or is_public(record)
+        if isinstance(record, ShopRecord) and is_shown:
+            self._refuse_hidden(record)
         if record.order != NO_ORDER:
             return
-        is_shown = not isinstance(record, ShopRecord) or is_public(record)
         hiding = self._hiding.get(record.key) if is_shown else self._hiding.setdefault(record.key, line)
         first = hiding if is_shown and hiding else lines.setdefault(record.key, line)
         if first != line and hiding == line:
@@ -447,6 +467,13 @@ class SheetRecords:
             used = ", which is not public and is used instead" if is_shown and hiding else ""
             reason = f"is already that of another row{suffix}{used}"
             raise _BadRowError(_Fault(name, reason, (f"{record.key} of line {first}",)))
+
+    def _refuse_hidden(self, shop: ShopRecord) -> None:
+        """Refuse a public shop that a bad row hides."""
+        for name, of in (("id", shop.id), ("domain", shop.domain)):
+            if of in self._unreadable:
+                reason = f"is that of line {self._unreadable[of]}, a bad row that is not public: neither is used"
+                raise _BadRowError(_Fault(name, reason, (of,)))
 
 
 def _text_of(name: str, cell: str) -> str:

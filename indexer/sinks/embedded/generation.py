@@ -8,6 +8,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -29,6 +30,7 @@ from index_mappings.embedded import (
     to_checked_json,
 )
 from index_mappings.generations import Operations, Stamp
+from indexer.progress import in_thread
 from indexer.sinks.embedded.files import (
     CommittedFiles,
     has_orphaned_segments,
@@ -170,7 +172,7 @@ class EmbeddedWriter(EmbeddedReader):
         self._band_width = band_width
         self._typeahead = SinkTypeaheadBuild(generation_store(root, generation))
 
-    def add(self, kind: str, documents: Iterable[object]) -> int:
+    def add(self, kind: str, documents: Iterable[object], tick: Callable[[], None] = lambda: None) -> int:
         """Write one kind's index."""
         bands = BandAnchors(self._band_width)
         directory = index_directory(self._root, self._generation, kind)
@@ -182,8 +184,7 @@ class EmbeddedWriter(EmbeddedReader):
             for document in self._typeahead.passing(documents):
                 writer.add_document(finished(kind, document, bands.assign))
                 count += 1
-            writer.commit()
-            writer.wait_merging_threads()
+            in_thread(partial(_complete, writer), tick)
             return_freed_memory()
         bands.write(directory / ANCHORS_FILE)
         return count
@@ -194,6 +195,11 @@ class EmbeddedWriter(EmbeddedReader):
         sealed = replace(stamp, typeahead=name, files=CommittedFiles(self._root, self._generation).commit(""))
         write_stamp(self._root, sealed)
         return sealed
+
+
+def _complete(writer: tantivy.IndexWriter) -> None:
+    writer.commit()
+    writer.wait_merging_threads()
 
 
 class EmbeddedEditor(EmbeddedReader):

@@ -160,7 +160,12 @@ class OpenSearchWriter(OpenSearchReader):
                 kind, {"settings": settings(kind, shards=shards, replicas=replicas), "mappings": mapping(kind)}
             )
 
-    def add(self, kind: str, documents: Iterable[object]) -> int:
+    def add(
+        self,
+        kind: str,
+        documents: Iterable[object],
+        tick: Callable[[], None] = lambda: None,  # noqa: ARG002 - documents are written as they are received
+    ) -> int:
         """Load the documents; those that are refused for good go to the dead-letter file."""
         return self._loader.load(self._index(kind), self._typeahead.passing(documents)).written
 

@@ -22,6 +22,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlch
 from sqlalchemy.pool import NullPool, QueuePool
 
 from indexer.progress import Advance
+from indexer.records.hiding import hiding_of
 from indexer.records.problems import CatalogueError, ProblemLog, RefusedRecordError
 from indexer.sources.protocol import (
     Change,
@@ -306,7 +307,8 @@ class SqlChanges(ChangeSource):
             try:
                 changes.append(table.change(row, location))
             except RefusedRecordError as error:
-                refused.append(RefusedChange(location, error.messages, table.raw(row)))
+                hiding = None if table.kind != "shops" else hiding_of(0, table.readable(row))
+                refused.append(RefusedChange.of(location, error, table.raw(row), hiding))
         if found:
             self._number += 1
             tables = {passes.table.kind: passes.position for passes in self._passes}
@@ -414,6 +416,8 @@ class SqlCatalogue:
                     yield number, table.record(row)
             except RefusedRecordError as error:
                 problems.add_refused(self.name(kind), number, error)
+                if kind == "shops":
+                    problems.add_hiding(hiding_of(number, table.readable(row)))
 
     def changes(self) -> SqlChanges | None:
         """The changes of the tables that have a version column; None if there is no such table."""

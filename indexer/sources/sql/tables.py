@@ -14,6 +14,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -363,6 +364,15 @@ class SqlTable:
         """The row as JSON, which is as private as the row."""
         fields = (column.field for column in self.columns)
         return json.dumps(dict(zip(fields, row, strict=False)), default=str)
+
+    def readable(self, row: Sequence[Any]) -> dict[str, object]:
+        """The fields of a row that can be read, and the cells of the others as they are."""
+        values: dict[str, object] = {}
+        for stated, cell in zip(self.columns, row, strict=False):
+            values[stated.field] = cell
+            with suppress(RefusedRecordError):
+                values[stated.field] = stated.read(cell)
+        return values
 
     def _values(self, row: Sequence[Any], only: frozenset[str] | None = None) -> dict[str, object]:
         if sum(len(part) for part in row if isinstance(part, str)) > MAX_LINE:

@@ -5,9 +5,12 @@ Only the pointer file determines the live generation; a stamp must name the gene
 
 import asyncio
 import logging
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 import tantivy
@@ -249,10 +252,27 @@ class OpenIndices:
 
 @translate_errors
 def _index(directory: Path, kind: str, folder: str) -> OpenIndex:
-    index = tantivy.Index.open(str(directory / COMMITTED / folder))
-    # The files of this folder never change: the next stamp names another folder.
-    index.config_reader("manual")
-    return OpenIndex(kind, sort_field(kind), index.schema, index.searcher())
+    with _writable(directory / COMMITTED / folder) as path:
+        index = tantivy.Index.open(str(path))
+        # The files of this folder never change: the next stamp names another folder.
+        index.config_reader("manual")
+        return OpenIndex(kind, sort_field(kind), index.schema, index.searcher())
+
+
+@contextmanager
+def _writable(folder: Path) -> Iterator[Path]:
+    """A folder with these files in which Tantivy can create the lock that it takes while it opens an index.
+
+    Another user's folder, or one of a read-only file system, is replaced by links to its files, which are mapped into
+    memory when they are open.
+    """
+    if os.access(folder, os.W_OK):
+        yield folder
+        return
+    with TemporaryDirectory(prefix="shop-directory-") as links:
+        for file in folder.iterdir():
+            (Path(links) / file.name).symlink_to(file.absolute())
+        yield Path(links)
 
 
 def _files(directory: Path, generation: str, manifest: FilesManifest) -> dict[str, list[CheckedFile]]:

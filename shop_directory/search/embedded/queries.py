@@ -10,12 +10,22 @@ from typing import Any, Final
 import tantivy
 from tantivy import Occur, Query
 
+from index_mappings.documents import Role, ShopDocument, fields_with
 from index_mappings.embedded import PREFIX_MAX, RUN_STEP
-from index_mappings.ngrams import covering_runs, prefixes_field, runs_field, short_field
+from index_mappings.ngrams import (
+    CHUNK,
+    covering_runs,
+    prefixes_field,
+    runs_field,
+    short_field,
+    start_chunks,
+    starts_field,
+)
 from index_mappings.text import joined
 from shop_directory.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix
 
 _BASIC: Final = "basic"
+_TAILS: Final = frozenset(fields_with(ShopDocument, Role.TAILS))
 # Fields of which unknown values are searched for too. References to removed documents, as of a shop that went under
 # review, stay in the dictionary, and the answers to both must take the same time (V2). Categories that a search asks
 # for are all of some shop, and a plan has a hundred.
@@ -106,8 +116,11 @@ def _exact(index: OpenIndex, clause: Exact) -> tuple[Query, ...]:
 
 def _prefix(index: OpenIndex, clause: Prefix) -> Query | None:
     text = clause.text
-    if len(text) <= PREFIX_MAX:
+    are_tails = clause.field in _TAILS
+    if len(text) <= (CHUNK if are_tails else PREFIX_MAX):
         return _term(index, prefixes_field(clause.field), text)
+    if are_tails:
+        return _phrase(index, starts_field(clause.field), start_chunks(text))
     # The rest is looked for as a part of a name, so a shop that begins so far and has the whole elsewhere is found too.
     begun = Prefix(clause.field, text[:PREFIX_MAX])
     return query_of(index, AllOf((begun, Infix("infixes", joined(text)))))
@@ -126,9 +139,14 @@ def _infix(index: OpenIndex, clause: Infix) -> Query | None:
     column = runs_field(clause.field)
     if len(runs) == 1:
         return _term(index, column, clause.text)
-    if not all(index.searcher.doc_freq(column, run) for _, run in runs):
+    return _phrase(index, column, runs)
+
+
+def _phrase(index: OpenIndex, column: str, terms: Sequence[tuple[int, str]]) -> Query | None:
+    """The query of terms at these places of a column's values."""
+    if not all(index.searcher.doc_freq(column, term) for _, term in terms):
         return None
-    return Query.phrase_query(index.schema, column, [(RUN_STEP * start, run) for start, run in runs])
+    return Query.phrase_query(index.schema, column, [(RUN_STEP * place, term) for place, term in terms])
 
 
 def _below(index: OpenIndex, clause: Below) -> Query | None:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequenc
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
@@ -19,9 +20,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from index_mappings.documents import ShopDocument
-from index_mappings.embedded import index_directory, to_checked_json
-from index_mappings.ngrams import covering_runs, is_part_evidence
+from index_mappings.embedded import column_values, index_directory, to_checked_json
+from index_mappings.generations import new_generation
+from index_mappings.ngrams import CHUNK, covering_runs, is_part_evidence
 from index_mappings.tiers import rank_key
+from indexer import progress
 from indexer.projection import project_shop
 from indexer.records.shop import ShopRecord
 from indexer.sinks.embedded.generation import finished, schema
@@ -253,6 +256,68 @@ def test_a_prefix_of_any_length_finds_the_shops_that_begin_with_it(field: str, l
     found = {address.doc for _, address in opened.searcher.search(query, limit=len(texts)).hits}
     assert found == {number for number, text in enumerate(texts) if text.startswith(longest[:length])}
     assert query_of(opened, Prefix(field, "b" * length)) is None
+
+
+def test_the_terms_of_a_shop_grow_with_the_characters_of_its_names_whatever_words_these_have() -> None:
+    def size(words: int, letters: int) -> int:
+        aliases = [
+            " ".join(f"{chr(97 + at % 26) * letters}{at}" for at in range(number, number + words))
+            for number in range(5)
+        ]
+        values = column_values(
+            "shops", project_shop(ShopRecord.model_validate(shop("Any", "any.internal", aliases=aliases)))
+        )
+        return sum(len(value) for value in values.values() if isinstance(value, list))
+
+    assert size(50, 1) < 2.4 * size(25, 1)
+    assert size(50, 1) < size(18, 9)
+
+
+def test_a_build_shows_that_it_goes_on_while_the_engine_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_TICK_S", 0.0)
+    ticks = []
+    sink = EmbeddedSink(tmp_path)
+    writer = sink.begin(new_generation(datetime.now(UTC)))
+    assert writer.add("shops", [_named(1, ["birch"])], lambda: ticks.append(1)) == 1
+    assert ticks
+
+
+_NAMES: Final = st.builds(
+    lambda words, times: " ".join(words * times),
+    st.lists(st.text("ab緑", min_size=1, max_size=9), min_size=1, max_size=6),
+    st.integers(1, 9),
+)
+
+
+@pytest.mark.rule("M3")
+@settings(max_examples=50, deadline=None)
+@example(shops=[["x" + "ab" * 20, "ab" * 12 + " z"]], key=0, length=30)
+@example(shops=[["ab " * 20 + "b"], ["b" * 8 + "ab " * 20 + "b"]], key=3, length=40)
+@given(
+    shops=st.lists(st.lists(_NAMES, min_size=1, max_size=4), min_size=1, max_size=8),
+    key=st.integers(0, 20),
+    length=st.integers(CHUNK - 1, 120),
+)
+def test_a_long_prefix_finds_exactly_the_shops_with_a_key_that_begins_so(
+    shops: list[list[str]], key: int, length: int
+) -> None:
+    # Not from all words on: what is inside a name is the beginning of a key only where the shop has that key.
+    keys = [
+        [name[start:] for name in names for start in range(len(name)) if start % 4 < 3 and f" {name}"[start] == " "]
+        for names in shops
+    ]
+    prefix = [*keys[0], *shops[-1]][key % (len(keys[0]) + len(shops[-1]))][:length]
+    index = tantivy.Index(schema("shops"))
+    writer = index.writer(heap_size=15_000_000, num_threads=1)
+    for number, texts in enumerate(keys):
+        writer.add_document(finished("shops", replace(_named(number, []), other_keys=tuple(texts)), lambda _: 0))
+    writer.commit()
+    index.reload()
+    opened = OpenIndex("shops", "rank", index.schema, index.searcher())
+    query = query_of(opened, Prefix("other_keys", prefix))
+    found = () if query is None else opened.searcher.search(query, limit=50).hits
+    expected = {number for number, texts in enumerate(keys) if any(text.startswith(prefix) for text in texts)}
+    assert {address.doc for _, address in found} == expected
 
 
 @pytest.mark.rule("V2")

@@ -49,8 +49,8 @@ class LosingWriter:
         self.merge = writer.merge
         self.operations = writer.operations
 
-    def add(self, kind: str, documents: Iterable[object]) -> int:
-        return self._writer.add(kind, self._losing(documents) if kind == "offers" else documents)
+    def add(self, kind: str, documents: Iterable[object], tick: Callable[[], None] = lambda: None) -> int:
+        return self._writer.add(kind, self._losing(documents) if kind == "offers" else documents, tick)
 
     def write_operations(self, operations: Operations, *, wait_for_engine: bool = True) -> None:
         self._reach(WRITTEN)

@@ -173,6 +173,37 @@ def test_bad_rows_are_reported_by_line_field_and_value_and_nothing_is_written_un
     )  # fmt: skip
 
 
+_HIDDEN_ROWS: Final = {
+    "no name": "lamp,,lamp.example,X,DE,removed",
+    "no domain": "lamp,Zq,nowhere,X,DE,removed",
+    "too long": "lamp,Zq,lamp.example,X,DE,under_review,more",
+    "an id that is none": "la mp,Zq,https://LAMP.example/,X,DE,under_review",
+    "no id": ",Zq,lamp.example,,DE,under_review",
+}
+
+
+@pytest.mark.rule("V1")
+@pytest.mark.parametrize("bad", _HIDDEN_ROWS.values(), ids=list(_HIDDEN_ROWS))
+@pytest.mark.parametrize("first", [True, False])
+def test_a_bad_row_that_hides_a_shop_leaves_out_the_row_that_shows_it(given: Import, bad: str, *, first: bool) -> None:
+    rows = ["lamp,Lamp,lamp.example,X,DE,public", "book,Book,book.example,X,DE,public"]
+    rows.insert(0 if first else 2, bad)
+    text = "\n".join(["id,name,url,category,country,visibility", *rows, ""])
+    done = given.run(text, "--skip-invalid")
+    assert (done.exit_code, "2 bad rows were left out" in done.stdout) == (0, True), done.stderr
+    line = 2 if first else 4
+    assert f"is that of line {line}, a bad row that is not public: neither is used: 'lamp" in done.stderr
+    written = [json.loads(one) for one in (given.made / "shops.ndjson").read_text(encoding="utf-8").splitlines()]
+    assert [one["id"] for one in written] == ["book"]
+
+
+@pytest.mark.rule("V1")
+def test_a_bad_row_that_shows_a_shop_leaves_out_no_other(given: Import) -> None:
+    rows = "lamp,,lamp.example,X,public\nlamp,Lamp,lamp.example,X,public\n"
+    done = given.run(f"id,name,url,category,visibility\n{rows}", "--skip-invalid")
+    assert (done.exit_code, "1 bad row was left out" in done.stdout) == (0, True), done.stdout
+
+
 @pytest.mark.rule("V1")
 def test_of_a_row_that_shows_a_shop_and_one_that_hides_it_the_latter_is_used_and_all_are_listed(given: Import) -> None:
     rows = ["A,a.example,X,public", "A,a.example,X,under_review", "B,b.example,X,removed", "B,b.example,X,public"]

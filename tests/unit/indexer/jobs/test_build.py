@@ -246,11 +246,16 @@ def test_a_build_that_loses_more_is_refused_and_leaves_the_live_generation_alone
     assert operator.there() == ([live.generation], [live.generation])
 
 
-def test_a_shop_whose_aliases_make_a_build_slow_is_noted_by_its_line(sink: Sink, tmp_path: Path) -> None:
+def test_a_shop_whose_aliases_make_a_build_slow_is_noted_by_its_line(
+    sink: Sink, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     aliases = [f"{'many words ' * 9}{number}" for number in range(30)]
     summary = _build(sink, tmp_path, [shop("Lamp"), shop("Words", aliases=aliases), shop("Book", aliases=["One"] * 50)])
     (note,) = summary.notes
     assert re.fullmatch(r"shops\.ndjson:2: 2\d,\d{3} characters from each word of its names to the end: .*", note)
+    # Before the index is written, so that it explains why that takes its time.
+    first = next(line for line in capsys.readouterr().err.splitlines() if re.match("Shops with|Indexing", line))
+    assert first == "Shops with long names, which take longer: 1, most of all shops.ndjson:2"
 
 
 @pytest.mark.rule("G2")
@@ -533,7 +538,7 @@ def test_a_generation_that_is_not_what_was_written_is_never_published(
     sink, path = MemorySink(), _catalogue(tmp_path)
     live, documents = build_into(sink, path).stamp, sink.documents
 
-    def add(writer: MemoryWriter, kind: str, documents: Iterable[object]) -> int:
+    def add(writer: MemoryWriter, kind: str, documents: Iterable[object], _tick: Callable[[], None]) -> int:
         """Store other documents than were given, and return that all were stored."""
         given = list(documents)
         writer.documents[kind] = defect(kind, given)
