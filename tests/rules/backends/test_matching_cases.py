@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from index_mappings.table_words import TABLE_WORDS
 from indexer.catalogue.new_catalogue import CATEGORY_SETS
 from service.search.protocol import Snapshot, WordCount
-from service.search.query_words import OPTIONAL_WORDS
 from tests.rules.backends.asking import find, names, suggest
 from tests.rules.backends.backends import Opener
 from tests.rules.backends.conftest import Directory
@@ -226,7 +226,7 @@ async def test_shops_of_one_name_all_come_first_the_most_popular_ahead(directory
         assert [found.shop.id for found in (await suggest(world, typed)).shops] == expected
 
 
-_WORDS = sorted(word for word in OPTIONAL_WORDS if len(word) > 1)
+_WORDS = sorted(word for word in TABLE_WORDS if len(word) > 1)
 _NAMED = st.sampled_from(sorted({word for slug in SLUGS for word in slug.split("-") if len(word) > 2} - {"buecher"}))
 _UNKNOWN = st.sampled_from(("qqxx.de", "www.qqxx-wwyy.co.uk", "https://qqxx.internal/shoes", "qqxx.рф", "a.qqxx.com"))
 
