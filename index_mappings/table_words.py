@@ -30,6 +30,11 @@ def _words(*kinds: str) -> frozenset[str]:
     return frozenset(unfolded(word) for kind in kinds for words in _TABLE.values() for word in words[kind].split())
 
 
+def words_in(language: str, *kinds: str) -> tuple[str, ...]:
+    """The words of a language as the table has them; none of a language that it lacks."""
+    return tuple(word for kind in kinds for word in _TABLE.get(language, {}).get(kind, "").split())
+
+
 # The languages of the table, as in BCP 47. The names of countries are known in each of them (M3 e).
 LANGUAGES: Final = tuple(_TABLE)
 # The words for a shop, its seller, and "online".
