@@ -345,8 +345,10 @@ def possible_names(text: str, whole: PlannedSearch, missing: Sequence[str]) -> I
     Then each ignored word alone. None where each word is a compound that ends with the name of a category.
     """
     forms, words = query_forms(text, cut=SUGGEST_CUT), whole.forms.words
+    if not words:
+        return
     meanings = whole.meanings[-1].values()
-    if not forms.words or all(meaning.slugs and meaning.level is Level.ENDING for meaning in meanings):
+    if all(meaning.slugs and meaning.level is Level.ENDING for meaning in meanings):
         return
     yield forms
     last = max((place for place, word in enumerate(words) if not word.is_table), default=-1)

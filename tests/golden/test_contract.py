@@ -196,8 +196,8 @@ _COLLOQUIAL: Final = {
     "grossbritannien": "GB", "angleterre": "GB", "inglaterra": "GB", "inghilterra": "GB", "engeland": "GB",
     "anglia": "GB", "ingiltere": "GB", "англия": "GB", "イギリス": "GB", "英国": "GB", "usa": "US", "us": "US",
     "america": "US", "amerika": "US", "amérique": "US", "сша": "US", "アメリカ": "US", "uae": "AE", "emirates": "AE",
-    "holland": "NL", "hollande": "NL", "holanda": "NL", "olanda": "NL", "korea": "KR", "turkey": "TR", "czech republic": "CZ",
-    "tschechien": "CZ", "hong kong": "HK", "macau": "MO", "swiss": "CH",
+    "holland": "NL", "hollande": "NL", "holanda": "NL", "olanda": "NL", "korea": "KR", "turkey": "TR",
+    "czech republic": "CZ", "tschechien": "CZ", "hong kong": "HK", "macau": "MO", "swiss": "CH",
 }  # fmt: skip
 
 

@@ -8,12 +8,12 @@ from tests.rules.backends.conftest import Directory
 from tests.support.catalogues import shop
 
 _NEAR = [
-    shop("Kestrel", id="k1", popularity=1, countries=["DE"], categories=["birds"]),
-    shop("Kestrelo", id="k2", popularity=2, countries=["FR"], categories=["birds"]),
+    shop("Kestrel", id="k1", popularity=1, countries=["DE"], categories=["plumes"]),
+    shop("Kestrelo", id="k2", popularity=2, countries=["FR"], categories=["plumes"]),
     shop("Kestrelia", id="k3", popularity=3, countries=["FR"], categories=["toys"]),
-    shop("Xestral", id="k4", popularity=4, categories=["birds"]),
-    shop("Kastralbird", id="k5", popularity=5, categories=["birds"]),
-    shop("Wren", id="w", popularity=9, categories=["birds"]),
+    shop("Xestral", id="k4", popularity=4, categories=["plumes"]),
+    shop("Kastralbird", id="k5", popularity=5, categories=["plumes"]),
+    shop("Wren", id="w", popularity=9, categories=["plumes"]),
 ]
 _SHOPS = [
     shop("Marks & Spencer", categories=["clothing"]),
@@ -93,7 +93,7 @@ async def test_no_match_is_named_on_whatever_page_and_a_plain_answer_names_none(
 
     # Every shop of the browsed category is a match.
     for limit in (1, 50):
-        browsed = await find(world, "kestrl", category="birds", limit=limit)
+        browsed = await find(world, "kestrl", category="plumes", limit=limit)
         assert (browsed.total, browsed.ignored, browsed.did_you_mean) == (5, ("kestrl",), ())
 
 

@@ -295,14 +295,14 @@ async def test_a_word_for_a_shop_is_evidence_next_to_any_word_only_where_nothing
     )
     found = {
         "nike online shop": ["Nike"], "nike qqxx store": ["Nike"], "body shop": ["The Body Shop"],
-        "online shop": ["The Body Shop"], "qqxx shop": ["The Body Shop"], "qqxx store": [], "store": [],
+        "online shop": [], "qqxx shop": [], "qqxx store": [], "store": [],
     }  # fmt: skip
     assert {query: names((await find(world, query)).shops) for query in found} == found
     # Another filter does not make it count: the shop that matches without it is there.
     abroad = await find(world, "body shop", country="FR")
     assert (abroad.total, abroad.ignored) == (0, ())
     lost = await find(world, "nike body store")
-    assert [(count.word, count.shops) for count in lost.word_counts or ()] == [("nike", 1), ("body", 2), ("store", 3)]
+    assert [(count.word, count.shops) for count in lost.word_counts or ()] == [("nike", 1), ("body", 2)]
 
 
 @pytest.mark.rule("M6.did_you_mean")
@@ -363,7 +363,7 @@ async def test_the_closest_categories_are_those_meant_then_those_spelt_alike_els
         categories=[{"slug": "lighting", "synonyms": ["lamps"]}],
     )
     closest = {
-        "lamps": ("lighting",), "Lamp": ("lighting",), "gardn": ("garden",), "Garden Tools": ("garden-tools", "garden"),
+        "lamps": ("lighting",), "Lamp": ("lighting",), "gardn": ("garden",), "Garden Tools": ("garden-tools",),
         "secrets": (), "qqxx": (), "": (), "map-globes": ("maps-globes",),
     }  # fmt: skip
     assert {text: await world.closest_categories(text, 3) for text in closest} == closest
