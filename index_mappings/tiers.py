@@ -61,7 +61,7 @@ class FindTier(IntEnum):
     BEGINS_FULL = 4  # the whole query
     ANY_CATEGORY = 5  # a category that it names
     FIRST_CATEGORY = 6  # the shop's first category, or a country that the shop states
-    WORDS = 7  # a word, for each word as typed
+    WORDS = 7  # a word, for each of several words as typed
     FIRST_WORDS = 8  # the whole query is the first words of a full form
     EQUALS_FULL = 9
 

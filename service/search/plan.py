@@ -223,8 +223,9 @@ class Word:
 
     `slugs` are of the categories that it means: `counts` tells whether they count as named in the order. A category
     word names one next to others, so that it is no part of a name. `countries` are those that it names alone or with
-    its neighbours, and `hosts` those of which it is a part: the shops of these domains have it. A suffix is only a part
-    of the public suffix of a host, so that it is a label or nothing. An inner letter is single, and not the last word.
+    its neighbours, and `hosts` those of which it is a part: the shops of these domains have it. No name is evidence of
+    a nameless word: a label of the public suffix of a host, or `thé`, which folds to a table word. An inner letter is
+    single, and not the last word.
     """
 
     text: str
@@ -233,7 +234,7 @@ class Word:
     is_category: bool = False
     countries: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
-    is_suffix: bool = False
+    is_nameless: bool = False
     is_inner_letter: bool = False
 
 
@@ -293,7 +294,7 @@ def _by_words(texts: Sequence[str], readings: Sequence[Reading]) -> _ByWords:
 
 
 def _one_word(word: Word) -> Iterator[tuple[FindTier, Clause]]:
-    yield FindTier.WORDS, Exact("words", (word.text,))
+    # Of a query of one word, a word of a name is only the beginning of a key: prefixes are more often names.
     if word.counts:
         yield FindTier.FIRST_CATEGORY, Exact("primary", word.slugs)
         yield FindTier.ANY_CATEGORY, Exact("categories", word.slugs)
@@ -360,7 +361,12 @@ def _begun(words: Reading) -> dict[str, Word]:
         if other.text.startswith(word.text)
         and is_part_evidence(word.text)
         and not (
-            word.is_suffix or word.is_inner_letter or word.is_category or other.is_suffix or other.hosts or other.slugs
+            word.is_nameless
+            or word.is_inner_letter
+            or word.is_category
+            or other.is_nameless
+            or other.hosts
+            or other.slugs
         )
     }
 
@@ -368,7 +374,7 @@ def _begun(words: Reading) -> dict[str, Word]:
 def _widest(by_words: _ByWords) -> Iterator[Clause]:
     """The clauses of the tiers by words, without those that imply another one of them or what begins a key."""
     yield from by_words.get(FindTier.PARTS, ())
-    if isinstance(by_words.get(FindTier.WORDS, [NOTHING])[0], Exact):  # else the last tier follows from all others
+    if FindTier.WORDS not in by_words:  # of one word; else the last tier follows from all others
         yield from by_words.get(FindTier.BEGINNINGS, by_words.get(FindTier.ANY_CATEGORY, ()))
 
 
@@ -416,12 +422,12 @@ def _labels(word: Word) -> tuple[Clause, ...]:
 
 def _equals(word: Word) -> tuple[Clause, ...]:
     """(a) of M3."""
-    return _hosts(word) if word.is_suffix else (Exact("words", (word.text,)), *_hosts(word))
+    return _hosts(word) if word.is_nameless else (Exact("words", (word.text,)), *_hosts(word))
 
 
 def _begins(word: Word) -> tuple[Clause, ...]:
     """(a) and (b) of M3."""
-    if word.is_suffix or word.is_inner_letter:
+    if word.is_nameless or word.is_inner_letter:
         return _equals(word)
     if word.is_category:
         return (*_equals(word), Exact("clipped", (word.text,)))
@@ -435,7 +441,7 @@ def _hosts(word: Word) -> tuple[Clause, ...]:
 
 def _name_evidence(word: Word) -> tuple[Clause, ...]:
     """(a), (b) and (d) of M3."""
-    if word.is_suffix or word.is_category or not is_part_evidence(word.text):
+    if word.is_nameless or word.is_category or not is_part_evidence(word.text):
         return _begins(word)
     # The words of a shop are parts of its infixes: (d) includes (a) and (b). One clause in place of two lets the engine
     # skip the shops that lack another word.

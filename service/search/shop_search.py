@@ -9,6 +9,7 @@ from index_mappings.countries import country_names, words_of_countries
 from index_mappings.documents import shop_from_stored
 from index_mappings.forms import QueryForms, query_forms
 from index_mappings.generations import Stamp
+from index_mappings.table_words import TABLE_WORDS
 from index_mappings.text import is_ideographic
 from index_mappings.tiers import (
     ASKED_ALONE_MIN,
@@ -285,10 +286,12 @@ def _plan_words(
                 counts=_counts(text, meaning, several=forms.several),
                 is_category=forms.several and meaning.named,
                 countries=countries.get(text, ()),
-                is_suffix=True,
+                is_nameless=True,
                 is_inner_letter=text != last and len(text) == 1 and text.isalpha() and not is_ideographic(text),
             )
-        word.is_suffix = word.is_suffix and place.is_suffix
+        # `thé` is not the word of The Body Shop.
+        is_nameless = place.is_suffix or (word.is_category and not place.is_table and text in TABLE_WORDS)
+        word.is_nameless = word.is_nameless and is_nameless
         if place.host is not None and place.host not in word.hosts:
             word.hosts = (*word.hosts, place.host)
     return tuple(found.values())

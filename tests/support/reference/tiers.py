@@ -12,6 +12,7 @@ from index_mappings.documents import ANY_MARKET, WORLDWIDE, ShopDocument
 from index_mappings.forms import QueryForms
 from index_mappings.hosts import country_of
 from index_mappings.ngrams import is_part_evidence
+from index_mappings.table_words import TABLE_WORDS
 from index_mappings.text import is_ideographic
 from index_mappings.tiers import (
     FIXED_FROM,
@@ -162,14 +163,23 @@ def find_tier(
     ):
         return FindTier.FIRST_WORDS
     found = []
-    if query.words and all("a" in name_evidence(shop, query, readings[0], text) for text in readings[0].texts):
+    # Of a query of one word, a word of a name is only the beginning of a key.
+    is_one_word = len(readings[0].texts) == 1 and readings[0].texts[0] == texts[0] and not query.words[0].host
+    if (
+        query.words
+        and not is_one_word
+        and all("a" in name_evidence(shop, query, readings[0], text) for text in readings[0].texts)
+    ):
         found.append(FindTier.WORDS)
     if any(full.startswith(texts) for full in shop.full):
         found.append(FindTier.BEGINS_FULL)
     if any(key.startswith(texts) for key in shop.keys):
         found.append(FindTier.BEGINS_KEY)
     for reading in readings:
-        found += [tier for tier, evidence in _TIERS if _each_has(shop, query, reading, evidence)]
+        for tier, evidence in _TIERS:
+            counted = evidence - {"a"} if is_one_word else evidence
+            if _each_has(shop, query, reading, counted):
+                found.append(tier)
     return max(found, default=None)
 
 
@@ -218,15 +228,16 @@ def name_evidence(shop: ShopDocument, query: FindForms, reading: Reading, text: 
     found: set[str] = set()
     if any(place.host == shop.domain for place in places if place.host):
         found.add("a")
-    if all(place.is_suffix for place in places):
+    meaning = reading.meanings[text]
+    names_category = query.several and meaning.slugs and meaning.level <= Level.STEM
+    # `thé` is not the word of The Body Shop.
+    if all(place.is_suffix or (names_category and text in TABLE_WORDS and not place.is_table) for place in places):
         return found
     if text in shop.words:
         found.add("a")
     is_letter = len(text) == 1 and text.isalpha() and not is_part_evidence(text)
     if is_letter and query.words[-1].text != text:
         return found
-    meaning = reading.meanings[text]
-    names_category = query.several and meaning.slugs and meaning.level <= Level.STEM
     if any(word.startswith(text) and not (names_category and len(word) > len(text) + 2) for word in shop.words):
         found.add("b")
     if not names_category and is_part_evidence(text) and any(text in infix for infix in shop.infixes):
