@@ -32,6 +32,7 @@ from index_mappings.text import (
     spellings,
     without_articles,
 )
+from index_mappings.tiers import CLIPPED_MIN
 
 # Labels of public suffixes that do not distinguish shops.
 _ANYWHERE: Final = frozenset(("com", "co", "net", "org"))
@@ -48,8 +49,8 @@ class ShopForms:
     main label. `infixes` are names without spaces, and the domain without its public suffix, without those that are
     parts of others; they have all words as parts.
 
-    `clipped` are the words without their last letter or the last two: a query's word that names a category counts as a
-    beginning of no longer words (M3).
+    `clipped` are the words without their last letter, or the last two where four are left: a query's word that names a
+    category counts as a beginning of no longer words (M3).
 
     `labels` match next to another word (M3 e): the labels of the domain but the main label, each one word, and the code
     of the country of its top-level domain. `dotted` are full forms and keys that come only from a domain with labels
@@ -152,7 +153,7 @@ def shop_forms(name: str, aliases: Iterable[str], domain: str) -> ShopForms:
         labels=labels_of(domain),
         dotted=_unique(by_labels - own_keys),
         rests=_unique(set().union(*(whole[text] for text in single)).difference(*named_otherwise, domains, main_forms)),
-        clipped=_unique(word[:end] for word in words for end in (-1, -2)),
+        clipped=_unique((word[:-1] for word in words), (word[:-2] for word in words if len(word) >= CLIPPED_MIN + 2)),
     )
 
 

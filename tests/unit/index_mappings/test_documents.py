@@ -70,6 +70,7 @@ SHOP = ShopDocument(
     labels=("internal",),
     dotted=(),
     rests=(),
+    clipped=(),
     ships_to=("yes:*", "no:CH"),
     codes=("*:*:",),
     related_digest="d1",
