@@ -140,6 +140,7 @@ def test_a_hosted_shop_has_the_main_label_before_its_host_and_that_labels_pieces
         words=("home", "licht", "nord", "nordlicht"),
         infixes=("nordlichthome",),
         labels=("myshopify",),
+        clipped=("hom", "lich", "nor", "nordlic", "nordlich"),
     )  # fmt: skip
 
 
