@@ -205,9 +205,7 @@ def test_requests_are_bounded_by_documents_and_by_bytes(target: CategoryIndex) -
 def test_what_the_engine_refuses_is_a_dead_letter_and_the_rest_is_written(target: CategoryIndex) -> None:
     documents = _categories(100)
     documents[7] = CategoryDocument("c7", _TOO_LONG, "Seven", 7, (), ())
-    documents[55] = CategoryDocument(
-        "i" * 600, "r", "Too long an id, for which a whole request is refused", 55, (), (), ()
-    )
+    documents[55] = CategoryDocument("i" * 600, "r", "Too long an id, for which a whole request is refused", 55, (), ())
     assert target.load(target.url, documents) == Loaded(98, 2)
     assert target.versions() == {id_: 1 for id_ in _once(100) if id_ not in {"c7", "c55"}}
     assert [(one["id"], one["status"], one["reason"]) for one in target.dead()] == [
