@@ -19,7 +19,7 @@ PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LOCKED = --require-hashes --no-deps --no-compile
 
 .DEFAULT_GOAL := help
-.PHONY: help run image up test test-long check audit format relevance bench soak golden examples picture settings commands schema categories lock clean
+.PHONY: help run image up test test-all test-long check audit format relevance bench soak golden examples picture settings commands schema categories lock clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,7 +43,10 @@ up:  ## OpenSearch, Redis, indexer and service in containers, on the sample cata
 	@COMMIT="$(COMMIT)" BUILT_AT="$(BUILT_AT)" $(if $(CATALOGUE),CATALOGUE="$(abspath $(CATALOGUE))") \
 	  docker compose up --build --detach
 
-test: $(VENV)/.dev  ## the tests but for those of test-long; starts a real OpenSearch and Redis where it can
+test: $(VENV)/.dev  ## every rule, in five minutes; starts a real OpenSearch, Redis, PostgreSQL and Chromium where it can
+	@$(BIN)/python -m tests.stages fast $(PYTEST_ARGS)
+
+test-all: $(VENV)/.dev  ## all tests but those of test-long, in a quarter of an hour
 	@$(BIN)/python -m tests.stages parallel $(PYTEST_ARGS)
 
 test-long: $(VENV)/.dev  ## the tests that kill, load and restart servers and clusters, or measure time
@@ -67,10 +70,10 @@ format: $(VENV)/.dev  ## write the code as `make check` wants it
 relevance: $(VENV)/.dev  ## the development queries through both engines: success, MRR, keystrokes
 	@$(BIN)/python -m tests.engines.relevance
 
-bench: $(VENV)/.dev $(VENV)/.compiled  ## the typeahead beside what else one could take (SHOPS="10000 100000 1000000", BENCH_ARGS=...)
+bench: $(VENV)/.dev  ## the typeahead beside what else one could take (SHOPS="10000 100000 1000000", BENCH_ARGS=...)
 	@$(BIN)/python -m bench.typeahead --shops $(or $(SHOPS),100000) --json var/performance.json $(BENCH_ARGS)
 
-soak: $(VENV)/.dev $(VENV)/.compiled  ## what is too long for CI; an hour and a half. SOAK=(a file or folder of tests) does a part
+soak: $(VENV)/.dev  ## what is too long for CI; an hour and a half. SOAK=(a file or folder of tests) does a part
 	@$(BIN)/python -m tests.soak $(SOAK)
 
 golden: $(VENV)/.dev  ## the golden files anew, from the code: look at what changed
@@ -121,10 +124,12 @@ $(VENV)/.dev: requirements-dev.lock pyproject.toml | $(BIN)/python
 	@$(PIP_INSTALL) $(LOCKED) -r requirements-dev.lock
 	@echo "Installing this program ..."
 	@$(PIP_INSTALL) --no-deps --no-build-isolation -e .
-	@touch $@ $(VENV)/.run
+	@touch $(VENV)/.run
+	@$(MAKE) --no-print-directory $(VENV)/.compiled
+	@touch $@
 
-# Otherwise the first service that is started makes the machine code, while it answers; and so do tests, before they run.
+# Otherwise the first service that is started compiles the machine code while it answers, and so do tests.
 $(VENV)/.compiled: $(VENV)/.run
-	@echo "Compiling the typeahead to machine code, once, for half a minute ..."
+	@echo "Compiling the typeahead to machine code, unless it is compiled ..."
 	@$(BIN)/python -m service.search.typeahead
 	@touch $@

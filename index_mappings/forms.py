@@ -5,6 +5,7 @@ The forms of shops are computed once, at projection; a query is folded without v
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from anyascii import anyascii
@@ -31,6 +32,7 @@ from index_mappings.text import (
     scripts_of,
     spellings,
     without_articles,
+    without_trade_marks,
 )
 from index_mappings.tiers import CLIPPED_MIN
 
@@ -113,7 +115,9 @@ def query_forms(text: str, cut: int | None = None) -> QueryForms:
     return QueryForms(texts=tuple(dict.fromkeys(filter(None, texts))), words=tuple(spaced.split()), dotted=dotted)
 
 
-def whole_names(name: str, aliases: Iterable[str]) -> tuple[str, ...]:
+# Merge audits compare the names of a shop with those of up to 200 others, several times.
+@lru_cache(maxsize=256)
+def whole_names(name: str, aliases: tuple[str, ...]) -> tuple[str, ...]:
     """All forms of a shop's whole names, without those of its domain."""
     stated = (name, *aliases)
     return _unique(*(_with_joined(_name_forms(text)) for text in (*stated, *without_articles(stated))))
@@ -170,7 +174,8 @@ def _infixes(names: Iterable[str], domains: set[str], main_forms: set[str], part
     return _unique(kept)
 
 
-def stated_names(name: str, aliases: Iterable[str]) -> frozenset[str]:
+@lru_cache(maxsize=256)
+def stated_names(name: str, aliases: tuple[str, ...]) -> frozenset[str]:
     """The spaced folded forms of a name and its aliases, for comparing two shops (A12).
 
     Unlike `whole_names` these have no transliterations, joined forms or names without their article: two shops that
@@ -211,7 +216,7 @@ def _name_forms(text: str) -> frozenset[str]:
     plain = fold(text)
     if not has_word_character(plain):
         return frozenset((plain,))
-    transliterated = () if text.isascii() else map(anyascii, readings(text))
+    transliterated = () if text.isascii() else map(anyascii, readings(without_trade_marks(text)))
     return frozenset(map(fold, (*spellings(text), *transliterated)))
 
 

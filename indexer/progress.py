@@ -4,10 +4,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 _INTERVAL_S: Final = 5.0
 # A stage of unknown length that took less time prints no line.
@@ -32,7 +32,18 @@ def stage(title: str, total: int | None = None, unit: str = "", stream: TextIO |
         yield from _lines(title, total, unit, stream)
 
 
-def _bar(stream: TextIO, *, bounded: bool) -> Progress:
+def _bar(stream: TextIO, *, bounded: bool) -> "Progress":
+    # Imported on a terminal only: a tenth of a second of each start.
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
     console = Console(file=stream)
     text, bar = TextColumn("{task.description}"), BarColumn()
     if not bounded:

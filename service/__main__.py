@@ -128,8 +128,8 @@ def mcp(engine: EngineOption = None, data_dir: DataDirOption = None) -> None:
 
     import anyio
 
-    from service.app import run_stdio
     from service.observability.logs import configure_logging_from
+    from service.stdio import run_stdio
 
     configure_logging_from(settings)
     anyio.run(lambda: run_stdio(settings))

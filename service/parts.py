@@ -4,9 +4,12 @@ The modules of a part are imported when it is opened: the clients of OpenSearch 
 in which a service starts without them.
 """
 
+import asyncio
 import logging
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from service.auth.opening import open_tokens
 from service.auth.verifier import TokenVerifier
@@ -18,6 +21,7 @@ from service.limits.policy import READINESS_KEY, READINESS_QUOTA, Limiter, Named
 from service.reports.opening import GuardedStore, open_queue
 from service.runtime.caller import Channel, Proxies
 from service.runtime.telemetry import NO_METRICS, Metrics
+from service.search.failures import BackendUnavailable
 from service.search.protocol import SearchBackend
 from service.settings.service import Settings
 from service.suggest.responder import SuggestResponder
@@ -74,10 +78,26 @@ class Parts:
         except Exception as error:  # noqa: BLE001 - calls report any failure of it
             _LOG.warning("the limiter could not be opened: %s", type(error).__name__)
 
+    async def open_index(self) -> None:
+        """Wait until the index is open, or can't be opened."""
+        with suppress(BackendUnavailable):
+            await self.search.snapshot()
+
     async def close(self) -> None:
         """Close the parts."""
         for close in self._closing:
             await close()
+
+
+@asynccontextmanager
+async def running(work: Coroutine[Any, Any, None]) -> AsyncIterator[asyncio.Task[None]]:
+    """Run the work in a task while the block runs, so that an engine that hangs does not delay the start."""
+    task = asyncio.create_task(work)
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.wait((task,))
 
 
 def open_limiter(settings: Settings, metrics: Metrics = NO_METRICS) -> Limiter:
@@ -98,7 +118,7 @@ def open_search(settings: Settings, metrics: Metrics = NO_METRICS) -> SearchBack
     if settings.engine == "embedded":
         from service.search.embedded.engine import EmbeddedBackend
 
-        return EmbeddedBackend(settings.data_dir, settings.category_cap, metrics)
+        return EmbeddedBackend(settings.data_dir, settings.category_cap, metrics, workers=settings.workers)
     from service.search.opensearch.engine import OpenSearchBackend
     from service.search.opensearch.folder import FolderLocation
 

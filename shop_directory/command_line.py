@@ -13,7 +13,6 @@ from importlib.metadata import EntryPoint, entry_points, version
 from typing import Annotated, Any, Final
 
 import typer
-from typer import rich_utils
 from typer.core import TyperGroup
 from typer.main import get_group
 
@@ -230,5 +229,8 @@ def _report_usage(error: typer.TyperException, *, as_json: bool) -> int:
     if as_json:
         typer.echo(problem(ExitCode.USAGE, error.format_message()), err=True)
     else:
+        # It takes a quarter of the time in which a command starts.
+        from typer import rich_utils
+
         rich_utils.rich_format_error(error)  # type: ignore[arg-type]  # Typer raises its own ClickException
     return error.exit_code

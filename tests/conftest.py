@@ -14,7 +14,7 @@ from typing import Final
 
 import pytest
 
-pytest_plugins = ["tests.support.real.plugin", "tests.stages"]
+pytest_plugins = ["tests.support.real.plugin", "tests.support.real.starting", "tests.stages"]
 
 _PLENTY: Final = {"reads": 1_000_000, "suggest": 1_000_000, "reports": 1_000_000}
 

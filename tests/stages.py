@@ -1,7 +1,12 @@
-"""Runs the tests in two stages: on all cores what can share the machine, and one after the other what needs it alone.
+"""Runs the tests in stages: those of five minutes, the rest of those that can share the machine, and those that can't.
 
-`python -m tests.stages STAGE... ARGS` passes ARGS to pytest in each stage. `make test` is the stage `parallel`,
-`make test-long` the stage `serial`; with both, a closing line says what came of them together.
+`python -m tests.stages STAGE... ARGS` passes ARGS to pytest in each stage:
+
+* `fast`, which is `make test`: every rule but two, the units and golden files, and one real part of each kind.
+* `parallel`, which is `make test-all`: all tests that can share the machine; `rest` is what of them is not in `fast`.
+* `serial`, which is `make test-long`: one after the other what needs the machine alone.
+
+With several stages, a closing line gives the result of all of them.
 """
 
 import os
@@ -9,22 +14,37 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree as ET
 
 import pytest
 
+_TESTS: Final = Path(__file__).parent
 # What these assert depends on how busy the machine is, or they make it busy, or kill and restart servers and clusters.
-_ALONE: Final = tuple(
-    Path(__file__).parent / name
+_ALONE: Final = tuple(_TESTS / name for name in ("processes", "rules/indistinguishable/test_timing.py"))
+_FAST: Final = tuple(_TESTS / name for name in ("golden", "rules", "unit"))
+# Judges from outside, which take long; what is generated is asked in other tests as well.
+_NOT_FAST: Final = (_TESTS / "rules" / "judges",)
+# The files of other folders that have tests marked as fast: they prove a rule alone, or use the only PostgreSQL.
+_ALSO_FAST: Final = tuple(
+    _TESTS / name
     for name in (
-        "processes",
-        "rules/indistinguishable/test_timing.py",
+        "engines/integration/test_generation_roles.py",
+        "engines/integration/test_opensearch_publishing.py",
+        "engines/integration/test_sql_source.py",
+        "people/check/test_right_servers.py",
+        "people/web/test_server_views.py",
     )
 )
-_STAGES: Final = ("parallel", "serial")
+# The share of the rounds of generated tests.
+_FAST_ROUNDS: Final = "0.25"
+_STAGES: Final = ("fast", "rest", "parallel", "serial")
+_LEFT_OUT: Final = (
+    "make test ran the fast tests. Left out: the other tests of engines and people, judges and slow tests (make "
+    "test-all); kills, load and clusters (make test-long)."
+)
 # Where files are in memory, on a machine that has this much left for them: engines and stores sync what they write.
 _MEMORY: Final = Path("/dev") / "shm"
 _ROOM: Final = 8 * 1024**3
@@ -34,29 +54,43 @@ _NO_TESTS: Final = 5
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add --stage."""
-    parser.getgroup("stages").addoption(
-        "--stage",
-        choices=_STAGES,
-        help="run only the tests that can share the machine with others (parallel), or only the others (serial)",
-    )
+    parser.getgroup("stages").addoption("--stage", choices=_STAGES, help="run only the tests of one stage")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Read no test of the parallel stage for the serial one, which takes ten seconds."""
-    if config.getoption("--stage") != "serial":
+    """Read no test of another stage, which takes ten seconds."""
+    folders = {"fast": (*_FAST, *_ALSO_FAST), "serial": _ALONE}.get(config.getoption("--stage"))
+    if folders is None:
         return None
-    serial = any(path.is_relative_to(collection_path) or collection_path.is_relative_to(path) for path in _ALONE)
-    return None if serial else True
+    read = any(path.is_relative_to(collection_path) or collection_path.is_relative_to(path) for path in folders)
+    return None if read else True
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the tests of the other stage to it, which may be named in the command."""
+    """Leave the tests of other stages to them."""
     stage = config.getoption("--stage")
-    if stage is None:
-        return
-    others = [item for item in items if _is_alone(item.path) is (stage == "parallel")]
-    config.hook.pytest_deselected(items=others)
-    items[:] = [item for item in items if _is_alone(item.path) is not (stage == "parallel")]
+    if stage is not None:
+        others = [item for item in items if stage not in _stages_of(item)]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if stage in _stages_of(item)]
+
+
+def _stages_of(item: pytest.Item) -> tuple[str, ...]:
+    if _is_in(item.path, _ALONE):
+        return ("serial",)
+    marks = {mark.name for mark in item.iter_markers()}
+    return ("parallel", "fast" if is_fast(item.path, marks) else "rest")
+
+
+def is_fast(path: Path, marks: Collection[str]) -> bool:
+    """Whether a test is in the fast stage, by its file and the names of its marks."""
+    if path in _ALSO_FAST:
+        return "fast" in marks
+    return _is_in(path, _FAST) and not _is_in(path, (*_ALONE, *_NOT_FAST)) and "slow" not in marks
+
+
+def _is_in(path: Path, folders: Sequence[Path]) -> bool:
+    return any(path.is_relative_to(folder) for folder in folders)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -74,6 +108,8 @@ def main(arguments: Sequence[str]) -> int:
         ]
         if len(stages) > 1:
             print(_closing_line(codes, reports, time.monotonic() - began), flush=True)  # noqa: T201 - the answer
+    if stages == ["fast"]:
+        print(_LEFT_OUT, flush=True)  # noqa: T201 - the answer
     failed = [code for code in codes if code not in {_OK, _NO_TESTS}]
     if failed:
         return failed[0]
@@ -84,10 +120,12 @@ def _run(stage: str, options: Sequence[str], arguments: Sequence[str]) -> int:
     # Two workers fill two cores: a third one starts another OpenSearch node, saves no time, and lets leases run out.
     workers = str(max(2, os.cpu_count() or 2))
     # In the order of the folders: the many short files of the last one leave no worker idle, as a long one would.
-    spread = ["-n", workers, "--dist", "loadfile", "--no-loadscope-reorder"] if stage == "parallel" else []
+    spread = ["-n", workers, "--dist", "loadfile", "--no-loadscope-reorder"] if stage != "serial" else []
     command = [sys.executable, "-m", "pytest", "--stage", stage, *spread, *options, *arguments]
     # Compiled files are kept, whatever this machine is set to: hundreds of processes import the same packages.
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
+    if stage == "fast":
+        environment.setdefault("SHOP_DIRECTORY_ROUNDS", _FAST_ROUNDS)
     if stage == "serial" or not _is_roomy():
         return subprocess.run(command, env=environment, check=False).returncode
     with tempfile.TemporaryDirectory(dir=_MEMORY, ignore_cleanup_errors=True) as folder:
@@ -117,10 +155,6 @@ def _closing_line(codes: Sequence[int], reports: Sequence[Path], seconds: float)
         passed += counts["tests"] - wrong - counts["skipped"]
         failed += max(wrong, code not in {_OK, _NO_TESTS})
     return f"{passed} passed, {failed} failed in {seconds:.2f}s"
-
-
-def _is_alone(path: Path) -> bool:
-    return any(path.is_relative_to(folder) for folder in _ALONE)
 
 
 if __name__ == "__main__":

@@ -1,20 +1,27 @@
 """Writes the files of a catalogue: the starter into an empty directory, or one file in place of an older one."""
 
 import gzip
+import json
 import shutil
-from collections.abc import Collection, Iterable, Iterator
+import tomllib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
-from typing import Final, TextIO
+from typing import Any, Final, TextIO
 
+from index_mappings.category_forms import ENGLISH
+from index_mappings.text import fold
 from indexer.disk_space import synchronise
 from indexer.records.problems import CatalogueError
 from indexer.records.related import RECORDS
 
 STARTER: Final = Path(__file__).parent / "starter_files"
-# A folder for each set of categories that a catalogue may begin with: their names, and the licence of these.
+# A folder for each set of categories that a catalogue may begin with: their names, the licence of these, and in
+# EVERYDAY_WORDS the words by which people ask for their goods, by slug and language.
 CATEGORY_SETS: Final = Path(__file__).parent / "category_sets"
+CATEGORIES: Final = "categories.ndjson"
+EVERYDAY_WORDS: Final = "words.toml"
 _SUFFIXES: Final = (".ndjson", ".ndjson.gz")
 # Of a file that is being written, and of the one that it replaced.
 _PART: Final = ".part"
@@ -27,16 +34,46 @@ def write_starter(folder: Path, categories: str | None = None) -> tuple[str, ...
     `categories` names a set whose files take the place of the starter's; a directory that has shops only gets these.
     Raises CatalogueError if the directory has something else, or names of categories already, or can't be written.
     """
-    files = sorted((CATEGORY_SETS / categories).iterdir()) if categories else []
+    chosen = _files_of_set(CATEGORY_SETS / categories) if categories else {}
     held = {path.name for path in folder.glob("*") if path.name in _file_names(("shops", "categories"))}
-    if files and (taken := held & _file_names(("categories",))):
+    if chosen and (taken := held & _file_names(("categories",))):
         raise CatalogueError(f"{folder / min(taken)} is there: remove it, or name another directory")
-    with _folder(folder, may_hold=_file_names(("shops",)) if files else ()):
-        if not held:
-            files = [path for path in STARTER.iterdir() if path.name not in {file.name for file in files}] + files
-        for file in files:
-            shutil.copyfile(file, folder / file.name)
-        return tuple(sorted(file.name for file in files))
+    starter = {} if held else {path.name: path.read_text(encoding="utf-8") for path in STARTER.iterdir()}
+    with _folder(folder, may_hold=_file_names(("shops",)) if chosen else ()):
+        files = starter | chosen
+        for name, text in files.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        return tuple(sorted(files))
+
+
+def category_records(name: str) -> list[dict[str, Any]]:
+    """The records of a set of categories, with its everyday words among their synonyms."""
+    folder = CATEGORY_SETS / name
+    words = tomllib.loads((folder / EVERYDAY_WORDS).read_text(encoding="utf-8"))
+    lines = (folder / CATEGORIES).read_text(encoding="utf-8").splitlines()
+    return [_with_words(record, words.get(record["slug"], {})) for record in map(json.loads, lines)]
+
+
+def _with_words(record: Mapping[str, Any], words: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """A record with more synonyms, by language; those that it has in the language already are left out."""
+    synonyms = dict(record["synonyms"])
+    named = [(ENGLISH, record["name"]), *record["names"].items()]
+    named += [(tag, text) for tag, texts in synonyms.items() for text in texts]
+    for language, added in words.items():
+        known = {fold(text) for tag, text in named if tag.partition("-")[0] == language}
+        if fresh := [word for word in added if fold(word) not in known]:
+            synonyms[language] = [*synonyms.get(language, ()), *fresh]
+    return {**record, "synonyms": dict(sorted(synonyms.items()))}
+
+
+def _files_of_set(folder: Path) -> dict[str, str]:
+    """The texts of the files that a catalogue gets, by their names."""
+    kept = (path for path in folder.iterdir() if path.name not in (CATEGORIES, EVERYDAY_WORDS))
+    lines = (json.dumps(record, ensure_ascii=False, separators=(",", ":")) for record in category_records(folder.name))
+    return {
+        CATEGORIES: "".join(f"{line}\n" for line in lines),
+        **{path.name: path.read_text(encoding="utf-8") for path in kept},
+    }
 
 
 def _file_names(kinds: Iterable[str]) -> frozenset[str]:

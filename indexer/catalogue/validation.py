@@ -16,8 +16,10 @@ from index_mappings.countries import WORLDWIDE
 from index_mappings.forms import shop_forms
 from index_mappings.ngrams import is_part_evidence
 from index_mappings.text import words_of
+from index_mappings.usable_codes import MAX_TERMS, code_terms
 from indexer.jobs.reading import NOTED, ReadCounts, Reading, build_notes, disputed_categories, read_catalogue
 from indexer.progress import Advance, stage
+from indexer.projection import project_coupon
 from indexer.records.problems import CatalogueError, Problem, ProblemLog, RefusedRecordError, shown
 from indexer.records.related import (
     RELATED_RECORDS,
@@ -178,9 +180,10 @@ def _read(
 
 
 def _doubtful_shops(file: str, state: State, logo_hosts: Sequence[str]) -> list[str]:
-    """Notes on public shops with so many forms that searches take longer, and on those whose logo is left out."""
+    """Notes on public shops with more forms or code terms than searches can take, and on logos that are left out."""
     many: list[str] = []
     logos: list[str] = []
+    codes: list[str] = []
     for line, shop in state.public.shops_by_line():
         if (count := _forms_of(shop)) > MANY_FORMS:
             many.append(
@@ -192,7 +195,13 @@ def _doubtful_shops(file: str, state: State, logo_hosts: Sequence[str]) -> list[
                 f"{file}:{line}: logo is neither on the shop's domain nor on a host of SHOP_DIRECTORY_LOGO_HOSTS, and "
                 "would be left out"
             )
-    return [*many[:NOTED], *logos[:NOTED]]
+        if not code_terms(project_coupon(coupon, shop) for coupon in state.public.coupons_of(shop.id)).exact:
+            codes.append(
+                f"{file}:{line}: the shop's coupons have more times and countries than {MAX_TERMS:,} terms can state: "
+                "find_shop with has_code or verified_code counts some of them for a shorter time, or not; give fewer "
+                "coupons their own times, countries and blocked_countries"
+            )
+    return [*many[:NOTED], *logos[:NOTED], *codes[:NOTED]]
 
 
 def _forms_of(shop: ShopRecord) -> int:

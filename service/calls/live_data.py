@@ -16,6 +16,9 @@ from service.search.protocol import SearchBackend, Snapshot
 T = TypeVar("T")
 Work = Callable[[Snapshot], Awaitable[T]]
 
+# How long a call over stdio, or a start behind a listener of systemd, waits for the index to open, in seconds.
+OPENING_S: Final = 10.0
+
 _NOT_OPEN: Final = (
     "The index is not open for searches yet, which takes a minute after an installation. Shops can be looked up by "
     "domain or id meanwhile. Try again in 1 second; if it lasts, the operator finds the cause at /ready and in the log."

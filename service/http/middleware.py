@@ -49,6 +49,7 @@ from service.runtime.telemetry import NO_METRICS, NO_ROUTE, Metrics, log_call
 from service.runtime.tracing import CallTracer, header_texts
 
 SUGGEST_PATH: Final = "/suggest"
+MCP_PATH: Final = "/mcp"
 MCP_ROUTE: Final = "mcp"
 VARY: Final = (b"vary", b"Accept-Encoding")
 MIN_BYTES: Final = 1_024
@@ -57,7 +58,8 @@ _TOOLS: Final = "/tool/"
 _METHODS: Final = frozenset({"GET", "HEAD", "POST"})
 _OTHER_PATHS: Final = {
     SUGGEST_PATH: "suggest",
-    "/mcp": MCP_ROUTE,
+    MCP_PATH: MCP_ROUTE,
+    f"{MCP_PATH}/": MCP_ROUTE,
     "/health": "health",
     "/ready": "ready",
     "/version": "version",

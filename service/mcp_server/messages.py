@@ -29,6 +29,7 @@ from service.calls.admission import Admitted
 from service.calls.dispatch import AdmissionResult, Dispatcher
 from service.errors import ServiceError
 from service.limits.policy import Bucket, Headers
+from service.mcp_server.json_rpc import REFUSED_CALL, MessageId, error_body
 from service.runtime.caller import Caller
 from service.runtime.request_context import LEFT, RequestContext, bind_request, current, new_request_context
 from service.runtime.telemetry import NO_METRICS, NO_ROUTE, REFUSED, log_call
@@ -72,8 +73,6 @@ TEXTS: Final = {
     MISSING_REQUIRED_CLIENT_CAPABILITY: "The request needs a capability that the client does not declare.",
     UNSUPPORTED_PROTOCOL_VERSION: "This protocol version is not served; data.supported lists those that are.",
 }
-# Of the range that is free for implementers.
-REFUSED_CALL: Final = -32_001
 UNKNOWN_TOOL: Final = "There is no tool of this name; tools/list names those that there are."
 UNKNOWN_RESOURCE: Final = (
     "There is no resource at this URI. resources/list and resources/templates/list name those that there are; a shop "
@@ -94,8 +93,6 @@ _WITH_DATA: Final = frozenset({UNSUPPORTED_PROTOCOL_VERSION, MISSING_REQUIRED_CL
 # The key of a call in its request's scope.
 CALL: Final = "shop_directory.mcp_call"
 
-MessageId = int | str | None
-
 
 class RpcError(MCPError):
     """A refusal with a code of JSON-RPC and our text, unlike errors of the SDK; `id` is None if it is not known."""
@@ -106,10 +103,7 @@ class RpcError(MCPError):
 
     def body(self) -> bytes:
         """The JSON-RPC error object."""
-        error: dict[str, Any] = {"code": self.code, "message": self.message}
-        if self.data is not None:
-            error["data"] = self.data
-        return json.dumps({"jsonrpc": "2.0", "id": self.id, "error": error}, separators=(",", ":")).encode()
+        return error_body(self.code, self.message, self.id, self.data)
 
 
 def check_message(raw: bytes) -> dict[str, Any]:

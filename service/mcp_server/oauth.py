@@ -1,20 +1,17 @@
 """/mcp/oauth: the endpoint of /mcp for hosts that sign in by OAuth, as a protected resource (RFC 9728).
 
-Of the MCP SDK's parts only the address of the metadata serves: its middleware can't answer 503 while the issuer is
-away, and answers with no JSON-RPC; its models add a slash to an issuer that ends without one.
+The MCP SDK's own parts do not serve: its middleware can't answer 503 while the issuer is away, and answers without
+JSON-RPC; its models add a slash to an issuer that ends without one.
 """
 
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from mcp.server.auth.routes import build_resource_metadata_url
-from pydantic import AnyHttpUrl
-
 from service.auth.protocol import Issuer
 from service.errors import ServiceError, TokenInvalidError
 from service.http.messages import Endpoint, constant_endpoint, json_answer
-from service.mcp_server.server import TITLE
+from service.identity import TITLE
 
 OAUTH_PATH: Final = "/mcp/oauth"
 
@@ -29,7 +26,8 @@ class ProtectedResource:
     @property
     def metadata_url(self) -> str:
         """The well-known URL of the metadata."""
-        return str(build_resource_metadata_url(AnyHttpUrl(self.url)))
+        parts = urlsplit(self.url)
+        return f"{parts.scheme}://{parts.netloc}/.well-known/oauth-protected-resource{parts.path}"
 
     @property
     def metadata_path(self) -> str:

@@ -15,14 +15,13 @@ from mcp.server.context import CallNext, HandlerResult, ServerMiddleware
 from mcp.server.stdio import stdio_server
 from mcp.types import INVALID_REQUEST
 
+from service.calls.live_data import OPENING_S
 from service.errors import MAX_BODY_BYTES
 from service.mcp_server.messages import Call, RpcError, check_message, own_answer
 from service.runtime.caller import Caller, Channel
 from service.runtime.request_context import new_request_id
 
 LOCAL: Final = "stdio"
-# How long a call waits for the index that is being opened, in seconds.
-OPENING_S: Final = 10.0
 # The methods that are answered from the index.
 _CALLS: Final = frozenset({"tools/call", "resources/read", "completion/complete"})
 

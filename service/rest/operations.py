@@ -30,6 +30,7 @@ from service.http.messages import (
     json_answer,
     problem_answer,
 )
+from service.identity import SERVICE, VERSION
 from service.limits.policy import Bucket
 from service.observability.prometheus import (
     PrometheusMetrics,
@@ -40,8 +41,6 @@ from service.observability.prometheus import (
 )
 from service.operations import HealthProbe, ServiceState, Unavailable, flags_of, ops_state
 from service.parts import Parts
-from service.rest.openapi.document import VERSION
-from service.rest.probes import SERVICE
 from service.runtime.caller import Channel, names_loopback
 from shop_directory.build_stamp import stamp_of_build
 

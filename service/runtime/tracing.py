@@ -10,16 +10,16 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry import context as span_context
-from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from service.runtime.request_context import RequestContext
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 
 _FLUSH_MS: Final = 2_000
 _PROPAGATOR: Final = TraceContextTextMapPropagator()
@@ -36,7 +36,7 @@ def header_texts(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 class CallTracer:
     """Starts a server span for each call."""
 
-    def __init__(self, provider: TracerProvider, service: str, version: str) -> None:
+    def __init__(self, provider: "TracerProvider", service: str, version: str) -> None:
         self._provider = provider
         self._tracer = provider.get_tracer(service, version)
 
@@ -62,7 +62,7 @@ class CallTracer:
 
 
 def open_traces(
-    service: str, version: str, processor: SpanProcessor | None = None, *, sent: bool = False
+    service: str, version: str, processor: "SpanProcessor | None" = None, *, sent: bool = False
 ) -> CallTracer | None:
     """Open the tracing of calls; OTEL_SERVICE_NAME takes precedence over the service's name.
 
@@ -71,10 +71,14 @@ def open_traces(
     if processor is None:
         if not sent:
             return None
-        # Its import takes 40 ms of each start.
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415 - see above
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
         processor = BatchSpanProcessor(OTLPSpanExporter())
+    # Imported only while tracing is switched on: a tenth of a second of each start.
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+
     named = {} if os.environ.get("OTEL_SERVICE_NAME") else {"service.name": service}
     resource = Resource.create({"service.version": version}).merge(Resource(named))
     # Not the global provider: applications of one process would share it, and libraries would add spans to it.

@@ -72,8 +72,11 @@ class FindShopRequest(NoShopRequest):
         default=False, description="With ships_to: also shops for which it says unknown, last."
     )
     has_code: Switch = Field(
-        default=False, description="true: shops with a code in list_coupons now; one blocked anywhere may not count."
+        default=False,
+        description="true: shops with a code in list_coupons now, valid in ships_to, else country; one blocked "
+        "anywhere may not count.",
     )
+    verified_code: Switch = Field(default=False, description="true: has_code, and it worked in a real checkout.")
     facets: FacetKinds | None = Field(None, description="Count all matches by these.", examples=[["category"]])
     cursor: Text | None = Field(None, description="next_cursor of the page before; all else as it was, no offset.")
 
@@ -203,7 +206,7 @@ def _find_query(request: FindShopRequest, context: ToolContext) -> FindQuery:
         if getattr(request, single) is not None and getattr(request, several) is not None:
             raise invalid((FieldError(several, f"and {single} are two filters of one kind; give one of them"),))
     coupons = None
-    if request.has_code:
+    if request.has_code or request.verified_code:
         coupons = CouponQuery(None, microseconds(context.now), context.channel, context.country, None)
     return FindQuery(
         request.query,
@@ -214,6 +217,7 @@ def _find_query(request: FindShopRequest, context: ToolContext) -> FindQuery:
         request.ships_to,
         request.include_unsettled,
         coupons,
+        request.verified_code,
         _position(request),
         request.facets or (),
     )

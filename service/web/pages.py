@@ -28,7 +28,7 @@ from service.http.messages import (
     entity_tags,
 )
 from service.http.middleware import VARY, accepts_gzip, compressed
-from service.mcp_server.server import ICON_PATH
+from service.identity import ICON_PATH
 from service.settings.service import Settings
 from service.web.bundling import bundled, compact_style
 from service.web.site import Head, Site

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from shop_directory.conformance.exchange import USUAL, Bounds
+from shop_directory.conformance.bounds import USUAL, Bounds
 from shop_directory.settings.commands import ExitCode, JsonOption, end_command
 
 if TYPE_CHECKING:

@@ -17,6 +17,8 @@ from typing import Any, Final, Self, TypeVar
 import httpx2
 import orjson
 
+from shop_directory.conformance.bounds import USUAL, Bounds
+
 MAX_BYTES: Final = 4 * 1024 * 1024
 _SHOWN: Final = 400
 _SHOWN_VALUE: Final = 120
@@ -269,23 +271,6 @@ def bounded(text: str) -> str:
     """Text of bounded length without control characters."""
     cut = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text):,} characters)"
     return "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in cut)
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """The most that a run may use, however slow or hostile the service is.
-
-    `timeout` is in seconds for one response, from the first byte sent to the last one read; `within` is for the whole
-    run; `concurrency` bounds the requests in flight.
-    """
-
-    timeout: float = 10.0
-    within: float = 300.0
-    requests: int = 1000
-    concurrency: int = 4
-
-
-USUAL: Final = Bounds()
 
 
 @dataclass(slots=True)

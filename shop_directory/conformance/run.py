@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 
 import httpx2
 
+from shop_directory.conformance.bounds import USUAL, Bounds
 from shop_directory.conformance.exchange import (
-    USUAL,
-    Bounds,
     Client,
     Finding,
     NotAskedError,

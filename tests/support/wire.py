@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from tests.support import forked
 from tests.support.real.sources import REPOSITORY
 from tests.support.served import Reply, post
 
@@ -145,7 +146,7 @@ def stdio_lines(variables: Mapping[str, str], *module: str) -> Iterator[StdioLin
     command = [sys.executable, "-m", *(module or ("service", "mcp"))]
     environment = {**os.environ, **variables, "PYTHONPATH": str(REPOSITORY)}
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment) as process:
+    with forked.start(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment) as process:
         lines = StdioLines(process)
         yield lines
         rest, log = process.communicate(timeout=_END_BOUND_S)

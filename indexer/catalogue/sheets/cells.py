@@ -19,7 +19,8 @@ from anyascii import anyascii
 from babel import localedata
 
 from index_mappings.countries import COUNTRY_CODES, DESTINATIONS, WORLDWIDE, country_names
-from index_mappings.text import words_of
+from index_mappings.text import without_trade_marks, words_of
+from indexer.records.entities import has_entity
 from indexer.records.related import CURRENCIES
 
 _MAX_SLUG: Final = 100
@@ -167,6 +168,7 @@ def _codes_of_cldr() -> Mapping[str, str]:
     folded: defaultdict[str, set[str]] = defaultdict(set)
     for name, codes in found.items():
         folded[" ".join(words_of(name))] |= codes
+    folded.pop("", None)  # a script that the folding does not know
     return {name: next(iter(codes)) for name, codes in folded.items() if len(codes) == 1}
 
 
@@ -247,6 +249,8 @@ def discount(text: str, kind: str = "") -> dict[str, Any]:
 
 def code(text: str) -> str:
     """A coupon's code; not what spreadsheets make of codes such as MAY10 or of those with many digits."""
+    if has_entity(text):
+        raise UnreadableError("holds an HTML entity: write the character that it stands for", text)
     if _NO_CODE.fullmatch(text):
         raise UnreadableError("is a date or a rounded number, made by a spreadsheet: write the code as a text", text)
     return text
@@ -294,4 +298,4 @@ def timestamp(text: str) -> str:
 
 def slug_of(name: str) -> str:
     """A category's slug from its name in any script; empty where the name has no ASCII transliteration."""
-    return _NO_SLUG.sub("-", anyascii(name).lower()).strip("-")[:_MAX_SLUG].rstrip("-")
+    return _NO_SLUG.sub("-", anyascii(without_trade_marks(name)).lower()).strip("-")[:_MAX_SLUG].rstrip("-")

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from indexer.catalogue.sheets import cells
 from indexer.catalogue.sheets.cells import WORDS, plain
 from indexer.catalogue.sheets.values import VISIBILITIES
-from indexer.records.problems import CatalogueError
+from indexer.records.problems import MAX_SHOWN, CatalogueError
 
 
 class Field(NamedTuple):
@@ -25,6 +25,13 @@ class Field(NamedTuple):
     limits: bool = False
 
 
+# What a row of a kind is.
+NAMES: Final[Mapping[str, str]] = {
+    "shops": "shop", "coupons": "coupon", "offers": "offer", "shipping": "shipping statement",
+    "policies": "policy record",
+}  # fmt: skip
+# The columns that a message names.
+_LISTED: Final = 100
 _COUNTRIES: Final = "countries country country_code country_codes markets market"
 _SOURCE: Final = Field("not stated", "source")
 _SHOP: Final = Field("", "shop_id shop shop_domain domain merchant_id merchant store_id store website shop_url")
@@ -149,7 +156,7 @@ def stated_values(pairs: Sequence[str], header: Sequence[str]) -> tuple[str | No
         if found is None or visibility not in VISIBILITIES:
             raise CatalogueError(
                 f"--map-value {pair!r} is wrong: it must be COLUMN:VALUE=VISIBILITY, with a column of the file"
-                f" ({', '.join(filter(None, header))}) and a visibility ({', '.join(VISIBILITIES)})"
+                f" ({_names(header)}) and a visibility ({', '.join(VISIBILITIES)})"
             )
         named.add(header[position_of(found[0], header) or 0])
         visibilities[found[1].strip().casefold()] = visibility
@@ -183,6 +190,8 @@ class Columns:
         # Spreadsheets end each row with empty cells.
         if nameless := len(self.unused) - len(unused):
             unused.append(f"{nameless} without a name")
+        if (more := len(unused) - _LISTED) > 0:
+            unused[_LISTED:] = [f"{more:,} more"]
         return "\n".join(["Columns:", *lines, f"  {'not used':<{width}} {', '.join(unused) or 'none'}"])
 
     def unused_positions(self) -> list[int]:
@@ -199,8 +208,9 @@ class Columns:
     def _shown(self, position: int) -> str:
         """A column's name, with its number where several have that name."""
         name = self.header[position]
+        shown = repr(name[:MAX_SHOWN])
         several = [plain(other) for other in self.header].count(plain(name)) > 1
-        return f"{name!r} (column {position + 1})" if several else repr(name)
+        return f"{shown} (column {position + 1})" if several else shown
 
 
 def columns_of(header: Sequence[str], stated: Sequence[str], kind: str = "shops") -> Columns:
@@ -248,4 +258,7 @@ def position_of(column: str, header: Sequence[str]) -> int | None:
 
 
 def _names(header: Sequence[str]) -> str:
-    return ", ".join(filter(None, header))
+    """The names of columns, cut as values are (V1), as the first line may hold anything."""
+    named = [name[:MAX_SHOWN] for name in header if name]
+    more = len(named) - _LISTED
+    return ", ".join(named[:_LISTED]) + (f" and {more:,} more" if more > 0 else "")

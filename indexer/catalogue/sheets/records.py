@@ -9,7 +9,8 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -17,10 +18,12 @@ from index_mappings.hosts import has_dot, reduce_host
 from indexer.catalogue.new_catalogue import catalogue_file
 from indexer.catalogue.sheets import cells
 from indexer.catalogue.sheets.cells import UnreadableError
-from indexer.catalogue.sheets.columns import FIELDS, Columns, columns_of, position_of, stated_values
-from indexer.catalogue.sheets.files import Row, SheetFile
+from indexer.catalogue.sheets.columns import FIELDS, NAMES, Columns, columns_of, position_of, stated_values
+from indexer.catalogue.sheets.files import SheetFile
 from indexer.catalogue.sheets.values import VISIBILITIES, Column, Faults
-from indexer.records.problems import CatalogueError, ProblemLog, RefusedRecordError
+from indexer.catalogue.sheets.workbooks.rows import Row
+from indexer.records.entities import decoded
+from indexer.records.problems import CatalogueError, ProblemLog, RefusedRecordError, numbered
 from indexer.records.related import RECORDS
 from indexer.records.shop import NO_ORDER, Record, ShopRecord, is_public, validated
 from indexer.sources.ndjson import NdjsonCatalogue
@@ -49,6 +52,10 @@ class _BadRowError(Exception):
     def __init__(self, *faults: _Fault) -> None:
         super().__init__(f"{len(faults)} faults")
         self.faults = faults
+
+
+class _HiddenLaterError(Exception):
+    """A row hides a shop that an earlier one shows: the sheet is read again, without the earlier one."""
 
 
 @dataclass(slots=True)
@@ -89,11 +96,14 @@ class SheetRecords:
         self._file, self._kind, self._category, self._currency = file, kind, category, currency
         self._model = RECORDS[kind]
         self._hidden: Mapping[str, str] = {}
+        # The lines of the rows that hide a shop, by key, and whether one of them came after a row that shows it.
+        self._hiding: dict[str, int] = {}
+        self._hidden_later = False
         self._header = next((row for _, row in file.rows()), [])
         if not self._header:
             raise CatalogueError(f"{file.path} is empty: its first line must name the columns")
         self._digest: int | None = None
-        names = [cell.strip() for cell in self._header]
+        names = [decoded(cell).strip() for cell in self._header]
         column, self._visibilities = stated_values(values, names)
         implied = () if column is None else (f"{column}=visibility",)
         self.columns: Columns = columns_of(names, (*implied, *stated), kind)
@@ -113,6 +123,15 @@ class SheetRecords:
         these fields. Raises CatalogueError, and changes nothing, if there are bad rows without it, if records that
         their owner has suspended might be published, or if there is no record.
         """
+        before = deepcopy(done)
+        try:
+            self._write(directory, done, skip_invalid=skip_invalid)
+        except _HiddenLaterError:
+            for one in fields(done):
+                setattr(done, one.name, getattr(before, one.name))
+            self._write(directory, done, skip_invalid=skip_invalid)
+
+    def _write(self, directory: Path, done: Imported, *, skip_invalid: bool) -> None:
         named = self._examined(skip_invalid=skip_invalid)
         shops = {} if self._kind == "shops" else _shop_ids(directory, named)
         if self._kind == "shops" and "visibility" not in self.columns.positions:
@@ -124,11 +143,12 @@ class SheetRecords:
                 written += 1
             if done.bad_rows and not skip_invalid:
                 kept = f" (it keeps {done.partly:,} of them without the wrong fields)" if done.partly else ""
+                them = "it" if done.bad_rows == 1 else "them"
                 raise CatalogueError(
-                    f"{done.bad_rows:,} bad rows: correct them, or leave them out by --skip-invalid{kept}"
+                    f"{numbered(done.bad_rows, 'bad row')}: correct {them}, or leave {them} out by --skip-invalid{kept}"
                 )
             if not written:
-                raise CatalogueError(f"the file has no row that is one of the {self._kind}")
+                raise CatalogueError(f"the file has no row that is one of the {NAMES[self._kind]}s")
         done.written = written
 
     def _records(self, shops: Mapping[str, str], done: Imported, *, skip_invalid: bool) -> Iterator[Record]:
@@ -150,6 +170,9 @@ class SheetRecords:
                 yield record
             for fault in dropped:
                 done.faults.note(line, fault.field, fault.reason, fault.values)
+        if self._hidden_later:
+            self._hidden_later = False
+            raise _HiddenLaterError
 
     def _examined(self, *, skip_invalid: bool) -> Collection[str]:
         """Read the sheet once; returns the shops that its rows name.
@@ -165,10 +188,10 @@ class SheetRecords:
         shops = set[str]()
         for line, row in self._rows():
             for position, column in columns.items():
-                if position < len(row) and (text := row[position].strip()):
+                if position < len(row) and (text := decoded(row[position]).strip()):
                     column.add(text, line)
             if 0 <= shop < len(row):
-                shops.add(row[shop].strip())
+                shops.add(decoded(row[shop]).strip())
         faults = []
         if _END in FIELDS[self._kind] and _END not in positions:
             faults += [column.dates_as_text(self._kind, _END) for column in columns.values() if column.holds_dates]
@@ -238,9 +261,9 @@ class SheetRecords:
     def _fields(self, row: Sequence[str], shops: Mapping[str, str]) -> tuple[dict[str, Any], list[_Fault]]:
         """The fields of a row as a line of the catalogue, and the faults of those that can't be read."""
         stated = {
-            name: row[position].strip()
+            name: text
             for name, position in self.columns.positions.items()
-            if position < len(row) and row[position].strip()
+            if position < len(row) and (text := _text_of(name, row[position]))
         }
         if self._category:
             stated.setdefault("categories", self._category)
@@ -335,17 +358,29 @@ class SheetRecords:
         return _Fault(name, reason, (text,) if text else ())
 
     def _refuse_repeated(self, record: Record, line: int, lines: dict[str, int]) -> None:
-        """Refuse a key that an earlier row has; `lines` are those of the keys. The newer of two versions is used."""
-        first = line if record.order != NO_ORDER else lines.setdefault(record.key, line)
-        if first != line:
+        """Refuse a key that an earlier row has; `lines` are those of the keys. The newer of two versions is used.
+
+        Without versions, a row that hides a shop is used instead of one that shows it, whichever comes first (V1).
+        """
+        if record.order != NO_ORDER:
+            return
+        is_shown = not isinstance(record, ShopRecord) or is_public(record)
+        hiding = self._hiding.get(record.key) if is_shown else self._hiding.setdefault(record.key, line)
+        first = hiding if is_shown and hiding else lines.setdefault(record.key, line)
+        if first != line and hiding == line:
+            self._hidden_later = True
+        elif first != line:
             name = record.key_fields[0]
             made = {"shops": "domain", "coupons": "shop and code", "offers": "shop and URL or title"}.get(self._kind)
             suffix = f", made from the same {made}" if name == "id" and name not in self.columns.positions else ""
-            reason = f"is already that of another row{suffix}"
-            if isinstance(record, ShopRecord) and not is_public(record):
-                # The earlier row is written: to leave this one out could publish a suspended shop (V1).
-                raise CatalogueError(f"the shop of line {line} is not public and {reason}, line {first}: remove one")
+            used = ", which is not public and is used instead" if is_shown and hiding else ""
+            reason = f"is already that of another row{suffix}{used}"
             raise _BadRowError(_Fault(name, reason, (f"{record.key} of line {first}",)))
+
+
+def _text_of(name: str, cell: str) -> str:
+    """The text of a cell of a field; entities are decoded before it is split, but in a code, where none is certain."""
+    return (cell if name == "code" else decoded(cell)).strip()
 
 
 def _shop_of(text: str, shops: Mapping[str, str]) -> str:

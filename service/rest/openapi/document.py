@@ -33,6 +33,7 @@ from service.errors import (
 )
 from service.http.messages import READING, Answer, Endpoint, json_answer
 from service.http.middleware import accepts_gzip, compressed
+from service.identity import VERSION
 from service.operations import SCHEMA_ID, ops_state_components
 from service.rest.probes import Health, Ready, Version
 from service.suggest.wire import DEFAULT_SUGGESTIONS, MAX_Q, MAX_SUGGESTIONS
@@ -51,7 +52,6 @@ from service.tools.tool import (
     response_schema,
 )
 
-VERSION: Final = "0.1.1"
 EXAMPLES_FILE: Final = "examples.json"
 
 _ABOUT: Final = (
@@ -113,7 +113,7 @@ _STATUSES: Final = {
     404: "There is no such thing in the directory.",
     405: "The path does not answer this method.",
     413: "The body is over 64 KiB.",
-    415: "The body is not declared as JSON.",
+    415: "The body is not declared as JSON, or has a content-encoding.",
     421: "The header Host names another machine.",
     429: "The caller's quota is used up; wait as long as Retry-After says.",
     500: "The service failed.",

@@ -23,6 +23,7 @@ from opensearchpy import OpenSearch
 from indexer.sinks.embedded.sink import EmbeddedLease
 from indexer.sinks.lease import Lease, LeaseLostError, holding
 from indexer.sinks.opensearch.lease import OpenSearchLease
+from tests.support import forked
 from tests.support.real.sources import REPOSITORY
 
 _PROGRAM: Final = "tests.engines.integration.leases"
@@ -50,7 +51,7 @@ class LeaseLocation:
 
     def start(self, what: str, *words: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", _PROGRAM, self.kind, self.target, self.prefix, str(self.ttl), what, *words]
-        return subprocess.Popen(command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        return forked.start(command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     @contextmanager
     def holder(self) -> Iterator[subprocess.Popen[str]]:

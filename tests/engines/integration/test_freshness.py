@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -29,6 +28,7 @@ from tests.engines.conftest import Engine, OpenSearchLocation
 from tests.engines.integration.generations import Documents, projected, publish
 from tests.rules.backends.asking import find, names, suggest
 from tests.rules.limits.clocks import HandClock
+from tests.support import forked
 from tests.support.catalogues import build_into, shop, write_catalogue
 from tests.support.served import get, post, served
 from tests.support.wire import INITIALIZE
@@ -295,10 +295,9 @@ def test_over_stdio_a_wrong_folder_is_reported_to_the_client_without_and_on_stde
     folder = tmp_path / "wrong folder"
     call = {"name": "find_shop", "arguments": {"query": "lamp"}}
     messages = [INITIALIZE, {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}]
-    ended = subprocess.run(
+    ended = forked.run(
         [sys.executable, "-m", "shop_directory", "mcp", "--data-dir", str(folder)],
         input="\n".join(json.dumps(message) for message in messages),
-        capture_output=True,
         cwd=tmp_path,
         text=True,
         timeout=60,

@@ -111,6 +111,7 @@ async def test_a_generation_that_is_dropped_is_gone_and_dropping_it_again_does_n
         engine.sink.edit(begun.generation)
 
 
+@pytest.mark.fast
 @pytest.mark.rule("G1.fence")
 async def test_a_publisher_whose_predecessor_was_replaced_fails_and_the_winner_stays(
     engine: Engine, documents: Documents
@@ -134,6 +135,7 @@ async def test_a_publisher_whose_predecessor_was_replaced_fails_and_the_winner_s
     assert engine.sink.live() == winner
 
 
+@pytest.mark.fast
 @pytest.mark.rule("G1.fence")
 async def test_of_two_first_publishers_the_second_fails(engine: Engine, documents: Documents) -> None:
     _, slow = sealed(engine.sink, documents)

@@ -429,6 +429,7 @@ async def test_a_deleted_index_is_a_generation_that_is_gone(
         await opensearch_engine.reader.search(stamp, (_COUNT, _COUNT))
 
 
+@pytest.mark.fast
 @pytest.mark.rule("E3", "A6.whole", "I58")
 async def test_a_closed_index_is_a_failure_and_one_with_red_shards_answers_in_whole_or_not_at_all(
     opensearch_engine: Engine,

@@ -171,6 +171,7 @@ def test_an_error_of_the_database_is_reported_without_its_text(postgres_database
     )
 
 
+@pytest.mark.fast
 @pytest.mark.rule("V1.silent")
 def test_what_only_postgresql_can_hold_is_a_problem_of_its_row_alone(postgres_database: Database) -> None:
     postgres_database.run(

@@ -17,7 +17,7 @@ from service.app import create_app
 from service.limits.policy import QuotaClass
 from service.search.protocol import SearchBackend
 from service.settings.service import Settings
-from shop_directory.conformance.exchange import Bounds
+from shop_directory.conformance.bounds import Bounds
 from shop_directory.conformance.rule import Outcome, Rule
 from shop_directory.conformance.rules import RULES
 from shop_directory.conformance.run import Run, RunOptions, run

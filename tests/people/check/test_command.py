@@ -21,7 +21,8 @@ from typer.testing import CliRunner
 from service.app import create_app
 from service.settings.service import Settings
 from shop_directory.command_line import command_line
-from shop_directory.conformance.exchange import Bounds, Client
+from shop_directory.conformance.bounds import Bounds
+from shop_directory.conformance.exchange import Client
 from shop_directory.conformance.report import print_run, run_document
 from shop_directory.conformance.rule import Outcome
 from shop_directory.conformance.rules import RULES, UNSEEN

@@ -80,6 +80,7 @@ def run_of_world(request: pytest.FixtureRequest, stage: Stage, sample_index: Pat
                 yield made.check()
 
 
+@pytest.mark.fast
 # All rules of the check, as `test_rules_known` asserts.
 @pytest.mark.rule(
     "I1", "I2", "I3", "I5", "I6", "I7", "I8", "I9", "I10", "I11", "I12", "I13", "I14", "I15", "I16", "I17", "I18",
@@ -252,6 +253,7 @@ CHECK = REPOSITORY / "shop_directory" / "conformance"
 MANIFEST = {rule.id for rule in read_manifest()}
 
 
+@pytest.mark.fast
 def test_every_sentence_of_the_interface_is_checked_or_listed_as_unseen_and_none_is_both() -> None:
     checked = [rule.id for rule in RULES]
     sentences = {rule_id for rule_id in MANIFEST if rule_id.startswith("I")}
@@ -260,10 +262,12 @@ def test_every_sentence_of_the_interface_is_checked_or_listed_as_unseen_and_none
     assert len(set(checked)) == len(checked)
 
 
+@pytest.mark.fast
 def test_every_rule_of_check_is_one_of_the_manifest() -> None:
     assert {rule.id for rule in RULES} - MANIFEST == set()
 
 
+@pytest.mark.fast
 def test_every_rule_of_check_is_a_mark_of_the_test_that_runs_it_on_every_world() -> None:
     marks = marks_of_source(Path(__file__).read_text(encoding="utf-8"), "test_right_servers.py")
     (test,) = [test for test in marks.tests if test.location.endswith(" test_no_rule_is_broken_on_any_world")]

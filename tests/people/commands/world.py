@@ -16,6 +16,7 @@ from service.auth.secrets import hash_of, new_token_text
 from service.auth.sqlite import SqliteTokenStore
 from service.reports.sqlite import SqliteReports
 from tests.rules.reports.stores import report
+from tests.support import forked
 
 TOKEN_ID: Final = "0123456789abcdef"
 PROGRAMS: Final = Path(sys.executable).parent
@@ -42,10 +43,9 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def run(folder: Path, *words: str, **variables: str) -> Done:
-    done = subprocess.run(
-        [str(PROGRAMS / "shop-directory"), *words],
-        cwd=folder, env=environment(**variables), stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=60, check=False,
+    done = forked.run(
+        [sys.executable, "-m", "shop_directory", *words],
+        cwd=folder, env=environment(**variables), stdin=subprocess.DEVNULL, text=True, timeout=60,
     )  # fmt: skip
     return Done(done.returncode, done.stdout, done.stderr)
 

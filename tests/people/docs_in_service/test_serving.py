@@ -15,8 +15,9 @@ from jsonschema import Draft7Validator, Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator, validate
 
 from service.app import create_app
+from service.identity import VERSION
 from service.limits.policy import DEFAULT_CLASS, QuotaClass
-from service.rest.openapi.document import VERSION, openapi_document
+from service.rest.openapi.document import openapi_document
 from service.settings.service import Settings
 from service.tools.registry import REGISTRY
 from service.tools.tool import TokenRule, own_errors

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 from playwright.async_api import Browser, Locator, Page
 
-from service.mcp_server.server import ICON_PATH
+from service.identity import ICON_PATH
 from service.rest.openapi.document import openapi_document
 from service.settings.service import Settings
 from service.tools.registry import REGISTRY

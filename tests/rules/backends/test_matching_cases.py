@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from index_mappings.table_words import TABLE_WORDS
-from indexer.catalogue.new_catalogue import CATEGORY_SETS
+from indexer.catalogue.new_catalogue import category_records
 from service.search.protocol import Snapshot, WordCount
 from tests.rules.backends.asking import find, names, suggest
 from tests.rules.backends.backends import Opener
@@ -144,7 +144,7 @@ async def test_wishes_about_the_shops_of_the_sample_are_understood(directory: Di
 async def test_wishes_are_understood_by_the_kinds_of_shops_that_a_catalogue_may_begin_with(
     directory: Directory,
 ) -> None:
-    kinds, categories = WISHES["kinds"], records(CATEGORY_SETS / "shops" / "categories.ndjson")
+    kinds, categories = WISHES["kinds"], category_records("shops")
     world = await directory(_lines(kinds["shops"]), categories=categories)
     assert await wrong_answers(world, kinds["cases"], by_id=True) == []
 

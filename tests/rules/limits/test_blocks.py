@@ -24,6 +24,7 @@ from service.limits.policy import (
     whole_seconds,
 )
 from tests.rules.limits.clocks import HandClock
+from tests.support.rounds import rounds
 from tests.support.served import get
 from tests.support.worlds import limited
 
@@ -300,7 +301,7 @@ async def played(world: World, quota: Quota, bursts: list[Burst]) -> list[tuple[
 
 
 @pytest.mark.rule("Q2")
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=rounds(200))
 @given(quota=QUOTAS, bursts=BURSTS)
 @example(
     # All of the quota again a window later, and what was held before on top.

@@ -19,9 +19,10 @@ import pytest
 from fastapi import FastAPI
 
 import service.parts
-from service.app import create_app, run_stdio
+from service.app import create_app
 from service.runtime.telemetry import NO_METRICS
 from service.settings.service import Settings
+from service.stdio import run_stdio
 from service.tools.registry import REGISTRY
 
 T = TypeVar("T")

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -12,13 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from index_mappings.generations import Stamp
-from service.app import run_stdio
+from service.calls.live_data import OPENING_S
 from service.mcp_server.messages import TEXTS
-from service.mcp_server.stdio import OPENING_S
 from service.search.embedded.indices import LocalTypeaheads
 from service.search.failures import BackendUnavailable
 from service.settings.service import Settings
+from service.stdio import run_stdio
 from service.tools.registry import REGISTRY
+from tests.support import forked
 from tests.support.real.sources import REPOSITORY
 from tests.support.wire import ABOUT, INITIALIZE, StdioLines, stdio_lines
 
@@ -81,10 +81,9 @@ def test_the_first_request_settles_the_era_and_the_other_ones_messages_are_refus
 
 def _written_together(index_directory: Path, lines: list[bytes], **settings: str) -> list[Any]:
     """Write all lines and close stdin before anything is read; returns what was answered until the process ended."""
-    done = subprocess.run(
+    done = forked.run(
         [sys.executable, "-m", "service", "mcp"],
         input=b"\n".join(lines),  # the last one has no line break
-        capture_output=True,
         env={**os.environ, "SHOP_DIRECTORY_DATA_DIR": str(index_directory), "PYTHONPATH": str(REPOSITORY)} | settings,
         timeout=30,
         check=True,

@@ -68,6 +68,45 @@ def test_tests_whose_part_is_absent_are_left_out_with_one_line_each(tmp_path: Pa
     assert run.returncode == 0
 
 
+DOES_NOT_START = """
+import pytest
+
+STARTS = []
+
+@pytest.fixture(scope="session")
+def redis_url():
+    STARTS.append(1)
+    raise TimeoutError("the server was not ready within 20 s")
+
+def test_first(redis_url): pass
+
+def test_second(redis_url): pass
+
+class TestFolder:
+    def test_third(self, redis_url): pass
+
+def test_other(): pass
+
+def test_started_once(): assert len(STARTS) == 1
+"""
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "1")])
+def test_a_part_that_does_not_start_fails_one_test_and_the_others_are_counted(
+    tmp_path: Path, workers: tuple[str, ...]
+) -> None:
+    tests = tmp_path / "test_file.py"
+    tests.write_text(DOES_NOT_START)
+    plugins = ("-p", "tests.support.real.starting", "-p", "tests.stages", "-p", "no:cacheprovider")
+    command = [sys.executable, "-m", "pytest", *plugins, "-c", "pyproject.toml", *workers, str(tests)]
+    run = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+
+    assert "2 passed, 1 error in" in run.stdout
+    assert run.stdout.count("E       TimeoutError: the server was not ready") == 1
+    assert "NOT RUN: 2 test(s) after the one that failed as redis_url did not start" in run.stdout
+    assert run.returncode == pytest.ExitCode.TESTS_FAILED
+
+
 def test_nothing_runs_where_a_required_part_is_absent(tmp_path: Path) -> None:
     run = run_without_parts(tmp_path, "--require-real", "-n", "2")
 

@@ -272,7 +272,7 @@ def test_one_plain_word_has_the_forms_that_it_has_with_a_space_behind_it(word: s
         ("Kamax", ("Камакс", "Camax", "24"), {"kamax", "камакс"}),
         ("ココカラ", ("Cocokara Fine", "ココ"), {"ココカラ", "kokokara", "cocokara fine"}),
         ("ココカラ", ("ここすき", "ココ"), {"ココカラ", "kokokara", "ココスキ"}),
-        ("中國移動 China Mobile", ("China Mobile", "CMHK"), {"中國移動 china mobile", "china mobile"}),
+        ("中國移動 China Mobile", ("China Mobile", "CMHK"), {"中国移动 china mobile", "china mobile"}),
         ("1083", ("Tausend", "83"), {"1083", "tausend"}),
     ],
 )

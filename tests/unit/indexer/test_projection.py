@@ -119,6 +119,7 @@ def test_a_shop_becomes_its_document() -> None:
         redirects=(),
         registrable="nord-licht.internal",
         main_label="nordlicht",
+        stated=("mueller", "muller", "nord"),
         names=("mueller", "muller", "nord", "nord licht internal", "nord-licht.internal"),
         leading=("mueller", "muller"),
         full=(

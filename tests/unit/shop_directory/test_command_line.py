@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 import shop_directory.command_line as program
 from shop_directory.settings.commands import problems_as_json
+from tests.support import forked
 from tests.support.served import get
 from tests.support.worlds import embedded_world
 
@@ -87,7 +88,7 @@ def test_the_service_listens_on_this_machine_or_with_a_key_or_where_open_operati
 ) -> None:
     given = {**os.environ, "PYTHONPATH": str(REPOSITORY), "SHOP_DIRECTORY_DATA_DIR": str(tmp_path), **environment}
     command = [sys.executable, "-m", "service", "serve", "--host", host, "--port", "0"]
-    with subprocess.Popen(command, env=given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+    with forked.start(command, env=given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         assert server.stdout is not None
         result = server.stdout.readline()
         server.send_signal(signal.SIGINT)
@@ -107,7 +108,7 @@ def test_serve_says_what_it_waits_for_then_that_it_serves_gives_hints_and_ends_o
         str(tmp_path / "index"),
         "--hints",
     ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment) as process:
+    with forked.start(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment) as process:
         assert process.stdout is not None
         try:
             first = process.stdout.readline().decode()

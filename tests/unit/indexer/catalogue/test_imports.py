@@ -16,9 +16,10 @@ import xlsxwriter
 from typer.testing import CliRunner
 
 from indexer.catalogue.sheets.columns import FIELDS
-from indexer.catalogue.sheets.files import CsvFile, Row
+from indexer.catalogue.sheets.files import CsvFile
 from indexer.catalogue.sheets.records import Imported, SheetRecords
 from indexer.catalogue.sheets.values import Faults
+from indexer.catalogue.sheets.workbooks.rows import Row
 from indexer.commands.catalogue import catalogue
 from indexer.records.problems import CatalogueError
 from indexer.sources.ndjson import FROM_SHEETS
@@ -144,7 +145,7 @@ def test_a_status_of_another_kind_stops_the_import_and_leaves_suspended_records_
     meant = ("--map-value", "status:aktiv=public", "--map-value", "status:gesperrt=removed")
     assert [record["code"] for record in stocked.records("coupons", text, *meant)] == ["A"]
     printed = stocked.run(text, "--kind", "coupons", *meant).stdout
-    assert "Wrote 1 coupons (1 more are not public and left out) to " in printed
+    assert "Wrote 1 coupon (1 more are not public and left out) to " in printed
 
 
 def test_another_kind_needs_a_catalogue_and_is_one_of_those_that_are_known(given: Import) -> None:

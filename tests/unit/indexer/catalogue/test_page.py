@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from index_mappings.countries import GROUPS
 from indexer.__main__ import index
-from indexer.catalogue.new_catalogue import CATEGORY_SETS, STARTER, catalogue_file
+from indexer.catalogue.new_catalogue import CATEGORIES, CATEGORY_SETS, STARTER, catalogue_file, category_records
 from indexer.catalogue.schema import CHANGE, KINDS, catalogue_schema, record_schema
 from indexer.commands.catalogue import catalogue
 from indexer.commands.parts import SAMPLE
@@ -22,10 +22,13 @@ from indexer.records.shop import Record
 from indexer.sources.changes import StatedChange, read_change
 from indexer.sources.lines import Line
 from tests.support.real.sources import REPOSITORY
+from tests.support.sample import records
 
 PAGE: Final = (REPOSITORY / "docs" / "catalogue.md").read_text(encoding="utf-8")
 _ROW: Final = re.compile(r"^\| `(\w+)` \| ([^|]+) \| (.+?) \|(?: (.*) \||)$", re.MULTILINE)
 _CHANGES: Final = "changes"
+# The files of `catalogue init --categories shops`.
+_SET: Final = ["categories.LICENSE", CATEGORIES]
 
 
 def sections() -> dict[str, str]:
@@ -197,10 +200,13 @@ def test_init_with_the_categories_of_shops_writes_their_file_and_its_licence_and
     folder = tmp_path / "catalogue"
     done = CliRunner().invoke(catalogue, ["init", str(folder), "--categories", "shops", "--json"])
     files = json.loads(done.stdout)["files"]
-    chosen = sorted((CATEGORY_SETS / "shops").iterdir())
-    assert files == sorted({*(path.name for path in chosen), *(path.name for path in STARTER.iterdir())})
+    assert files == sorted({*_SET, *(path.name for path in STARTER.iterdir())})
     assert sorted(path.name for path in folder.iterdir()) == files
-    assert [(folder / path.name).read_bytes() for path in chosen] == [path.read_bytes() for path in chosen]
+    licence, kept = (place / "categories.LICENSE" for place in (folder, CATEGORY_SETS / "shops"))
+    assert licence.read_bytes() == kept.read_bytes()
+    assert records(folder / CATEGORIES) == category_records("shops")
+    others = (path for path in STARTER.iterdir() if path.name not in _SET)
+    assert [path.name for path in others if (folder / path.name).read_bytes() != path.read_bytes()] == []
     built = json.loads(run(tmp_path, "build").stdout)
     assert (built["counts"]["categories"], built["notes"]) == (3, [])
 
@@ -209,9 +215,8 @@ def test_init_adds_categories_to_a_catalogue_and_replaces_none(tmp_path: Path) -
     (tmp_path / "shops.ndjson").write_text("mine")
     words = ["init", str(tmp_path), "--categories", "shops"]
     added = CliRunner().invoke(catalogue, [*words, "--json"])
-    files = sorted(path.name for path in (CATEGORY_SETS / "shops").iterdir())
-    assert (added.exit_code, json.loads(added.stdout)["files"]) == (0, files)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [*files, "shops.ndjson"]
+    assert (added.exit_code, json.loads(added.stdout)["files"]) == (0, _SET)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [*_SET, "shops.ndjson"]
     assert (tmp_path / "shops.ndjson").read_text() == "mine"
     (tmp_path / "categories.ndjson").write_text("mine too")
     again = CliRunner().invoke(catalogue, words)

@@ -12,6 +12,7 @@ from typing import Any, Final
 import pytest
 from typer.testing import CliRunner, Result
 
+from index_mappings.countries import COUNTRY_CODES
 from index_mappings.documents import TRUST_KINDS
 from index_mappings.values import ALLOWED_CODE
 from indexer.catalogue.new_catalogue import STARTER, write_starter
@@ -128,6 +129,34 @@ def test_a_public_shop_with_more_than_200_forms_is_noted_and_valid(tmp_path: Pat
     )
     done = as_json(write_catalogue(tmp_path / "shops.ndjson", shops))
     assert (done["valid"], done["notes"]) == (True, [note])
+
+
+@pytest.mark.rule("F4")
+def test_a_public_shop_whose_codes_need_too_many_terms_is_noted_and_valid(tmp_path: Path) -> None:
+    countries = sorted(COUNTRY_CODES)
+
+    def coupons(shop_id: str, number: int) -> list[dict[str, Any]]:
+        return [
+            coupon(
+                f"CODE{n}", shop_id, blocked_countries=countries[n % 2 :: 2],
+                valid_from=f"2031-01-01T{n // 2:02}:17:03Z",
+                valid_until=f"2031-01-01T{n // 2:02}:48:59Z",
+            )
+            for n in range(number)
+        ]  # fmt: skip
+
+    shops = [BOOK, LAMP, shop("Hidden", id="hidden", visibility="under_review")]
+    path = write_catalogue_directory(
+        tmp_path, shops=shops, coupons=[*coupons("book", 1), *coupons("lamp", 40), *coupons("hidden", 40)]
+    )
+    note = (
+        "shops.ndjson:2: the shop's coupons have more times and countries than 10,000 terms can state: find_shop "
+        "with has_code or verified_code counts some of them for a shorter time, or not; give fewer coupons their own "
+        "times, countries and blocked_countries"
+    )
+    left_out = "coupons.ndjson: 40 records belong to no public shop and would be left out"
+    done = as_json(path)
+    assert (done["valid"], done["notes"]) == (True, [left_out, note])
 
 
 def test_notes_name_what_a_build_would_leave_out(tmp_path: Path) -> None:
