@@ -137,7 +137,8 @@ class _Supervisor:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         try:
-            config = server_config(self._settings, waits=not self._is_own)
+            # Clients wait at the listener: that one worker is ready says nothing of another's index.
+            config = server_config(self._settings, waits=True)
             WorkerServer(config, announce, self._listener, self._table, number).run()
         except KeyboardInterrupt:
             # Stopped by SIGINT, which is no failure.

@@ -36,6 +36,23 @@ class Slow:
 sys.meta_path.insert(0, Slow())
 os.register_at_fork(after_in_child=lambda: time.sleep(12))
 """
+_SLOW_OPENING: Final = """
+import asyncio, os
+
+def slow_down():
+    from service.search.embedded.engine import EmbeddedBackend
+
+    snapshot = EmbeddedBackend.snapshot
+
+    async def slow(self):
+        await asyncio.sleep(2)
+        EmbeddedBackend.snapshot = snapshot
+        return await snapshot(self)
+
+    EmbeddedBackend.snapshot = slow
+
+os.register_at_fork(after_in_child=slow_down)
+"""
 _HOG: Final = "while True: pass"
 
 
@@ -158,6 +175,23 @@ def test_a_start_may_take_longer_than_a_worker_that_serves_may_hang(
         started(service, 2)
         assert lines_of(service, "ended") + lines_of(service, "hangs") == []
         assert len(lines_of(service, "Application startup complete")) == 2
+
+
+@pytest.mark.redis
+def test_workers_accept_when_their_index_is_open(
+    settings: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(_SLOW_OPENING)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    service = Service(tmp_path / "service", settings, options=("--workers", "2"))
+    service.launch()
+    try:
+        # From here on the supervisor listens, and clients wait for a worker.
+        until(lambda: service.log.read_text("utf-8"), lambda text: "serves at" in text, 40.0)
+        with connected(service, 16) as callers:
+            assert statuses(callers) == {b"200"}
+    finally:
+        service.stop()
 
 
 @pytest.mark.slow
