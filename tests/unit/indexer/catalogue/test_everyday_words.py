@@ -12,7 +12,7 @@ import pytest
 from index_mappings.text import fold, scripts_of
 from indexer.catalogue.new_catalogue import CATEGORIES, CATEGORY_SETS, EVERYDAY_WORDS, category_records
 from indexer.records.related import CategoryNamesRecord
-from service.search.query_words import OPTIONAL_WORDS
+from tests.golden.shop_categories import OPTIONAL_WORDS
 from tests.support.sample import records
 
 SHOPS: Final = CATEGORY_SETS / "shops"
