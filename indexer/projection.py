@@ -83,11 +83,11 @@ def _signal(row: TrustRecord) -> dict[str, Any]:
 
 
 def _shipping(shipping: ShippingRecord | None) -> dict[str, Any] | None:
-    if shipping is None:
+    if shipping is None or shipping.fault is not None:
         return None
     time, threshold = shipping.delivery_time, shipping.free_shipping_threshold
     return {
-        "destinations": None if shipping.destinations is None else list(shipping.destinations),
+        "destinations": list(shipping.destinations or ()) or None,
         "excluded": list(shipping.excluded or ()),
         "destinations_exhaustive": bool(shipping.destinations_exhaustive),
         "delivery_time": None if time is None else time.model_dump(),

@@ -3,6 +3,7 @@
 The records go into a state in a temporary directory, as in a build, so memory is bounded and the rules are the same.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -25,7 +26,6 @@ from indexer.records.related import (
     RELATED_RECORDS,
     CategoryNamesRecord,
     CouponRecord,
-    DeliveryTimePart,
     PolicyRecord,
     ShippingRecord,
     TrustRecord,
@@ -132,8 +132,11 @@ def _doubts(record: Record) -> Iterator[str]:
     match record:
         case CouponRecord(valid_from=datetime() as start, valid_until=datetime() as end) if start > end:
             yield "valid_from is after valid_until, so the code is never valid"
-        case ShippingRecord(delivery_time=DeliveryTimePart(min_days=int(least), max_days=int(most))) if least > most:
-            yield "delivery_time.min_days is greater than max_days"
+        case ShippingRecord(destinations=destinations, delivery_time=time):
+            if destinations == ():
+                yield "destinations is an empty list, which counts as left out: nothing says where the shop ships"
+            if time is not None and (time.min_days or 0) > (time.max_days if time.max_days is not None else math.inf):
+                yield "delivery_time.min_days is greater than max_days"
         case PolicyRecord(country=str(country), countries=named) if named and not {country, WORLDWIDE} & {*named}:
             yield "countries lacks the country that the record is for"
         case TrustRecord(kind=kind, value=str()) if kind in _LISTS:

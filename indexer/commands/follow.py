@@ -73,8 +73,8 @@ def follow_command(
       tail -F changes.ndjson | shop-directory index follow --changes -
 
     Exit codes: 0 done, 1 the changes or the state are not usable or changes were
-    refused, 2 wrong usage, 3 the engine failed, 4 another job is running, 7 changes
-    are missing.
+    refused, 2 wrong usage, 3 the engine failed, 4 another job is running, 7
+    changes are missing.
     """
     from indexer.jobs.following import Following, FollowOptions
     from indexer.reconcile.live import VerificationRounds

@@ -161,8 +161,8 @@ def show_command(
 ) -> None:
     """Show shops that `index hide` has hidden, with all that belongs to them.
 
-    It is applied as by `index hide`, with the newest records that the indexer has.
-    A shop whose record says that it is not public stays hidden.
+    It is applied as by `index hide`, with the newest records that the indexer
+    has. A shop whose record says that it is not public stays hidden.
 
     Examples:
       shop-directory index show shop_abc-handel24 shop_acai-da-serra

@@ -91,6 +91,7 @@ shipping_statements = st.lists(
             "destinations": st.one_of(st.none(), _places),
             "excluded": _places,
             "destinations_exhaustive": st.booleans(),
+            "delivery_time": st.just({"as_stated": "soon"}),
         }
     ),
     max_size=10,

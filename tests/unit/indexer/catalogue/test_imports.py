@@ -124,18 +124,6 @@ def test_a_sheet_that_changes_while_it_is_read_is_not_imported(stocked: Catalogu
     assert (stocked.made / "shops.ndjson").read_bytes() == before
 
 
-def test_a_column_of_dates_that_nothing_maps_stops_coupons_without_an_end(stocked: Catalogue) -> None:
-    text = "shop,code,Promotion end\nlamp,A,2020-12-31\n"
-    done = stocked.run(text, "--kind", "coupons")
-    assert done.stderr == (
-        "Nothing was written: the column 'Promotion end' holds dates ('2020-12-31' 1), and nothing maps it, so that"
-        " none of the coupons would end: name it by `--map 'Promotion end=valid_until'`, or leave it out by"
-        " `--map 'Promotion end='`.\n"
-    )
-    (record,) = stocked.records("coupons", text, "--map", "Promotion end=valid_until")
-    assert record["valid_until"] == "2020-12-31T23:59:59Z"
-
-
 @pytest.mark.rule("V1")
 def test_a_status_of_another_kind_stops_the_import_and_leaves_suspended_records_out(stocked: Catalogue) -> None:
     text = "shop,code,status\nlamp,A,aktiv\nlamp,B,gesperrt\n"

@@ -163,9 +163,10 @@ def test_bad_rows_are_reported_by_line_field_and_value_and_nothing_is_written_un
     assert (skipped.exit_code, answer) == (
         0,
         {
-            "directory": str(given.made), "shops": 1, "not_public": 0, "bad_rows": 7, "dropped_fields": {}, "notes": [],
+            "directory": str(given.made), "shops": 1, "not_public": 0, "bad_rows": 7, "joined_rows": 0,
+            "dropped_fields": {}, "notes": [],
             "columns": {
-                "mapped": {"name": "name", "domain": "url", "categories": "category"}, "unused": [],
+                "mapped": {"name": "name", "domain": "url", "categories": "category"}, "set": {}, "unused": [],
                 "encoding": "utf-8", "delimiter": ",",
             },
         },
@@ -195,6 +196,25 @@ def test_of_a_row_that_shows_a_shop_and_one_that_hides_it_the_latter_is_used_and
         ("a_example", "under_review"), ("b_example", "removed"), ("c_example", "removed"),
         ("d_example", "public"),
     ]  # fmt: skip
+
+
+@pytest.mark.rule("V1")
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (2, 3, 0, 1), (0, 2, 1, 3), (2, 0, 1, 3)])
+def test_rows_of_a_hidden_shop_are_joined_without_those_that_show_it(given: Import, order: tuple[int, ...]) -> None:
+    rows = [
+        "A,a.example,X,DE,public",
+        "A,a.example,X,FR,public",
+        "A,a.example,X,AT,removed",
+        "A,a.example,Y,CH,removed",
+    ]
+    text = "\n".join(["name,url,category,country,visibility", *(rows[at] for at in order), ""])
+    done = given.run(text, "--skip-invalid", "--json")
+    answer = json.loads(done.stdout)
+    (written,) = map(json.loads, (given.made / "shops.ndjson").read_text(encoding="utf-8").splitlines())
+    assert (written["visibility"], written["countries"]) == ("removed", ["AT", "CH"])
+    assert [one["name"] for one in written["categories"]] == ["X", "Y"]
+    assert [answer[name] for name in ("shops", "not_public", "bad_rows", "joined_rows")] == [1, 1, 2, 1]
+    assert all("is not public and is used instead" in problem["reason"] for problem in answer["problems"])
 
 
 @pytest.mark.parametrize(

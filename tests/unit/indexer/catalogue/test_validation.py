@@ -185,7 +185,7 @@ def test_notes_name_what_is_valid_and_hardly_meant(tmp_path: Path) -> None:
             coupon("A", "lamp", valid_from="2031-05-07", valid_until="2031-05-06"),
             coupon("B", "lamp", valid_from="2031-05-06", valid_until="2031-05-06"),
         ],
-        shipping=[shipping("lamp", delivery_time={"min_days": 5, "max_days": 4})],
+        shipping=[shipping("lamp", destinations=[], delivery_time={"min_days": 5, "max_days": 4})],
         policies=[
             policy("lamp", "returns", "AT", countries=["DE"]),
             policy("lamp", "returns", "DE", countries=["DE"]),
@@ -206,6 +206,7 @@ def test_notes_name_what_is_valid_and_hardly_meant(tmp_path: Path) -> None:
     )
     assert as_json(tmp_path)["notes"] == [
         "coupons.ndjson:1: valid_from is after valid_until, so the code is never valid",
+        "shipping.ndjson:1: destinations is an empty list, which counts as left out: nothing says where the shop ships",
         "shipping.ndjson:1: delivery_time.min_days is greater than max_days",
         "policies.ndjson:1: countries lacks the country that the record is for",
         "trust.ndjson:1: value of payment_methods is one text, and a list is meant",
