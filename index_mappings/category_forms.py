@@ -145,13 +145,10 @@ def stem(language: str, word: str) -> str:
     return stemmer.stemWord(word) if stemmer else word
 
 
-def run_stems(language: str, words: Sequence[str]) -> tuple[str, ...]:
-    """The stems by which one or more words of `unfolded` are compared with those of names: of each, and of all joined.
-
-    Stems are equal with their marks; words that are typed without any are compared with `unmarked` stems.
-    """
-    stems = (" ".join(stem(language, word) for word in words), stem(language, "".join(words)))
-    return stems[:1] if len(words) == 1 else stems
+def stems(language: str, words: Sequence[str]) -> Sequence[str]:
+    """As `stem`, of several words at once, without its cache."""
+    stemmer = _stemmer(language)
+    return stemmer.stemWords(words) if stemmer else words
 
 
 def unmarked(text: str) -> str:

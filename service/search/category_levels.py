@@ -5,9 +5,10 @@ A text has the categories of its best level only: what equals a name is not mixe
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from index_mappings.category_forms import ENGLISH, Level, LevelledForm, run_stems, unmarked
+from index_mappings.category_forms import Level, LevelledForm, stems, unmarked
 from index_mappings.ngrams import is_part_evidence
 from index_mappings.table_words import SHOP_ENDINGS
 from index_mappings.text import is_ideographic
@@ -16,6 +17,8 @@ from index_mappings.tiers import ENDING_MIN
 # The positions of categories.
 Positions = frozenset[int]
 _NONE: Final[Positions] = frozenset()
+# The maximum number of words that are cached with their stems.
+_CACHED_STEMS: Final = 8_192
 
 
 class Meaning(NamedTuple):
@@ -25,7 +28,26 @@ class Meaning(NamedTuple):
     positions: Positions
 
 
+_NAMING_LEVELS: Final = tuple(level for level in Level if level.names)
+# The levels of whole names' stems.
+_STEM_LEVELS: Final = (Level.OWN, Level.STEM)
 NOTHING_MEANT: Final = Meaning(Level.ENDING, _NONE)
+
+
+@dataclass(slots=True)
+class _Stems:
+    """The stems of one level in one language, with and without their marks, and the first ones of those of several."""
+
+    marked: dict[str, Positions] = field(default_factory=dict)
+    plain: dict[str, Positions] = field(default_factory=dict)
+    firsts: set[str] = field(default_factory=set)
+
+    def add(self, text: str, position: int) -> None:
+        for known, key in ((self.marked, text), (self.plain, unmarked(text))):
+            known[key] = known.get(key, _NONE) | {position}
+            first, space, _ = key.partition(" ")
+            if space:
+                self.firsts.add(first)
 
 
 class CategoryLevels:
@@ -34,19 +56,22 @@ class CategoryLevels:
     def __init__(self, names: Iterable[Sequence[str]]) -> None:
         """Index the terms of each category; its position is that in `names`."""
         texts: dict[Level, dict[str, set[int]]] = {level: {} for level in Level}
-        stems: dict[Level, dict[str, set[int]]] = {level: {} for level in Level}
-        languages: set[str] = set()
+        known: dict[Level, dict[str, _Stems]] = {level: {} for level in Level}
         for position, terms in enumerate(names):
             for level, text, language in map(LevelledForm.from_term, terms):
                 if language is None:
                     texts[level].setdefault(text, set()).add(position)
-                    continue
-                languages.add(language)
-                for key in {f"{language}:{text}", f"{language}!{unmarked(text)}"}:
-                    stems[level].setdefault(key, set()).add(position)
-        self._languages = tuple(sorted(languages))
+                else:
+                    known[level].setdefault(language, _Stems()).add(text, position)
+        self._languages = tuple(sorted({language for found in known.values() for language in found}))
         self._texts = {level: _frozen(found) for level, found in texts.items() if found}
-        self._stems = {level: _frozen(found) for level, found in stems.items() if found}
+        # By level, pairs of the place of a language in `_languages`, and its stems.
+        self._stems = {
+            level: [(place, found[one]) for place, one in enumerate(self._languages) if one in found]
+            for level, found in known.items()
+        }
+        # A cache of the stems of words in each language.
+        self._cached: dict[str, tuple[str, ...]] = {}
         words = [found for level, found in self._texts.items() if level is not Level.WORD_STEM]
         self._words = sorted({text for found in words for text in found if " " not in text})
 
@@ -56,10 +81,10 @@ class CategoryLevels:
         for level in (Level.OWN, Level.OTHER_LANGUAGE, Level.SYNONYM):
             found = _all_of(self._texts.get(level), keys)
             if level is Level.OWN:
-                found |= self._with_stem(level, typed, (ENGLISH,))
+                found |= self._with_stem(level, typed)
             if found:
                 return Meaning(level, found)
-        return Meaning(Level.STEM, self._with_stem(Level.STEM, typed, self._languages))
+        return Meaning(Level.STEM, self._with_stem(Level.STEM, typed))
 
     def of_word(self, text: str, typed: str) -> Meaning:
         """The categories that one word means, by any level."""
@@ -68,20 +93,37 @@ class CategoryLevels:
             return named
         if found := _all_of(self._texts.get(Level.WORD), (text,)):
             return Meaning(Level.WORD, found)
-        if found := self._with_stem(Level.WORD_STEM, (typed,), self._languages):
+        if found := self._with_stem(Level.WORD_STEM, (typed,)):
             return Meaning(Level.WORD_STEM, found)
         if found := self._begun(text):
             return Meaning(Level.BEGINNING, found)
         return Meaning(Level.ENDING, self._ended(text))
 
-    def _with_stem(self, level: Level, typed: Sequence[str], languages: Iterable[str]) -> Positions:
-        """Equal stems, with their marks, or without where the words are typed without any."""
-        known = self._stems.get(level)
-        if known is None:
-            return _NONE
-        marks = "!" if all(unmarked(word) == word for word in typed) else ":"
-        keys = (f"{language}{marks}{one}" for language in languages for one in run_stems(language, typed))
-        return _all_of(known, keys)
+    def _with_stem(self, level: Level, typed: Sequence[str]) -> Positions:
+        """Equal stems, with their marks, or without where the words are typed without any.
+
+        Of several words those of each are compared, and the stem of all joined.
+        """
+        is_plain = all(unmarked(word) == word for word in typed)
+        joined = self._stems_of("".join(typed))
+        each = [self._stems_of(word) for word in typed] if len(typed) > 1 else []
+        found = _NONE
+        for place, known in self._stems[level]:
+            table = known.plain if is_plain else known.marked
+            if joined[place] in table:
+                found |= table[joined[place]]
+            if each and each[0][place] in known.firsts:
+                found |= table.get(" ".join([one[place] for one in each]), _NONE)
+        return found
+
+    def _stems_of(self, word: str) -> tuple[str, ...]:
+        """The stem in each language."""
+        found = self._cached.get(word)
+        if found is None:
+            if len(self._cached) >= _CACHED_STEMS:
+                self._cached.clear()
+            found = self._cached[word] = tuple([stems(language, (word,))[0] for language in self._languages])
+        return found
 
     def _begun(self, text: str) -> Positions:
         if not is_part_evidence(text):
@@ -96,13 +138,14 @@ class CategoryLevels:
         """The categories of the longest name or stem that a compound ends with, or has before a word for a shop."""
         longest, found = 0, _NONE
         for rest, inner in self._compounds(text):
+            endings = []
             for start in range(1 if inner else 0, len(rest)):
                 ending = rest[start:]
                 if len(ending) <= longest or not (len(ending) >= ENDING_MIN or is_ideographic(ending)):
                     break
-                if positions := self._named_by(ending):
-                    longest, found = len(ending), positions
-                    break
+                endings.append(ending)
+            if endings and (named := self._first_named(endings)) is not None:
+                longest, found = named
         return found
 
     @staticmethod
@@ -113,20 +156,19 @@ class CategoryLevels:
             if text.endswith(shop) and len(text) > len(shop):
                 yield text[: -len(shop)], False
 
-    def _named_by(self, text: str) -> Positions:
-        texts = (_all_of(self._texts.get(level), (text,)) for level in Level if level.names)
-        return _NONE.union(*texts, *(self._with_stem_text(level, text) for level in (Level.OWN, Level.STEM)))
-
-    def _with_stem_text(self, level: Level, text: str) -> Positions:
-        """The categories of a stem that a text is, or has in its language."""
-        known = self._stems.get(level)
-        keys = (
-            f"{language}!{one}"
-            for language in (self._languages if level is Level.STEM else (ENGLISH,))
-            for one in (text, *run_stems(language, (text,)))
-            if len(one) >= ENDING_MIN
-        )
-        return _all_of(known, keys)
+    def _first_named(self, endings: Sequence[str]) -> tuple[int, Positions] | None:
+        """The length of the first text that names a category, or has or is a stem of one, and the categories."""
+        known = [(self._languages[place], one.plain) for level in _STEM_LEVELS for place, one in self._stems[level]]
+        stemmed = [(table, stems(language, endings)) for language, table in known]
+        for number, text in enumerate(endings):
+            found = _NONE.union(*(_all_of(self._texts.get(level), (text,)) for level in _NAMING_LEVELS))
+            for table, of_language in stemmed:
+                for one in (text, of_language[number]):
+                    if one in table and len(one) >= ENDING_MIN:
+                        found |= table[one]
+            if found:
+                return len(text), found
+        return None
 
 
 def _frozen(found: Mapping[str, set[int]]) -> dict[str, Positions]:
