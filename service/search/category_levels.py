@@ -152,6 +152,8 @@ class CategoryLevels:
     def _compounds(text: str) -> Iterator[tuple[str, bool]]:
         """The word, of which the ending is an inner part, and what is left of it before a word for a shop."""
         yield text, True
+        if not text.endswith(SHOP_ENDINGS):
+            return
         for shop in SHOP_ENDINGS:
             if text.endswith(shop) and len(text) > len(shop):
                 yield text[: -len(shop)], False
