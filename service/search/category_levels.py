@@ -17,6 +17,8 @@ from index_mappings.tiers import ENDING_MIN
 # The positions of categories.
 Positions = frozenset[int]
 _NONE: Final[Positions] = frozenset()
+# No ending of a word is this number of characters longer than its stem.
+_INFLECTED: Final = 32
 # The maximum number of words that are cached with their stems.
 _CACHED_STEMS: Final = 8_192
 
@@ -70,6 +72,10 @@ class CategoryLevels:
             level: [(place, found[one]) for place, one in enumerate(self._languages) if one in found]
             for level, found in known.items()
         }
+        # The maximum length of a text with which a compound may end.
+        stemmed = (text for level in _STEM_LEVELS for _, one in self._stems[level] for text in one.plain)
+        named = (text for level in _NAMING_LEVELS for text in self._texts.get(level, ()))
+        self._longest = max(map(len, (*stemmed, *named)), default=0) + _INFLECTED
         # A cache of the stems of words in each language.
         self._cached: dict[str, tuple[str, ...]] = {}
         words = [found for level, found in self._texts.items() if level is not Level.WORD_STEM]
@@ -139,7 +145,7 @@ class CategoryLevels:
         longest, found = 0, _NONE
         for rest, inner in self._compounds(text):
             endings = []
-            for start in range(1 if inner else 0, len(rest)):
+            for start in range(max(1 if inner else 0, len(rest) - self._longest), len(rest)):
                 ending = rest[start:]
                 if len(ending) <= longest or not (len(ending) >= ENDING_MIN or is_ideographic(ending)):
                     break
