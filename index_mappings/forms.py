@@ -34,6 +34,7 @@ from index_mappings.text import (
     without_articles,
     without_trade_marks,
 )
+from index_mappings.tiers import CLIPPED_MIN
 
 # Labels of public suffixes that do not distinguish shops.
 _ANYWHERE: Final = frozenset(("com", "co", "net", "org"))
@@ -49,6 +50,9 @@ class ShopForms:
     `keys`: each name from each of its words on, the domain, and each of its labels. `words` are of the names and of the
     main label. `infixes` are names without spaces, and the domain without its public suffix, without those that are
     parts of others; they have all words as parts.
+
+    `clipped` are the words without their last letter, or the last two where four are left: a query's word that names a
+    category counts as a beginning of no longer words (M3).
 
     `labels` match next to another word (M3 e): the labels of the domain but the main label, each one word, and the code
     of the country of its top-level domain. `dotted` are full forms and keys that come only from a domain with labels
@@ -66,6 +70,7 @@ class ShopForms:
     labels: tuple[str, ...] = ()
     dotted: tuple[str, ...] = ()
     rests: tuple[str, ...] = ()
+    clipped: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, unsafe_hash=True)  # not frozen: a suggest request creates some, and frozen ones take longer
@@ -138,6 +143,7 @@ def shop_forms(name: str, aliases: Iterable[str], domain: str) -> ShopForms:
         by_labels = {*domains, *(form for label in parts.labels[:-1] for form in label_forms[label])}
     named_otherwise = [forms for text, forms in whole.items() if text in stated or text not in single]
     named = [form for forms in spaced.values() for form in forms if has_word_character(form)]
+    words = _unique((word for form in named for word in form.split()), pieces)
     return ShopForms(
         names=_unique(*whole.values(), domains, main_forms if by_domain else ()),
         leading=_unique(
@@ -146,11 +152,12 @@ def shop_forms(name: str, aliases: Iterable[str], domain: str) -> ShopForms:
         ),
         full=_unique(*whole.values(), domains, main_forms),
         keys=_unique(own_keys, domains, by_labels),
-        words=_unique((word for form in named for word in form.split()), pieces),
+        words=words,
         infixes=_infixes(set().union(*whole.values()), domains, main_forms, parts),
         labels=labels_of(domain),
         dotted=_unique(by_labels - own_keys),
         rests=_unique(set().union(*(whole[text] for text in single)).difference(*named_otherwise, domains, main_forms)),
+        clipped=_unique((word[:-1] for word in words), (word[:-2] for word in words if len(word) >= CLIPPED_MIN + 2)),
     )
 
 

@@ -29,13 +29,14 @@ from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolRespon
 from shop_directory.search.bounds import DEFAULT_LIMIT
 from shop_directory.search.plan import FACET_FIELDS
 from shop_directory.search.protocol import CouponQuery, FacetCounts, FindQuery, Found, Position
+from shop_directory.typeahead.suggestions import SuggestedShop
 
 MAX_DEPTH: Final = 100_000
 MOST_VALUES: Final = 50
 _CLOSEST: Final = 3
 MOST_FILTERS: Final = 20
 # Raised when the order of results changes, so that no cursor of another order is taken.
-_CURSOR_VERSION: Final = 1
+_CURSOR_VERSION: Final = 2
 # The lengths in bytes of a cursor's digest, of what precedes the rank, and of the popularity that a rank begins with.
 _DIGEST: Final = 7
 _HEAD: Final = 2 + _DIGEST
@@ -118,6 +119,15 @@ class WordShops(ToolResponse):
     shops: int = Field(description="How many shops that pass the filters it fits.")
 
 
+class BroaderQuery(ToolResponse):
+    """A query with fewer words that finds shops."""
+
+    query: str = Field(description="To search for, with the same filters.")
+    left_out: tuple[str, ...] = Field(description="Words of your query that its shops need not fit.")
+    total_count: int = Field(description="How many shops it finds.")
+    results: tuple[NearShop, ...] = Field(description="Up to 5 of them, best first.")
+
+
 class FacetValue(ToolResponse):
     """A value of a facet."""
 
@@ -135,7 +145,7 @@ class FacetView(ToolResponse):
 
 
 class FindShopResponse(ToolResponse):
-    """One page of matches; word_counts is there only when several words found nothing together."""
+    """One page of matches; word_counts and broader are there only when several words found nothing together."""
 
     results: tuple[FoundShop, ...] = Field(description="The shops of this page, best first.")
     total_count: int = Field(description="The number of all matches, not only of this page.")
@@ -147,14 +157,17 @@ class FindShopResponse(ToolResponse):
         description="A word fits more categories than were searched: the matches are a part."
     )
     did_you_mean: tuple[NearShop, ...] = Field(
-        description="Up to 3 shops whose name the query, or an ignored word, misspells or holds among other words; no "
-        "match is among them. "
+        description="Up to 3 shops whose name the query, or an ignored word, misspells or contains; none is a match. "
         "Beyond the interface."
     )
     word_counts: tuple[WordShops, ...] | None = Field(
         None,
-        description="Only when two or more words have no match: how many shops each of them fits, to see which one to "
-        "leave out. Beyond the interface.",
+        description="Only when several words find nothing together: how many shops each fits. Beyond the interface.",
+        exclude_if=is_none,
+    )
+    broader: tuple[BroaderQuery, ...] | None = Field(
+        None,
+        description="Only with word_counts: up to 3 queries without some of the words. Beyond the interface.",
         exclude_if=is_none,
     )
     unsettled_count: int | None = Field(
@@ -219,16 +232,30 @@ def page_wire(found: Found) -> dict[str, Any]:
         "truncated": found.last is not None,
         "ignored_terms": found.ignored,
         "category_truncated": found.category_truncated,
-        "did_you_mean": [{"id": shop.id, "name": shop.name, "domain": shop.domain} for shop in found.did_you_mean],
+        "did_you_mean": list(map(_near_wire, found.did_you_mean)),
     }
     if found.word_counts is not None:
         wire["word_counts"] = [{"word": count.word, "shops": count.shops} for count in found.word_counts]
+    if found.broader is not None:
+        wire["broader"] = [
+            {
+                "query": one.query,
+                "left_out": one.left_out,
+                "total_count": one.total,
+                "results": list(map(_near_wire, one.shops)),
+            }
+            for one in found.broader
+        ]
     if found.unsettled_count is not None:
         wire["unsettled_count"] = found.unsettled_count
         settled = len(found.shops) - found.unsettled
         for index, shop in enumerate(wire["results"]):
             shop["ships_to"] = "yes" if index < settled else "unknown"
     return wire
+
+
+def _near_wire(shop: SuggestedShop) -> dict[str, str]:
+    return {"id": shop.id, "name": shop.name, "domain": shop.domain}
 
 
 async def _facets_wire(facets: Mapping[str, FacetCounts], context: ToolContext) -> dict[str, Any]:
@@ -299,15 +326,15 @@ FIND_SHOP = Tool(
     name="find_shop",
     title="Find shops",
     description=(
-        "Search shops by name, domain or what they sell (lidl, nike shoes, book stores); an empty query browses. With "
-        "the domain or id known, call get_shop. Every word must fit the same shop: its name, domain or category, next "
-        "to other words also its country (lidl germany), by which only the parameter filters. limit 5 is enough to "
-        "find one shop (up to 600 tokens; 10: 1,500; the default 50: 7,500). Call list_categories before a category "
-        "filter: only its slugs are accepted. unsettled_count: whether so many ship there is unknown, no refusal. "
-        "truncated: repeat the call with cursor; shops that move meanwhile may repeat or be missed. ignored_terms fit "
-        "no shop and were dropped: the results answer a narrower question, say so. category_truncated: some of a "
-        "word's categories were left out. did_you_mean: shops that the query misspells or holds among other "
-        "words; no results. word_counts: how many shops each word fits, when together they find none: leave one out."
+        "Search shops by name, domain or what they sell (lidl, nike shoes, book stores); an empty query browses. For "
+        "a known domain or id, call get_shop. Every word must fit the same shop: its name, domain or category. With "
+        "other words, a country name also matches (lidl germany); only the country parameter filters. limit 5 is "
+        "enough for one shop (up to 600 tokens; 10: 1,500; the default 50: 7,500). Call list_categories before a "
+        "category filter: only its slugs are accepted. unsettled_count: shops that do not state whether they ship "
+        "there, not a refusal. truncated: repeat the call with cursor. ignored_terms fit no shop and were dropped: "
+        "tell the user. category_truncated: some categories of a word were left out. did_you_mean: shops whose name "
+        "the query misspells or contains. They are not results: ask which is meant. broader: all words together find "
+        "nothing, these queries do. Show their shops, and say which words (left_out) were left out."
     ),
     request=FindShopRequest,
     response=FindShopResponse,
@@ -320,7 +347,7 @@ FIND_SHOP = Tool(
         Example(
             "That ships to Austria and has a code", {"query": "garden", "ships_to": "AT", "has_code": True, "limit": 2}
         ),
-        Example("Two words that fit no shop together", {"query": "kiefernhaus toys"}),
+        Example("Two words that fit no shop together, and broader queries", {"query": "kiefernhaus toys"}),
         Example("Counts by category and market", {"query": "", "facets": ["category", "country"], "limit": 1}),
     ),
 )

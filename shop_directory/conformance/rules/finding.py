@@ -24,6 +24,8 @@ _DEFAULT: Final = 50
 _TRIED: Final = 6
 # Long enough not to match as a part of two joined words.
 _WORD: Final = re.compile("[A-Za-z]{5,}")
+# The most shops of a broader query.
+_BROADER: Final = 5
 # The most values of a facet.
 _VALUES: Final = 50
 # The default and the largest limit of /suggest.
@@ -91,10 +93,15 @@ async def _unknown_host(service: ServiceUnderTest) -> None:
     await _expect_nothing(service, f"{service.unmatched}.com")
 
 
-@rule("M3.wishes", "Next to the words of a category a word for a shop is not ignored, and loses no shop.")
+@rule(
+    "M3.wishes", "Next to the words of a category a word for a shop is not ignored, and loses no shop of the category."
+)
 async def _word_for_a_shop(service: ServiceUnderTest) -> None:
-    words = service.subjects.category().slug.replace("-", " ")
-    alone, wished = await _found(service, query=words), await _found(service, query=f"{words} shop")
+    slug = service.subjects.category().slug
+    words = slug.replace("-", " ")
+    # Alone, the words may also be parts of names.
+    alone = await _found(service, query=words, category=slug)
+    wished = await _found(service, query=f"{words} shop", category=slug)
     wished["ignored_terms"].expect([])
     wished.response.must(_total(wished) >= _total(alone), f"at least the {_total(alone)} shops of {words}")
 
@@ -208,6 +215,28 @@ async def _word_counts(service: ServiceUnderTest) -> None:
     _, word = _worded(service)
     found = await _found(service, query=f"{word} {word}")
     found.response.must("word_counts" not in found, "no word_counts where there are matches")
+
+
+@rule(
+    "M6.broader",
+    "When several words match no shop together, broader has queries of fewer of them, and the shops that each finds.",
+)
+async def _broader(service: ServiceUnderTest) -> None:
+    one, other = await _words_of_two(service)
+    page = await _found(service, query=f"{one} {other}")
+    require(not _total(page), "two words of shops that no shop has together")
+    require("broader" in page, "broader, which the interface does not require")
+    page.response.must(page["broader"].values(), f"a query for {one} or for {other}")
+    for wider in page["broader"].each():
+        query = wider["query"].text()
+        wider["query"].one_of(one, other)
+        wider["left_out"].expect([other if query == one else one])
+        found = await _found(service, query=query, limit=_BROADER)
+        wider["total_count"].expect(_total(found))
+        shown = [shop["id"].text() for shop in wider["results"].each()]
+        wider["results"].must(shown == _ids(found), f"the first shops that {query} finds")
+    found = await _found(service, query=one)
+    found.response.must("broader" not in found, "no broader where there are matches")
 
 
 @rule("R4", "country is an assigned alpha-2 code or XK in any case; others, UK and XX among them, are 400.")

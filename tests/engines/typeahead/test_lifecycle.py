@@ -84,8 +84,7 @@ def test_the_stamp_of_a_build_names_its_manifest(world: _World) -> None:
     (covering,) = world.manifest.coverings
     assert [use.shops for use in covering] == [3]
     owls, birds = (
-        CategoryEntry(slug, slug.title(), count, (slug,), (slug,), (slug,))
-        for slug, count in (("owls", 9), ("birds", 2))
+        CategoryEntry(slug, slug.title(), count, (slug,), (f"1{slug}",)) for slug, count in (("owls", 9), ("birds", 2))
     )
     assert world.manifest.categories == (owls, birds)
     assert world.files == sorted([f"{covering[0].name}.segment", f"{world.stamp.typeahead}.manifest"])

@@ -10,7 +10,7 @@ from typing import Any
 
 from rapidfuzz.distance import OSA
 
-from index_mappings.category_forms import stem, unfolded
+from index_mappings.category_forms import Level
 from index_mappings.countries import WORLDWIDE, ships_to
 from index_mappings.documents import (
     Category,
@@ -27,10 +27,11 @@ from index_mappings.documents import (
 from index_mappings.forms import QueryForms, query_forms, stated_names, whole_names
 from index_mappings.generations import Stamp
 from index_mappings.hosts import domain_parts
-from index_mappings.ngrams import is_part_evidence
+from index_mappings.table_words import SHOP_WORDS, unfolded
 from index_mappings.tiers import ASKED_ALONE_MIN, CATEGORY_PREFIX_MIN, CATEGORY_TYPO_MIN, SUGGEST_CUT, SuggestTier
 from shop_directory.search.protocol import (
     OFFER_WINDOW,
+    Broader,
     CouponQuery,
     Coupons,
     FacetCounts,
@@ -45,18 +46,19 @@ from shop_directory.search.protocol import (
     WordCount,
 )
 from shop_directory.typeahead.suggestions import SuggestedShop, Suggestion, SuggestQuery, SuggestResult
-from shop_directory.words.categories import CategoryTable, ResolvedWords
-from shop_directory.words.query_words import JOINING_WORDS, FindForms, QueryWord, find_forms
+from shop_directory.words.categories import CategoryTable, ResolvedWords, WordMeaning
+from shop_directory.words.query_words import FindForms, QueryWord, find_forms
+from tests.support.reference.category_levels import level_of
 from tests.support.reference.tiers import (
+    Reading,
+    countries_of,
     find_tier,
-    has_label,
-    is_for_shops,
     is_known_to_sell_in,
-    name_tier,
     near_tier,
     overlap_tier,
     sells_in,
     suggested_shops,
+    word_evidence,
 )
 
 # A shop with the level of its hit.
@@ -195,22 +197,57 @@ class ReferenceCategories(CategoryTable):
         return tuple(entry.slug for entry in self.entries if any(_has_prefix(word, known) for known in entry.words))
 
     def resolve(self, words: Sequence[QueryWord], cap: int, filtered: Collection[str] = ()) -> ResolvedWords:
-        found: dict[str, list[str]] = {}
+        places: dict[int, tuple[Level, list[str]]] = {}
+        for size in range(6, 1, -1):
+            for start in range(len(words) - size + 1):
+                run = words[start : start + size]
+                if all(word.is_table for word in run) and not all(word.is_table for word in words):
+                    continue
+                if not any(word.is_suffix for word in run) and not places.keys() & set(range(start, start + size)):
+                    level, slugs = self._best(run)
+                    has_shop = any(word.is_table and unfolded(word.typed) in SHOP_WORDS for word in run)
+                    worst = Level.OTHER_LANGUAGE if has_shop and not all(word.is_table for word in run) else Level.STEM
+                    if slugs and level <= worst:
+                        places.update(dict.fromkeys(range(start, start + size), (level, slugs)))
+        for place, word in enumerate(words):
+            if place not in places and not word.is_table and not word.is_suffix:
+                places[place] = self._best([word])
+        kept, truncated = {}, False
         for text in dict.fromkeys(word.text for word in words):
-            slugs = [entry.slug for entry in self.entries if _means(entry, text, words)]
-            if not slugs and is_part_evidence(text) and not all(word.is_suffix for word in words if word.text == text):
-                slugs = [entry.slug for entry in self.entries if _begins(entry, text)]
-            found[text] = slugs
-        kept = {}
-        for text, slugs in found.items():
+            found = [places[place] for place, word in enumerate(words) if word.text == text and place in places]
+            level = min((level for level, slugs in found if slugs), default=Level.ENDING)
+            slugs = [
+                entry.slug for entry in self.entries if any(entry.slug in some for one, some in found if one == level)
+            ]
             # Those that the search filters by come first.
             ordered = sorted(slugs, key=lambda slug: slug not in filtered)
             least = sum(slug in filtered for slug in slugs)
-            kept[text] = tuple(ordered[: max(cap, least)])
-        # A shop that carries a category of the filter has evidence of a word that means all of the filter.
-        enough = {text for text, slugs in found.items() if filtered and all(slug in slugs for slug in filtered)}
-        truncated = any(len(slugs) > cap for text, slugs in found.items() if text not in enough)
+            kept[text] = WordMeaning(tuple(ordered[: max(cap, least)]), level)
+            # A shop that carries a category of the filter has evidence of a word that means all of the filter.
+            is_enough = filtered and all(slug in slugs for slug in filtered)
+            truncated = truncated or (len(slugs) > cap and not is_enough)
         return ResolvedWords(kept, truncated)
+
+    def __init__(self, entries: Iterable[CategoryEntry]) -> None:
+        super().__init__(entries)
+        # By folded and typed words; a search asks for the same ones several times.
+        self._known: dict[tuple[tuple[str, str], ...], tuple[Level, list[str]]] = {}
+
+    def _best(self, run: Sequence[QueryWord]) -> tuple[Level, list[str]]:
+        """The best level of a word or a run, and the slugs of the categories that have it."""
+        key = tuple((word.text, unfolded(word.typed)) for word in run)
+        if key not in self._known:
+            self._known[key] = self._scanned(run)
+        return self._known[key]
+
+    def _scanned(self, run: Sequence[QueryWord]) -> tuple[Level, list[str]]:
+        levels = {entry.slug: level_of(entry.names, run) for entry in self.entries}
+        best = min((level for level, _ in levels.values()), default=None)
+        if best is None or best > Level.ENDING:
+            return Level.ENDING, []
+        # Of compounds, those with the longest ending.
+        longest = max(length for level, length in levels.values() if level == best)
+        return Level(best), [slug for slug, found in levels.items() if found == (best, longest)]
 
     def suggested(self, query: QueryForms, limit: int) -> tuple[Category, ...]:
         if not query.texts:
@@ -263,26 +300,27 @@ class ReferenceBackend(ReferenceShopDetails):
 
     async def find(self, query: FindQuery) -> Found:
         whole = kept = find_forms(query.text)
-        anywhere, missing = FindQuery(query.text, (), (), 0, 0), []
+        missing: list[str] = []
         unsettled: list[_Ranked] = []
-        wide = False
-        if whole.forms.texts and not self._matches(whole, anywhere, query.categories):
-            known = {text for text in whole.texts if self._with_evidence(text, whole, query, self._shops)}
-            missing = [text for text in whole.texts if text not in known and not (known and is_for_shops(whole, text))]
+        if whole.forms.texts and not self._match_anywhere(whole, self._readings(whole, query), query):
+            missing = self._missing(whole, query)
             kept = whole.without(missing) if missing or not whole.words else whole
-            wide = not self._matches(kept, anywhere, query.categories)
+            if missing and all(word.is_table for word in kept.words):
+                kept = whole.without(whole.texts)
+        readings = self._readings(kept, query)
         ranked: list[_Ranked] = []
         facets = {kind: FacetCounts({}, 0) for kind in query.facets}
         if kept.forms.texts or query.categories or not whole.forms.texts:
-            ranked = self._found(kept, query, query.categories, wide=wide)
-            unsettled = self._matches(kept, query, query.categories, wide=wide, verdict="unknown")
+            ranked = self._found(kept, readings, query)
+            unsettled = self._matches(kept, readings, query, verdict="unknown")
             for kind in query.facets:
                 others = replace(query, countries=()) if kind == "country" else replace(query, categories=())
-                facets[kind] = _counted(kind, self._found(kept, others, query.categories, wide=wide))
+                facets[kind] = _counted(kind, self._found(kept, readings, others, query.categories))
         shops = [shop for _, shop in ranked]
         spelt = whole.spelt(missing)
         ignored = tuple(word.typed for word in spelt if word.is_dropped)
-        several = len(whole.words) > 1 and not (len(spelt) == 1 and spelt[0].text is None)
+        goods = [word.text for word in spelt if word.text is None or not whole.is_table(word.text)]
+        several = sum(not word.is_table for word in whole.words) > 1 and goods != [None]
         if query.after is not None:
             passed = query.after
             rest = [one for one in ranked if (-one[0], one[1].rank) > (-passed.level, passed.rank)]
@@ -293,31 +331,112 @@ class ReferenceBackend(ReferenceShopDetails):
             shops=tuple(shop_from_stored(stored_part(shop)) for _, shop in page),
             total=len(shops),
             ignored=ignored,
-            category_truncated=self._table.resolve(kept.words, self._cap, query.categories).truncated,
+            category_truncated=any(
+                self._table.resolve(reading.words, self._cap, query.categories).truncated for reading in readings
+            ),
             did_you_mean=self._did_you_mean(query, whole, missing, kept, shops) if not shops or ignored else (),
             word_counts=self._word_counts(query, whole, missing) if several and not shops else None,
+            broader=self._broader(query, whole, missing) if several and not shops else None,
             unsettled_count=None if query.ships_to is None else len(unsettled),
             unsettled=sum(query.include_unsettled and one in unsettled for one in page),
             last=Position(page[-1][0], page[-1][1].rank) if len(rest) > len(page) else None,
             facets=facets,
         )
 
+    def _reading(self, words: tuple[QueryWord, ...], query: FindQuery) -> Reading:
+        return Reading(words, self._table.resolve(words, self._cap, query.categories).words)
+
+    def _readings(self, forms: FindForms, query: FindQuery) -> list[Reading]:
+        """The readings of a query that count (M3)."""
+        typed, *wishes = self._possible_readings(forms, query)
+        if not wishes:
+            return [typed]
+        (wish,) = wishes
+        are_goods = all(
+            (wish.meanings[text].slugs and wish.meanings[text].level != Level.BEGINNING) or countries_of(forms, text)
+            for text in wish.texts
+        )
+        if (are_goods and not forms.ends_with_place) or not self._match_anywhere(forms, [typed], query):
+            return [typed, wish]
+        return [typed]
+
+    def _possible_readings(self, forms: FindForms, query: FindQuery) -> list[Reading]:
+        """The reading as typed, and the other one if it differs: without table words, but for those of a name."""
+        typed = self._reading(forms.words, query)
+        kept = [
+            word
+            for word in forms.words
+            if not word.is_table or (unfolded(word.typed) not in SHOP_WORDS and typed.meanings[word.text].slugs)
+        ]
+        if len(kept) == len(forms.words) or all(word.is_table for word in kept):
+            return [typed]
+        return [typed, self._reading(tuple(kept), query)]
+
+    def _match_anywhere(self, forms: FindForms, readings: Sequence[Reading], query: FindQuery) -> bool:
+        """Whether any public shop matches, whatever the filters; the filter's categories are never capped."""
+        return any(find_tier(shop, forms, readings, query.categories) is not None for shop in self._shops)
+
+    def _missing(self, whole: FindForms, query: FindQuery) -> list[str]:
+        """The words without evidence on any public shop; table words only where there are no others (M6)."""
+        others = [text for text in whole.texts if not whole.is_table(text)]
+        return [text for text in others or whole.texts if not self._with_evidence(text, whole, query, self._shops)]
+
     def _word_counts(self, query: FindQuery, whole: FindForms, missing: Sequence[str]) -> tuple[WordCount, ...]:
         passing = self._passing(query)
-        counts = []
-        for word in whole.spelt(missing):
-            if word.text is None:
-                counts.append(WordCount(word.typed, 0))
-                continue
-            others = [text for text in whole.texts if text != word.text]
-            if is_for_shops(whole, word.text) and any(
-                self._with_evidence(other, whole, query, self._shops) for other in others
-            ):
-                shops = passing
-            else:
-                shops = self._with_evidence(word.text, whole, query, passing)
-            counts.append(WordCount(word.typed, len(shops)))
-        return tuple(counts)
+        return tuple(
+            WordCount(
+                word.typed, 0 if word.text is None else len(self._with_evidence(word.text, whole, query, passing))
+            )
+            for word in whole.spelt(missing)
+            if word.text is None or not whole.is_table(word.text)
+        )
+
+    def _broader(self, query: FindQuery, whole: FindForms, missing: Sequence[str]) -> tuple[Broader, ...]:
+        """The queries of fewer words that find something (M6), by at most five searches."""
+        passing = self._passing(query)
+        texts = [text for text in whole.texts if text not in missing and not whole.is_table(text)]
+        if len(texts) < 2:
+            return ()
+        counts = {text: len(self._with_evidence(text, whole, query, passing)) for text in texts}
+        readings = self._possible_readings(whole, query)
+        goods = {
+            text
+            for text in texts
+            if any(text in one.meanings and one.meanings[text].named for one in readings) or countries_of(whole, text)
+        }
+        fewest = sorted(texts, key=counts.__getitem__)
+        without_any = [text for text in texts if not counts[text]]
+        least = [[text] for text in texts] if not without_any else [without_any]
+        if len(texts) > 3 and len(least) > 1:
+            chosen = sorted(fewest, key=lambda text: text in goods)[:3]
+            least = [[text] for text in texts if text in chosen]
+        asked = [self._broader_one(query, whole, missing, left_out) for left_out in least if len(left_out) < len(texts)]
+        found = [one for one in asked if one is not None]
+        if found:
+            kept = {one.query: sum(text in goods for text in find_forms(one.query).texts) for one in found}
+            places = {one.query: place for place, one in enumerate(found)}
+            found.sort(key=lambda one: (-kept[one.query], -one.total, places[one.query]))
+            return tuple(found[:3])
+        first = len(least[0]) + 1
+        left = 5 - len(least)
+        for number in range(max(first, len(texts) - left), len(texts)):
+            one = self._broader_one(query, whole, missing, fewest[:number])
+            if one is not None:
+                return (one,)
+        return ()
+
+    def _broader_one(
+        self, query: FindQuery, whole: FindForms, missing: Sequence[str], left_out: Sequence[str]
+    ) -> Broader | None:
+        dropped = [text for text in whole.texts if text in missing or text in left_out or whole.is_table(text)]
+        text = " ".join(whole.without(dropped).tokens)
+        forms = find_forms(text)
+        if not forms.words:
+            return None
+        ranked = self._found(forms, self._readings(forms, query), replace(query, text=text))
+        typed = [word.typed for word in whole.spelt(()) if word.text in left_out]
+        shops = tuple(_suggested(shop) for _, shop in ranked[:5])
+        return Broader(text, tuple(typed), len(ranked), shops) if ranked else None
 
     def suggest(self, query: SuggestQuery) -> SuggestResult:
         forms = query.forms
@@ -331,30 +450,35 @@ class ReferenceBackend(ReferenceShopDetails):
     def _matches(
         self,
         forms: FindForms,
+        readings: Sequence[Reading],
         query: FindQuery,
-        categories: Sequence[str],
+        categories: Sequence[str] | None = None,
         *,
-        wide: bool = False,
         verdict: str = "yes",
     ) -> list[_Ranked]:
-        """The shops that match and pass the filters of the query, in order; `categories` are never capped."""
-        found = self._table.resolve(forms.words, self._cap, categories).slugs
-        slugs = {text: frozenset(found[text]) for text in found}
+        """The shops that match and pass the filters of the query, in order."""
+        first = query.categories if categories is None else categories
         ranked = [
             (2 * tier + any(is_known_to_sell_in(shop, country) for country in query.countries), shop)
             for shop in _passing(self._shops, query)
             if self._has_facts(shop, query, (verdict,))
-            and (tier := find_tier(shop, forms, slugs, query.categories, wide=wide)) is not None
+            and (tier := find_tier(shop, forms, readings, first)) is not None
         ]
         return sorted(ranked, key=lambda found: (-found[0], found[1].rank))
 
-    def _found(self, forms: FindForms, query: FindQuery, categories: Sequence[str], *, wide: bool) -> list[_Ranked]:
+    def _found(
+        self,
+        forms: FindForms,
+        readings: Sequence[Reading],
+        query: FindQuery,
+        categories: Sequence[str] | None = None,
+    ) -> list[_Ranked]:
         """The matches, those that ship to a destination before those that may, if these are wanted."""
-        ranked = self._matches(forms, query, categories, wide=wide)
+        ranked = self._matches(forms, readings, query, categories)
         if not query.include_unsettled:
             return ranked
         leading = [(level + 200, shop) for level, shop in ranked]
-        return [*leading, *self._matches(forms, query, categories, wide=wide, verdict="unknown")]
+        return [*leading, *self._matches(forms, readings, query, categories, verdict="unknown")]
 
     def _passing(self, query: FindQuery) -> list[ShopDocument]:
         """The shops that pass all filters of the query."""
@@ -382,15 +506,12 @@ class ReferenceBackend(ReferenceShopDetails):
     def _with_evidence(
         self, text: str, forms: FindForms, query: FindQuery, shops: Iterable[ShopDocument]
     ) -> list[ShopDocument]:
-        """The shops with evidence (a) to (d) of a word, or also (e) next to others, whatever these are (M6)."""
-        slugs = frozenset(self._table.resolve(forms.words, self._cap, query.categories).slugs[text])
-        several = len(forms.words) > 1
+        """The shops with evidence of a word in either reading; (e) next to others, whatever these are (M6)."""
+        readings = self._possible_readings(forms, query)
         return [
             shop
             for shop in shops
-            if name_tier(shop, forms, text) is not None
-            or slugs & frozenset(shop.categories)
-            or (several and has_label(shop, forms, text))
+            if any(text in reading.texts and word_evidence(shop, forms, reading, text) for reading in readings)
         ]
 
     def _did_you_mean(
@@ -405,8 +526,13 @@ class ReferenceBackend(ReferenceShopDetails):
         if not forms.words:
             return ()
         alone = [text for text in whole.texts if text in missing and len(text) >= ASKED_ALONE_MIN]
+        last = max((place for place, word in enumerate(whole.words) if not word.is_table), default=-1)
+        trimmed = " ".join(dict.fromkeys(whole.tokens[word.token] for word in whole.words[: last + 1]))
+        meanings = self._possible_readings(whole, query)[-1].meanings.values()
+        if all(meaning.slugs and meaning.level is Level.ENDING for meaning in meanings):
+            return ()
         named: dict[str, ShopDocument] = {}
-        for asked in (forms, *(query_forms(text) for text in alone)):
+        for asked in (forms, *(query_forms(text, cut=SUGGEST_CUT) for text in (trimmed, *alone) if text)):
             passing = _passing(self._shops, query)
             typos = {shop.id: near_tier(shop, asked) for shop in passing}
             once = [shop for shop in passing if typos[shop.id] == SuggestTier.ONE_TYPO]
@@ -448,30 +574,3 @@ def _has_prefix(word: str, known: str) -> bool:
 def _begins_nearly(known: str, text: str) -> bool:
     """Whether some prefix of a known word is at most one typing error away from the text."""
     return any(OSA.distance(text, known[:end], score_cutoff=1) <= 1 for end in range(len(known) + 1))
-
-
-def _means(entry: CategoryEntry, text: str, words: Sequence[QueryWord]) -> bool:
-    """Whether a category has this word of a query, alone or in a run, by itself or by its stem."""
-    languages = {known.partition(":")[0] for known in entry.whole if ":" in known}
-    for start, word in enumerate(words):
-        if word.text == text and not word.is_suffix and text not in JOINING_WORDS:
-            stems = {f"{language}:{stem(language, unfolded(word.typed))}" for language in languages}
-            if {text, *stems} & set(entry.alone):
-                return True
-        for end in range(start + 1, start + 7):
-            run = words[start:end]
-            texts = [one.text for one in run]
-            if text not in texts or any(one.is_suffix for one in run):
-                continue
-            raw = [unfolded(one.typed) for one in run]
-            forms = {" ".join(texts), "".join(texts)}
-            for language in languages:
-                forms.add(f"{language}:{' '.join(stem(language, one) for one in raw)}")
-                forms.add(f"{language}:{stem(language, ''.join(raw))}")
-            if forms & set(entry.whole):
-                return True
-    return False
-
-
-def _begins(entry: CategoryEntry, text: str) -> bool:
-    return any(known.startswith(text) for known in entry.alone if ":" not in known)

@@ -146,6 +146,7 @@ def test_a_shop_becomes_its_document() -> None:
         labels=("internal",),
         dotted=(),
         rests=(),
+        clipped=("lich", "muell", "muelle", "mull", "mulle", "nor"),
         ships_to=("unknown:*",),
         codes=(),
         related_digest=sha256(b"unknown:*").hexdigest()[:16],
@@ -296,14 +297,13 @@ def test_categories_rank_by_count_then_slug() -> None:
     carried = [CarriedCategory(slug, slug, count, 1) for slug, count in (("a", 9), ("b", 10), ("c", 100), ("aa", 10))]
     ranked = sorted(map(project_category, carried), key=lambda document: document.rank)
     assert [document.id for document in ranked] == ["c", "aa", "b", "a"]
-    forms = category_forms("books", "Books", [("de", "Bücher & Co"), ("fr", "de Livres")])
-    named = CarriedCategory("books", "Books", 3, 2, (("de", "Bücher & Co"), ("fr", "de Livres")))
+    forms = category_forms("books", "Books", [("de", "Bücher & Co")], [("fr", "de Livres")])
+    named = CarriedCategory("books", "Books", 3, 2, (("de", "Bücher & Co"),), (("fr", "de Livres"),))
     assert project_category(named) == CategoryDocument(
         id="books",
         rank=rank_key(3.0, "books"),
         name="Books",
         count=3,
         words=("books", "bucher", "livres"),
-        alone=forms.alone,
-        whole=forms.whole,
+        names=forms.names,
     )

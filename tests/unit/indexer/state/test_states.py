@@ -356,8 +356,8 @@ def test_a_category_has_the_names_that_the_catalogue_gives_it(state: State) -> N
         state.rows.put("categories", CategoryNamesRecord.model_validate(named), line)
     state.public.settle()
     carried = [
-        CarriedCategory("books", "Books & Zines", 2, 1, (("de", "Bücher"), ("fr", "Livres"), ("en", "Hefte"))),
-        CarriedCategory("garden", "Allotment", 2, 2, (("de", "Rasen"),)),
+        CarriedCategory("books", "Books & Zines", 2, 1, (("de", "Bücher"), ("fr", "Livres")), (("en", "Hefte"),)),
+        CarriedCategory("garden", "Allotment", 2, 2, (), (("de", "Rasen"),)),
     ]
     assert list(state.public.categories()) == carried
     assert [state.public.category(slug) for slug in ("books", "garden", "secret")] == [*carried, None]
