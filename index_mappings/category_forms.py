@@ -1,15 +1,21 @@
-"""The forms of categories, by which words of queries resolve to them (M5)."""
+"""The forms of categories, by which words of queries resolve to them (M5).
 
-from collections.abc import Iterable, Sequence
+A word, or a run of neighbouring words, takes the categories of its best level. The forms of a category are finished
+terms with their level, with which `service.search.category_levels` compares the words of a query.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import lru_cache
-from typing import Final
-from unicodedata import category, normalize
+from typing import Final, NamedTuple
+from unicodedata import normalize
 
 import Stemmer
 
-from index_mappings.text import PLAIN, fold, scripts_of, spellings, typed_words, words_of
-from index_mappings.tiers import ALONE_MIN
+from index_mappings.table_words import TABLE_WORDS, unfolded
+from index_mappings.text import scripts_of, spellings, typed_words, words_of
+from index_mappings.tiers import ALONE_MIN, STEM_MIN
 
 # The language of display names, slugs, and synonyms without a stated one.
 ENGLISH: Final = "en"
@@ -21,51 +27,108 @@ STEM_MARK: Final = ":"
 _DENSE: Final = frozenset(("CJK", "IDEOGRAPHIC", "HIRAGANA", "KATAKANA"))
 # libstemmer knows its languages by their ISO 639 codes, but Norwegian only as a whole.
 _NORWEGIAN: Final = frozenset(("nb", "nn"))
+_FIRST_MARK: Final = "\u0300"
+_LAST_MARK: Final = "\u036f"
+
+
+class Level(IntEnum):
+    """How a word, or a run of words, means a category (M5), best first; up to STEM it *names* the category.
+
+    The last two have no forms: a word begins a form of OWN to WORD_STEM or ends with one of OWN to STEM.
+    """
+
+    OWN = 1  # equals the display name or the slug, or has its English stem
+    OTHER_LANGUAGE = 2  # equals a name in another language
+    SYNONYM = 3
+    STEM = 4  # has the stem of one of these in its language
+    WORD = 5  # equals a word of a name of several
+    WORD_STEM = 6  # has the stem of such a word
+    BEGINNING = 7  # begins a word of a name
+    ENDING = 8  # a compound that ends with a text of OWN to STEM, or so before a word for a shop
+
+    @property
+    def names(self) -> bool:
+        """Whether it names the category, and does not only hint at it."""
+        return self <= Level.STEM
+
+
+class LevelledForm(NamedTuple):
+    """A text by which a category is found, or a stem of one in a language."""
+
+    level: Level
+    text: str
+    language: str | None = None
+
+    def to_term(self) -> str:
+        """The form as it is stored."""
+        return f"{self.level:d}{self.text}" if self.language is None else f"{self.level:d}{self.language}:{self.text}"
+
+    @classmethod
+    def from_term(cls, term: str) -> "LevelledForm":
+        """Read a stored form."""
+        level, rest = Level(int(term[0])), term[1:]
+        language, mark, text = rest.partition(STEM_MARK)
+        return cls(level, text, language) if mark else cls(level, rest)
 
 
 @dataclass(frozen=True, slots=True)
 class CategoryForms:
     """The forms of a category; each tuple is sorted and has no duplicates.
 
-    By `words` of its names the typeahead finds it (M9, M10). One word of a query can equal those in `alone`: the words
-    of its names that are long enough, each name without its spaces, and the stems of both (`stem_term`). A run of words
-    can equal those in `whole`: its names, spaced and joined, and the stems of both.
+    By `words` of its names the typeahead finds its shops (M9). `names` are the terms of `LevelledForm`: the texts are
+    folded names, spaced and joined, also without their table words (Pet Shop is `pet`), and words of names of several;
+    stems have their marks, one for each word, and that of the joined name.
     """
 
     words: tuple[str, ...]
-    alone: tuple[str, ...]
-    whole: tuple[str, ...]
+    names: tuple[str, ...]
 
 
-def category_forms(slug: str, name: str, others: Iterable[Named] = ()) -> CategoryForms:
-    """All forms of a category; `others` are its names in other languages, and its synonyms."""
-    others = tuple(others)
-    alone: set[str] = set()
-    whole: set[str] = set()
-    for language, text in ((ENGLISH, name), (ENGLISH, slug), *others):
-        for spelling in spellings(text):
-            if words := typed_words(spelling):
-                _add_forms(stemmed_language(language), words, alone, whole)
+def category_forms(slug: str, name: str, names: Iterable[Named] = (), synonyms: Iterable[Named] = ()) -> CategoryForms:
+    """All forms of a category; `names` are those in other languages."""
+    names, synonyms = tuple(names), tuple(synonyms)
+    own = ((ENGLISH, name), (ENGLISH, slug))
+    found: set[str] = set()
+    for level, texts in ((Level.OWN, own), (Level.OTHER_LANGUAGE, names), (Level.SYNONYM, synonyms)):
+        for tag, text in texts:
+            language = stemmed_language(tag)
+            found.update(form.to_term() for words in _wordings(text) for form in _forms(level, language, words))
     # The short words of other names are left out, because `de`, `og` and the like would suggest the category for many
     # queries.
     typed = {*words_of(name), *words_of(slug)}
-    typed.update(word for _, text in others for word in words_of(text) if _is_distinctive(word))
-    return CategoryForms(tuple(sorted(typed)), tuple(sorted(alone)), tuple(sorted(whole)))
+    typed.update(word for _, text in (*names, *synonyms) for word in words_of(text) if is_distinctive(word))
+    return CategoryForms(tuple(sorted(typed)), tuple(sorted(found)))
 
 
-def _add_forms(language: str | None, words: Sequence[tuple[str, str]], alone: set[str], whole: set[str]) -> None:
-    texts = [text for text, _ in words]
-    counted = [_is_distinctive(text) for text in texts]
-    alone.update(text for text, counts in zip(texts, counted, strict=True) if counts)
-    alone.add("".join(texts))
-    whole.update((" ".join(texts), "".join(texts)))
-    if language is not None:
-        raw = [unfolded(typed) for _, typed in words]
-        stems = [stem(language, text) for text in raw]
-        joined_stem = stem_term(language, (stem(language, "".join(raw)),))
-        alone.update(stem_term(language, (one,)) for one, counts in zip(stems, counted, strict=True) if counts)
-        alone.add(joined_stem)
-        whole.update((stem_term(language, stems), joined_stem))
+def _wordings(text: str) -> Iterator[Sequence[tuple[str, str]]]:
+    """The words of a name in each spelling, folded and as in the name; then without its table words."""
+    for spelling in spellings(text):
+        words = typed_words(spelling)
+        kept = [word for word in words if unfolded(word[1]) not in TABLE_WORDS]
+        if words:
+            yield words
+        if kept and len(kept) < len(words):
+            yield kept
+
+
+def _forms(level: Level, language: str | None, words: Sequence[tuple[str, str]]) -> Iterator[LevelledForm]:
+    texts, typed = [text for text, _ in words], [unfolded(one) for _, one in words]
+    yield LevelledForm(level, " ".join(texts))
+    yield LevelledForm(level, "".join(texts))
+    several = len(words) > 1
+    counted = [is_distinctive(text) and one not in TABLE_WORDS for text, one in zip(texts, typed, strict=True)]
+    if several:
+        yield from (LevelledForm(Level.WORD, text) for text, counts in zip(texts, counted, strict=True) if counts)
+    if language is None:
+        return
+    stems = [stem(language, one) for one in typed]
+    stem_level = Level.OWN if level is Level.OWN else Level.STEM
+    for whole in (" ".join(stems), stem(language, "".join(typed))):
+        if stem_level is Level.OWN or len(whole) >= STEM_MIN:
+            yield LevelledForm(stem_level, whole, language)
+    if several:
+        kept = (one for one, counts in zip(stems, counted, strict=True) if counts)
+        yield from (LevelledForm(Level.WORD_STEM, one, language) for one in kept)
 
 
 def stemmed_language(tag: str) -> str | None:
@@ -75,24 +138,27 @@ def stemmed_language(tag: str) -> str | None:
     return language if _stemmer(language) else None
 
 
-def stem_term(language: str, stems: Iterable[str]) -> str:
-    """The form that stands for the stems of one word or of several; it differs from all folded texts."""
-    return f"{language}{STEM_MARK}{' '.join(stems)}"
-
-
 @lru_cache(maxsize=16_384)
 def stem(language: str, word: str) -> str:
-    """The folded Snowball stem of a word of `unfolded`, in a language of `stemmed_language`."""
+    """The Snowball stem, with its marks, of a word of `unfolded`, in a language of `stemmed_language`."""
     stemmer = _stemmer(language)
-    return fold(stemmer.stemWord(word) if stemmer else word)
+    return stemmer.stemWord(word) if stemmer else word
 
 
-def unfolded(typed: str) -> str:
-    """A typed word in the form of which stems are taken: lower case, NFC, with its marks, without punctuation."""
-    if typed.isascii() and typed.isalnum():
-        return typed.lower()
-    composed = normalize("NFC", typed.translate(PLAIN).lower())
-    return "".join(char for char in composed if category(char)[0] in "LMN")
+def run_stems(language: str, words: Sequence[str]) -> tuple[str, ...]:
+    """The stems by which one or more words of `unfolded` are compared with those of names: of each, and of all joined.
+
+    Stems are equal with their marks; words that are typed without any are compared with `unmarked` stems.
+    """
+    stems = (" ".join(stem(language, word) for word in words), stem(language, "".join(words)))
+    return stems[:1] if len(words) == 1 else stems
+
+
+def unmarked(text: str) -> str:
+    """A text of `unfolded` or a stem without its marks: `ü` is `u`, and letters of their own, as `ı`, stay."""
+    if text.isascii():
+        return text
+    return normalize("NFC", "".join(c for c in normalize("NFD", text) if not _FIRST_MARK <= c <= _LAST_MARK))
 
 
 @lru_cache(maxsize=128)
@@ -104,5 +170,6 @@ def _stemmer(language: str) -> Stemmer.Stemmer | None:
         return None
 
 
-def _is_distinctive(word: str) -> bool:
+def is_distinctive(word: str) -> bool:
+    """Whether a word of a name is long enough to count alone: ALONE_MIN, or any word of Han or kana."""
     return len(word) >= ALONE_MIN or not _DENSE.isdisjoint(scripts_of(word))

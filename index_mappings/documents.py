@@ -15,7 +15,7 @@ from index_mappings.hosts import country_of
 
 # Raise this with every change of a document class, of a role or of the text pipeline: a service refuses a generation
 # of another version (G4).
-SCHEMA_VERSION: Final = 17
+SCHEMA_VERSION: Final = 18
 
 # In `markets`: the shop passes every country filter, because it sells world-wide or states no market (M7).
 ANY_MARKET: Final = "*"
@@ -100,8 +100,8 @@ class ShopDocument:
         offers: the newest few offers, with the fields of the offers' own documents; `offers_total` counts all (A1).
         redirects: redirects in the source between this shop's domain and another public shop's (A12).
         registrable, main_label: parts of the domain that merge audits look up; the label without its hyphens.
-        names, leading, full, keys, words, infixes, labels, dotted, rests: the forms by which it is found
-            (`index_mappings.forms`, X2).
+        names, leading, full, keys, words, infixes, labels, dotted, rests, clipped: the forms by which it is found
+            (`index_mappings.forms`, X2, M3).
         other_keys: the keys that are no full forms.
         ships_to: the verdicts on all countries (`index_mappings.countries`, F2).
         codes: when and for whom it has a usable code (`index_mappings.usable_codes`, F4).
@@ -135,6 +135,7 @@ class ShopDocument:
     labels: Annotated[tuple[str, ...], Role.EXACT]
     dotted: Annotated[tuple[str, ...], Role.TYPEAHEAD]
     rests: Annotated[tuple[str, ...], Role.TYPEAHEAD]
+    clipped: Annotated[tuple[str, ...], Role.EXACT]
     ships_to: Annotated[tuple[str, ...], Role.EXACT]
     codes: Annotated[tuple[str, ...], Role.EXACT]
     related_digest: Annotated[str, Role.STORED]
@@ -148,7 +149,7 @@ class CategoryDocument:
         id: the slug.
         rank: the sortable key of M11: most shops first, then slug.
         count: the number of public shops that carry it.
-        words, alone, whole: the forms by which it is found (`index_mappings.category_forms`, M5).
+        words, names: the forms by which it is found (`index_mappings.category_forms`, M5).
     """
 
     id: Annotated[str, Role.STORED | Role.EXACT | Role.WALK]
@@ -156,8 +157,7 @@ class CategoryDocument:
     name: Annotated[str, Role.STORED]
     count: Annotated[int, Role.STORED]
     words: Annotated[tuple[str, ...], Role.STORED]
-    alone: Annotated[tuple[str, ...], Role.STORED]
-    whole: Annotated[tuple[str, ...], Role.STORED]
+    names: Annotated[tuple[str, ...], Role.STORED]
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,13 +291,12 @@ class CategoryEntry:
     name: str
     count: int
     words: tuple[str, ...]
-    alone: tuple[str, ...] = ()
-    whole: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, document: CategoryDocument) -> "CategoryEntry":
         """The entry of a document."""
-        return cls(document.id, document.name, document.count, document.words, document.alone, document.whole)
+        return cls(document.id, document.name, document.count, document.words, document.names)
 
     def shown(self) -> Category:
         """The category without its forms."""
@@ -321,7 +320,7 @@ def shop_from_stored(stored: dict[str, Any]) -> Shop:
 
 def category_from_stored(stored: dict[str, Any]) -> CategoryEntry:
     """Read a category back from the stored fields of a hit."""
-    forms = (tuple(stored[field]) for field in ("words", "alone", "whole"))
+    forms = (tuple(stored[field]) for field in ("words", "names"))
     return CategoryEntry(stored["id"], stored["name"], stored["count"], *forms)
 
 

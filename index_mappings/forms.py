@@ -48,6 +48,9 @@ class ShopForms:
     main label. `infixes` are names without spaces, and the domain without its public suffix, without those that are
     parts of others; they have all words as parts.
 
+    `clipped` are the words without their last letter or the last two: a query's word that names a category counts as a
+    beginning of no longer words (M3).
+
     `labels` match next to another word (M3 e): the labels of the domain but the main label, each one word, and the code
     of the country of its top-level domain. `dotted` are full forms and keys that come only from a domain with labels
     left of its main label: in the typeahead, only a query with a dot matches a prefix of these (M9). `rests` are full
@@ -64,6 +67,7 @@ class ShopForms:
     labels: tuple[str, ...] = ()
     dotted: tuple[str, ...] = ()
     rests: tuple[str, ...] = ()
+    clipped: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, unsafe_hash=True)  # not frozen: a suggest request creates some, and frozen ones take longer
@@ -134,6 +138,7 @@ def shop_forms(name: str, aliases: Iterable[str], domain: str) -> ShopForms:
         by_labels = {*domains, *(form for label in parts.labels[:-1] for form in label_forms[label])}
     named_otherwise = [forms for text, forms in whole.items() if text in stated or text not in single]
     named = [form for forms in spaced.values() for form in forms if has_word_character(form)]
+    words = _unique((word for form in named for word in form.split()), pieces)
     return ShopForms(
         names=_unique(*whole.values(), domains, main_forms if by_domain else ()),
         leading=_unique(
@@ -142,11 +147,12 @@ def shop_forms(name: str, aliases: Iterable[str], domain: str) -> ShopForms:
         ),
         full=_unique(*whole.values(), domains, main_forms),
         keys=_unique(own_keys, domains, by_labels),
-        words=_unique((word for form in named for word in form.split()), pieces),
+        words=words,
         infixes=_infixes(set().union(*whole.values()), domains, main_forms, parts),
         labels=labels_of(domain),
         dotted=_unique(by_labels - own_keys),
         rests=_unique(set().union(*(whole[text] for text in single)).difference(*named_otherwise, domains, main_forms)),
+        clipped=_unique(word[:end] for word in words for end in (-1, -2)),
     )
 
 

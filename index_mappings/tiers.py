@@ -14,6 +14,13 @@ INFIX_MIN: Final = 3
 CATEGORY_PREFIX_MIN: Final = 3
 # The minimum length of the words of a category's names that count alone; in Han and kana it is 1 (M5).
 ALONE_MIN: Final = 3
+# While a query is one word, the minimum length with which a category's name in another language counts as its own does;
+# in Han, kana and Hangul it is 1 (M4).
+OTHER_LANGUAGE_MIN: Final = 4
+# The minimum length of a stem by which a name that is not a category's own counts (M5).
+STEM_MIN: Final = 4
+# The minimum length of a text with which a compound ends (M5); in Han, kana and Hangul it is 1.
+ENDING_MIN: Final = 4
 # The maximum number of neighbouring words that are compared with whole names of categories (M5), and of countries (M3).
 CATEGORY_RUN: Final = 6
 COUNTRY_RUN: Final = 4
@@ -43,16 +50,20 @@ _SIGN: Final = 2**63
 
 
 class FindTier(IntEnum):
-    """The tiers of find_shop, best last (M4)."""
+    """The tiers of find_shop, best last (M4). Each word of a reading has the evidence that the tier names, or better.
 
-    ANY_CATEGORY = 0  # some word matches only a category that is not the shop's first
-    FIRST_CATEGORY = 1  # some word matches only the shop's first category, or is a word for a shop
-    LABELS = 2  # every word matches a name, as below, or next to another word a label of the domain or a country
-    INFIX = 3  # every word is a word, a prefix of one, or a part of a name
-    WORDS = 4  # every word is a word or a prefix of one
-    BEGINS_KEY = 5
-    BEGINS_FULL = 6
-    EQUALS_FULL = 7
+    A search without a query has only the tiers of categories.
+    """
+
+    PARTS = 1  # a part of a name
+    BEGINNINGS = 2  # begins a word, any category that it means, or a label of the domain or a country
+    BEGINS_KEY = 3  # the whole query
+    BEGINS_FULL = 4  # the whole query
+    ANY_CATEGORY = 5  # a category that it names
+    FIRST_CATEGORY = 6  # the shop's first category, or a country that the shop states
+    WORDS = 7  # a word, for each of several words as typed
+    FIRST_WORDS = 8  # the whole query is the first words of a full form
+    EQUALS_FULL = 9
 
 
 class SuggestTier(IntEnum):

@@ -246,6 +246,7 @@ def project_shop(
         labels=forms.labels,
         dotted=forms.dotted,
         rests=forms.rests,
+        clipped=forms.clipped,
         ships_to=ships_to,
         codes=codes,
         related_digest=related_digest(ships_to, codes),
@@ -261,15 +262,14 @@ def project_category(category: CarriedCategory) -> CategoryDocument:
     """The document of a category."""
     # Most shops first, then slug (M11): the same key as M1's, with the count instead of the popularity.
     rank = rank_key(float(category.count), category.slug)
-    forms = category_forms(category.slug, category.name, category.other_names)
+    forms = category_forms(category.slug, category.name, category.other_names, category.synonyms)
     return CategoryDocument(
         id=category.slug,
         rank=rank,
         name=category.name,
         count=category.count,
         words=forms.words,
-        alone=forms.alone,
-        whole=forms.whole,
+        names=forms.names,
     )
 
 

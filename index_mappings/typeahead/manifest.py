@@ -70,9 +70,7 @@ class TypeaheadManifest:
             [[use.name, use.size, use.shops, b64encode(zlib.compress(use.removed, 1)).decode()] for use in covering]
             for covering in self.coverings
         ]
-        categories = [
-            [entry.slug, entry.name, entry.count, entry.words, entry.alone, entry.whole] for entry in self.categories
-        ]
+        categories = [[entry.slug, entry.name, entry.count, entry.words, entry.names] for entry in self.categories]
         return json.dumps({"coverings": coverings, "categories": categories}, ensure_ascii=False).encode()
 
     @classmethod
@@ -141,8 +139,8 @@ class Announcement:
 
 
 def _category(slug: str, name: str, count: int, *forms: Iterable[str]) -> CategoryEntry:
-    words, alone, whole = (tuple(map(str, texts)) for texts in forms)
-    return CategoryEntry(str(slug), str(name), int(count), words, alone, whole)
+    words, names = (tuple(map(str, texts)) for texts in forms)
+    return CategoryEntry(str(slug), str(name), int(count), words, names)
 
 
 def _use(name: str, size: int, shops: int, removed: str) -> SegmentUse:

@@ -138,9 +138,11 @@ def _doubts(record: Record) -> Iterator[str]:
             yield f"value of {kind} is one text, and a list is meant"
         case TrustRecord(kind=kind, value=tuple()) if kind not in _LISTS:
             yield f"value of {kind} is a list, and one text is meant"
-        case CategoryNamesRecord(other_names=names):
+        case CategoryNamesRecord(other_names=names, stated_synonyms=synonyms):
             yield from (
-                f"no words find the name or synonym {shown(name)}" for _, name in names if not _can_be_found(name)
+                f"no words find the name or synonym {shown(name)}"
+                for _, name in (*names, *synonyms)
+                if not _can_be_found(name)
             )
 
 

@@ -440,10 +440,14 @@ class CategoryNamesRecord(Record):
 
     @property
     def other_names(self) -> tuple[Named, ...]:
-        """Its names in other languages, and its synonyms, each with its language."""
+        """Its names in other languages, each with its language."""
+        return tuple((self.names or {}).items())
+
+    @property
+    def stated_synonyms(self) -> tuple[Named, ...]:
+        """Its synonyms, each with its language."""
         by_language = self.synonyms if isinstance(self.synonyms, dict) else {ENGLISH: self.synonyms}
-        synonyms = ((language, text) for language, texts in by_language.items() for text in texts)
-        return (*(self.names or {}).items(), *synonyms)
+        return tuple((language, text) for language, texts in by_language.items() for text in texts)
 
 
 RelatedRecord = CouponRecord | OfferRecord | ShippingRecord | PolicyRecord | TrustRecord | AffiliateProgramRecord

@@ -90,7 +90,7 @@ class CarriedCategory:
     """A category that `count` public shops carry, with the number of display names that they use.
 
     `name` is the catalogue's own, and `names` is 1 then; else the most frequent one of the shops, of equals the
-    smaller. `other_names` are those in the catalogue, each with its language.
+    smaller. `other_names` and `synonyms` are those in the catalogue, each with its language.
     """
 
     slug: str
@@ -98,6 +98,7 @@ class CarriedCategory:
     count: int
     names: int
     other_names: tuple[Named, ...] = ()
+    synonyms: tuple[Named, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,9 +290,8 @@ def _carried(slug: str, named: list[tuple[str, str, int, str | None]]) -> Carrie
     if text is None:
         return CarriedCategory(slug, most_frequent, count, len(named))
     stated = CategoryNamesRecord.model_validate_json(text)
-    if stated.name is None:
-        return CarriedCategory(slug, most_frequent, count, len(named), stated.other_names)
-    return CarriedCategory(slug, stated.name, count, 1, stated.other_names)
+    name, names = (most_frequent, len(named)) if stated.name is None else (stated.name, 1)
+    return CarriedCategory(slug, name, count, names, stated.other_names, stated.stated_synonyms)
 
 
 @lru_cache(maxsize=64)

@@ -25,7 +25,8 @@ How to read the answers:
 - There is no score of trust or quality, and none is to be computed: say what was measured, by which source, and when.
 - `unverified` is a code without proof either way; `withheld` and `note` say why others are not listed.
 - `ignored_terms` are words that fitted no shop, so the results answer a narrower question: say so.
-- `word_counts` says, when several words found nothing together, how many shops each of them fits: leave one out.
+- `broader` has, when all words of a query together found nothing, queries with words left out and the shops that these
+  find: offer them, and say which words they leave out. `did_you_mean` are possible shops, not results: ask.
 - A failure is always an error with a status, never an empty list. On 429 and 503 wait as long as `Retry-After` says.
 - Errors are problem documents (RFC 9457); go by `code`. A shop that the directory does not show is `shop_not_found`,
   whatever the reason.

@@ -1,18 +1,18 @@
 """The table of categories of one stamp, which resolves words to categories without the engine (M5, M10)."""
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from rapidfuzz import fuzz, process
 
-from index_mappings.category_forms import STEM_MARK, stem, stem_term, unfolded
+from index_mappings.category_forms import Level
 from index_mappings.documents import Category, CategoryEntry, in_category_order
 from index_mappings.forms import QueryForms
-from index_mappings.ngrams import is_part_evidence
+from index_mappings.table_words import unfolded
 from index_mappings.tiers import CATEGORY_PREFIX_MIN, CATEGORY_RUN, CATEGORY_TYPO_MIN
-from service.search.query_words import JOINING_WORDS, QueryWord, find_forms, runs
+from service.search.category_levels import NOTHING_MEANT, CategoryLevels, Meaning
+from service.search.query_words import QueryWord, find_forms, runs
 
 # How much of a text is compared with slugs, in characters, and the lowest similarity that counts, of 100: the share of
 # the characters of both that are not inserted or deleted.
@@ -21,13 +21,24 @@ _WORDS: Final = 12
 _CLOSE: Final = 75
 # The maximum number of words that are cached with their categories.
 _CACHED_WORDS: Final = 8_192
-_NONE: Final[frozenset[int]] = frozenset()
+
+
+class WordMeaning(NamedTuple):
+    """The slugs of the categories that a word means, and their level."""
+
+    slugs: tuple[str, ...]
+    level: Level
+
+    @property
+    def named(self) -> bool:
+        """Whether it names a category, alone or with its neighbours (M5)."""
+        return bool(self.slugs) and self.level.names
 
 
 class ResolvedWords(NamedTuple):
-    """By distinct word, the slugs of the categories that it means, and whether the cap dropped some."""
+    """By distinct word, the categories that it means, and whether the cap dropped some."""
 
-    slugs: dict[str, tuple[str, ...]]
+    words: dict[str, WordMeaning]
     truncated: bool
 
 
@@ -44,18 +55,12 @@ class CategoryTable:
         # Values are positions in `entries`: ascending positions are in M11's order.
         self._by_word: dict[str, list[int]] = {}
         self._by_prefix: dict[str, list[int]] = {}
-        self._alone: dict[str, list[int]] = {}
-        self._whole: dict[str, list[int]] = {}
         for index, entry in enumerate(self.entries):
             _add(self._by_word, index, entry.words)
             _add(self._by_prefix, index, {word[: end + 1] for word in entry.words for end in range(len(word))})
-            _add(self._alone, index, entry.alone)
-            _add(self._whole, index, entry.whole)
-        terms = [term.partition(STEM_MARK) for term in self._whole]
-        self._languages = tuple(sorted({language for language, mark, _ in terms if mark}))
-        self._sorted = sorted(text for text in self._alone if STEM_MARK not in text)
-        # A cache of `_of_word`.
-        self._words: dict[tuple[str, str], frozenset[int]] = {}
+        self._levels = CategoryLevels(entry.names for entry in self.entries)
+        # A cache of the levels of single words.
+        self._words: dict[tuple[str, str], Meaning] = {}
         # A cache of `slugs_of`: only words with a category are stored, so it is not larger than the prefixes.
         self._slugs: dict[str, tuple[str, ...]] = {}
         # By prefix, the characters that can follow it; by second character, the first characters of words with it.
@@ -78,69 +83,47 @@ class CategoryTable:
         return slugs
 
     def resolve(self, words: Sequence[QueryWord], cap: int, filtered: Collection[str] = ()) -> ResolvedWords:
-        """The categories that each word of a query resolves to (M5), at most `cap` for each word.
+        """The categories that each word of a reading of a query resolves to (M5), at most `cap` for each word.
 
-        `filtered` are the slugs that the search filters by: the cap never drops them, and where a word means all of
-        them, dropping others does not count as truncation, as they cannot change the result.
+        The words of a run that names a category have its categories, the longest run first; a table word has others
+        only so. `filtered` are the slugs that the search filters by: the cap never drops them, and where a word means
+        all of them, dropping others does not count as truncation, as they cannot change the result.
         """
-        found = dict.fromkeys((word.text for word in words), _NONE)
-        for word in words:
-            found[word.text] |= self._of_word(word)
-        if len(words) > 1:
-            for text, positions in self._of_runs(words).items():
-                found[text] = found[text] | positions
-        plain = {word.text for word in words if not word.is_suffix}
-        slugs = {
-            text: self._slugs_at(positions or (self._begun(text) if text in plain else _NONE))
-            for text, positions in found.items()
-        }
+        found: dict[str, Meaning] = {}
+        in_runs = self._of_runs(words) if len(words) > 1 else {}
+        for place, word in enumerate(words):
+            if (meaning := in_runs.get(place)) is None:
+                meaning = NOTHING_MEANT if word.is_table or word.is_suffix else self._of_word(word)
+            found[word.text] = _better(found.get(word.text), meaning)
+        slugs = {text: self._slugs_at(meaning.positions) for text, meaning in found.items()}
         truncated = any(len(some) > cap and not (filtered and set(filtered) <= set(some)) for some in slugs.values())
-        return ResolvedWords({text: _capped(some, cap, filtered) for text, some in slugs.items()}, truncated)
+        return ResolvedWords(
+            {text: WordMeaning(_capped(slugs[text], cap, filtered), meaning.level) for text, meaning in found.items()},
+            truncated,
+        )
 
-    def _of_word(self, word: QueryWord) -> frozenset[int]:
-        """The positions of the categories that have a word by itself or by its stem."""
-        if word.is_suffix:
-            return _NONE
+    def _of_word(self, word: QueryWord) -> Meaning:
         key = word.text, word.typed
-        positions = self._words.get(key)
-        if positions is None:
-            raw = unfolded(word.typed)
-            terms = [word.text, *(stem_term(language, (stem(language, raw),)) for language in self._languages)]
-            tables = (self._whole,) if word.text in JOINING_WORDS else (self._whole, self._alone)
-            positions = frozenset(index for table in tables for term in terms for index in table.get(term, ()))
+        meaning = self._words.get(key)
+        if meaning is None:
+            meaning = self._levels.of_word(word.text, unfolded(word.typed))
             if len(self._words) >= _CACHED_WORDS:
                 self._words.clear()
-            self._words[key] = positions
-        return positions
+            self._words[key] = meaning
+        return meaning
 
-    def _of_runs(self, words: Sequence[QueryWord]) -> dict[str, set[int]]:
-        """By word, the positions of the categories of which it is a part of a run of several that is a whole name."""
-        found: dict[str, set[int]] = {}
+    def _of_runs(self, words: Sequence[QueryWord]) -> dict[int, Meaning]:
+        """By place, the categories that its word names together with neighbours, in no more than one run."""
+        found: dict[int, Meaning] = {}
         texts = [word.text for word in words]
-        raw = [unfolded(word.typed) for word in words]
-        stems = [(f"{language}{STEM_MARK}", [stem(language, one) for one in raw]) for language in self._languages]
-        whole = self._whole
-        for start, end in runs(words, CATEGORY_RUN):
-            if end == start + 1:
-                continue
-            joined = "".join(raw[start:end])
-            terms = [" ".join(texts[start:end]), "".join(texts[start:end])]
-            terms += [f"{mark}{' '.join(some[start:end])}" for mark, some in stems]
-            terms += [f"{mark}{stem(mark[:-1], joined)}" for mark, _ in stems]
-            for term in terms:
-                if positions := whole.get(term):
-                    for text in texts[start:end]:
-                        found.setdefault(text, set()).update(positions)
+        typed = [unfolded(word.typed) for word in words]
+        several = [(start, end) for start, end in runs(words, CATEGORY_RUN) if end - start > 1]
+        for start, end in sorted(several, key=lambda bounds: bounds[0] - bounds[1]):
+            if found.keys().isdisjoint(range(start, end)):
+                meaning = self._levels.of_run(texts[start:end], typed[start:end])
+                if meaning.positions:
+                    found.update(dict.fromkeys(range(start, end), meaning))
         return found
-
-    def _begun(self, text: str) -> frozenset[int]:
-        """The positions of the categories with a word, or a joined name, that begins with a text."""
-        if not is_part_evidence(text):
-            return _NONE
-        first = at = bisect_left(self._sorted, text)
-        while at < len(self._sorted) and self._sorted[at].startswith(text):
-            at += 1
-        return frozenset(index for known in self._sorted[first:at] for index in self._alone[known])
 
     def _slugs_at(self, positions: frozenset[int]) -> tuple[str, ...]:
         return tuple([self.entries[index].slug for index in sorted(positions)]) if positions else ()
@@ -148,7 +131,7 @@ class CategoryTable:
     def closest(self, text: str, limit: int) -> tuple[str, ...]:
         """The slugs of the categories that a text may mean (E4): by its words (M5), most first; then by spelling."""
         words = find_forms(text[:_COMPARED]).words[:_WORDS]
-        means = Counter(slug for slugs in self.resolve(words, len(self.entries)).slugs.values() for slug in slugs)
+        means = Counter(slug for word in self.resolve(words, len(self.entries)).words.values() for slug in word.slugs)
         slugs = [entry.slug for entry in self.entries]
         meant = sorted((slug for slug in slugs if slug in means), key=lambda slug: -means[slug])
         near = process.extract(text[:_COMPARED], slugs, scorer=fuzz.ratio, score_cutoff=_CLOSE, limit=limit)
@@ -190,6 +173,15 @@ class CategoryTable:
                 yield before + character + rest
             for character in wrong:
                 yield before + character + rest[1:]
+
+
+def _better(first: Meaning | None, second: Meaning) -> Meaning:
+    """The better level of two places of a word; both where they are equal."""
+    if first is None or (second.positions and (not first.positions or second.level < first.level)):
+        return second
+    if second.positions and second.level == first.level:
+        return Meaning(first.level, first.positions | second.positions)
+    return first
 
 
 def _capped(slugs: tuple[str, ...], cap: int, filtered: Collection[str]) -> tuple[str, ...]:

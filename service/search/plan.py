@@ -7,7 +7,7 @@ implements them again, independently.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Final
 
 from index_mappings.countries import OTHER_COUNTRIES, VERDICTS, Verdict
@@ -217,33 +217,38 @@ def _has_code(query: CouponQuery) -> Clause:
 NO_FILTERS: Final = Filters()
 
 
-# By word, the slugs of the categories that it resolves to.
-Slugs = Mapping[str, tuple[str, ...]]
-
-
 @dataclass(slots=True)
 class Word:
-    """A distinct folded word of a query, with what is evidence of it.
+    """A distinct folded word of a reading of a query, with what is evidence of it.
 
-    `slugs` are of the categories that it resolves to, `countries` those that it names alone or with its neighbours, and
-    `hosts` those of which it is a part: the shops of these domains have it. A suffix is only a part of the public
-    suffix of a host, so that it is a label or nothing. An inner letter is single, and not the last word. Every shop has
-    evidence of an optional word: a word for a shop next to others (f).
+    `slugs` are of the categories that it means: `counts` tells whether they count as named in the order. A category
+    word names one next to others, so that it is no part of a name. `countries` are those that it names alone or with
+    its neighbours, and `hosts` those of which it is a part: the shops of these domains have it. No name is evidence of
+    a nameless word: a label of the public suffix of a host, or `thé`, which folds to a table word. An inner letter is
+    single, and not the last word.
     """
 
     text: str
     slugs: tuple[str, ...] = ()
+    counts: bool = False
+    is_category: bool = False
     countries: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
-    is_suffix: bool = False
+    is_nameless: bool = False
     is_inner_letter: bool = False
-    optional: bool = False
 
 
-def find_plan(texts: Sequence[str], words: Sequence[Word], filters: Filters = NO_FILTERS) -> Plan:
+# A reading of a query: its distinct words.
+Reading = Sequence[Word]
+
+
+def find_plan(
+    texts: Sequence[str], readings: Sequence[Reading], filters: Filters = NO_FILTERS, *, is_table: bool = False
+) -> Plan:
     """The plan of find_shop (M3, M4); tiers whose documents all have a better tier are omitted.
 
-    `texts` are the forms of the query without the ignored words; without any, it browses.
+    `texts` are the forms of the query without the ignored words; without any, it browses. The first reading is as
+    typed, the second, if there is one, as a wish. `is_table` tells that all words are table words.
     """
     clauses, preferred, leading = filters.clauses(), filters.preferred(), filters.leading()
     if not texts:
@@ -254,57 +259,96 @@ def find_plan(texts: Sequence[str], words: Sequence[Word], filters: Filters = NO
     begins_full = [Prefix("full", text) for text in texts]
     # Each full form is a key (X2), and a shop with one that begins so has a better tier.
     begins_key = [Prefix("other_keys", text) for text in texts]
+    by_words = _by_words(texts, readings)
     tiers = [
         (FindTier.EQUALS_FULL, Exact("full", tuple(texts))),
         (FindTier.BEGINS_FULL, any_of(begins_full)),
         (FindTier.BEGINS_KEY, any_of(begins_key)),
+        *((tier, any_of(some)) for tier, some in by_words.items()),
     ]
-    by_words = _by_words(texts, words)
+    if readings and readings[0] and not is_table:
+        tiers.append((FindTier.FIRST_WORDS, any_of([Prefix("full", f"{text} ") for text in texts])))
+    tiers.sort(key=itemgetter(0), reverse=True)
     widest = (AnyOf((*begins_full, *begins_key)), *_widest(by_words))
-    return Plan("shops", (*tiers, *by_words), clauses, widest=widest, preferred=preferred, leading=leading)
+    return Plan("shops", tuple(tiers), clauses, widest=widest, preferred=preferred, leading=leading)
 
 
-def _by_words(texts: Sequence[str], words: Sequence[Word]) -> Tiers:
-    if not words:
-        return ()
-    if len(words) == 1 and words[0].text == texts[0]:
-        return _one_word(words[0])
-    # One word that is repeated, or that stands for a host, is not the text of the query: no tier above holds what
-    # begins with it.
-    return _several_words(words)
+_ByWords = dict[FindTier, list[Clause]]
 
 
-def _one_word(word: Word) -> Tiers:
+def _by_words(texts: Sequence[str], readings: Sequence[Reading]) -> _ByWords:
+    """By tier, the clauses of the readings; each implies that of the reading's last tier."""
+    found: _ByWords = {}
+    for number, words in enumerate(readings):
+        if not words:
+            continue
+        if len(words) == 1 and words[0].text == texts[0] and not words[0].hosts:
+            tiers = _one_word(words[0])
+        else:
+            # One word that is repeated, or that stands for a host, is not the text of the query: no tier above holds
+            # what begins with it.
+            tiers = _several_words(words, as_typed=number == 0)
+        for tier, clause in tiers:
+            found.setdefault(tier, []).append(clause)
+    return found
+
+
+def _one_word(word: Word) -> Iterator[tuple[FindTier, Clause]]:
+    # Of a query of one word, a word of a name is only the beginning of a key: prefixes are more often names.
+    if word.counts:
+        yield FindTier.FIRST_CATEGORY, Exact("primary", word.slugs)
+        yield FindTier.ANY_CATEGORY, Exact("categories", word.slugs)
+    elif word.slugs:
+        yield FindTier.BEGINNINGS, Exact("categories", word.slugs)
     # Each word of a name or of a main label begins a key (X2), so shops with such a word have a better tier.
-    tiers: list[tuple[int, Clause]] = []
-    if is_part_evidence(word.text):
-        tiers.append((FindTier.INFIX, Infix("infixes", word.text)))
-    if word.slugs:
-        tiers.append((FindTier.FIRST_CATEGORY, Exact("primary", word.slugs)))
-        tiers.append((FindTier.ANY_CATEGORY, Exact("categories", word.slugs)))
-    return tuple(tiers)
+    if not word.is_category and is_part_evidence(word.text):
+        yield FindTier.PARTS, Infix("infixes", word.text)
 
 
-def _several_words(words: Sequence[Word]) -> Tiers:
-    begun = _begun(words)
-    stated = [word for word in words if word.text not in begun]
-    named = {word.text: _name_evidence(word) for word in words}
-    tiers: list[tuple[int, Clause]] = [(FindTier.WORDS, _each_of(map(_word_evidence, stated)))]
-    if any(isinstance(clause, Infix) for evidence in named.values() for clause in evidence):
-        tiers.append((FindTier.INFIX, _each_of(named[word.text] for word in stated)))
-    if len(words) > 1:  # one word that is a label and has the required evidence is in a better tier
-        labels = any_of([label for word in words for label in _labels(word)])
-        required = (*chain.from_iterable(named.values()), *_two_categories(words))
-        # The labels come first: if the index contains none of them, the engine evaluates nothing else.
-        tiers.append((FindTier.LABELS, AllOf((labels, *_with_labels(words, named, required, begun)))))
-    if any(word.slugs or word.optional for word in words):
-        tiers.append((FindTier.FIRST_CATEGORY, _by_categories(words, "primary", begun)))
-        if not all(word.optional for word in words):  # else both are the same
-            tiers.append((FindTier.ANY_CATEGORY, _by_categories(words, "categories", begun)))
-    return tuple(tiers)
+def _several_words(words: Reading, *, as_typed: bool) -> Iterator[tuple[FindTier, Clause]]:
+    equal = {word.text: _equals(word) for word in words}
+    # Only words of several can be labels or countries next to another.
+    several = len(words) > 1
+    if as_typed:
+        yield FindTier.WORDS, AllOf(tuple(AnyOf(clauses) for clauses in equal.values()))
+    stated = {word.text: _stated(word) if several else () for word in words}
+    if not as_typed or any(word.counts for word in words) or any(stated.values()):
+        yield FindTier.FIRST_CATEGORY, _each(words, _and_category(words, equal, "primary"), stated)
+    if any(word.counts for word in words):
+        yield FindTier.ANY_CATEGORY, _each(words, _and_category(words, equal, "categories"), stated)
+    labels = {word.text: _labels(word) if several else () for word in words}
+    begun = {word.text: (*_begins(word), *_category(word)) for word in words}
+    yield FindTier.BEGINNINGS, _each(words, begun, labels)
+    parts = {word.text: (*_name_evidence(word), *_category(word)) for word in words}
+    yield FindTier.PARTS, _each(words, parts, labels, _begun(words))
 
 
-def _begun(words: Sequence[Word]) -> dict[str, Word]:
+Evidence = Mapping[str, tuple[Clause, ...]]
+
+
+def _each(words: Reading, evidence: Evidence, places: Evidence, begun: Mapping[str, Word] | None = None) -> Clause:
+    """The clause that every word has the evidence or is a place, and that one word at least has the evidence (M3 e).
+
+    What must not be is stated instead of what must: it needs labels, which the index rarely contains. `begun` are words
+    that need not be searched for, by longer ones.
+    """
+    shorter = begun or {}
+    either = {word.text: (*evidence[word.text], *places[word.text]) for word in words}
+    stated = tuple(AnyOf(either[word.text]) for word in words if word.text not in shorter)
+    excluded: list[Clause] = []
+    if all(places.values()):
+        only_places = (any_of(places[word.text]) for word in words)
+        excluded.append(AllOf((*only_places, NoneOf(tuple(chain.from_iterable(evidence.values()))))))
+    # A longer word that is only a label is no evidence of its beginning.
+    excluded += (
+        AllOf((any_of(places[longer.text]), NoneOf(either[text])))
+        for text, longer in shorter.items()
+        if places[longer.text]
+    )
+    return AllOf((*stated, NoneOf(tuple(excluded)))) if excluded else AllOf(stated)
+
+
+def _begun(words: Reading) -> dict[str, Word]:
     """By word that a longer one begins with, the longer one, if any evidence of that is evidence of the shorter too.
 
     Where every word needs evidence the shorter need not be searched for, so no term is read for many beginnings of it.
@@ -317,53 +361,32 @@ def _begun(words: Sequence[Word]) -> dict[str, Word]:
         if other.text.startswith(word.text)
         and is_part_evidence(word.text)
         and not (
-            word.is_suffix or word.is_inner_letter or other.is_suffix or other.hosts or other.slugs or other.optional
+            word.is_nameless
+            or word.is_inner_letter
+            or word.is_category
+            or other.is_nameless
+            or other.hosts
+            or other.slugs
         )
     }
 
 
-def _by_categories(words: Sequence[Word], field: str, begun: Mapping[str, Word]) -> Clause:
-    """The clause that every word has evidence, of categories only by those in a field.
-
-    Evidence of one word at least is required. For a label next to another word, any category is evidence of that one.
-    """
-    evidence = {word.text: (*_name_evidence(word), *_category(word, field)) for word in words}
-    needed = [word for word in words if not word.optional]
-    if not needed:
-        return AnyOf(tuple(word_evidence(word) for word in words))
-    if len(words) == 1:
-        return _each_of(evidence.values())
-    required: tuple[Clause, ...] = tuple(chain.from_iterable(evidence.values()))
-    if field != "categories":
-        others = (clause for word in words if word.optional for clause in _category(word, "categories"))
-        required = (*required, *others, *_two_categories(words))
-    return AllOf(_with_labels(needed, evidence, required, begun))
+def _widest(by_words: _ByWords) -> Iterator[Clause]:
+    """The clauses of the tiers by words, without those that imply another one of them or what begins a key."""
+    yield from by_words.get(FindTier.PARTS, ())
+    if FindTier.WORDS not in by_words:  # of one word; else the last tier follows from all others
+        yield from by_words.get(FindTier.BEGINNINGS, by_words.get(FindTier.ANY_CATEGORY, ()))
 
 
-def _widest(tiers: Tiers) -> Iterator[Clause]:
-    """The clauses of the tiers by words, without those that imply another one of them."""
-    clauses = dict(tiers)
-    if FindTier.WORDS in clauses and (last := min(clauses)) <= FindTier.FIRST_CATEGORY:
-        # For several words, the last tier's clause follows from each of the others.
-        yield clauses[last]
-        return
-    if FindTier.ANY_CATEGORY in clauses:
-        clauses.pop(FindTier.FIRST_CATEGORY, None)
-    if isinstance(labels := clauses.get(FindTier.LABELS), AllOf):
-        # Without its first clause, that one word is a label, it holds for the better tiers by words as well.
-        yield AllOf(labels.clauses[1:])
-        return
-    if FindTier.INFIX in clauses:
-        clauses.pop(FindTier.WORDS, None)
-    yield from clauses.values()
-
-
-def word_evidence(word: Word, *, label: bool = False) -> Clause:
-    """The clause that a shop meets if it has any evidence of a word: (a) to (d) of M3.
+def word_evidence(words: Iterable[Word], *, label: bool = False) -> Clause:
+    """The clause that a shop meets if it has any evidence of a word in one of its readings: (a) to (d) of M3.
 
     With `label` (e) counts too, whatever evidence the other words have.
     """
-    return AnyOf((*_name_evidence(word), *_category(word, "categories"), *(_labels(word) if label else ())))
+    clauses = chain.from_iterable(
+        (*_name_evidence(word), *_category(word), *(_labels(word) if label else ())) for word in words
+    )
+    return AnyOf(tuple(dict.fromkeys(clauses)))
 
 
 def exclusive(buckets: Sequence[Clause]) -> tuple[Clause, ...]:
@@ -373,56 +396,43 @@ def exclusive(buckets: Sequence[Clause]) -> tuple[Clause, ...]:
     )
 
 
-def _with_labels(
-    words: Sequence[Word],
-    evidence: Mapping[str, tuple[Clause, ...]],
-    required: tuple[Clause, ...],
-    begun: Mapping[str, Word],
-) -> tuple[Clause, ...]:
-    """The clauses that every word has evidence or is a label or a country, and that evidence is there (M3 e).
-
-    What must not be is stated instead of what must: it needs labels, which the index rarely contains. At least one of
-    `required` holds, so that labels never count alone: it has the evidence of all words, or more.
-    """
-    either = {word.text: (*evidence[word.text], *_labels(word)) for word in words}
-    labels_alone = AllOf((*(any_of(_labels(word)) for word in words), NoneOf(required)))
-    # A longer word that is only a label is no evidence of its beginning.
-    without = (
-        AllOf((any_of(_labels(begun[word.text])), NoneOf(either[word.text]))) for word in words if word.text in begun
-    )
-    stated = (AnyOf(either[word.text]) for word in words if word.text not in begun)
-    return (*stated, NoneOf((labels_alone, *without)))
+def _and_category(words: Reading, evidence: Evidence, field: str) -> Evidence:
+    return {
+        word.text: (*evidence[word.text], Exact(field, word.slugs)) if word.counts else evidence[word.text]
+        for word in words
+    }
 
 
-def _each_of(evidence: Iterable[Sequence[Clause]]) -> Clause:
-    return AllOf(tuple(map(any_of, evidence)))
+def _category(word: Word) -> tuple[Clause, ...]:
+    return (Exact("categories", word.slugs),) if word.slugs else ()
 
 
-def _two_categories(words: Sequence[Word]) -> Iterator[Clause]:
-    """Clauses of which at least one holds if two of the words mean categories of the shop."""
-    meant = [word.slugs for word in words if word.slugs]
-    for index, last in enumerate(meant[1:], 1):
-        others = tuple(dict.fromkeys(chain.from_iterable(meant[:index])))
-        yield AllOf((Exact("categories", others), Exact("categories", last)))
+def _stated(word: Word) -> tuple[Clause, ...]:
+    """The clauses that a shop states a country that the word names, or has its top-level domain."""
+    countries = word.countries
+    return (Exact("labels", countries), Exact("markets", countries)) if countries else ()
 
 
 def _labels(word: Word) -> tuple[Clause, ...]:
+    """(e) of M3."""
     if not word.countries:
         return (Exact("labels", (word.text,)),)
-    return Exact("labels", (word.text, *word.countries)), Exact("markets", word.countries)
+    return Exact("labels", (word.text, *word.countries)), Exact("markets", (*word.countries, WORLDWIDE))
 
 
-def _category(word: Word, field: str) -> tuple[Clause, ...]:
-    return (Exact(field, word.slugs),) if word.slugs else ()
+def _equals(word: Word) -> tuple[Clause, ...]:
+    """(a) of M3."""
+    return _hosts(word) if word.is_nameless else (Exact("words", (word.text,)), *_hosts(word))
 
 
-def _word_evidence(word: Word) -> tuple[Clause, ...]:
+def _begins(word: Word) -> tuple[Clause, ...]:
     """(a) and (b) of M3."""
-    if word.is_suffix:
-        return _hosts(word)
+    if word.is_nameless or word.is_inner_letter:
+        return _equals(word)
+    if word.is_category:
+        return (*_equals(word), Exact("clipped", (word.text,)))
     # A word that equals a shop's word is also a prefix of it: (b) includes (a).
-    own = Exact("words", (word.text,)) if word.is_inner_letter else Prefix("words", word.text)
-    return (own, *_hosts(word))
+    return (Prefix("words", word.text), *_hosts(word))
 
 
 def _hosts(word: Word) -> tuple[Clause, ...]:
@@ -431,8 +441,8 @@ def _hosts(word: Word) -> tuple[Clause, ...]:
 
 def _name_evidence(word: Word) -> tuple[Clause, ...]:
     """(a), (b) and (d) of M3."""
-    if word.is_suffix or not is_part_evidence(word.text):
-        return _word_evidence(word)
+    if word.is_nameless or word.is_category or not is_part_evidence(word.text):
+        return _begins(word)
     # The words of a shop are parts of its infixes: (d) includes (a) and (b). One clause in place of two lets the engine
     # skip the shops that lack another word.
     return (Infix("infixes", word.text), *_hosts(word))

@@ -154,6 +154,16 @@ class WordCount:
 
 
 @dataclass(frozen=True, slots=True)
+class Broader:
+    """A query of fewer words that finds shops: the words left out as typed, and the first shops (M6)."""
+
+    query: str
+    left_out: tuple[str, ...]
+    total: int
+    shops: tuple[SuggestedShop, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FacetCounts:
     """The numbers of shops by value, and of those without a value."""
 
@@ -167,8 +177,8 @@ class Found:
 
     `ignored` are words without evidence on any shop, as typed, in query order. `category_truncated` says whether a word
     means more categories than the search uses. `did_you_mean` are up to three other shops whose name is misspelt in the
-    query, or is a part of it. `word_counts` has each word of a query of several words without a match; None for other
-    queries.
+    query, or is a part of it. `word_counts` has each word of a query of several words without a match, and `broader` up
+    to three queries with fewer of them; None for other queries.
 
     `unsettled_count` is the number of matches whose statements do not settle whether they ship to the country, None
     without one; with `include_unsettled` they are in `total` too, and the last `unsettled` of `shops` are among them.
@@ -182,6 +192,7 @@ class Found:
     category_truncated: bool
     did_you_mean: tuple[SuggestedShop, ...]
     word_counts: tuple[WordCount, ...] | None = None
+    broader: tuple[Broader, ...] | None = None
     unsettled_count: int | None = None
     unsettled: int = 0
     last: Position | None = None

@@ -1,74 +1,18 @@
 """The words of a query of find_shop, each with what was typed for it; hosts stand for themselves (M3, M6).
 
-The words for a shop, and the words that only join others (M3 f), are compiled by hand. The former are the usual ones
-for a shop, its seller and "online", in singular and plural, of the languages of X2's articles, of Slavic languages,
-Turkish, Greek, Arabic, Chinese, Japanese and Korean. The latter are articles, prepositions and conjunctions, of which
-Snowball's stop word lists (https://snowballstem.org/algorithms/) have many more, and words of wishes that name no
-goods: buy, best, cheap.
+A query has two readings: as typed, and as a wish, without its table words.
 """
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
-from typing import Final
 
 from index_mappings.forms import QueryForms, folded_labels, query_forms
-from index_mappings.hosts import domain_parts, has_dot, reduce_host, unicode_host
-from index_mappings.text import fold, typed_words, words_of
-
-_SHOP: Final = {
-    "en": "shop shops store stores retailer retailers seller sellers online webshop webshops onlineshop onlineshops",
-    "de": "Laden Läden Geschäft Geschäfte Händler Onlineshop Onlineshops Verkäufer",
-    "fr": "boutique boutiques magasin magasins vendeur vendeurs ligne",
-    "es": "tienda tiendas vendedor vendedores línea",
-    "it": "negozio negozi bottega botteghe venditore venditori",
-    "nl": "winkel winkels webwinkel webwinkels verkoper verkopers",
-    "pl": "sklep sklepy sprzedawca sprzedawcy internetowy internetowe",
-    "cs": "obchod obchody prodejna prodejny prodejce eshop eshopy",
-    "sk": "obchod obchody predajňa predajne predajca",
-    "ru": "магазин магазины лавка лавки продавец продавцы онлайн",
-    "uk": "магазин магазини крамниця крамниці продавець продавці",
-    "bg": "магазин магазини търговец търговци",
-    "hr": "trgovina trgovine prodavnica prodavnice dućan dućani",
-    "sr": "продавница продавнице радња радње",
-    "sl": "trgovina trgovine prodajalna prodajalne",
-    "tr": "mağaza mağazalar mağazası mağazaları dükkan dükkân dükkanlar satıcı satıcılar",
-    "el": "κατάστημα καταστήματα μαγαζί μαγαζιά πωλητής πωλητές",
-    "ar": "متجر متاجر محل محلات بائع",
-    "zh": "商店 店 店铺 店鋪 网店 網店 商城 线上 線上 在线",
-    "ja": "店 お店 店舗 ショップ ストア 通販 オンライン",
-    "ko": "가게 상점 매장 쇼핑몰 스토어 샵 숍 온라인",
-}
-# Apart from words that every wish may have, no top-level domain of a country is among these: it says where (M3 e).
-_JOINING: Final = {
-    "en": "for in of the a an and with from to near me on or my where that which sell sells selling buy best cheap",
-    "de": "für in von mit und der die das den dem des ein eine einen aus zum zur bei kaufen günstig günstige billig "
-    "billige beste besten",
-    "fr": "pour de du des et avec en le la les un une à aux dans chez acheter pas cher meilleur meilleurs",
-    "es": "para de del y con en el la los las un una a comprar barato baratos mejor mejores",
-    "it": "per di del della dei delle e con in lo la gli le un una a da comprare migliore migliori",
-    "nl": "voor van en met in de het een uit bij te koop kopen goedkoop goedkope beste",
-    "pl": "dla do z ze w we i kupić tanie najlepsze",
-    "cs": "pro do z ze v a s koupit levné nejlepší",
-    "sk": "pre do z zo v vo a s kúpiť lacné najlepšie",
-    "ru": "для в во из на и с от купить лучшие дешевые",
-    "uk": "для в у з із на і й та від купити кращі дешеві",
-    "bg": "за в от на и с със купи",
-    "hr": "u iz i s od kupiti",
-    "sr": "за у из на и с са од",
-    "sl": "v iz in s z od kupiti",
-    "tr": "için ve ile en iyi ucuz satın",
-    "el": "για και με σε από στο στη στην στα το τα η ο οι",
-    "ar": "في من على و مع إلى شراء",
-    "zh": "的 和 在 买 買",
-    "ja": "の と で を",
-    "ko": "의 와 과 및",
-}
-
-JOINING_WORDS: Final = frozenset(fold(word) for words in _JOINING.values() for word in words.split())
-OPTIONAL_WORDS: Final = JOINING_WORDS | {fold(word) for words in _SHOP.values() for word in words.split()}
+from index_mappings.hosts import country_of, domain_parts, has_dot, reduce_host, unicode_host
+from index_mappings.table_words import TABLE_WORDS, is_table_word
+from index_mappings.text import typed_words, words_of
 
 
 @dataclass(slots=True)  # not frozen: each search creates some
@@ -76,7 +20,7 @@ class QueryWord:
     """A folded word at one place of a query, and how answers spell it.
 
     `token` is the number of its white-space token, `host` the host that this is. A suffix is a label of that host's
-    public suffix, not of its main label.
+    public suffix, not of its main label. No part of a host is a table word.
     """
 
     text: str
@@ -84,23 +28,41 @@ class QueryWord:
     token: int
     host: str | None = None
     is_suffix: bool = False
+    is_table: bool = False
 
 
 @dataclass(slots=True)
 class FindForms:
     """A query of find_shop: its forms, its words in order, and the white-space tokens that words are in, by number.
 
-    There are no words in punctuation alone.
+    There are no words in punctuation alone. `several`: there were two or more words before any was dropped.
     """
 
     forms: QueryForms
     words: tuple[QueryWord, ...]
     tokens: tuple[str, ...]
+    several: bool
 
     @property
     def texts(self) -> tuple[str, ...]:
         """The distinct folded words, in order."""
         return tuple(dict.fromkeys(word.text for word in self.words))
+
+    def is_table(self, text: str) -> bool:
+        """Whether a word is a table word wherever it is."""
+        return all(word.is_table for word in self.words if word.text == text)
+
+    @property
+    def wish(self) -> tuple[QueryWord, ...]:
+        """The words of the reading as a wish, which are no table words; none if these are all words or none."""
+        left = tuple([word for word in self.words if not word.is_table])
+        return left if len(left) < len(self.words) else ()
+
+    @property
+    def ends_with_place(self) -> bool:
+        """Whether the last of several words is a table word and the top-level domain of a country (`books de`)."""
+        last = self.words[-1]
+        return len(self.words) > 1 and last.is_table and country_of(f"x.{last.text}") is not None
 
     def without(self, missing: Collection[str]) -> "FindForms":
         """The query without some words, and without the suffixes of hosts of which no other word is left."""
@@ -110,8 +72,8 @@ class FindForms:
         texts = list(self._texts_of_tokens(left))
         # Words have the numbers of their tokens among the tokens that are left.
         numbers = {token: number for number, token in enumerate(dict.fromkeys(word.token for word in left))}
-        words = tuple(QueryWord(one.text, one.typed, numbers[one.token], one.host, one.is_suffix) for one in left)
-        return FindForms(query_forms(" ".join(texts)), words, tuple(texts))
+        words = tuple([replace(one, token=numbers[one.token]) for one in left])
+        return FindForms(query_forms(" ".join(texts)), words, tuple(texts), self.several)
 
     def _texts_of_tokens(self, left: Iterable[QueryWord]) -> Iterator[str]:
         """Each token of which all words are left as it was typed; of others the words."""
@@ -147,13 +109,17 @@ def find_forms(text: str) -> FindForms:
     tokens = tuple(text.split())
     if len(tokens) == len(forms.words) == 1 and forms.texts == forms.words:
         # The most frequent case: one word, which is no host.
-        return FindForms(forms, (QueryWord(forms.words[0], tokens[0], 0),), tokens)
+        word = QueryWord(forms.words[0], tokens[0], 0, is_table=is_table_word(tokens[0]))
+        return FindForms(forms, (word,), tokens, several=False)
     if text.isascii() and "".join(tokens).isalnum():
         # Each token is one word, and there is no dot.
-        plain = [QueryWord(word, tokens[number], number) for number, word in enumerate(forms.words)]
-        return FindForms(forms, tuple(plain), tokens)
-    words = (word for number, token in enumerate(tokens) for word in _words_of_token(token, number))
-    return FindForms(forms, tuple(words) if forms.words else (), tokens)
+        plain = [
+            QueryWord(word, tokens[number], number, is_table=word in TABLE_WORDS)
+            for number, word in enumerate(forms.words)
+        ]
+        return FindForms(forms, tuple(plain), tokens, len(plain) > 1)
+    words = [word for number, token in enumerate(tokens) for word in _words_of_token(token, number)]
+    return FindForms(forms, tuple(words) if forms.words else (), tokens, len(words) > 1)
 
 
 def _words_of_token(token: str, number: int) -> Iterator[QueryWord]:
@@ -169,7 +135,7 @@ def _words_of_token(token: str, number: int) -> Iterator[QueryWord]:
                 yield QueryWord(text, pieces.get(text, text), number, host, is_suffix=True)
             return
     for text, typed in typed_words(token):
-        yield QueryWord(text, typed, number)
+        yield QueryWord(text, typed, number, is_table=is_table_word(typed))
 
 
 def runs(words: Sequence[QueryWord], longest: int) -> Iterator[tuple[int, int]]:

@@ -4,32 +4,40 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from index_mappings.category_forms import Level
 from index_mappings.countries import country_names, words_of_countries
 from index_mappings.documents import shop_from_stored
 from index_mappings.forms import QueryForms, query_forms
 from index_mappings.generations import Stamp
+from index_mappings.table_words import TABLE_WORDS
 from index_mappings.text import is_ideographic
-from index_mappings.tiers import ASKED_ALONE_MIN, COUNTRY_RUN, SUGGEST_CUT, FindTier, rank_key
-from service.search.categories import CategoryTable
-from service.search.engine import Engine, Facet, Page, SearchRequest
+from index_mappings.tiers import (
+    ASKED_ALONE_MIN,
+    COUNTRY_RUN,
+    OTHER_LANGUAGE_MIN,
+    SUGGEST_CUT,
+    FindTier,
+    rank_key,
+)
+from service.search.broader import BROADER, BROADER_SHOPS, LeftOuts, broader_queries
+from service.search.categories import CategoryTable, WordMeaning
+from service.search.engine import Engine, Facet, Hit, Page, SearchRequest
 from service.search.plan import (
     FACET_FIELDS,
     LEADING,
-    MATCH_ALL,
     NOTHING,
     Clause,
     Exact,
     Filters,
     NoneOf,
     Plan,
-    Slugs,
     Word,
     any_of,
     find_plan,
     word_evidence,
 )
-from service.search.protocol import FindQuery, Found, Position, SuggestedShop, WordCount
-from service.search.query_words import OPTIONAL_WORDS, FindForms, QueryWord, find_forms, runs
+from service.search.protocol import Broader, FindQuery, Found, Position, SuggestedShop, WordCount
+from service.search.query_words import FindForms, QueryWord, find_forms, runs
 
 if TYPE_CHECKING:
     from service.search.typeahead.typeahead import Typeahead
@@ -38,34 +46,39 @@ _DID_YOU_MEAN: Final = 3
 # The maximum number of shops of similar names that are looked at where a search matches some of them. Three are named,
 # so this matters only where more than 77 match, and it bounds the work: of many shops thousands can match.
 _CANDIDATES: Final = 80
+# By word, the codes of the countries that it names.
+_Countries = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(slots=True)  # not frozen: each search creates some
 class PlannedSearch:
-    """A query, or what is left of it, its distinct words, and whether the cap on categories dropped some."""
+    """A query, or what is left of it, with the words of its readings, and the plan of those that count at first.
+
+    `wish` is the plan with both readings, for where nothing matches as typed (M3); None where `plan` has them or there
+    is one only. `truncated` tells whether the cap on categories dropped some.
+    """
 
     forms: FindForms
-    words: tuple[Word, ...]
+    readings: tuple[tuple[Word, ...], ...]
+    meanings: tuple[Mapping[str, WordMeaning], ...]
     truncated: bool
     plan: Plan
+    wish: Plan | None
     filters: Filters
-
-    @property
-    def wide(self) -> Plan | None:
-        """The search with more optional words, for where nothing else matches (M3 f); None if there are none.
-
-        It lacks the tiers that are those of the other search, as they have no shops then.
-        """
-        words = _widened(self.words, self.forms)
-        if words is None:
-            return None
-        plan = find_plan(self.texts, words, self.filters)
-        return replace(plan, tiers=tuple(tier for tier in plan.tiers if tier not in self.plan.tiers))
 
     @property
     def texts(self) -> tuple[str, ...]:
         """The forms of the query."""
         return self.forms.forms.texts
+
+    def places_of(self, text: str) -> tuple[Word, ...]:
+        """A word in each of the readings that have it."""
+        return tuple([word for reading in self.readings for word in reading if word.text == text])
+
+    def is_goods(self, text: str) -> bool:
+        """Whether a word names a category or a country."""
+        named = any(text in known and known[text].named for known in self.meanings)
+        return named or any(word.countries for word in self.places_of(text))
 
 
 @dataclass(slots=True)
@@ -73,14 +86,26 @@ class _Evidence:
     """The evidence in the generation of a query that has no match under its filters; `matched` is without these.
 
     `passing` are by distinct word the shops with evidence of it that pass the filters, `anywhere` the same, or all of
-    them where none passes; `all_passing` counts all shops that pass. `wide` is the page of the wide search, if any.
+    them where none passes. `wish` is the page of the search with both readings, if any.
     """
 
     matched: bool
     anywhere: dict[str, int]
     passing: dict[str, int]
-    all_passing: int
-    wide: Page | None
+    wish: Page | None
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What an answer is made of, apart from its query."""
+
+    page: Page
+    truncated: bool
+    unsettled: Sequence[Page] = ()
+    ignored: tuple[str, ...] = ()
+    near: tuple[SuggestedShop, ...] = ()
+    counts: tuple[WordCount, ...] | None = None
+    broader: tuple[Broader, ...] | None = None
 
 
 class ShopSearch:
@@ -100,44 +125,46 @@ class ShopSearch:
             self._stamp, (_page(whole.plan, query), *_unsettled(whole.plan, filters))
         )
         if page.total or not whole.texts:
-            return _found(query, page, whole.truncated, unsettled=unsettled)
+            return _found(query, _Answer(page, whole.truncated, unsettled))
         # Only an empty result needs the evidence of each word (M6), which is a second round trip or two.
         evidence = await self._evidence(query, whole, filters)
         kept, plan = whole, whole.plan
         missing = () if evidence.matched else _missing(whole.forms, evidence.anywhere)
         if missing or not (evidence.matched or whole.forms.words):
-            kept = self._planned(whole.forms.without(missing), filters)
+            kept = self._planned(_left(whole.forms, missing), filters)
             if kept.texts or query.categories:
                 page, plan = await self._kept_page(query, kept)
-        elif not evidence.matched and evidence.wide is not None:
-            page, plan = evidence.wide, whole.wide or plan
+        elif not evidence.matched and evidence.wish is not None:
+            page, plan = evidence.wish, whole.wish or plan
         if plan is not whole.plan and unsettled:
             unsettled[:] = await self._engine.search(self._stamp, _unsettled(plan, filters))
-        counts = None if page.total else _word_counts(whole.forms, missing, evidence)
-        ignored = tuple(word.typed for word in whole.forms.spelt(missing) if word.is_dropped)
+        found = _Answer(page, kept.truncated, unsettled)
+        found.ignored = tuple(word.typed for word in whole.forms.spelt(missing) if word.is_dropped)
+        if not page.total:
+            found.counts = _word_counts(whole.forms, missing, evidence)
+        if found.counts is not None:
+            found.broader = await self._broader(query, whole, missing, evidence)
         # Where nothing is left of the query, all shops that pass its filters are found already.
-        near: tuple[SuggestedShop, ...] = ()
-        if not page.total or (ignored and kept.texts):
-            asked = possible_names(query.text, whole.forms, missing)
-            near = await self._near(filters, asked, kept.forms.forms.texts, plan if page.total else None)
-        return _found(query, page, kept.truncated, ignored, near, counts, unsettled)
+        if not page.total or (found.ignored and kept.texts):
+            asked = possible_names(query.text, whole, missing)
+            found.near = await self._near(filters, asked, kept.forms.forms.texts, plan if page.total else None)
+        return _found(query, found)
 
     def _planned(self, forms: FindForms, filters: Filters) -> PlannedSearch:
         return planned(forms, self._typeahead.categories, self._cap, filters)
 
     async def _evidence(self, query: FindQuery, search: PlannedSearch, filters: Filters) -> _Evidence:
         """Count the shops of the query, and those of each word with filters; of words without any, without filters."""
-        clauses, texts = filters.clauses(), [word.text for word in search.words]
-        several = len(search.forms.words) > 1
-        evidence = [word_evidence(word, label=several) for word in search.words]
+        clauses, texts = filters.clauses(), search.forms.texts
+        several = search.forms.several
+        evidence = [word_evidence(search.places_of(text), label=several) for text in texts]
         passed = clauses if several else ()
         # Without filters the query itself was counted already.
         unfiltered = _count(search.plan.matching) if clauses else _count(NOTHING)
-        requests = [unfiltered, _count(MATCH_ALL, clauses), *(_count(clause, passed) for clause in evidence)]
-        wide = search.wide
-        if wide is not None:
-            requests.append(_page(wide, query))
-        matched, all_passing, *counts = pages = await self._engine.search(self._stamp, requests)
+        requests = [unfiltered, *(_count(clause, passed) for clause in evidence)]
+        if search.wish is not None:
+            requests.append(_page(search.wish, query))
+        matched, *counts = pages = await self._engine.search(self._stamp, requests)
         passing = dict(zip(texts, _totals(counts), strict=False))
         anywhere = dict(passing)
         if passed and (
@@ -145,18 +172,59 @@ class ShopSearch:
         ):
             found = await self._engine.search(self._stamp, [_count(clause) for clause in absent.values()])
             anywhere.update(zip(absent, _totals(found), strict=True))
-        page = None if wide is None else pages[-1]
-        return _Evidence(bool(matched.total), anywhere, passing, all_passing.total or 0, page)
+        page = None if search.wish is None else pages[-1]
+        return _Evidence(bool(matched.total), anywhere, passing, page)
 
     async def _kept_page(self, query: FindQuery, kept: PlannedSearch) -> tuple[Page, Plan]:
         """The page of what is left of a query, and the plan that found it."""
         (page,) = await self._engine.search(self._stamp, (_page(kept.plan, query),))
-        if page.total or (wide := kept.wide) is None:
+        if page.total or (wish := kept.wish) is None:
             return page, kept.plan
-        # Words without evidence and a word for a shop are rare together, and where the kept words match this is saved.
+        # Words without evidence and a table word are rare together, and where the kept words match this is saved.
         unfiltered = (_count(kept.plan.matching),) if kept.filters.clauses() else ()
-        wide_page, *counts = await self._engine.search(self._stamp, (_page(wide, query), *unfiltered))
-        return (page, kept.plan) if any(_totals(counts)) else (wide_page, wide)
+        wish_page, *counts = await self._engine.search(self._stamp, (_page(wish, query), *unfiltered))
+        return (page, kept.plan) if any(_totals(counts)) else (wish_page, wish)
+
+    async def _broader(
+        self, query: FindQuery, whole: PlannedSearch, missing: Sequence[str], evidence: _Evidence
+    ) -> tuple[Broader, ...]:
+        """Up to three queries with fewer words that find something, by at most five searches (M6)."""
+        forms = whole.forms
+        texts = [text for text in forms.texts if text not in missing and not forms.is_table(text)]
+        asked = broader_queries(texts, evidence.passing, {text for text in texts if whole.is_goods(text)})
+        for left_outs in asked:
+            found = await self._broader_pages(query, whole, missing, left_outs)
+            if found:
+                return found
+        return ()
+
+    async def _broader_pages(
+        self, query: FindQuery, whole: PlannedSearch, missing: Sequence[str], left_outs: LeftOuts
+    ) -> tuple[Broader, ...]:
+        forms, searches = whole.forms, []
+        for left_out in left_outs.words:
+            dropped = {text for text in forms.texts if text in missing or text in left_out or forms.is_table(text)}
+            text = " ".join(forms.without(dropped).tokens)
+            search = self._planned(find_forms(text), Filters.of(query))
+            if search.texts and search.forms.words:
+                searches.append((text, left_out, search))
+        if not searches:
+            return ()
+        first = replace(query, offset=0, limit=BROADER_SHOPS, after=None, facets=())
+        requests = [_page(search.plan, first) for _, _, search in searches]
+        found: list[tuple[int, Broader]] = []
+        for (text, left_out, search), page in zip(
+            searches, await self._engine.search(self._stamp, requests), strict=True
+        ):
+            if page.total:
+                typed = tuple(word.typed for word in forms.spelt(()) if word.text in left_out)
+                shops = tuple(map(_suggested, page.hits[:BROADER_SHOPS]))
+                kept = sum(map(whole.is_goods, search.forms.texts))
+                found.append((kept, Broader(text, typed, page.total, shops)))
+        if left_outs.first_only:
+            return tuple(one for _, one in found[:1])
+        found.sort(key=lambda one: (-one[0], -one[1].total))
+        return tuple(one for _, one in found[:BROADER])
 
     async def _near(
         self, filters: Filters, asked: Iterable[QueryForms], texts: Sequence[str], plan: Plan | None
@@ -183,63 +251,64 @@ class ShopSearch:
 
 def planned(forms: FindForms, categories: CategoryTable, cap: int, filters: Filters) -> PlannedSearch:
     """The searches for a query, or for what is left of it."""
-    slugs, truncated = categories.resolve(forms.words, cap, filters.categories)
-    words = _plan_words(forms, slugs)
-    return PlannedSearch(forms, words, truncated, find_plan(forms.forms.texts, words, filters), filters)
+    texts, wish, countries = forms.forms.texts, forms.wish, _countries(forms)
+    resolved = [categories.resolve(words, cap, filters.categories) for words in (forms.words, wish) if words]
+    readings = tuple([
+        _plan_words(forms, words, one.words, countries)
+        for words, one in zip((forms.words, wish), resolved, strict=False)
+    ])  # fmt: skip
+    is_table = bool(forms.words) and not wish and forms.words[0].is_table
+    first, second = find_plan(texts, readings[:1], filters, is_table=is_table), None
+    if wish:
+        both = find_plan(texts, readings, filters)
+        if all(word.slugs or word.countries for word in readings[1]) and not forms.ends_with_place:
+            first = both
+        else:
+            second = both
+    truncated = any(one.truncated for one in resolved)
+    return PlannedSearch(forms, readings, tuple(one.words for one in resolved), truncated, first, second, filters)
 
 
-def _plan_words(forms: FindForms, slugs: Slugs) -> tuple[Word, ...]:
-    if len(forms.words) == 1 and forms.words[0].host is None:
-        text = forms.words[0].text
-        return (Word(text, slugs[text]),)
-    if not forms.words:
+def _plan_words(
+    forms: FindForms, words: Sequence[QueryWord], meanings: Mapping[str, WordMeaning], countries: _Countries
+) -> tuple[Word, ...]:
+    if not words:
         return ()
-    countries = _countries(forms)
-    texts = forms.texts
-    if not countries and OPTIONAL_WORDS.isdisjoint(texts) and all(map(_is_plain, forms.words)):
-        return tuple([Word(text, slugs[text]) for text in texts])
     last = forms.words[-1].text
-    found = []
-    for text in texts:
-        places = [word for word in forms.words if word.text == text]
-        hosts = tuple(dict.fromkeys(word.host for word in places if word.host is not None))
-        found.append(
-            Word(
+    found: dict[str, Word] = {}
+    for place in words:
+        text = place.text
+        if (word := found.get(text)) is None:
+            meaning = meanings[text]
+            word = found[text] = Word(
                 text,
-                slugs[text],
-                countries.get(text, ()),
-                hosts,
-                is_suffix=all(word.is_suffix for word in places),
+                meaning.slugs,
+                counts=_counts(text, meaning, several=forms.several),
+                is_category=forms.several and meaning.named,
+                countries=countries.get(text, ()),
+                is_nameless=True,
                 is_inner_letter=text != last and len(text) == 1 and text.isalpha() and not is_ideographic(text),
-                optional=_may_be_optional(forms, text) and any(slugs[other] for other in slugs if other != text),
             )
-        )
-    return tuple(found)
+        # `thé` is not the word of The Body Shop.
+        is_nameless = place.is_suffix or (word.is_category and not place.is_table and text in TABLE_WORDS)
+        word.is_nameless = word.is_nameless and is_nameless
+        if place.host is not None and place.host not in word.hosts:
+            word.hosts = (*word.hosts, place.host)
+    return tuple(found.values())
 
 
-def _is_plain(word: QueryWord) -> bool:
-    return word.host is None and len(word.text) > 1
+def _counts(text: str, meaning: WordMeaning, *, several: bool) -> bool:
+    """Whether the categories of a word count as named in the order (M4): of a query of one word, less often."""
+    if several or meaning.level is Level.OWN:
+        return meaning.named
+    is_other = meaning.named and meaning.level is Level.OTHER_LANGUAGE
+    return is_other and (len(text) >= OTHER_LANGUAGE_MIN or is_ideographic(text))
 
 
-def _widened(words: Sequence[Word], forms: FindForms) -> tuple[Word, ...] | None:
-    """The words with each word for a shop optional that stands next to any other; None if that changes nothing."""
-    if len(words) < 2:  # noqa: PLR2004 - next to another word
-        return None
-    wide = [word for word in words if not word.optional and _may_be_optional(forms, word.text)]
-    if not wide:
-        return None
-    return tuple(replace(word, optional=True) if word in wide else word for word in words)
-
-
-def _may_be_optional(forms: FindForms, text: str) -> bool:
-    """Whether a word is one for a shop or only joins others, and no part of a host, which stands for itself."""
-    return text in OPTIONAL_WORDS and all(word.host is None for word in forms.words if word.text == text)
-
-
-def _countries(forms: FindForms) -> dict[str, tuple[str, ...]]:
+def _countries(forms: FindForms) -> _Countries:
     """By word, the codes of the countries that it names, alone or with its neighbours."""
     found: dict[str, dict[str, None]] = {}
-    if words_of_countries().isdisjoint(forms.texts):
+    if not forms.several or words_of_countries().isdisjoint(forms.texts):
         return {}
     names = country_names()
     for start, end in runs(forms.words, COUNTRY_RUN):
@@ -251,31 +320,45 @@ def _countries(forms: FindForms) -> dict[str, tuple[str, ...]]:
 
 
 def _missing(forms: FindForms, anywhere: Mapping[str, int]) -> tuple[str, ...]:
-    """The words without evidence on any shop; words for a shop have it next to one that has (M6)."""
-    known = {text for text, shops in anywhere.items() if shops}
-    return tuple(text for text in anywhere if text not in known and not (known and _may_be_optional(forms, text)))
+    """The words without evidence on any shop; table words only where there are no others (M6)."""
+    others = [text for text in anywhere if not forms.is_table(text)]
+    return tuple(text for text in others or anywhere if not anywhere[text])
+
+
+def _left(forms: FindForms, missing: Sequence[str]) -> FindForms:
+    """What is left without the missing words: nothing if these are only table words."""
+    left = forms.without(missing)
+    return forms.without(forms.texts) if missing and all(word.is_table for word in left.words) else left
 
 
 def _word_counts(forms: FindForms, missing: Sequence[str], evidence: _Evidence) -> tuple[WordCount, ...] | None:
-    """For each word the shops with evidence of it that pass the filters; None if there is only one word (M6)."""
-    words = forms.spelt(missing)
-    if len(forms.words) < 2 or [word.text for word in words] == [None]:  # noqa: PLR2004 - two or more words
+    """For each word but table words the shops with evidence of it that pass the filters (M6).
+
+    None without two or more such words, and where they are one host only.
+    """
+    words = [word for word in forms.spelt(missing) if word.text is None or not forms.is_table(word.text)]
+    if sum(not word.is_table for word in forms.words) < 2 or [word.text for word in words] == [None]:  # noqa: PLR2004
         return None
-    known = {text for text, shops in evidence.anywhere.items() if shops}
-    counts = {
-        text: evidence.all_passing if known - {text} and _may_be_optional(forms, text) else shops
-        for text, shops in evidence.passing.items()
-    }
-    return tuple(WordCount(word.typed, 0 if word.text is None else counts[word.text]) for word in words)
+    return tuple(WordCount(word.typed, 0 if word.text is None else evidence.passing[word.text]) for word in words)
 
 
-def possible_names(text: str, whole: FindForms, missing: Sequence[str]) -> Iterator[QueryForms]:
-    """What may be a misspelt name: the whole query as cut for suggestions, then each ignored word alone (M6)."""
-    forms = query_forms(text, cut=SUGGEST_CUT)
-    if not forms.words:
+def possible_names(text: str, whole: PlannedSearch, missing: Sequence[str]) -> Iterator[QueryForms]:
+    """What may be a misspelt name (M6): the whole query as cut for suggestions, then without table words at its end.
+
+    Then each ignored word alone. None where each word is a compound that ends with the name of a category.
+    """
+    forms, words = query_forms(text, cut=SUGGEST_CUT), whole.forms.words
+    if not words:
+        return
+    meanings = whole.meanings[-1].values()
+    if all(meaning.slugs and meaning.level is Level.ENDING for meaning in meanings):
         return
     yield forms
-    for word in whole.texts:
+    last = max((place for place, word in enumerate(words) if not word.is_table), default=-1)
+    if 0 <= last < len(words) - 1:
+        tokens = dict.fromkeys(word.token for word in words[: last + 1])
+        yield query_forms(" ".join(whole.forms.tokens[token] for token in tokens), cut=SUGGEST_CUT)
+    for word in whole.forms.texts:
         if word in missing and len(word) >= ASKED_ALONE_MIN and (word,) != forms.texts:
             yield query_forms(word, cut=SUGGEST_CUT)
 
@@ -302,15 +385,13 @@ def _totals(pages: Iterable[Page]) -> list[int]:
     return [page.total or 0 for page in pages]
 
 
-def _found(  # noqa: PLR0917 - what an answer has
-    query: FindQuery,
-    page: Page,
-    truncated: bool,  # noqa: FBT001 - private
-    ignored: tuple[str, ...] = (),
-    near: tuple[SuggestedShop, ...] = (),
-    counts: tuple[WordCount, ...] | None = None,
-    unsettled: Sequence[Page] = (),
-) -> Found:
+def _suggested(hit: Hit) -> SuggestedShop:
+    shop = shop_from_stored(hit.stored)
+    return SuggestedShop(shop.id, shop.name, shop.domain, shop.categories[0], shop.popularity)
+
+
+def _found(query: FindQuery, answer: _Answer) -> Found:
+    page, unsettled = answer.page, answer.unsettled
     total, hits = page.total or 0, page.hits[: query.limit]
     shops = tuple([shop_from_stored(hit.stored) for hit in hits])
     more = query.offset + len(hits) < total if query.after is None else len(page.hits) > query.limit
@@ -318,10 +399,11 @@ def _found(  # noqa: PLR0917 - what an answer has
     return Found(
         shops=shops,
         total=total,
-        ignored=ignored,
-        category_truncated=truncated,
-        did_you_mean=near,
-        word_counts=counts,
+        ignored=answer.ignored,
+        category_truncated=answer.truncated,
+        did_you_mean=answer.near,
+        word_counts=answer.counts,
+        broader=answer.broader,
         unsettled_count=unsettled[0].total if unsettled else None,
         unsettled=sum([hit.level < 2 * LEADING for hit in hits]) if query.include_unsettled else 0,
         last=last,

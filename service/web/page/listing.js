@@ -23,7 +23,7 @@ export async function listing(route, signal, announce, go) {
     loadNames(signal),
   ]);
   const shops = found.results;
-  const heading = title(route, found.total_count);
+  const heading = title(route, found);
   const implied = meaning(shops, route);
   const results = shops.length
     ? make("ul", { class: "shops" }, shops.map((shop) => shopRow(shop, route, implied)))
@@ -44,12 +44,19 @@ export async function listing(route, signal, announce, go) {
   };
 }
 
-function title({ query, categories }, total) {
+function title({ query, categories }, found) {
   const names = categories.map(categoryName).join(" or ");
   if (!query.trim()) {
     return names ? { text: names, nodes: [categoryIcon(categories[0]), bdi(names)] } : { text: "All shops", nodes: ["All shops"] };
   }
-  return { text: names ? `${query} in ${names}` : query, nodes: [total ? "Shops for “" : "Nothing found for “", bdi(query), "”", ...(names ? [" in ", bdi(names)] : [])] };
+  return { text: names ? `${query} in ${names}` : query, nodes: [opening(found), bdi(query), "”", ...(names ? [" in ", bdi(names)] : [])] };
+}
+
+// What is nearest to a query without matches is its result: the page says so, and does not say that nothing was found.
+function opening({ total_count: total, did_you_mean: near, broader }) {
+  if (total) return "Shops for “";
+  if (broader?.length) return "No shop fits all of “";
+  return near.length ? "Closest to “" : "Nothing found for “";
 }
 
 // What the filters besides the categories ask of a shop; empty without any of them.
@@ -128,15 +135,25 @@ async function nothing(route, found, signal) {
     .map((shop) => [shop.id, shop]));
   const links = [
     ...near.categories.map(({ slug, category: name }) => [{ categories: [slug], country }, name]),
-    ...(found.word_counts ?? []).filter((word) => word.shops).map(({ word }) => [{ ...route, query: word, offset: 0 }, `Only “${word}”`]),
     ...(filtered || (query && categories.length) ? [[{ query, categories: [] }, "Look without filters"]] : []),
     [{ country }, "Browse the categories"],
   ];
+  const broader = found.broader ?? [];
   return make("div", { class: "plain" },
-    make("p", { class: "sentence" }, `No shop ${fits}.`),
+    (broader.length || found.did_you_mean.length) && !filtered ? null : make("p", { class: "sentence" }, `No shop ${fits}.`),
+    broader.map((wider, at) => broaderList(wider, at, route)),
     shops.size ? make("h2", { id: "near" }, "Did you mean") : null,
     shops.size ? make("ul", { class: "shops", id: "did-you-mean", "aria-labelledby": "near" }, [...shops.values()].map((shop) => shopRow(shop, route))) : null,
     make("p", { class: "links" }, links.map(([to, text]) => [make("a", { href: hrefOf(to) }, bdi(text)), " "]).flat()));
+}
+
+// "Wine (7 shops)", with links to the search and to its first shops.
+function broaderList({ query, left_out: left, total_count: total, results }, at, route) {
+  const to = { ...route, query, offset: 0 };
+  return make("section", { class: "broader", "aria-labelledby": `broader-${at}` },
+    make("h2", { id: `broader-${at}` }, make("a", { href: hrefOf(to) }, bdi(query)), ` (${count(total, "shop")})`),
+    make("p", { class: "aside" }, "without ", joined(left.map((word) => make("q", {}, bdi(word))))),
+    make("ul", { class: "shops" }, results.map((shop) => shopRow(shop, to))));
 }
 
 function paging(route, total) {

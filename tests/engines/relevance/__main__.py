@@ -8,30 +8,43 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 from rich.table import Table
 
-from tests.engines.relevance.development import Report, embedded_engine, measure
+from tests.engines.relevance.development import (
+    Report,
+    Wishes,
+    embedded_engine,
+    measure,
+    measure_wishes,
+    wishes_catalogue,
+)
 from tests.support.real.sources import Missing, find_dev_data, find_opensearch
 from tests.support.worlds import opensearch_world
 
 
-async def _reports(data: Path) -> dict[str, Report]:
-    reports: dict[str, Report] = {}
+async def _reports(data: Path) -> dict[str, tuple[Report, Wishes]]:
+    reports: dict[str, tuple[Report, Wishes]] = {}
     with TemporaryDirectory() as directory:
-        async with embedded_engine(data, Path(directory)) as backend:
-            reports["embedded"] = await measure(backend, data)
+        catalogue = wishes_catalogue(data, Path(directory) / "wishes")
+        async with embedded_engine(data / "dev-shops.ndjson", Path(directory) / "names") as backend:
+            report = await measure(backend, data)
+        async with embedded_engine(catalogue, Path(directory) / "categories") as backend:
+            reports["embedded"] = report, await measure_wishes(backend, data)
     source = find_opensearch()
     if isinstance(source, Missing):
         print(f"OpenSearch is left out: {source.reason}", file=sys.stderr)
         return reports
     source.prepare()
     with TemporaryDirectory() as directory, source.open(Path(directory)) as url:
+        catalogue = wishes_catalogue(data, Path(directory) / "wishes")
         async with opensearch_world(url, data / "dev-shops.ndjson") as backend:
-            reports["opensearch"] = await measure(backend, data)
+            report = await measure(backend, data)
+        async with opensearch_world(url, catalogue) as backend:
+            reports["opensearch"] = report, await measure_wishes(backend, data)
     return reports
 
 
-def _print(reports: dict[str, Report]) -> None:
+def _print(reports: dict[str, tuple[Report, Wishes]]) -> None:
     console = Console()
-    for engine, report in reports.items():
+    for engine, (report, wishes) in reports.items():
         for transport, qualities in (("/suggest", report.suggest), ("find_shop", report.find)):
             table = Table("kind", "queries", "success@1", "success@8", "MRR@10", title=f"{transport} on {engine}")
             for kind, found in qualities.items():
@@ -39,6 +52,10 @@ def _print(reports: dict[str, Report]) -> None:
                 table.add_row(kind, str(found.queries), *figures)
             console.print(table)
         console.print(f"Mean keystrokes until the target is among the first eight, {engine}: {report.keystrokes:.3f}")
+        console.print(
+            f"wishes, {engine}: of {wishes.queries}, {len(wishes.empty)} find nothing: {', '.join(wishes.empty)}"
+        )
+        console.print(f"the first shop of {len(wishes.wrong)} carries no right category: {', '.join(wishes.wrong)}")
 
 
 def main() -> None:

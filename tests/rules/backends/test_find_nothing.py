@@ -8,12 +8,12 @@ from tests.rules.backends.conftest import Directory
 from tests.support.catalogues import shop
 
 _NEAR = [
-    shop("Kestrel", id="k1", popularity=1, countries=["DE"], categories=["birds"]),
-    shop("Kestrelo", id="k2", popularity=2, countries=["FR"], categories=["birds"]),
+    shop("Kestrel", id="k1", popularity=1, countries=["DE"], categories=["plumes"]),
+    shop("Kestrelo", id="k2", popularity=2, countries=["FR"], categories=["plumes"]),
     shop("Kestrelia", id="k3", popularity=3, countries=["FR"], categories=["toys"]),
-    shop("Xestral", id="k4", popularity=4, categories=["birds"]),
-    shop("Kastralbird", id="k5", popularity=5, categories=["birds"]),
-    shop("Wren", id="w", popularity=9, categories=["birds"]),
+    shop("Xestral", id="k4", popularity=4, categories=["plumes"]),
+    shop("Kastralbird", id="k5", popularity=5, categories=["plumes"]),
+    shop("Wren", id="w", popularity=9, categories=["plumes"]),
 ]
 _SHOPS = [
     shop("Marks & Spencer", categories=["clothing"]),
@@ -93,7 +93,7 @@ async def test_no_match_is_named_on_whatever_page_and_a_plain_answer_names_none(
 
     # Every shop of the browsed category is a match.
     for limit in (1, 50):
-        browsed = await find(world, "kestrl", category="birds", limit=limit)
+        browsed = await find(world, "kestrl", category="plumes", limit=limit)
         assert (browsed.total, browsed.ignored, browsed.did_you_mean) == (5, ("kestrl",), ())
 
 
@@ -223,3 +223,56 @@ async def test_a_query_of_punctuation_alone_is_compared_as_it_is(directory: Dire
     for query, expected in (("???", ["???"]), (" ??? ", ["???"]), ("?", ["???"]), ("????", []), ("!?", [])):
         found = await find(world, query)
         assert (names(found.shops), found.total, found.ignored) == (expected, len(expected), ()), query
+
+
+_WINES = [
+    shop("Grape Hall", id="w1", popularity=3, categories=["wine"], countries=["FR"]),
+    shop("Vine Yard", id="w2", popularity=2, categories=["wine"]),
+    *(shop(f"Red House {n}", id=f"r{n}", popularity=9 - n, categories=["decor"], countries=["DE"]) for n in range(7)),
+    shop("Oak Barrel", id="o", categories=["wood"]),
+    shop("Red Hidden Wine", visibility="under_review", categories=["wine"]),
+]
+
+
+def _broader(found: Found) -> list[tuple[str, tuple[str, ...], int, list[str]]] | None:
+    if found.broader is None:
+        return None
+    return [(one.query, one.left_out, one.total, [shown.id for shown in one.shops]) for one in found.broader]
+
+
+@pytest.mark.rule("M6.broader")
+async def test_without_a_match_the_queries_of_fewer_words_that_find_shops_are_named(directory: Directory) -> None:
+    world = await directory(_WINES)
+    wine, red = ("wine", ("red",), 2, ["w1", "w2"]), ("red", ("wine",), 7, ["r0", "r1", "r2", "r3", "r4"])
+    # The query that keeps a category's name comes first, though the other finds more.
+    assert _broader(await find(world, "red wine")) == [wine, red]
+    assert _broader(await find(world, "where can I buy red wine")) == [wine, red]
+    assert _broader(await find(world, "Red Wine qqxx")) == [("Wine", ("Red",), *wine[2:]), ("Red", ("Wine",), *red[2:])]
+    # Filters apply; so do those that leave nothing.
+    assert _broader(await find(world, "red wine", country="FR")) == [("wine", ("red",), 2, ["w1", "w2"])]
+    assert _broader(await find(world, "red wine", category="wood")) == []
+    # There are none where something is found, and without two words that are no table words.
+    assert [_broader(await find(world, query)) for query in ("wine", "wine shop", "qqxx shop", "qqxx", "")] == [
+        None
+    ] * 5
+
+
+@pytest.mark.rule("M6.broader")
+async def test_where_no_query_of_one_word_less_finds_any_more_words_are_left_out(directory: Directory) -> None:
+    world = await directory(_WINES)
+    # Words of fewer shops are left out before others.
+    one = ("red", ("oak", "wine"), 7, ["r0", "r1", "r2", "r3", "r4"])
+    assert _broader(await find(world, "red oak wine")) == [one]
+    four = await find(world, "red oak grape house")
+    assert _broader(four) == [("red house", ("oak", "grape"), 7, ["r0", "r1", "r2", "r3", "r4"])]
+
+
+@pytest.mark.rule("M6.broader")
+async def test_each_broader_query_finds_what_it_is_said_to_find(directory: Directory) -> None:
+    world = await directory(_WINES)
+    for query in ("red wine", "oak wine", "red oak wine", "grape yard house", "wine germany oak"):
+        found = await find(world, query, country="DE")
+        assert found.total == 0
+        for one in found.broader or ():
+            again = await find(world, one.query, country="DE", limit=5)
+            assert (again.total, [shown.id for shown in again.shops]) == (one.total, [shown.id for shown in one.shops])

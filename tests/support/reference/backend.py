@@ -4,17 +4,17 @@ It scans every shop for every query, and is not used in production. The backend 
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from rapidfuzz.distance import OSA
 
-from index_mappings.category_forms import stem, unfolded
+from index_mappings.category_forms import Level, LevelledForm, stem, unmarked
 from index_mappings.countries import ships_to
 from index_mappings.documents import (
     Category,
-    CategoryEntry,
     CouponDocument,
     FactsDocument,
     OfferDocument,
@@ -28,10 +28,13 @@ from index_mappings.forms import QueryForms, query_forms, stated_names, whole_na
 from index_mappings.generations import Stamp
 from index_mappings.hosts import domain_parts
 from index_mappings.ngrams import is_part_evidence
+from index_mappings.table_words import SHOP_ENDINGS, unfolded
+from index_mappings.text import is_ideographic
 from index_mappings.tiers import ASKED_ALONE_MIN, CATEGORY_PREFIX_MIN, CATEGORY_TYPO_MIN, SUGGEST_CUT, SuggestTier
-from service.search.categories import CategoryTable, ResolvedWords
+from service.search.categories import CategoryTable, ResolvedWords, WordMeaning
 from service.search.protocol import (
     OFFER_WINDOW,
+    Broader,
     CouponQuery,
     Coupons,
     FacetCounts,
@@ -49,17 +52,17 @@ from service.search.protocol import (
     TypeaheadState,
     WordCount,
 )
-from service.search.query_words import JOINING_WORDS, FindForms, QueryWord, find_forms
+from service.search.query_words import FindForms, QueryWord, find_forms
 from tests.support.reference.tiers import (
+    Reading,
+    countries_of,
     find_tier,
-    has_label,
-    is_for_shops,
     is_known_to_sell_in,
-    name_tier,
     near_tier,
     overlap_tier,
     sells_in,
     suggested_shops,
+    word_evidence,
 )
 
 # A shop with the level of its hit.
@@ -192,22 +195,42 @@ class ReferenceCategories(CategoryTable):
         return tuple(entry.slug for entry in self.entries if any(_has_prefix(word, known) for known in entry.words))
 
     def resolve(self, words: Sequence[QueryWord], cap: int, filtered: Collection[str] = ()) -> ResolvedWords:
-        found: dict[str, list[str]] = {}
+        places: dict[int, tuple[Level, list[str]]] = {}
+        for size in range(6, 1, -1):
+            for start in range(len(words) - size + 1):
+                run = words[start : start + size]
+                if not any(word.is_suffix for word in run) and not places.keys() & set(range(start, start + size)):
+                    level, slugs = self._best(run)
+                    if slugs and level <= Level.STEM:
+                        places.update(dict.fromkeys(range(start, start + size), (level, slugs)))
+        for place, word in enumerate(words):
+            if place not in places and not word.is_table and not word.is_suffix:
+                places[place] = self._best([word])
+        kept, truncated = {}, False
         for text in dict.fromkeys(word.text for word in words):
-            slugs = [entry.slug for entry in self.entries if _means(entry, text, words)]
-            if not slugs and is_part_evidence(text) and not all(word.is_suffix for word in words if word.text == text):
-                slugs = [entry.slug for entry in self.entries if _begins(entry, text)]
-            found[text] = slugs
-        kept = {}
-        for text, slugs in found.items():
+            found = [places[place] for place, word in enumerate(words) if word.text == text and place in places]
+            level = min((level for level, slugs in found if slugs), default=Level.ENDING)
+            slugs = [
+                entry.slug for entry in self.entries if any(entry.slug in some for one, some in found if one == level)
+            ]
             # Those that the search filters by come first.
             ordered = sorted(slugs, key=lambda slug: slug not in filtered)
             least = sum(slug in filtered for slug in slugs)
-            kept[text] = tuple(ordered[: max(cap, least)])
-        # A shop that carries a category of the filter has evidence of a word that means all of the filter.
-        enough = {text for text, slugs in found.items() if filtered and all(slug in slugs for slug in filtered)}
-        truncated = any(len(slugs) > cap for text, slugs in found.items() if text not in enough)
+            kept[text] = WordMeaning(tuple(ordered[: max(cap, least)]), level)
+            # A shop that carries a category of the filter has evidence of a word that means all of the filter.
+            is_enough = filtered and all(slug in slugs for slug in filtered)
+            truncated = truncated or (len(slugs) > cap and not is_enough)
         return ResolvedWords(kept, truncated)
+
+    def _best(self, run: Sequence[QueryWord]) -> tuple[Level, list[str]]:
+        """The best level of a word or a run, and the slugs of the categories that have it."""
+        levels = {entry.slug: level_of(entry.names, run) for entry in self.entries}
+        best = min((level for level, _ in levels.values()), default=None)
+        if best is None or best > Level.ENDING:
+            return Level.ENDING, []
+        # Of compounds, those with the longest ending.
+        longest = max(length for level, length in levels.values() if level == best)
+        return Level(best), [slug for slug, found in levels.items() if found == (best, longest)]
 
     def suggested(self, query: QueryForms, limit: int) -> tuple[Category, ...]:
         if not query.texts:
@@ -260,26 +283,27 @@ class ReferenceBackend(ReferenceShopDetails):
 
     async def find(self, query: FindQuery) -> Found:
         whole = kept = find_forms(query.text)
-        anywhere, missing = FindQuery(query.text, (), (), 0, 0), []
+        missing: list[str] = []
         unsettled: list[_Ranked] = []
-        wide = False
-        if whole.forms.texts and not self._matches(whole, anywhere, query.categories):
-            known = {text for text in whole.texts if self._with_evidence(text, whole, query, self._shops)}
-            missing = [text for text in whole.texts if text not in known and not (known and is_for_shops(whole, text))]
+        if whole.forms.texts and not self._match_anywhere(whole, self._readings(whole, query), query):
+            missing = self._missing(whole, query)
             kept = whole.without(missing) if missing or not whole.words else whole
-            wide = not self._matches(kept, anywhere, query.categories)
+            if missing and all(word.is_table for word in kept.words):
+                kept = whole.without(whole.texts)
+        readings = self._readings(kept, query)
         ranked: list[_Ranked] = []
         facets = {kind: FacetCounts({}, 0) for kind in query.facets}
         if kept.forms.texts or query.categories or not whole.forms.texts:
-            ranked = self._found(kept, query, query.categories, wide=wide)
-            unsettled = self._matches(kept, query, query.categories, wide=wide, verdict="unknown")
+            ranked = self._found(kept, readings, query)
+            unsettled = self._matches(kept, readings, query, verdict="unknown")
             for kind in query.facets:
                 others = replace(query, countries=()) if kind == "country" else replace(query, categories=())
-                facets[kind] = _counted(kind, self._found(kept, others, query.categories, wide=wide))
+                facets[kind] = _counted(kind, self._found(kept, readings, others, query.categories))
         shops = [shop for _, shop in ranked]
         spelt = whole.spelt(missing)
         ignored = tuple(word.typed for word in spelt if word.is_dropped)
-        several = len(whole.words) > 1 and not (len(spelt) == 1 and spelt[0].text is None)
+        goods = [word.text for word in spelt if word.text is None or not whole.is_table(word.text)]
+        several = sum(not word.is_table for word in whole.words) > 1 and goods != [None]
         if query.after is not None:
             passed = query.after
             rest = [one for one in ranked if (-one[0], one[1].rank) > (-passed.level, passed.rank)]
@@ -290,31 +314,97 @@ class ReferenceBackend(ReferenceShopDetails):
             shops=tuple(shop_from_stored(stored_part(shop)) for _, shop in page),
             total=len(shops),
             ignored=ignored,
-            category_truncated=self._table.resolve(kept.words, self._cap, query.categories).truncated,
+            category_truncated=any(
+                self._table.resolve(reading.words, self._cap, query.categories).truncated for reading in readings
+            ),
             did_you_mean=self._did_you_mean(query, whole, missing, kept, shops) if not shops or ignored else (),
             word_counts=self._word_counts(query, whole, missing) if several and not shops else None,
+            broader=self._broader(query, whole, missing) if several and not shops else None,
             unsettled_count=None if query.ships_to is None else len(unsettled),
             unsettled=sum(query.include_unsettled and one in unsettled for one in page),
             last=Position(page[-1][0], page[-1][1].rank) if len(rest) > len(page) else None,
             facets=facets,
         )
 
+    def _reading(self, words: tuple[QueryWord, ...], query: FindQuery) -> Reading:
+        return Reading(words, self._table.resolve(words, self._cap, query.categories).words)
+
+    def _readings(self, forms: FindForms, query: FindQuery) -> list[Reading]:
+        """The readings of a query that count (M3)."""
+        typed = self._reading(forms.words, query)
+        if not forms.wish:
+            return [typed]
+        wish = self._reading(forms.wish, query)
+        are_goods = all(wish.meanings[text].slugs or countries_of(forms, text) for text in wish.texts)
+        if (are_goods and not forms.ends_with_place) or not self._match_anywhere(forms, [typed], query):
+            return [typed, wish]
+        return [typed]
+
+    def _match_anywhere(self, forms: FindForms, readings: Sequence[Reading], query: FindQuery) -> bool:
+        """Whether any public shop matches, whatever the filters; the filter's categories are never capped."""
+        return any(find_tier(shop, forms, readings, query.categories) is not None for shop in self._shops)
+
+    def _missing(self, whole: FindForms, query: FindQuery) -> list[str]:
+        """The words without evidence on any public shop; table words only where there are no others (M6)."""
+        others = [text for text in whole.texts if not whole.is_table(text)]
+        return [text for text in others or whole.texts if not self._with_evidence(text, whole, query, self._shops)]
+
     def _word_counts(self, query: FindQuery, whole: FindForms, missing: Sequence[str]) -> tuple[WordCount, ...]:
         passing = self._passing(query)
-        counts = []
-        for word in whole.spelt(missing):
-            if word.text is None:
-                counts.append(WordCount(word.typed, 0))
-                continue
-            others = [text for text in whole.texts if text != word.text]
-            if is_for_shops(whole, word.text) and any(
-                self._with_evidence(other, whole, query, self._shops) for other in others
-            ):
-                shops = passing
-            else:
-                shops = self._with_evidence(word.text, whole, query, passing)
-            counts.append(WordCount(word.typed, len(shops)))
-        return tuple(counts)
+        return tuple(
+            WordCount(
+                word.typed, 0 if word.text is None else len(self._with_evidence(word.text, whole, query, passing))
+            )
+            for word in whole.spelt(missing)
+            if word.text is None or not whole.is_table(word.text)
+        )
+
+    def _broader(self, query: FindQuery, whole: FindForms, missing: Sequence[str]) -> tuple[Broader, ...]:
+        """The queries of fewer words that find something (M6), by at most five searches."""
+        passing = self._passing(query)
+        texts = [text for text in whole.texts if text not in missing and not whole.is_table(text)]
+        if len(texts) < 2:
+            return ()
+        counts = {text: len(self._with_evidence(text, whole, query, passing)) for text in texts}
+        readings = [self._reading(words, query) for words in (whole.words, whole.wish) if words]
+        goods = {
+            text
+            for text in texts
+            if any(text in one.meanings and one.meanings[text].named for one in readings) or countries_of(whole, text)
+        }
+        fewest = sorted(texts, key=counts.__getitem__)
+        without_any = [text for text in texts if not counts[text]]
+        least = [[text] for text in texts] if not without_any else [without_any]
+        if len(texts) > 3 and len(least) > 1:
+            chosen = sorted(fewest, key=lambda text: text in goods)[:3]
+            least = [[text] for text in texts if text in chosen]
+        asked = [self._broader_one(query, whole, missing, left_out) for left_out in least if len(left_out) < len(texts)]
+        found = [one for one in asked if one is not None]
+        if found:
+            kept = {one.query: sum(text in goods for text in find_forms(one.query).texts) for one in found}
+            places = {one.query: place for place, one in enumerate(found)}
+            found.sort(key=lambda one: (-kept[one.query], -one.total, places[one.query]))
+            return tuple(found[:3])
+        first = len(least[0]) + 1
+        left = 5 - len(least)
+        for number in range(max(first, len(texts) - left), len(texts)):
+            one = self._broader_one(query, whole, missing, fewest[:number])
+            if one is not None:
+                return (one,)
+        return ()
+
+    def _broader_one(
+        self, query: FindQuery, whole: FindForms, missing: Sequence[str], left_out: Sequence[str]
+    ) -> Broader | None:
+        dropped = [text for text in whole.texts if text in missing or text in left_out or whole.is_table(text)]
+        text = " ".join(whole.without(dropped).tokens)
+        forms = find_forms(text)
+        if not forms.words:
+            return None
+        ranked = self._found(forms, self._readings(forms, query), replace(query, text=text))
+        typed = [word.typed for word in whole.spelt(()) if word.text in left_out]
+        shops = tuple(_suggested(shop) for _, shop in ranked[:5])
+        return Broader(text, tuple(typed), len(ranked), shops) if ranked else None
 
     def suggest(self, query: SuggestQuery) -> SuggestResult:
         forms = query.forms
@@ -328,30 +418,35 @@ class ReferenceBackend(ReferenceShopDetails):
     def _matches(
         self,
         forms: FindForms,
+        readings: Sequence[Reading],
         query: FindQuery,
-        categories: Sequence[str],
+        categories: Sequence[str] | None = None,
         *,
-        wide: bool = False,
         verdict: str = "yes",
     ) -> list[_Ranked]:
-        """The shops that match and pass the filters of the query, in order; `categories` are never capped."""
-        found = self._table.resolve(forms.words, self._cap, categories).slugs
-        slugs = {text: frozenset(found[text]) for text in found}
+        """The shops that match and pass the filters of the query, in order."""
+        first = query.categories if categories is None else categories
         ranked = [
             (2 * tier + any(is_known_to_sell_in(shop, country) for country in query.countries), shop)
             for shop in _passing(self._shops, query)
             if self._has_facts(shop, query, (verdict,))
-            and (tier := find_tier(shop, forms, slugs, query.categories, wide=wide)) is not None
+            and (tier := find_tier(shop, forms, readings, first)) is not None
         ]
         return sorted(ranked, key=lambda found: (-found[0], found[1].rank))
 
-    def _found(self, forms: FindForms, query: FindQuery, categories: Sequence[str], *, wide: bool) -> list[_Ranked]:
+    def _found(
+        self,
+        forms: FindForms,
+        readings: Sequence[Reading],
+        query: FindQuery,
+        categories: Sequence[str] | None = None,
+    ) -> list[_Ranked]:
         """The matches, those that ship to a destination before those that may, if these are wanted."""
-        ranked = self._matches(forms, query, categories, wide=wide)
+        ranked = self._matches(forms, readings, query, categories)
         if not query.include_unsettled:
             return ranked
         leading = [(level + 200, shop) for level, shop in ranked]
-        return [*leading, *self._matches(forms, query, categories, wide=wide, verdict="unknown")]
+        return [*leading, *self._matches(forms, readings, query, categories, verdict="unknown")]
 
     def _passing(self, query: FindQuery) -> list[ShopDocument]:
         """The shops that pass all filters of the query."""
@@ -377,15 +472,12 @@ class ReferenceBackend(ReferenceShopDetails):
     def _with_evidence(
         self, text: str, forms: FindForms, query: FindQuery, shops: Iterable[ShopDocument]
     ) -> list[ShopDocument]:
-        """The shops with evidence (a) to (d) of a word, or also (e) next to others, whatever these are (M6)."""
-        slugs = frozenset(self._table.resolve(forms.words, self._cap, query.categories).slugs[text])
-        several = len(forms.words) > 1
+        """The shops with evidence of a word in either reading; (e) next to others, whatever these are (M6)."""
+        readings = [self._reading(words, query) for words in (forms.words, forms.wish) if words]
         return [
             shop
             for shop in shops
-            if name_tier(shop, forms, text) is not None
-            or slugs & frozenset(shop.categories)
-            or (several and has_label(shop, forms, text))
+            if any(text in reading.texts and word_evidence(shop, forms, reading, text) for reading in readings)
         ]
 
     def _did_you_mean(
@@ -400,8 +492,13 @@ class ReferenceBackend(ReferenceShopDetails):
         if not forms.words:
             return ()
         alone = [text for text in whole.texts if text in missing and len(text) >= ASKED_ALONE_MIN]
+        last = max((place for place, word in enumerate(whole.words) if not word.is_table), default=-1)
+        trimmed = " ".join(dict.fromkeys(whole.tokens[word.token] for word in whole.words[: last + 1]))
+        meanings = self._reading(whole.wish or whole.words, query).meanings.values()
+        if all(meaning.slugs and meaning.level is Level.ENDING for meaning in meanings):
+            return ()
         named: dict[str, ShopDocument] = {}
-        for asked in (forms, *(query_forms(text) for text in alone)):
+        for asked in (forms, *(query_forms(text, cut=SUGGEST_CUT) for text in (trimmed, *alone) if text)):
             passing = _passing(self._shops, query)
             typos = {shop.id: near_tier(shop, asked) for shop in passing}
             once = [shop for shop in passing if typos[shop.id] == SuggestTier.ONE_TYPO]
@@ -445,28 +542,53 @@ def _begins_nearly(known: str, text: str) -> bool:
     return any(OSA.distance(text, known[:end], score_cutoff=1) <= 1 for end in range(len(known) + 1))
 
 
-def _means(entry: CategoryEntry, text: str, words: Sequence[QueryWord]) -> bool:
-    """Whether a category has this word of a query, alone or in a run, by itself or by its stem."""
-    languages = {known.partition(":")[0] for known in entry.whole if ":" in known}
-    for start, word in enumerate(words):
-        if word.text == text and not word.is_suffix and text not in JOINING_WORDS:
-            stems = {f"{language}:{stem(language, unfolded(word.typed))}" for language in languages}
-            if {text, *stems} & set(entry.alone):
-                return True
-        for end in range(start + 1, start + 7):
-            run = words[start:end]
-            texts = [one.text for one in run]
-            if text not in texts or any(one.is_suffix for one in run):
-                continue
-            raw = [unfolded(one.typed) for one in run]
-            forms = {" ".join(texts), "".join(texts)}
-            for language in languages:
-                forms.add(f"{language}:{' '.join(stem(language, one) for one in raw)}")
-                forms.add(f"{language}:{stem(language, ''.join(raw))}")
-            if forms & set(entry.whole):
-                return True
-    return False
+@lru_cache(maxsize=1024)
+def _parsed(names: tuple[str, ...]) -> list[LevelledForm]:
+    return [LevelledForm.from_term(term) for term in names]
 
 
-def _begins(entry: CategoryEntry, text: str) -> bool:
-    return any(known.startswith(text) for known in entry.alone if ":" not in known)
+def level_of(names: tuple[str, ...], run: Sequence[QueryWord]) -> tuple[int, int]:
+    """The best level of a word or a run with the names of a category, and minus the length of a compound's ending.
+
+    A category that it does not mean has a level beyond all.
+    """
+    texts, raw = [word.text for word in run], [unfolded(word.typed) for word in run]
+    keys, is_word = {" ".join(texts), "".join(texts)}, len(run) == 1
+    levels: list[tuple[int, int]] = [(99, 0)]
+    for level, text, language in _parsed(names):
+        if not is_word and level > Level.STEM:
+            continue
+        if language is None:
+            if text in keys:
+                levels.append((level, 0))
+            elif is_word and " " not in text and text.startswith(texts[0]) and is_part_evidence(texts[0]):
+                levels.append((Level.BEGINNING, 0))
+        elif _same_stem(text, language, raw):
+            levels.append((level, 0))
+        if is_word and level <= Level.STEM:
+            levels += ((Level.ENDING, length) for length in _endings(text, language, texts[0]))
+    best = min(level for level, _ in levels)
+    return best, max(length for level, length in levels if level == best)
+
+
+def _same_stem(known: str, language: str, typed: Sequence[str]) -> bool:
+    stems = {" ".join(stem(language, word) for word in typed), stem(language, "".join(typed))}
+    if all(unmarked(word) == word for word in typed):
+        known = unmarked(known)
+    return known in stems
+
+
+def _endings(known: str, language: str | None, text: str) -> Iterator[int]:
+    """The lengths of the endings of a word, or of what is left of it before a word for a shop, that equal a name."""
+    if language is None:
+        return (len(ending) for ending in _rests(text) if known == ending)
+    if len(unmarked(known)) < 4:
+        return iter(())
+    return (len(ending) for ending in _rests(text) if unmarked(known) in (ending, stem(language, ending)))
+
+
+@lru_cache(maxsize=1024)
+def _rests(text: str) -> list[str]:
+    whole = [(text[:end], 0) for shop in SHOP_ENDINGS if text.endswith(shop) and (end := len(text) - len(shop))]
+    rests = [rest[start:] for rest, first in [(text, 1), *whole] for start in range(first, len(rest))]
+    return [rest for rest in rests if len(rest) >= 4 or is_ideographic(rest)]

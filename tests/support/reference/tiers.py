@@ -1,26 +1,33 @@
 """The tiers of one shop for one query, in their simplest form, for the reference backend."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 from rapidfuzz.distance import OSA
 
+from index_mappings.category_forms import Level
 from index_mappings.countries import country_names
 from index_mappings.documents import ANY_MARKET, WORLDWIDE, ShopDocument
 from index_mappings.forms import QueryForms
 from index_mappings.hosts import country_of
 from index_mappings.ngrams import is_part_evidence
+from index_mappings.table_words import TABLE_WORDS
+from index_mappings.text import is_ideographic
 from index_mappings.tiers import (
     FIXED_FROM,
     HALF_MIN,
     NAMED_PART,
     ONE_SHOP_MAX,
     ONE_TYPO_MIN,
+    OTHER_LANGUAGE_MIN,
     OVERLAP_WORDS,
     TWO_TYPOS_MIN,
     FindTier,
     SuggestTier,
 )
-from service.search.query_words import OPTIONAL_WORDS, FindForms
+from service.search.categories import WordMeaning
+from service.search.query_words import FindForms, QueryWord
 
 # By word, the slugs of the categories that it means.
 Slugs = dict[str, frozenset[str]]
@@ -127,79 +134,139 @@ def _is_whole_name(shop: ShopDocument, words: tuple[str, ...]) -> bool:
     return any(text in shop.full and text not in shop.rests for text in (" ".join(words), "".join(words)))
 
 
+@dataclass(frozen=True)
+class Reading:
+    """A reading of a query: its words, and what they mean (M3, M5)."""
+
+    words: tuple[QueryWord, ...]
+    meanings: Mapping[str, WordMeaning]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(word.text for word in self.words))
+
+
 def find_tier(
-    shop: ShopDocument, query: FindForms, slugs: Slugs, categories: Collection[str], *, wide: bool
+    shop: ShopDocument, query: FindForms, readings: Sequence[Reading], categories: Collection[str]
 ) -> int | None:
     """The tier of find_shop (M3, M4) of a shop that passes the filters; None where it does not match.
 
-    The query has no ignored words. With `wide`, words for a shop count next to any other word.
+    The query has no ignored words; the first reading is as typed, the second, if there is one, as a wish.
     """
     texts = query.forms.texts
     if not texts:
         return FindTier.FIRST_CATEGORY if shop.categories[0] in categories else FindTier.ANY_CATEGORY
     if any(text in shop.full for text in texts):
         return FindTier.EQUALS_FULL
+    if not all(word.is_table for word in query.words) and any(
+        full.startswith(f"{text} ") for full in shop.full for text in texts
+    ):
+        return FindTier.FIRST_WORDS
+    found = []
+    # Of a query of one word, a word of a name is only the beginning of a key.
+    is_one_word = len(readings[0].texts) == 1 and readings[0].texts[0] == texts[0] and not query.words[0].host
+    if (
+        query.words
+        and not is_one_word
+        and all("a" in name_evidence(shop, query, readings[0], text) for text in readings[0].texts)
+    ):
+        found.append(FindTier.WORDS)
     if any(full.startswith(texts) for full in shop.full):
-        return FindTier.BEGINS_FULL
+        found.append(FindTier.BEGINS_FULL)
     if any(key.startswith(texts) for key in shop.keys):
-        return FindTier.BEGINS_KEY
-    words = list(dict.fromkeys(word.text for word in query.words))
-    names = {word: name_tier(shop, query, word) for word in words}
-    strong = {word for word in words if names[word] is not None or slugs[word] & set(shop.categories)}
-    if not strong:
-        return None
-    tiers = []
-    for word in words:
-        found = [tier for tier in (names[word],) if tier is not None]
-        if has_label(shop, query, word) and strong - {word}:
-            found.append(FindTier.LABELS)
-        if is_for_shops(query, word) and any(wide or slugs[other] for other in words if other != word):
-            found.append(FindTier.FIRST_CATEGORY)
-        if shop.categories[0] in slugs[word]:
-            found.append(FindTier.FIRST_CATEGORY)
-        if slugs[word] & set(shop.categories):
-            found.append(FindTier.ANY_CATEGORY)
-        if not found:
-            return None
-        tiers.append(max(found))
-    return min(tiers)
+        found.append(FindTier.BEGINS_KEY)
+    for reading in readings:
+        for tier, evidence in _TIERS:
+            counted = evidence - {"a"} if is_one_word else evidence
+            if _each_has(shop, query, reading, counted):
+                found.append(tier)
+    return max(found, default=None)
 
 
-def name_tier(shop: ShopDocument, query: FindForms, word: str) -> int | None:
-    """The tier of one word by names and domains: (a) or (b), else (d) of M3."""
-    places = [place for place in query.words if place.text == word]
+# By tier, the kinds of evidence that each word may have: as M3 calls them, (c) by whether it names the shop's first
+# category, any, or only hints at one, and (e) by whether the country is stated.
+_TIERS: Final = (
+    (FindTier.FIRST_CATEGORY, {"a", "c first", "e stated"}),
+    (FindTier.ANY_CATEGORY, {"a", "c first", "c any", "e stated"}),
+    (FindTier.BEGINNINGS, {"a", "b", "c first", "c any", "c hint", "e stated", "e"}),
+    (FindTier.PARTS, {"a", "b", "c first", "c any", "c hint", "d", "e stated", "e"}),
+)
+_PLACES: Final = {"e stated", "e"}
+
+
+def _each_has(shop: ShopDocument, query: FindForms, reading: Reading, wanted: set[str]) -> bool:
+    """Whether each word has some of the evidence; (e) counts where another word has other evidence."""
+    if not reading.words:
+        return False
+    evidence = [word_evidence(shop, query, reading, text) & wanted for text in reading.texts]
+    return all(evidence) and any(one - _PLACES for one in evidence)
+
+
+def word_evidence(shop: ShopDocument, query: FindForms, reading: Reading, text: str) -> set[str]:
+    """The kinds of evidence of a word (M3)."""
+    found = name_evidence(shop, query, reading, text)
+    meaning = reading.meanings[text]
+    if set(meaning.slugs) & set(shop.categories):
+        if not _counts_as_named(query, meaning, text):
+            found.add("c hint")
+        else:
+            found.add("c first" if shop.categories[0] in meaning.slugs else "c any")
+    if query.several:
+        found |= _place_evidence(shop, query, text)
+    return found
+
+
+def _counts_as_named(query: FindForms, meaning: WordMeaning, text: str) -> bool:
+    if query.several or meaning.level is Level.OWN:
+        return meaning.level <= Level.STEM
+    return meaning.level is Level.OTHER_LANGUAGE and (len(text) >= OTHER_LANGUAGE_MIN or is_ideographic(text))
+
+
+def name_evidence(shop: ShopDocument, query: FindForms, reading: Reading, text: str) -> set[str]:
+    """The kinds of evidence (a), (b) and (d) of a word: by the names and the domain of the shop."""
+    places = [place for place in reading.words if place.text == text]
+    found: set[str] = set()
     if any(place.host == shop.domain for place in places if place.host):
-        return FindTier.WORDS
-    if all(place.is_suffix for place in places):
-        return None
-    is_letter = len(word) == 1 and word.isalpha() and not is_part_evidence(word)
-    if is_letter and query.words[-1].text != word:
-        return FindTier.WORDS if word in shop.words else None
-    if any(known.startswith(word) for known in shop.words):
-        return FindTier.WORDS
-    if is_part_evidence(word) and any(word in infix for infix in shop.infixes):
-        return FindTier.INFIX
-    return None
+        found.add("a")
+    meaning = reading.meanings[text]
+    names_category = query.several and meaning.slugs and meaning.level <= Level.STEM
+    # `thé` is not the word of The Body Shop.
+    if all(place.is_suffix or (names_category and text in TABLE_WORDS and not place.is_table) for place in places):
+        return found
+    if text in shop.words:
+        found.add("a")
+    is_letter = len(text) == 1 and text.isalpha() and not is_part_evidence(text)
+    if is_letter and query.words[-1].text != text:
+        return found
+    if any(word.startswith(text) and not (names_category and len(word) > len(text) + 2) for word in shop.words):
+        found.add("b")
+    if not names_category and is_part_evidence(text) and any(text in infix for infix in shop.infixes):
+        found.add("d")
+    return found
 
 
-def has_label(shop: ShopDocument, query: FindForms, word: str) -> bool:
-    """Whether a word is a label of the shop's domain, or names a country that it states or whose domain it has (e)."""
-    if word in shop.labels:
-        return True
-    stated = {*shop.countries, country_of(shop.domain)}
+def _place_evidence(shop: ShopDocument, query: FindForms, text: str) -> set[str]:
+    """The kinds of evidence (e): a label of the domain, or a country, by this word or with its neighbours."""
+    found = {"e"} if text in shop.labels else set()
+    for codes in countries_of(query, text):
+        if {*shop.countries, country_of(shop.domain)}.intersection(codes):
+            found.add("e stated")
+        if WORLDWIDE in shop.countries:
+            found.add("e")
+    return found
+
+
+def countries_of(query: FindForms, text: str) -> list[tuple[str, ...]]:
+    """The codes of each country's name that a word is in."""
+    found = []
     for start in range(len(query.words)):
         for end in range(start + 1, start + 5):
             run = query.words[start:end]
             texts = [place.text for place in run]
             named = country_names().get(" ".join(texts), ())
-            if word in texts and stated.intersection(named) and not any(place.is_suffix for place in run):
-                return True
-    return False
-
-
-def is_for_shops(query: FindForms, word: str) -> bool:
-    """Whether a word is one for a shop, or joins others, and no part of a host (f)."""
-    return word in OPTIONAL_WORDS and not any(place.host for place in query.words if place.text == word)
+            if text in texts and named and not any(place.is_suffix for place in run):
+                found.append(named)
+    return found
 
 
 def near_tier(shop: ShopDocument, query: QueryForms) -> int | None:
