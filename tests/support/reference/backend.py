@@ -9,8 +9,6 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from rapidfuzz.distance import OSA
-
 from index_mappings.category_forms import Level, LevelledForm, stem, unmarked
 from index_mappings.countries import ships_to
 from index_mappings.documents import (
@@ -30,7 +28,7 @@ from index_mappings.hosts import domain_parts
 from index_mappings.ngrams import is_part_evidence
 from index_mappings.table_words import SHOP_ENDINGS, unfolded
 from index_mappings.text import is_ideographic
-from index_mappings.tiers import ASKED_ALONE_MIN, CATEGORY_PREFIX_MIN, CATEGORY_TYPO_MIN, SUGGEST_CUT, SuggestTier
+from index_mappings.tiers import ASKED_ALONE_MIN, CATEGORY_PREFIX_MIN, SUGGEST_CUT, SuggestTier
 from service.search.categories import CategoryTable, ResolvedWords, WordMeaning
 from service.search.protocol import (
     OFFER_WINDOW,
@@ -64,6 +62,7 @@ from tests.support.reference.tiers import (
     suggested_shops,
     word_evidence,
 )
+from tests.support.reference.typed_categories import typed_categories
 
 # A shop with the level of its hit.
 _Ranked = tuple[int, ShopDocument]
@@ -237,10 +236,7 @@ class ReferenceCategories(CategoryTable):
             return self.categories[:limit]
         if not query.words or query.dotted:
             return ()
-        word = query.words[-1]
-        found = [entry for entry in self.entries if any(known.startswith(word) for known in entry.words)]
-        if not found and len(word) >= CATEGORY_TYPO_MIN:
-            found = [entry for entry in self.entries if any(_begins_nearly(known, word) for known in entry.words)]
+        found = typed_categories(self.entries, query, self._best)
         return tuple(entry.shown() for entry in found[:limit])
 
 
@@ -535,11 +531,6 @@ def _suggested(shop: ShopDocument) -> SuggestedShop:
 
 def _has_prefix(word: str, known: str) -> bool:
     return word == known or (len(word) >= CATEGORY_PREFIX_MIN and known.startswith(word))
-
-
-def _begins_nearly(known: str, text: str) -> bool:
-    """Whether some prefix of a known word is at most one typing error away from the text."""
-    return any(OSA.distance(text, known[:end], score_cutoff=1) <= 1 for end in range(len(known) + 1))
 
 
 @lru_cache(maxsize=1024)
