@@ -14,6 +14,8 @@ from service.search.query_words import QueryWord
 
 # The words of a reading, each folded and with its marks.
 _Words = Sequence[tuple[str, str]]
+# Table words as names have them.
+_TABLE = frozenset(map(fold, TABLE_WORDS))
 # The best level of a run of words, and the slugs of the categories that have it.
 _Best = Callable[[Sequence[QueryWord]], tuple[Level, list[str]]]
 
@@ -55,8 +57,9 @@ def _in_tiers(
     ranked = []
     for place, entry in enumerate(entries):
         named = level if level <= Level.STEM and entry.slug in slugs else None
-        tiers = list(_tiers(entry, words, named, _has(words, whole_below), _has(words, own_below)))
-        if worst > 1 and not _has(words, own_below):
+        long, longer = _has(words, whole_below), _has(words, own_below)
+        tiers = list(_tiers(entry, words, named, has_beginnings=long, has_others=longer))
+        if worst > 1 and not longer:
             tiers = [tier for tier in tiers if tier != 4]
         if tiers and max(tiers) >= worst:
             ranked.append((-max(tiers), place, entry))
@@ -64,7 +67,7 @@ def _in_tiers(
 
 
 def _tiers(
-    entry: CategoryEntry, words: _Words, named: Level | None, has_beginnings: bool, has_others: bool
+    entry: CategoryEntry, words: _Words, named: Level | None, *, has_beginnings: bool, has_others: bool
 ) -> Iterator[int]:
     if named is not None:
         yield 6 if named is Level.OWN else 4
@@ -114,13 +117,12 @@ def _any_begins(names: Sequence[str], keys: Sequence[str]) -> bool:
 def _is_in_one(entry: CategoryEntry, words: _Words, levels: Sequence[int]) -> bool:
     """Whether all words are in one name of several: all but the last equal its words or stems, the last begins one."""
     counted = set(_texts(entry, Level.WORD))
-    table = set(map(fold, TABLE_WORDS))
     for level, name, language in _forms(entry.names):
         if level not in levels or " " not in name:
             continue
         parts = name.split()
         if language is None:
-            parts = [part for part in parts if part in counted or part not in table]
+            parts = [part for part in parts if part in counted or part not in _TABLE]
             whole = all(text in parts for text, _ in words[:-1])
         elif len(words) > 1:
             whole = all(_has_stem(language, marked, parts) for _, marked in words[:-1])
