@@ -4,7 +4,7 @@ A text has the categories of its best level only: what equals a name is not mixe
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from index_mappings.category_forms import ENGLISH, Level, LevelledForm, run_stems, unmarked
@@ -50,16 +50,31 @@ class CategoryLevels:
         words = [found for level, found in self._texts.items() if level is not Level.WORD_STEM]
         self._words = sorted({text for found in words for text in found if " " not in text})
 
-    def of_run(self, texts: Sequence[str], typed: Sequence[str]) -> Meaning:
-        """The categories that neighbouring words name, by levels OWN to STEM; `typed` are the words of `unfolded`."""
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages of the stems."""
+        return self._languages
+
+    def stems_of(self, language: str) -> Iterator[str]:
+        """The stems of whole names in a language, without their marks."""
+        start = f"{language}!"
+        for level in (Level.OWN, Level.STEM):
+            yield from (key[len(start) :] for key in self._stems.get(level, ()) if key.startswith(start))
+
+    def of_run(self, texts: Sequence[str], typed: Sequence[str], languages: Collection[str] | None = None) -> Meaning:
+        """The categories that neighbouring words name, by levels OWN to STEM; `typed` are the words of `unfolded`.
+
+        `languages` are those in which the words may have a stem of a name; None if all.
+        """
+        languages = self._languages if languages is None else languages
         keys = {" ".join(texts), "".join(texts)}
         for level in (Level.OWN, Level.OTHER_LANGUAGE, Level.SYNONYM):
             found = _all_of(self._texts.get(level), keys)
-            if level is Level.OWN:
+            if level is Level.OWN and ENGLISH in languages:
                 found |= self._with_stem(level, typed, (ENGLISH,))
             if found:
                 return Meaning(level, found)
-        return Meaning(Level.STEM, self._with_stem(Level.STEM, typed, self._languages))
+        return Meaning(Level.STEM, self._with_stem(Level.STEM, typed, languages))
 
     def of_word(self, text: str, typed: str) -> Meaning:
         """The categories that one word means, by any level."""

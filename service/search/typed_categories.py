@@ -4,7 +4,7 @@ All tables are computed when a stamp is opened. Categories are positions in M11'
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from index_mappings.category_forms import Level, LevelledForm, stem, unmarked
@@ -26,9 +26,23 @@ MOST: Final = 20
 _ENOUGH: Final = 2 * MOST
 # The categories of a prefix of more texts than this are computed in advance.
 _SCANNED: Final = 16
+# Stemmers that only change the end of an ASCII word, and parts of words of which they change more.
+_CHANGING_ENDS: Final = {
+    **dict.fromkeys(("fr", "es", "it", "pl", "tr", "sv", "da", "no", "hu", "pt", "ro", "ca", "cs"), ()),
+    "en": ("ying",),
+    "de": ("ae", "oe", "ue"),
+}
+# Stemmers that leave ASCII words as they are.
+_OTHER_SCRIPTS: Final = frozenset(("ar", "el", "fa", "hi", "hy", "ne", "ru", "ta", "yi"))
+# How many of the last characters of a stem may differ from the word: one, or two of a stem longer than this.
+_LONG_STEM: Final = 5
 # The maximum number of words that are cached with their stems.
 _CACHED_WORDS: Final = 8_192
 _NONE: Final[tuple[int, ...]] = ()
+# The kinds of texts: whole names, and words of names of several. By kind, categories.
+_OWN, _OTHER, _SYNONYM, _OWN_WORD, _OTHER_WORD = range(5)
+_Begun = Sequence[Sequence[int]]
+_NOTHING: Final[_Begun] = ((), (), (), (), ())
 # After each character of a text.
 _LAST: Final = chr(0x10FFFF)
 
@@ -82,10 +96,14 @@ class TypedCategories:
                 if level.names and " " in text:
                     (own if level is Level.OWN else others).append(_NameOfSeveral(position, text, language, counted))
         self._levels = levels
-        self._own = _Beginnings(texts[Level.OWN])
-        self._other = _Beginnings(texts[Level.OTHER_LANGUAGE])
-        self._synonyms = _Beginnings(texts[Level.SYNONYM])
+        self._stems = _Stems(levels)
+        self._names = _Beginnings()
+        for kind, level in ((_OWN, Level.OWN), (_OTHER, Level.OTHER_LANGUAGE), (_SYNONYM, Level.SYNONYM)):
+            self._names.add(kind, texts[level])
         self._in_own, self._in_others = _WordsOfNames(own), _WordsOfNames(others)
+        self._names.add(_OWN_WORD, self._in_own.beginnings)
+        self._names.add(_OTHER_WORD, self._in_others.beginnings)
+        self._names.complete()
         self._typos = _Typos((*texts[Level.OWN], *texts[Level.OTHER_LANGUAGE]))
 
     def of(self, query: QueryForms, limit: int) -> Sequence[int]:
@@ -97,37 +115,53 @@ class TypedCategories:
         for reading in goods:
             for start in range(1, len(reading.words)):
                 last = reading.part(start)
-                if last.has_letters(LEFT_MIN) and (
-                    found := self._by_names(last, others=last.has_letters(LEFT_OTHER_MIN))
-                ):
-                    return list(found)[:limit]
+                if last.has_letters(LEFT_MIN):
+                    begun = [self._names.of(key) for key in last.keys]
+                    if by_names := self._by_names(last, begun, others=last.has_letters(LEFT_OTHER_MIN)):
+                        return list(by_names)[:limit]
         for reading in readings:
             if found := self._with_typo(reading, limit):
                 return found
         return ()
 
-    def _by_names(self, reading: _Reading, *, others: bool = True) -> dict[int, None]:
-        """The categories of the tiers (6) to (3), in order; without those of other names than own ones if so said."""
-        meaning = self._levels.of_run(reading.words, reading.marked)
-        is_own = meaning.level is Level.OWN
-        found: dict[int, None] = dict.fromkeys(sorted(meaning.positions)) if is_own else {}
-        begun = () if reading.whole else self._own.of_any(reading.keys)
-        if begun:
-            _append(found, self._own.of_any([f"{key} " for key in reading.keys]))
+    def _by_names(self, reading: _Reading, begun: Sequence[_Begun], *, others: bool = True) -> dict[int, None]:
+        """The categories of the tiers (6) to (3), in order; without those of other names than own ones if so said.
+
+        `begun` are the categories of the reading's keys.
+        """
+        languages = self._stems.languages_of(reading.marked)
+        found: dict[int, None] = {}
+        is_own, named = False, _NONE
+        if languages or any(self._names.has(key) for key in reading.keys):
+            meaning = self._levels.of_run(reading.words, reading.marked, languages)
+            is_own, named = meaning.level is Level.OWN, tuple(meaning.positions)
+        if is_own:
+            _append(found, named)
+        own = () if reading.whole else [position for one in begun for position in one[_OWN]]
+        if own:
+            for key in reading.keys:
+                _append(found, self._names.of(f"{key} ")[_OWN])
         if others and not is_own:
-            _append(found, meaning.positions)
-        _append(found, begun)
+            _append(found, named)
+        _append(found, own)
         return found
 
     def _by_tiers(self, reading: _Reading, limit: int) -> Sequence[int]:
-        found = self._by_names(reading)
-        if not reading.whole and len(found) < limit:
-            second = self._in_own.of(reading)
-            if not reading.own and reading.has_letters(OTHER_NAME_MIN):
-                second += self._other.of_any(reading.keys)
-            _append(found, second)
-            if len(found) < limit and not reading.own and reading.has_letters(SYNONYM_BEGINNING_MIN):
-                _append(found, self._synonyms.of_any(reading.keys) + self._in_others.of(reading))
+        begun = [self._names.of(key) for key in reading.keys]
+        found = self._by_names(reading, begun)
+        if reading.whole or len(found) >= limit:
+            return list(found)[:limit]
+        alone = len(reading.words) == 1
+        if alone and begun[0] is _NOTHING:
+            return list(found)
+        second = list(begun[0][_OWN_WORD] if alone else self._in_own.of(reading))
+        others = not reading.own and reading.has_letters(OTHER_NAME_MIN)
+        if others:
+            second += [position for one in begun for position in one[_OTHER]]
+        _append(found, second)
+        if len(found) < limit and others and reading.has_letters(SYNONYM_BEGINNING_MIN):
+            third = list(begun[0][_OTHER_WORD] if alone else self._in_others.of(reading))
+            _append(found, (*third, *[position for one in begun for position in one[_SYNONYM]]))
         return list(found)[:limit]
 
     def _with_typo(self, reading: _Reading, limit: int) -> Sequence[int]:
@@ -137,7 +171,8 @@ class TypedCategories:
         for key in reading.keys:
             if len(key) >= CATEGORY_TYPO_MIN:
                 for text in self._typos.near(key):
-                    found.update(self._own.of(text), self._other.of(text))
+                    begun = self._names.of(text)
+                    found.update(begun[_OWN], begun[_OTHER])
         return sorted(found)[:limit]
 
 
@@ -176,13 +211,25 @@ def _append(found: dict[int, None], positions: Iterable[int]) -> None:
 
 
 class _Beginnings:
-    """Texts, each with the categories that have it, found by their prefixes."""
+    """Texts of five kinds, each with the categories that have it, found by their prefixes."""
 
-    def __init__(self, found: Mapping[str, Iterable[int]]) -> None:
-        self._texts = sorted(found)
-        self._positions = [tuple(sorted(set(found[text]))) for text in self._texts]
-        # The categories of prefixes of many texts.
-        self._frequent: dict[str, tuple[int, ...]] = {}
+    def __init__(self) -> None:
+        self._added: dict[str, list[tuple[int, int]]] = {}
+        self._texts: list[str] = []
+        self._entries: list[tuple[tuple[int, int], ...]] = []
+        # The categories of prefixes of many texts, and those of these prefixes that are texts.
+        self._frequent: dict[str, _Begun] = {}
+
+    def add(self, kind: int, found: Mapping[str, Iterable[int]]) -> None:
+        """Add the texts of a kind, with the positions of their categories."""
+        for text, positions in found.items():
+            self._added.setdefault(text, []).extend((kind, position) for position in sorted(set(positions)))
+
+    def complete(self) -> None:
+        """Sort what was added."""
+        self._texts = sorted(self._added)
+        self._entries = [tuple(self._added[text]) for text in self._texts]
+        self._added = {}
         ranges = [(0, len(self._texts), 0)]
         while ranges:
             ranges += self._divided(*ranges.pop())
@@ -195,27 +242,71 @@ class _Beginnings:
             prefix = texts[at][: length + 1]
             end = bisect_left(texts, prefix + _LAST, at, stop)
             if end - at > _SCANNED:
-                known = sorted({one for positions in self._positions[at:end] for one in positions})
-                self._frequent[prefix] = tuple(known[:_ENOUGH])
+                known = _by_kind(self._entries[at:end])
+                self._frequent[prefix] = tuple([tuple(sorted(set(one))[:_ENOUGH]) for one in known])
                 yield at, end, length + 1
             at = end
 
-    def of(self, prefix: str) -> tuple[int, ...]:
-        """The categories of all texts that begin so, or the first _ENOUGH of them; some may be repeated."""
+    def of(self, prefix: str) -> _Begun:
+        """By kind, the categories of all texts that begin so, or the first _ENOUGH of them; some may be repeated."""
         known = self._frequent.get(prefix)
         if known is not None:
             return known
-        texts, found = self._texts, _NONE
-        at = bisect_left(texts, prefix)
+        texts = self._texts
+        first = at = bisect_left(texts, prefix)
         while at < len(texts) and texts[at].startswith(prefix):
-            found += self._positions[at]
             at += 1
+        return _by_kind(self._entries[first:at]) if at > first else _NOTHING
+
+    def has(self, text: str) -> bool:
+        """Whether it is a text."""
+        at = bisect_left(self._texts, text)
+        return at < len(self._texts) and self._texts[at] == text
+
+
+def _by_kind(entries: Iterable[Iterable[tuple[int, int]]]) -> _Begun:
+    found: tuple[list[int], ...] = ([], [], [], [], [])
+    for some in entries:
+        for kind, position in some:
+            found[kind].append(position)
+    return found
+
+
+class _Stems:
+    """The languages in which words may have the stem of a whole name."""
+
+    def __init__(self, levels: CategoryLevels) -> None:
+        self._all = levels.languages
+        self._always = frozenset(self._all).difference(_CHANGING_ENDS, _OTHER_SCRIPTS)
+        self._changed = tuple([(part, one) for one in self._all for part in _CHANGING_ENDS.get(one, ())])
+        # By the beginning that a word has with the stem of a name, or with the first stem of a name of several words.
+        starts: tuple[dict[str, set[str]], ...] = ({}, {})
+        for language in self._all:
+            for one in levels.stems_of(language) if language in _CHANGING_ENDS else ():
+                first, _, rest = one.partition(" ")
+                start = first[: len(first) - 1 - (len(first) > _LONG_STEM)]
+                starts[bool(rest)].setdefault(start, set()).add(language)
+        self._whole, self._first = ({start: frozenset(some) for start, some in part.items()} for part in starts)
+
+    def languages_of(self, marked: Sequence[str]) -> Collection[str]:
+        """The languages in which words, or their joined text, may have the stem of a name."""
+        text = "".join(marked)
+        if not text.isascii():
+            return self._all
+        found = _with_starts(self._always, self._whole, text)
+        if len(marked) > 1:
+            found = _with_starts(found, self._first, marked[0])
+        for part, language in self._changed:
+            if part in text:
+                found |= {language}
         return found
 
-    def of_any(self, prefixes: Sequence[str]) -> tuple[int, ...]:
-        """The categories of one or two prefixes."""
-        found = self.of(prefixes[0])
-        return found if len(prefixes) == 1 else found + self.of(prefixes[1])
+
+def _with_starts(found: frozenset[str], starts: Mapping[str, frozenset[str]], text: str) -> frozenset[str]:
+    for end in range(len(text) + 1):
+        if (languages := starts.get(text[:end])) is not None:
+            found |= languages
+    return found
 
 
 class _NameOfSeveral(NamedTuple):
@@ -258,7 +349,8 @@ class _WordsOfNames:
         self._positions = [name.position for name in names]
         self._words = [tuple(sorted(name.words())) for name in names]
         self._by_word = {key: tuple(numbers) for key, numbers in by_word.items()}
-        self._begun = _Beginnings(begun)
+        # The words that count with the categories of their names.
+        self.beginnings: Mapping[str, Iterable[int]] = begun
         self._languages = tuple(sorted({name.language for name in names if name.language is not None}))
         # A cache of `_keys_of`.
         self._keys: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -267,8 +359,6 @@ class _WordsOfNames:
         """The categories with a name that has all words, and of which a word begins with the last."""
         words = reading.words
         last = words[-1]
-        if len(words) == 1:
-            return self._begun.of(last)
         names: set[int] | None = None
         for word, marked in zip(words[:-1], reading.marked, strict=False):
             with_word = {number for key in self._keys_of(word, marked) for number in self._by_word[key]}

@@ -83,7 +83,7 @@ def _tiers(
         yield 2
     if has_others and _has(words, 2) and _any_begins(other, keys):
         yield 2
-    if has_others and _has(words, 3) and (_any_begins(synonyms, keys) or _is_in_one(entry, words, (2, 3, 4))):
+    if has_others and _has(words, 4) and (_any_begins(synonyms, keys) or _is_in_one(entry, words, (2, 3, 4))):
         yield 1
 
 
