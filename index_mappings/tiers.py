@@ -30,7 +30,7 @@ COUNTRY_RUN: Final = 4
 LEFT_MIN: Final = 3
 LEFT_OTHER_MIN: Final = 4
 OTHER_NAME_MIN: Final = 2
-SYNONYM_BEGINNING_MIN: Final = 4
+SYNONYM_BEGINNING_MIN: Final = 3
 # The same of the beginning of a word for a shop, and of a text with one typing error.
 BEGUN_SHOP_WORD_MIN: Final = 2
 CATEGORY_TYPO_MIN: Final = 5

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from index_mappings.category_forms import Level, LevelledForm, stem, unmarked
 from index_mappings.forms import QueryForms
-from index_mappings.table_words import SHOP_ENDINGS, TABLE_WORDS
+from index_mappings.table_words import SHOP_ENDINGS, SHOP_WORDS, TABLE_WORDS
 from index_mappings.text import fold, is_ideographic
 from index_mappings.tiers import (
     BEGUN_SHOP_WORD_MIN,
@@ -56,13 +56,15 @@ _BEGUN_SHOP_WORDS: Final = frozenset(
 class _Reading(NamedTuple):
     """Some words of a query, folded and with their marks.
 
-    `whole` compares them with whole names only; `own` with those, and with beginnings and words of own names.
+    `whole` compares them with whole names only; `own` with those, and with beginnings and words of own names. Whole
+    names that are not own ones count only if it is `named`.
     """
 
     words: tuple[str, ...]
     marked: tuple[str, ...]
     whole: bool = False
     own: bool = False
+    named: bool = True
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -124,7 +126,7 @@ class TypedCategories:
                 return found
         return ()
 
-    def _by_names(self, reading: _Reading, begun: Sequence[_Begun], *, others: bool = True) -> dict[int, None]:
+    def _by_names(self, reading: _Reading, begun: Sequence[_Begun], *, others: bool) -> dict[int, None]:
         """The categories of the tiers (6) to (3), in order; without those of other names than own ones if so said.
 
         `begun` are the categories of the reading's keys.
@@ -148,7 +150,7 @@ class TypedCategories:
 
     def _by_tiers(self, reading: _Reading, limit: int) -> Sequence[int]:
         begun = [self._names.of(key) for key in reading.keys]
-        found = self._by_names(reading, begun)
+        found = self._by_names(reading, begun, others=reading.named)
         if reading.whole or len(found) >= limit:
             return list(found)[:limit]
         alone = len(reading.words) == 1
@@ -189,6 +191,10 @@ def _readings(query: QueryForms) -> tuple[list[_Reading], list[_Reading]]:
     else:
         kept = [place for place, one in enumerate(marked) if one not in TABLE_WORDS]
         left = _with_letters(tuple([words[place] for place in kept]), tuple([marked[place] for place in kept]))
+        # Next to other table words than those for a shop, a short word is more often the beginning of a shop's name:
+        # `new bal`.
+        if left.own and SHOP_WORDS.isdisjoint(marked):
+            left = left._replace(named=False)
         # Joined with a table word, a letter or two are not the beginning of a name: `c&a` is not a car.
         if left.whole and len(words) > 1:
             typed = typed._replace(whole=True)

@@ -8,7 +8,7 @@ from rapidfuzz.distance import OSA
 from index_mappings.category_forms import Level, LevelledForm, stem, unmarked
 from index_mappings.documents import CategoryEntry
 from index_mappings.forms import QueryForms
-from index_mappings.table_words import SHOP_ENDINGS, TABLE_WORDS
+from index_mappings.table_words import SHOP_ENDINGS, SHOP_WORDS, TABLE_WORDS
 from index_mappings.text import fold, is_ideographic
 from service.search.query_words import QueryWord
 
@@ -25,21 +25,24 @@ def typed_categories(entries: Sequence[CategoryEntry], query: QueryForms, best: 
     words = list(zip(query.words, query.marked or query.words, strict=True))
     left = [word for word in words if word[1] not in TABLE_WORDS]
     shorter = left[:-1] if left and _begins_shop_word(left[-1][0]) else []
-    later = [some for some in (left if len(left) < len(words) else [], shorter) if some]
+    # Next to other table words than those for a shop, a short word is more often the beginning of a name.
+    named_below = 1 if any(word[1] in SHOP_WORDS for word in words) else 4
+    later = [(left, named_below)] if left and len(left) < len(words) else []
+    later += [(shorter, 1)] if shorter else []
     # A letter or two next to table words only are no beginning.
-    least = 3 if len(words) > 1 and len(left) < len(words) and not _has(left, 3) else 1
-    readings = [(words, least, 1), *((some, 3, 4) for some in later)]
-    for reading, whole_below, own_below in readings:
-        found = _in_tiers(entries, reading, best, whole_below, own_below, worst=1)
+    whole = len(words) > 1 and len(left) < len(words) and not _has(left, 3)
+    readings = [(words, whole, 1, 1), *((some, not _has(some, 3), 4, named) for some, named in later)]
+    for reading, whole, *lengths in readings:
+        found = _in_tiers(entries, reading, best, *lengths, whole=whole, worst=1)
         if found:
             return found
     for reading in (left, shorter):
         for start in range(1, len(reading)):
             last = reading[start:]
-            if _has(last, 3) and (found := _in_tiers(entries, last, best, 3, 4, worst=3)):
+            if _has(last, 3) and (found := _in_tiers(entries, last, best, 4, 4, whole=False, worst=3)):
                 return found
-    for reading, whole_below, _ in readings:
-        texts = [text for text in _keys(reading) if len(text) >= 5 and (whole_below == 1 or _has(reading, 3))]
+    for reading, whole, _, _ in readings:
+        texts = [text for text in _keys(reading) if len(text) >= 5 and not whole]
         nearly = [
             entry
             for entry in entries
@@ -51,15 +54,25 @@ def typed_categories(entries: Sequence[CategoryEntry], query: QueryForms, best: 
 
 
 def _in_tiers(
-    entries: Sequence[CategoryEntry], words: _Words, best: _Best, whole_below: int, own_below: int, worst: int
+    entries: Sequence[CategoryEntry],
+    words: _Words,
+    best: _Best,
+    own_below: int,
+    named_below: int,
+    *,
+    whole: bool,
+    worst: int,
 ) -> list[CategoryEntry]:
+    """The categories of the tiers from `worst` on.
+
+    Below the lengths only own names and whole names count, and only own names; `whole` excludes all but whole names.
+    """
     level, slugs = best([QueryWord(text, marked, 0) for text, marked in words])
     ranked = []
     for place, entry in enumerate(entries):
         named = level if level <= Level.STEM and entry.slug in slugs else None
-        long, longer = _has(words, whole_below), _has(words, own_below)
-        tiers = list(_tiers(entry, words, named, has_beginnings=long, has_others=longer))
-        if worst > 1 and not longer:
+        tiers = list(_tiers(entry, words, named, has_beginnings=not whole, has_others=_has(words, own_below)))
+        if not _has(words, named_below):
             tiers = [tier for tier in tiers if tier != 4]
         if tiers and max(tiers) >= worst:
             ranked.append((-max(tiers), place, entry))
@@ -83,7 +96,7 @@ def _tiers(
         yield 2
     if has_others and _has(words, 2) and _any_begins(other, keys):
         yield 2
-    if has_others and _has(words, 4) and (_any_begins(synonyms, keys) or _is_in_one(entry, words, (2, 3, 4))):
+    if has_others and _has(words, 3) and (_any_begins(synonyms, keys) or _is_in_one(entry, words, (2, 3, 4))):
         yield 1
 
 

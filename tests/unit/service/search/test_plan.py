@@ -265,7 +265,7 @@ _CUT = st.tuples(_NAME, st.integers(0, 3)).map(lambda typed: typed[0][: max(1, l
 
 
 @pytest.mark.rule("M10")
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 @given(typed_categories, st.lists(_CUT, min_size=1, max_size=3).map(" ".join), st.integers(1, 6))
 def test_a_query_that_is_being_typed_finds_categories_as_the_rules_say(
     known: list[CategoryEntry], typed: str, limit: int
