@@ -11,6 +11,16 @@ COPY requirements.lock ./
 # those who have packages elsewhere: --secret id=pip,src=pip.conf
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
     /opt/shop-directory/bin/python -m pip install --only-binary :all: --require-hashes -r requirements.lock
+# The typeahead's machine code takes minutes, so this step depends on the packages and on its own sources alone. It is for
+# the baseline of the architecture: the image runs on other processors than this one.
+ENV NUMBA_CPU_NAME=generic
+COPY index_mappings/__init__.py index_mappings/tiers.py ./index_mappings/
+COPY index_mappings/typeahead/__init__.py index_mappings/typeahead/segment.py ./index_mappings/typeahead/
+COPY service/__init__.py ./service/
+COPY service/search/__init__.py ./service/search/
+COPY service/search/typeahead/__init__.py service/search/typeahead/__main__.py service/search/typeahead/compiled.py ./service/search/typeahead/
+COPY service/search/typeahead/kernel ./service/search/typeahead/kernel
+RUN /opt/shop-directory/bin/python -m service.search.typeahead
 COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY shop_directory ./shop_directory
 COPY index_mappings ./index_mappings
@@ -24,10 +34,11 @@ ENV SHOP_DIRECTORY_COMMIT=${COMMIT} SHOP_DIRECTORY_BUILT_AT=${BUILT_AT}
 RUN /opt/shop-directory/bin/python -m pip wheel --no-deps --no-build-isolation --no-index --wheel-dir /wheels . \
     && /opt/shop-directory/bin/python -m pip install --no-deps --no-index --find-links /wheels shop-directory \
     && /opt/shop-directory/bin/python -m pip uninstall --yes hatchling pathspec trove-classifiers setuptools pip
-# The typeahead's machine code, for the baseline of the architecture: the image runs on other processors than this one.
+# The machine code goes with the installed sources, which are the same: numba compiles again what does not belong to them.
 # Isolated from this folder, which has the packages as well.
-ENV NUMBA_CPU_NAME=generic
-RUN /opt/shop-directory/bin/python -I -m service.search.typeahead
+RUN cp service/search/typeahead/kernel/__pycache__/*.nb? \
+      /opt/shop-directory/lib/python3*/site-packages/service/search/typeahead/kernel/__pycache__/ \
+    && /opt/shop-directory/bin/python -I -m service.search.typeahead
 
 FROM ${PYTHON_IMAGE}
 # What is kept belongs to a user without a name or rights anywhere else; volumes take over owner and mode from here.
@@ -57,7 +68,7 @@ WORKDIR /var/lib/shop-directory
 USER 10001:10001
 EXPOSE 8080
 # Alive, whatever the engine does: a platform may replace what is not healthy. No client that heeds a proxy's variables.
-HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
-    CMD ["python", "-I", "-c", "import http.client, os, sys; c = http.client.HTTPConnection('127.0.0.1', int(os.environ['SHOP_DIRECTORY_PORT']), timeout=3); c.request('GET', '/health'); sys.exit(c.getresponse().status != 200)"]
+HEALTHCHECK --interval=10s --timeout=10s --start-period=120s --retries=6 \
+    CMD ["python", "-I", "-c", "import http.client, os, sys; c = http.client.HTTPConnection('127.0.0.1', int(os.environ['SHOP_DIRECTORY_PORT']), timeout=8); c.request('GET', '/health'); sys.exit(c.getresponse().status != 200)"]
 ENTRYPOINT ["shop-directory"]
 CMD ["serve"]

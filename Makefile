@@ -19,10 +19,10 @@ PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LOCKED = --require-hashes --no-deps --no-compile
 
 .DEFAULT_GOAL := help
-.PHONY: help run image up test test-all test-long check audit format relevance bench soak golden examples picture settings commands schema categories lock clean
+.PHONY: help run image up test test-all test-long test-containers check audit format relevance bench soak golden examples picture settings commands schema categories lock clean
 
 help:  ## this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo "  make run takes CATALOGUE=(directory or file), HOST, PORT, INDEX=(where the index is kept) and"
 	@echo "  BUILD_ARGS=(options of shop-directory index build, such as --allow-shrink)"
@@ -37,11 +37,12 @@ run: $(VENV)/.run $(VENV)/.compiled  ## index the sample catalogue (or CATALOGUE
 	  exec $(BIN)/shop-directory serve --host "$(HOST)" --port "$(PORT)" --hints
 
 image:  ## the container image shop-directory:local, which knows its commit
-	@docker build --build-arg COMMIT="$(COMMIT)" --build-arg BUILT_AT="$(BUILT_AT)" --tag shop-directory:local .
+	@docker build --build-arg COMMIT="$(COMMIT)" --build-arg BUILT_AT="$(BUILT_AT)" \
+	  $${PIP_CONFIG_FILE:+--secret "id=pip,src=$$PIP_CONFIG_FILE"} --tag shop-directory:local .
 
-up:  ## OpenSearch, Redis, indexer and service in containers, on the sample catalogue (or CATALOGUE=...)
+up:  ## OpenSearch, Redis, indexer and service in containers, until they serve the sample catalogue (or CATALOGUE=...)
 	@COMMIT="$(COMMIT)" BUILT_AT="$(BUILT_AT)" $(if $(CATALOGUE),CATALOGUE="$(abspath $(CATALOGUE))") \
-	  docker compose up --build --detach
+	  docker compose up --build --detach --wait
 
 test: $(VENV)/.dev  ## every rule, in five minutes; starts a real OpenSearch, Redis, PostgreSQL and Chromium where it can
 	@$(BIN)/python -m tests.stages fast $(PYTEST_ARGS)
@@ -51,6 +52,9 @@ test-all: $(VENV)/.dev  ## all tests but those of test-long, in a quarter of an 
 
 test-long: $(VENV)/.dev  ## the tests that kill, load and restart servers and clusters, or measure time
 	@$(BIN)/python -m tests.stages serial $(PYTEST_ARGS)
+
+test-containers: $(VENV)/.dev  ## image and composition in a real Docker engine, which this installs (root, Debian; minutes)
+	@$(BIN)/python -m tests.containers $(PYTEST_ARGS)
 
 check: $(VENV)/.dev  ## format, lint, types, import contracts
 	@$(BIN)/ruff format --check --quiet
@@ -130,6 +134,6 @@ $(VENV)/.dev: requirements-dev.lock pyproject.toml | $(BIN)/python
 
 # Otherwise the first service that is started compiles the machine code while it answers, and so do tests.
 $(VENV)/.compiled: $(VENV)/.run
-	@echo "Compiling the typeahead to machine code, once, for half a minute ..."
+	@echo "Compiling the typeahead to machine code, unless it is compiled ..."
 	@$(BIN)/python -m service.search.typeahead
 	@touch $@

@@ -15,7 +15,7 @@ from index_mappings.hosts import country_of
 
 # Raise this with every change of a document class, of a role or of the text pipeline: a service refuses a generation
 # of another version (G4).
-SCHEMA_VERSION: Final = 18
+SCHEMA_VERSION: Final = 19
 
 # In `markets`: the shop passes every country filter, because it sells world-wide or states no market (M7).
 ANY_MARKET: Final = "*"
@@ -99,7 +99,8 @@ class ShopDocument:
         logo: an https URL of at most 300 ASCII characters; None without one that may be shown (F21).
         offers: the newest few offers, with the fields of the offers' own documents; `offers_total` counts all (A1).
         redirects: redirects in the source between this shop's domain and another public shop's (A12).
-        registrable, main_label: parts of the domain that merge audits look up; the label without its hyphens.
+        registrable, main_label, stated: what merge audits look up: parts of the domain, the label without its hyphens,
+            and name and aliases folded (`index_mappings.forms.stated_names`).
         names, leading, full, keys, words, infixes, labels, dotted, rests, clipped: the forms by which it is found
             (`index_mappings.forms`, X2, M3).
         other_keys: the keys that are no full forms.
@@ -125,6 +126,7 @@ class ShopDocument:
     redirects: Annotated[tuple[Mapping[str, Any], ...], Role.STORED]
     registrable: Annotated[str, Role.EXACT]
     main_label: Annotated[str, Role.EXACT]
+    stated: Annotated[tuple[str, ...], Role.EXACT]
     names: Annotated[tuple[str, ...], Role.TYPEAHEAD]
     leading: Annotated[tuple[str, ...], Role.TYPEAHEAD]
     full: Annotated[tuple[str, ...], Role.EXACT | Role.PREFIX | Role.TYPEAHEAD]

@@ -5,6 +5,7 @@ The forms of shops are computed once, at projection; a query is folded without v
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import zip_longest
 from typing import Final
 
@@ -34,7 +35,9 @@ from index_mappings.text import (
     spellings,
     typed_words,
     without_articles,
+    without_trade_marks,
 )
+from index_mappings.tiers import CLIPPED_MIN
 
 # Labels of public suffixes that do not distinguish shops.
 _ANYWHERE: Final = frozenset(("com", "co", "net", "org"))
@@ -51,8 +54,8 @@ class ShopForms:
     main label. `infixes` are names without spaces, and the domain without its public suffix, without those that are
     parts of others; they have all words as parts.
 
-    `clipped` are the words without their last letter or the last two: a query's word that names a category counts as a
-    beginning of no longer words (M3).
+    `clipped` are the words without their last letter, or the last two where four are left: a query's word that names a
+    category counts as a beginning of no longer words (M3).
 
     `labels` match next to another word (M3 e): the labels of the domain but the main label, each one word, and the code
     of the country of its top-level domain. `dotted` are full forms and keys that come only from a domain with labels
@@ -127,7 +130,9 @@ def _marked(text: str, words: Sequence[str]) -> tuple[str, ...]:
     return () if marked == words else marked
 
 
-def whole_names(name: str, aliases: Iterable[str]) -> tuple[str, ...]:
+# Merge audits compare the names of a shop with those of up to 200 others, several times.
+@lru_cache(maxsize=256)
+def whole_names(name: str, aliases: tuple[str, ...]) -> tuple[str, ...]:
     """All forms of a shop's whole names, without those of its domain."""
     stated = (name, *aliases)
     return _unique(*(_with_joined(_name_forms(text)) for text in (*stated, *without_articles(stated))))
@@ -167,7 +172,7 @@ def shop_forms(name: str, aliases: Iterable[str], domain: str) -> ShopForms:
         labels=labels_of(domain),
         dotted=_unique(by_labels - own_keys),
         rests=_unique(set().union(*(whole[text] for text in single)).difference(*named_otherwise, domains, main_forms)),
-        clipped=_unique(word[:end] for word in words for end in (-1, -2)),
+        clipped=_unique((word[:-1] for word in words), (word[:-2] for word in words if len(word) >= CLIPPED_MIN + 2)),
     )
 
 
@@ -184,7 +189,8 @@ def _infixes(names: Iterable[str], domains: set[str], main_forms: set[str], part
     return _unique(kept)
 
 
-def stated_names(name: str, aliases: Iterable[str]) -> frozenset[str]:
+@lru_cache(maxsize=256)
+def stated_names(name: str, aliases: tuple[str, ...]) -> frozenset[str]:
     """The spaced folded forms of a name and its aliases, for comparing two shops (A12).
 
     Unlike `whole_names` these have no transliterations, joined forms or names without their article: two shops that
@@ -225,7 +231,7 @@ def _name_forms(text: str) -> frozenset[str]:
     plain = fold(text)
     if not has_word_character(plain):
         return frozenset((plain,))
-    transliterated = () if text.isascii() else map(anyascii, readings(text))
+    transliterated = () if text.isascii() else map(anyascii, readings(without_trade_marks(text)))
     return frozenset(map(fold, (*spellings(text), *transliterated)))
 
 

@@ -24,7 +24,7 @@ STAMP_ID: Final = "stamp"
 RETIRED_ID: Final = "retired"
 OPERATIONS_ID: Final = "operations"
 
-_Part = TypeVar("_Part", "ResourceAccount", "FollowerStatus")
+_Part = TypeVar("_Part", "ResourceAccount", "FollowerStatus", "MissingChanges")
 _GENERATION: Final = re.compile(r"^\d{8}t\d{12}-[0-9a-f]{6}$")
 
 
@@ -161,11 +161,41 @@ class FollowerStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class MissingChanges:
+    """Changes that can't be read any more, as rotation has removed their file before it was read.
+
+    `bytes` is None if their number is unknown. They were written at `before` or earlier, RFC 3339 UTC.
+    """
+
+    bytes: int | None
+    before: str
+
+    def joined(self, other: "MissingChanges | None") -> "MissingChanges":
+        """These and others together."""
+        if other is None or other == self:
+            return self
+        size = None if self.bytes is None or other.bytes is None else self.bytes + other.bytes
+        return MissingChanges(size, max(self.before, other.before))
+
+    def __str__(self) -> str:
+        """A sentence for operators, and what to do."""
+        size = "an unknown number of" if self.bytes is None else f"{self.bytes:,}"
+        return (
+            f"changes are missing: {size} bytes, written until {self.before}, were rotated away before they were read;"
+            " build from a catalogue that was written since"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Operations:
-    """The operations document; `follower` is None if none has reported for this generation yet."""
+    """The operations document; `follower` is None if none has reported for this generation yet.
+
+    `missing` are changes that neither a follower nor a build could read; documents of earlier versions lack the field.
+    """
 
     accounts: tuple[ResourceAccount, ...]
     follower: FollowerStatus | None
+    missing: MissingChanges | None = None
 
     def as_wire(self) -> dict[str, Any]:
         """The stored document."""
@@ -175,12 +205,13 @@ class Operations:
     def from_wire(cls, document: Mapping[str, Any]) -> "Operations":
         """Read a stored document; ValueError if it is none. Fields that a later version may have added are ignored."""
         try:
-            follower = document["follower"]
+            follower, missing = document["follower"], document.get("missing")
             return cls(
                 tuple(_read(ResourceAccount, account) for account in document["accounts"]),
                 None if follower is None else _read(FollowerStatus, follower),
+                None if missing is None else _read(MissingChanges, missing),
             )
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, AttributeError) as error:
             raise ValueError("not an operations document") from error
 
 

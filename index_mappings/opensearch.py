@@ -99,7 +99,8 @@ def _property(field: EngineField) -> dict[str, Any]:
         case Form.NUMBER:
             return {"type": "double", "index": False, "doc_values": False}
         case Form.WHOLE:
-            return {"type": "long", "doc_values": False}
+            # Not indexed, so that only the documents that meet the rest of a query are compared.
+            return {"type": "long", "index": False}
         case Form.TERMS:
             return {"type": "keyword", "index": field.indexed, "doc_values": field.sortable or field.counted}
 

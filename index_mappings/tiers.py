@@ -14,6 +14,9 @@ INFIX_MIN: Final = 3
 CATEGORY_PREFIX_MIN: Final = 3
 # The minimum length of the words of a category's names that count alone; in Han and kana it is 1 (M5).
 ALONE_MIN: Final = 3
+# The minimum length of a word that names a category and may be two letters shorter than the name's word that it begins;
+# a shorter one may be one letter shorter (M3): `food` is Foods, and `pet` not Peter.
+CLIPPED_MIN: Final = 4
 # While a query is one word, the minimum length with which a category's name in another language counts as its own does;
 # in Han, kana and Hangul it is 1 (M4).
 OTHER_LANGUAGE_MIN: Final = 4

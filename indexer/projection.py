@@ -21,7 +21,7 @@ from index_mappings.documents import (
     ShopDocument,
     markets_of,
 )
-from index_mappings.forms import shop_forms
+from index_mappings.forms import shop_forms, stated_names
 from index_mappings.hosts import domain_parts
 from index_mappings.tiers import coupon_rank_key, rank_key
 from index_mappings.usable_codes import code_terms
@@ -83,11 +83,11 @@ def _signal(row: TrustRecord) -> dict[str, Any]:
 
 
 def _shipping(shipping: ShippingRecord | None) -> dict[str, Any] | None:
-    if shipping is None:
+    if shipping is None or shipping.fault is not None:
         return None
     time, threshold = shipping.delivery_time, shipping.free_shipping_threshold
     return {
-        "destinations": None if shipping.destinations is None else list(shipping.destinations),
+        "destinations": list(shipping.destinations or ()) or None,
         "excluded": list(shipping.excluded or ()),
         "destinations_exhaustive": bool(shipping.destinations_exhaustive),
         "delivery_time": None if time is None else time.model_dump(),
@@ -209,7 +209,7 @@ def project_shop(
     forms = shop_forms(shop.name, shop.aliases, shop.domain)
     parts = domain_parts(shop.domain)
     ships_to = shipping_terms(_shipping(shipping))
-    codes = code_terms(project_coupon(coupon, shop) for coupon in coupons)
+    codes = code_terms(project_coupon(coupon, shop) for coupon in coupons).terms
     return ShopDocument(
         id=shop.id,
         refs=(shop.id, shop.domain),
@@ -236,6 +236,7 @@ def project_shop(
         ),
         registrable=parts.registrable,
         main_label=parts.joined_label,
+        stated=tuple(sorted(stated_names(shop.name, shop.aliases))),
         names=forms.names,
         leading=forms.leading,
         full=forms.full,

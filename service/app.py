@@ -139,7 +139,7 @@ def _load_mcp(parts: Parts, traces: CallTracer | None, resource: ProtectedResour
         McpEndpoint,
         sessions,
         trusted=parts.trusted,
-        allowed_hosts=settings.mcp_allowed_hosts,
+        allowed_hosts=settings.mcp_hosts,
         allowed_origins=settings.mcp_allowed_origins,
         traces=traces,
     )
@@ -155,9 +155,14 @@ def _load_mcp(parts: Parts, traces: CallTracer | None, resource: ProtectedResour
 def _mcp_endpoints(
     mcp: DeferredMcp, resource: ProtectedResource | None, gated: Callable[..., BoundedEndpoint]
 ) -> dict[str, ASGIApp]:
+    """The endpoints by path, with and without a slash at its end: a redirect would break strict clients."""
     paths = (MCP_PATH,) if resource is None else (MCP_PATH, OAUTH_PATH)
     # Not interrupted, as the SDK's own tasks would outlive the request; a called tool stops at its deadline.
-    return {path: gated(DeferredEndpoint(mcp, path), refused=refused_early, interrupted=False) for path in paths}
+    return {
+        spelled: gated(DeferredEndpoint(mcp, path), refused=refused_early, interrupted=False)
+        for path in paths
+        for spelled in (path, f"{path}/")
+    }
 
 
 def _calls(parts: Parts, gated: Callable[..., BoundedEndpoint]) -> dict[str, ASGIApp]:
@@ -173,7 +178,7 @@ def _labels(site: Site, files: Iterable[PageFile], resource: ProtectedResource |
     if site.sitemap:
         labels[SITEMAP_PATH] = "sitemap"
     if resource is not None:
-        labels |= {OAUTH_PATH: MCP_ROUTE, resource.metadata_path: "oauth_metadata"}
+        labels |= {OAUTH_PATH: MCP_ROUTE, f"{OAUTH_PATH}/": MCP_ROUTE, resource.metadata_path: "oauth_metadata"}
     return labels
 
 

@@ -141,18 +141,22 @@ class QuotaExceededError(ServiceError, status=429):
 
 
 class ShopNotFoundError(ServiceError, status=404):
-    """There is no such public shop; the advice depends on the input's form, so it says nothing of hidden shops (V2)."""
+    """There is no such public shop; the advice depends on the input's form, so it says nothing of hidden shops (V2).
+
+    `field` is the field of the reference, for a tool that takes references in several.
+    """
 
     default_detail = "There is no shop with this id or domain in the directory."
 
-    def __init__(self, reference: str | None) -> None:
+    def __init__(self, reference: str | None, field: str | None = None) -> None:
         host = reduce_host(reference) if reference and has_dot(reference) else None
         advice = ""
         if host is None or any(map(str.isspace, host)):
             advice = " To look a shop up by its name, call find_shop."
         elif len(domain_parts(host).labels) > 1:
             advice = " A sub-domain is not looked up as its parent domain."
-        super().__init__(self.default_detail + advice)
+        detail = self.default_detail if field is None else f"{field}: {self.default_detail}"
+        super().__init__(detail + advice)
 
 
 class RouteNotFoundError(ServiceError, status=404, code="not_found"):
@@ -191,7 +195,7 @@ class BodyTooLargeError(ServiceError, status=413):
 
 
 class UnsupportedMediaTypeError(ServiceError, status=415):
-    """The body is not declared as JSON."""
+    """The body is not declared as JSON, or is encoded."""
 
     default_detail = "Send the body as JSON, with the header content-type: application/json."
 

@@ -118,7 +118,7 @@ def open_search(settings: Settings, metrics: Metrics = NO_METRICS) -> SearchBack
     if settings.engine == "embedded":
         from service.search.embedded.engine import EmbeddedBackend
 
-        return EmbeddedBackend(settings.data_dir, settings.category_cap, metrics)
+        return EmbeddedBackend(settings.data_dir, settings.category_cap, metrics, workers=settings.workers)
     from service.search.opensearch.engine import OpenSearchBackend
     from service.search.opensearch.folder import FolderLocation
 

@@ -125,7 +125,7 @@ def _run(stage: str, options: Sequence[str], arguments: Sequence[str]) -> int:
     # Compiled files are kept, whatever this machine is set to: hundreds of processes import the same packages.
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
     if stage == "fast":
-        environment.setdefault("SHOP_DIRECTORY_ROUNDS", _FAST_ROUNDS)
+        environment.setdefault("TEST_ROUNDS", _FAST_ROUNDS)
     if stage == "serial" or not _is_roomy():
         return subprocess.run(command, env=environment, check=False).returncode
     with tempfile.TemporaryDirectory(dir=_MEMORY, ignore_cleanup_errors=True) as folder:

@@ -9,9 +9,10 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from index_mappings.documents import ShopDocument
+if TYPE_CHECKING:  # images compile the kernel from this module, and documents change more often (Dockerfile)
+    from index_mappings.documents import ShopDocument
 
 SUFFIX: Final = ".segment"
 # A posting is a shop's number, and in its lowest bits the text's marks for that shop: full form, key, word (X2), name
@@ -100,7 +101,7 @@ class Header(NamedTuple):
     parts: Mapping[str, Part]
 
 
-def shown_part(shop: ShopDocument) -> Shown:
+def shown_part(shop: "ShopDocument") -> Shown:
     """The fields of a shop that a suggestion shows."""
     return shop.id, shop.name, shop.domain, shop.categories[0], shop.popularity
 

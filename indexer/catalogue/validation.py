@@ -3,6 +3,7 @@
 The records go into a state in a temporary directory, as in a build, so memory is bounded and the rules are the same.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -16,14 +17,15 @@ from index_mappings.countries import WORLDWIDE
 from index_mappings.forms import shop_forms
 from index_mappings.ngrams import is_part_evidence
 from index_mappings.text import words_of
+from index_mappings.usable_codes import MAX_TERMS, code_terms
 from indexer.jobs.reading import NOTED, ReadCounts, Reading, build_notes, disputed_categories, read_catalogue
 from indexer.progress import Advance, stage
+from indexer.projection import project_coupon
 from indexer.records.problems import CatalogueError, Problem, ProblemLog, RefusedRecordError, shown
 from indexer.records.related import (
     RELATED_RECORDS,
     CategoryNamesRecord,
     CouponRecord,
-    DeliveryTimePart,
     PolicyRecord,
     ShippingRecord,
     TrustRecord,
@@ -130,8 +132,11 @@ def _doubts(record: Record) -> Iterator[str]:
     match record:
         case CouponRecord(valid_from=datetime() as start, valid_until=datetime() as end) if start > end:
             yield "valid_from is after valid_until, so the code is never valid"
-        case ShippingRecord(delivery_time=DeliveryTimePart(min_days=int(least), max_days=int(most))) if least > most:
-            yield "delivery_time.min_days is greater than max_days"
+        case ShippingRecord(destinations=destinations, delivery_time=time):
+            if destinations == ():
+                yield "destinations is an empty list, which counts as left out: nothing says where the shop ships"
+            if time is not None and (time.min_days or 0) > (time.max_days if time.max_days is not None else math.inf):
+                yield "delivery_time.min_days is greater than max_days"
         case PolicyRecord(country=str(country), countries=named) if named and not {country, WORLDWIDE} & {*named}:
             yield "countries lacks the country that the record is for"
         case TrustRecord(kind=kind, value=str()) if kind in _LISTS:
@@ -178,9 +183,10 @@ def _read(
 
 
 def _doubtful_shops(file: str, state: State, logo_hosts: Sequence[str]) -> list[str]:
-    """Notes on public shops with so many forms that searches take longer, and on those whose logo is left out."""
+    """Notes on public shops with more forms or code terms than searches can take, and on logos that are left out."""
     many: list[str] = []
     logos: list[str] = []
+    codes: list[str] = []
     for line, shop in state.public.shops_by_line():
         if (count := _forms_of(shop)) > MANY_FORMS:
             many.append(
@@ -192,7 +198,13 @@ def _doubtful_shops(file: str, state: State, logo_hosts: Sequence[str]) -> list[
                 f"{file}:{line}: logo is neither on the shop's domain nor on a host of SHOP_DIRECTORY_LOGO_HOSTS, and "
                 "would be left out"
             )
-    return [*many[:NOTED], *logos[:NOTED]]
+        if not code_terms(project_coupon(coupon, shop) for coupon in state.public.coupons_of(shop.id)).exact:
+            codes.append(
+                f"{file}:{line}: the shop's coupons have more times and countries than {MAX_TERMS:,} terms can state: "
+                "find_shop with has_code or verified_code counts some of them for a shorter time, or not; give fewer "
+                "coupons their own times, countries and blocked_countries"
+            )
+    return [*many[:NOTED], *logos[:NOTED], *codes[:NOTED]]
 
 
 def _forms_of(shop: ShopRecord) -> int:

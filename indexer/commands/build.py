@@ -2,6 +2,7 @@
 
 import json
 import sys
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -25,7 +26,7 @@ _SAMPLE_NOTE: Final = "The sample's shops are invented: their links end in .inte
 _safety: Final = partial(parts.option_of, "What may be published")
 SkipInvalidOption = Annotated[bool, _safety("--skip-invalid", "Build without bad records.")]
 AllowEmptyOption = Annotated[bool, _safety("--allow-empty", "Publish although no shop is public.")]
-AllowShrinkOption = Annotated[bool, _safety("--allow-shrink", "Publish however many public shops are lost.")]
+AllowShrinkOption = Annotated[bool, _safety("--allow-shrink", "Publish however many public shops or records are lost.")]
 FreshStateOption = Annotated[
     bool, _safety("--fresh-state", "Ignore versions and deletions from before this catalogue.")
 ]
@@ -96,7 +97,8 @@ def build_command(
             acceptance=None if queries is None else _acceptance(queries, settings),
             wait=wait,
         )
-        summary = build(source, sink, states, options)
+        with _service_prepared(settings) if not dry_run else nullcontext():
+            summary = build(source, sink, states, options)
     parts.list_problems(summary.problems)
     if not (sql or catalogue):
         print(_SAMPLE_NOTE, file=sys.stderr)
@@ -108,6 +110,15 @@ def _acceptance(path: Path, settings: "IndexerSettings") -> "Callable[[Stamp], N
     (found,) = entry_points(group="shop_directory.acceptance", name="check")
     check: Callable[[Stamp], None] = found.load()(path, settings, settings.typeaheads)
     return check
+
+
+def _service_prepared(settings: "IndexerSettings") -> AbstractContextManager[object]:
+    """Within, a service of this installation that will read the index prepares to; found by its entry point."""
+    stack = ExitStack()
+    if settings.engine == "embedded":
+        for found in entry_points(group="shop_directory.preparation"):
+            stack.enter_context(found.load()())
+    return stack
 
 
 def as_wire(summary: "BuildSummary") -> dict[str, Any]:
@@ -128,6 +139,7 @@ def as_wire(summary: "BuildSummary") -> dict[str, Any]:
         "changes": summary.changes.as_wire(),
         "kept": {kind: {"lacking": kept.lacking, "newer": kept.newer} for kind, kept in catalogue.kept.items()},
         "kept_listing": None if summary.kept_listing is None else str(summary.kept_listing),
+        "marked": list(summary.marked),
         "notes": list(summary.notes),
         "removed_generations": list(summary.removed),
         "restarts": summary.restarts,
@@ -161,6 +173,8 @@ def as_text(summary: "BuildSummary") -> str:
         lines.append(f"Changes: {counts}{changes.details}.")
     if catalogue.kept:
         lines.append(_kept_as_text(summary))
+    if summary.marked:
+        lines.append(parts.marked_as_text(summary.marked))
     if summary.restarts:
         lines.append("The engine lost an index during the build, which started again with a new generation.")
     if summary.removed:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from indexer.catalogue.sheets.columns import Columns
-    from indexer.catalogue.sheets.records import Imported
+    from indexer.catalogue.sheets.headers import HeadedFile
+    from indexer.catalogue.sheets.records import Imported, SheetRecords
     from indexer.catalogue.validation import Validated
     from indexer.records.problems import Problem
 
@@ -79,9 +80,10 @@ def validate_command(
 ) -> None:
     """Report everything that is wrong with a catalogue, by file, line and field.
 
-    Values are printed, at most 60 characters of each, also those of shops that are
-    not public. Notes name what a build would leave out, and what is valid and
-    hardly meant, such as a synonym that no words find. Nothing is built or changed.
+    Values are printed, at most 60 characters of each, also those of shops that
+    are not public. Notes name what a build would leave out, and what is valid
+    and hardly meant, such as a synonym that no words find. Nothing is built or
+    changed.
 
     Examples:
       shop-directory catalogue validate ./my-shops
@@ -153,7 +155,10 @@ def _sheet_kinds(incomplete: str) -> list[str]:
 
 
 SheetArgument = Annotated[
-    Path, typer.Argument(metavar="FILE", help="A CSV or a workbook (.xlsx, .xls, .ods); its first row names columns.")
+    Path,
+    typer.Argument(
+        metavar="FILE", help="A CSV, a workbook (.xlsx, .xls, .ods) or a JSON list; its first row names columns."
+    ),
 ]
 ImportDirectoryArgument = Annotated[
     Path, typer.Argument(metavar="DIRECTORY", help="A new directory, or a catalogue, of which one file is replaced.")
@@ -166,9 +171,29 @@ MapOption = Annotated[
     list[str] | None,
     _in_files(
         "--map",
-        "The field of a column; without a FIELD the column is left out. Repeatable.",
+        "The field of a column. Repeatable.",
         metavar="COLUMN=FIELD",
     ),
+]
+IgnoreOption = Annotated[
+    list[str] | None, _in_files("--ignore", "A column that is left out. Repeatable.", metavar="COLUMN")
+]
+SetOption = Annotated[
+    list[str] | None,
+    _in_files("--set", "The value of a field in all rows that state none. Repeatable.", metavar="FIELD=VALUE"),
+]
+DatesOption = Annotated[
+    Literal["dmy", "mdy", "ymd"] | None,
+    _in_files("--dates", "The order of days and months where a column does not settle it.", show_default="found"),
+]
+ByNameOption = Annotated[
+    bool, _in_files("--by-name", "Shops may be named by their whole names, if no other shop has that.")
+]
+SheetMappingOption = Annotated[
+    Path | None, _in_files("--mapping", "A TOML file of an earlier import's mapping; options override it.")
+]
+SaveMappingOption = Annotated[
+    Path | None, _in_files("--save-mapping", "Write the mapping of this import into this TOML file.")
 ]
 MapValueOption = Annotated[
     list[str] | None,
@@ -178,6 +203,14 @@ MapValueOption = Annotated[
         metavar="COLUMN:VALUE=VISIBILITY",
     ),
 ]
+HiddenRowsOption = Annotated[
+    Literal["skip", "take"] | None,
+    _in_files("--hidden-rows", "What becomes of a workbook's hidden rows.", show_default="none may be hidden"),
+]
+HeaderRowOption = Annotated[
+    int | None, _in_files("--header-row", "The row that names the columns.", min=1, show_default="the first")
+]
+NoHeaderOption = Annotated[bool, _in_files("--no-header", "No row names the columns: they are called 1, 2, 3.")]
 SkipInvalidOption = Annotated[
     bool, typer.Option("--skip-invalid", help="Leave bad rows out, and optional fields that can't be read.")
 ]
@@ -191,10 +224,19 @@ def from_csv_command(
     kind: SheetKindOption = "shops",
     stated: MapOption = None,
     stated_values: MapValueOption = None,
+    ignored: IgnoreOption = None,
+    constants: SetOption = None,
     category: Annotated[str | None, _in_files("--category", "The category of shops without one.")] = None,
     currency: Annotated[str | None, _in_files("--currency", "The currency of amounts that state none, or $.")] = None,
+    dates: DatesOption = None,
+    by_name: ByNameOption = False,
+    mapping: SheetMappingOption = None,
+    save_mapping_as: SaveMappingOption = None,
     encoding: Annotated[str | None, _in_files("--encoding", "A CSV's encoding.", show_default="found")] = None,
     sheet: Annotated[str | None, _in_files("--sheet", "A workbook's sheet.", show_default="the first")] = None,
+    hidden_rows: HiddenRowsOption = None,
+    header_row: HeaderRowOption = None,
+    no_header: NoHeaderOption = False,
     skip_invalid: SkipInvalidOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -202,45 +244,70 @@ def from_csv_command(
 
     Columns are recognised by their names, such as name, domain or Webseite,
     category and country; the mapping is printed. Several values in a cell are
-    separated by |, ; or commas, countries also by /. Shops are public unless there
-    is a column visibility. A column that looks like a status, such as active or
-    suspended, has to be mapped or left out. Coupons and other kinds name their shop
-    by its domain or id.
+    separated by line breaks, |, ; or commas, countries also by /. Shops are
+    public unless there is a column visibility. A column that looks like a
+    status, or next to codes holds countries, amounts, percentages or dates, has
+    to be mapped or ignored, and hidden rows of a workbook stop the import.
+    Coupons and other kinds name their shop by its domain or id.
 
-    In a catalogue only the file of the kind is replaced, after all rows were read;
-    the old one is kept as KIND.ndjson.previous.
+    In a catalogue only the file of the kind is replaced, after all rows were
+    read; the old one is kept as KIND.ndjson.previous.
 
     Examples:
       shop-directory catalogue from-csv shops.csv ./csv-shops
       shop-directory catalogue from-csv list.csv ./list-shops --map Label=name
       shop-directory catalogue from-csv codes.csv ./my-shops --kind coupons
 
-    Exit codes: 0 done, 1 the file can't be read, has bad rows, or a status that is
-    not mapped, 2 wrong usage, 3 the disk is full.
+    Exit codes: 0 done, 1 the file can't be read, has bad or hidden rows, or a
+    column that has to be mapped, 2 wrong usage, 3 the disk is full.
     """
     from indexer.catalogue.sheets.files import opened_sheet
+    from indexer.catalogue.sheets.headers import HeadedFile
     from indexer.catalogue.sheets.records import Imported, SheetRecords
+    from indexer.catalogue.sheets.stated import Stated, constants_of, save_mapping
     from indexer.catalogue.sheets.values import Faults
 
     _refuse_wrong_usage(kind, currency)
     done = Imported(Faults(file.name))
-    with exit_on_failure("Nothing was written"):
-        opened = opened_sheet(file, encoding=encoding, sheet=sheet)
-        records = SheetRecords(
-            opened, kind, stated=stated or (), values=stated_values or (), category=category, currency=currency
-        )
-        if not as_json:
-            print(_format_as_text(opened.format), records.columns.as_text(), sep="\n")
-        try:
-            records.write(directory, done, skip_invalid=skip_invalid)
-        finally:
-            for line in done.faults.as_text():
-                print(line, file=sys.stderr)
-            if as_json:
-                print(json.dumps(_import_as_wire(done, records.columns, opened.format, directory), ensure_ascii=False))
+    with (
+        exit_on_failure("Nothing was written"),
+        opened_sheet(file, encoding=encoding, sheet=sheet, hidden_rows=hidden_rows, header_row=header_row) as raw,
+    ):
+        opened = HeadedFile(raw, kind, header_row=header_row, no_header=no_header)
+        known = constants_of(constants or (), kind, categories=category, currency=currency)
+        options = Stated(stated or (), stated_values or (), ignored or (), known, dates, by_name)
+        records = SheetRecords(opened, kind, stated=options, mapping=mapping)
+        _write_records(records, opened, directory, done, skip_invalid=skip_invalid, as_json=as_json)
+    if save_mapping_as is not None:
+        with exit_on_failure("The records were written, and their mapping was not"):
+            save_mapping(save_mapping_as, records.columns, records.stated, records.visibilities)
     if not as_json:
         print(_import_as_text(done, kind, directory))
         _print_next(directory)
+
+
+def _write_records(
+    records: "SheetRecords",
+    opened: "HeadedFile",
+    directory: Path,
+    done: "Imported",
+    *,
+    skip_invalid: bool,
+    as_json: bool,
+) -> None:
+    """Write the records of a sheet, and print how it is read, and what is wrong with it whether or not that fails."""
+    if not as_json:
+        print(_format_as_text(opened.format), records.columns.as_text(), sep="\n")
+    try:
+        records.write(directory, done, skip_invalid=skip_invalid)
+    finally:
+        if not as_json:
+            print(*(f"{note}\n" for note in done.notes), *(f"note: {note}\n" for note in opened.notes), sep="", end="")
+        done.notes += opened.notes
+        for line in done.faults.as_text():
+            print(line, file=sys.stderr)
+        if as_json:
+            print(json.dumps(_import_as_wire(done, records.columns, opened.format, directory), ensure_ascii=False))
 
 
 def _refuse_wrong_usage(kind: str, currency: str | None) -> None:
@@ -258,6 +325,8 @@ def _format_as_text(format_: "Mapping[str, str]") -> str:
     if "sheet" in format_:
         others = format_.get("other_sheets")
         return f"Sheet {format_['sheet']!r}" + (f"; --sheet reads another one: {others}" if others else "")
+    if "encoding" not in format_:
+        return f"Format {format_['format']}"
     if "found_by" not in format_:
         return f"Encoding {format_['encoding']}"
     others = f" (it would be {format_['other_readings']})" if "other_readings" in format_ else ""
@@ -273,21 +342,26 @@ def _import_as_wire(
         columns.kind: done.written,
         "not_public": done.not_public,
         "bad_rows": done.bad_rows,
+        "joined_rows": done.joined,
         "dropped_fields": dict(done.dropped),
+        "notes": done.notes,
         "problems": done.faults.as_json(),
-        "columns": {"mapped": mapped, "unused": list(columns.unused), **format_},
+        "columns": {"mapped": mapped, "set": dict(columns.constants), "unused": list(columns.unused), **format_},
     }
 
 
 def _import_as_text(done: "Imported", kind: str, directory: Path) -> str:
     from indexer.catalogue.new_catalogue import file_of
+    from indexer.catalogue.sheets.columns import NAMES
+    from indexer.records.problems import numbered
 
     of_them = "of them not public" if kind == "shops" else "more are not public and left out"
     hidden = f" ({done.not_public:,} {of_them})" if done.not_public else ""
     dropped = f", and the fields {counted(done.dropped)} of others" if done.dropped else ""
+    joined = f"; {numbered(done.joined, 'more row')} with other entries joined to them" if done.joined else ""
     return (
-        f"Wrote {done.written:,} {kind}{hidden} to {file_of(directory, kind)}; {done.bad_rows:,} bad rows were left"
-        f" out{dropped}. Next:"
+        f"Wrote {numbered(done.written, NAMES[kind])}{hidden} to {file_of(directory, kind)}{joined};"
+        f" {numbered(done.bad_rows, 'bad row')} {'was' if done.bad_rows == 1 else 'were'} left out{dropped}. Next:"
     )
 
 
@@ -306,11 +380,14 @@ def _as_wire(done: "Validated") -> dict[str, Any]:
 
 
 def _as_text(done: "Validated") -> str:
+    from indexer.records.problems import numbered
+
     counts = counted(done.records) or "none"
-    verdict = f"{done.problems:,} problems in {done.bad_records:,} records" if done.problems else "Nothing is wrong"
+    problems, bad = numbered(done.problems, "problem"), numbered(done.bad_records, "record")
+    verdict = f"{problems} in {bad}" if done.problems else "Nothing is wrong"
     return "\n".join(
         [
             *(f"note: {note}" for note in done.notes),
-            f"{verdict}. Valid records: {counts}; {done.public_shops:,} public shops.",
+            f"{verdict}. Valid records: {counts}; {numbered(done.public_shops, 'public shop')}.",
         ]
     )

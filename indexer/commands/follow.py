@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext, suppress
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -62,7 +63,9 @@ def follow_command(
 
     On SIGTERM and Ctrl-C it finishes the current changes and ends. Changes that
     can't be applied are refused: they are written to dead-letters.ndjson of the
-    state directory, and with --once the exit code is 1.
+    state directory, and with --once the exit code is 1. It is 7 where a file of
+    changes was rotated away before it was read, until a build from a catalogue
+    that was written since.
 
     Examples:
       shop-directory index follow --catalogue ./my-shops
@@ -70,7 +73,8 @@ def follow_command(
       tail -F changes.ndjson | shop-directory index follow --changes -
 
     Exit codes: 0 done, 1 the changes or the state are not usable or changes were
-    refused, 2 wrong usage, 3 the engine failed, 4 another job is running.
+    refused, 2 wrong usage, 3 the engine failed, 4 another job is running, 7
+    changes are missing.
     """
     from indexer.jobs.following import Following, FollowOptions
     from indexer.reconcile.live import VerificationRounds
@@ -95,6 +99,8 @@ def follow_command(
         first = f", first {summary.changes.first_refused}" if summary.changes.first_refused else ""
         message = f"{summary.changes.refused:,} changes were refused{first}: see {states.dead_letters} for all."
         end_command(ExitCode.BAD_INPUT, message)
+    if once and summary.missing is not None:
+        end_command(ExitCode.INCOMPLETE, f"{str(summary.missing).capitalize()}.")
 
 
 def _changes(
@@ -165,6 +171,7 @@ def _as_wire(summary: "FollowSummary", found: "FaultReport") -> dict[str, object
         "updates": changes.updates,
         "failures": summary.failures,
         "status_failures": summary.status_failures,
+        "missing_changes": None if summary.missing is None else asdict(summary.missing),
         "reconciled": {"checked": found.checked, "found": found.total, "repaired": found.repaired},
         "seconds": round(summary.seconds, 3),
     }

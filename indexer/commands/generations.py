@@ -4,7 +4,7 @@ import json
 import logging
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,9 +16,10 @@ from indexer.jobs.defaults import VERIFY_RATE
 from shop_directory.settings.commands import DataDirOption, EngineOption, ExitCode, JsonOption, end_command
 
 if TYPE_CHECKING:
+    from index_mappings.generations import MissingChanges
     from indexer.jobs.shop_visibility import ShopStatus
     from indexer.reconcile.live import Verified
-    from indexer.sinks.protocol import Generation
+    from indexer.sinks.protocol import Generation, Sink
     from indexer.sources.protocol import ChangeSource, Source
     from indexer.state.state import States
 
@@ -38,8 +39,9 @@ def status_command(
 ) -> None:
     """List the generations, what they hold, and whether they can be followed.
 
-    With shops it says instead what the indexer's state knows of each, hidden ones
-    too, and why one is not shown.
+    It names the shops that `index hide` has hidden, and warns of changes that are
+    missing, as their file was rotated away. With shops it says instead what the
+    indexer's state knows of each, hidden ones too, and why one is not shown.
 
     Examples:
       shop-directory index status
@@ -49,7 +51,7 @@ def status_command(
     Exit codes: 0 done, 1 nothing is live or a shop is unknown, 2 wrong usage,
     3 the engine failed.
     """
-    from indexer.jobs.shop_visibility import shop_statuses
+    from indexer.jobs.shop_visibility import marked_shops, shop_statuses
     from indexer.sinks.protocol import Role
 
     opened = parts.opened("The generations could not be listed", engine, data_dir, state_dir, make_states=False)
@@ -60,9 +62,31 @@ def status_command(
             raise typer.Exit(ExitCode.BAD_INPUT if any(shop.id is None for shop in found) else ExitCode.DONE)
         location = sink.location
         listed = [_as_wire(found, states) for found in sink.generations()]
-    print(json.dumps({"location": location, "generations": listed}) if as_json else _as_text(listed, location))
+        missing, marked = _missing_changes(sink), sorted(marked_shops(states))
+    wire = {
+        "location": location,
+        "generations": listed,
+        "missing_changes": None if missing is None else asdict(missing),
+        "marked": marked,
+    }
+    lines = [
+        _as_text(listed, location),
+        *([] if missing is None else [f"{str(missing).capitalize()}."]),
+        *([parts.marked_as_text(marked)] if marked else []),
+    ]
+    print(json.dumps(wire) if as_json else "\n".join(lines))
     if all(found["role"] != Role.LIVE.value for found in listed):
         raise typer.Exit(ExitCode.BAD_INPUT)
+
+
+def _missing_changes(sink: "Sink") -> "MissingChanges | None":
+    """The changes that the live generation is known to lack."""
+    live = sink.live()
+    if live is None or not live.readable:
+        return None
+    with closing(sink.edit(live.generation)) as editor:
+        known = editor.operations()
+    return None if known is None else known.missing
 
 
 def _as_wire(found: "Generation", states: "States") -> dict[str, Any]:
@@ -103,11 +127,12 @@ def hide_command(
     wait: parts.WaitOption = 60.0,
     as_json: JsonOption = False,
 ) -> None:
-    """Hide shops, with all that belongs to them, until `show` or a newer record.
+    """Hide shops, with all that belongs to them, until `show`.
 
-    The change has the next version of the shop's record, as a line of
-    changes.ndjson would. A running follower or build applies it within a second;
-    without one it is applied at once. A domain hides all shops that claim it.
+    It marks their ids: they stay hidden in later builds, with --fresh-state too,
+    whatever newer records say. A running follower or build applies it within a
+    second; without one it is applied at once. A domain hides all shops that claim
+    it now.
 
     Examples:
       shop-directory index hide shop_abc-handel24
@@ -134,10 +159,10 @@ def show_command(
     wait: parts.WaitOption = 60.0,
     as_json: JsonOption = False,
 ) -> None:
-    """Show shops that are hidden or removed, with all that belongs to them.
+    """Show shops that `index hide` has hidden, with all that belongs to them.
 
-    It is applied as by `index hide`, with the records that the indexer's state has.
-    A catalogue whose records have no version does not hide them again.
+    It is applied as by `index hide`, with the newest records that the indexer
+    has. A shop whose record says that it is not public stays hidden.
 
     Examples:
       shop-directory index show shop_abc-handel24 shop_acai-da-serra
@@ -164,7 +189,7 @@ def _print_statuses(generation: str, found: Sequence["ShopStatus"], *, as_json: 
 
 def _shop_as_text(shop: "ShopStatus") -> str:
     verdict = f"{shop.id or shop.reference}: {'shown' if shop.reason is None else f'not shown: {shop.reason}'}"
-    is_taken = shop.visibility != "public" and shop.domain_holder is not None
+    is_taken = (shop.visibility != "public" or shop.marked) and shop.domain_holder is not None
     holder = f", which {shop.domain_holder} has" if is_taken else ""
     origin = "a change" if shop.line is None else f"line or row {shop.line} of the catalogue"
     facts = (

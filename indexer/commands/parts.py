@@ -1,7 +1,7 @@
 """What commands share: options, the sink, states and sources that they name, and the exit codes of failures."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -166,6 +166,11 @@ def counted(counts: Mapping[str, int]) -> str:
 def held(counts: Mapping[str, int]) -> str:
     """The counts of a generation, without its facts: each shop has a document of them, whatever is known of it."""
     return counted({kind: count for kind, count in counts.items() if kind != "facts"})
+
+
+def marked_as_text(marked: Sequence[str]) -> str:
+    """Shops that are marked, by id, for the operator who marked them."""
+    return f"Hidden by `index hide` until `index show`: {', '.join(marked)}."
 
 
 def list_problems(problems: "ProblemLog") -> None:

@@ -5,6 +5,7 @@ The live generation is served and follows its changes until it is replaced; a bu
 """
 
 import json
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -25,8 +26,8 @@ from indexer.jobs.defaults import MOST_SHRINK
 from indexer.jobs.follower_status import carry_over_status
 from indexer.jobs.following import LiveFollower, announce
 from indexer.jobs.generation_writing import Written, first_stamp_of, in_thread, verify_counts, write_generation
-from indexer.jobs.reading import ReadCounts, Reading, build_notes, disputed_categories, read_catalogue
-from indexer.jobs.update import NOTHING, ChangeApplier, ChangeCounts, is_behind, skip_visibility_changes
+from indexer.jobs.reading import ReadCounts, Reading, build_notes, disputed_categories, long_named, read_catalogue
+from indexer.jobs.update import NOTHING, ChangeApplier, ChangeCounts, is_behind
 from indexer.progress import stage
 from indexer.records.problems import CatalogueError, ProblemLog
 from indexer.sinks.dead_letters import DeadLetters
@@ -34,6 +35,8 @@ from indexer.sinks.failures import IndexLostError, SinkError
 from indexer.sinks.lease import Lease, holding
 from indexer.sinks.protocol import Generation, Role, Sink
 from indexer.sources.protocol import Source, changes_of
+from indexer.state.marks import read_marks
+from indexer.state.migration import is_former, is_sealed
 from indexer.state.state import State, States
 
 _WAIT_S: Final = 60.0
@@ -82,7 +85,8 @@ class BuildSummary:
     records kept from the former state; None where there are none, and after a dry run. `problems` are those of skipped
     records. `removed` has generations of killed builds too. `restarts` is how often the engine lost an index, so that a
     new generation was started. `unchanged` says that the live generation was built from the same source, so that
-    nothing was read or built.
+    nothing was read or built. `marked` are the ids of the shops that `index hide` has hidden, after a build with
+    `fresh_state`, which forgets all else that was hidden.
     """
 
     stamp: Stamp
@@ -97,6 +101,7 @@ class BuildSummary:
     restarts: int = 0
     seconds: float = 0.0
     unchanged: bool = False
+    marked: tuple[str, ...] = ()
 
 
 def build(
@@ -213,7 +218,8 @@ class _Build:
     """What the steps of one build work on, under its lease.
 
     `states` has the state of this build: with the former states, or in a temporary directory. `live` keeps the live
-    generation up to date meanwhile; `previous` is its stamp. `removed` begins with the generations of killed builds.
+    generation up to date meanwhile; `previous` is its stamp, `live_state` the file of its state. `removed` begins with
+    the generations of killed builds.
     """
 
     source: Source
@@ -228,6 +234,7 @@ class _Build:
     live: LiveFollower = field(init=False)
     generation: str = field(init=False)
     previous: Stamp | None = None
+    live_state: Path | None = None
     removed: tuple[str, ...] = ()
     restarts: int = 0
     published: bool = False
@@ -241,6 +248,8 @@ class _Build:
         if target is None or dry_run:
             target = States(Path(stack.enter_context(TemporaryDirectory(prefix="shop-directory-"))) / "state", "none")
         self.states, known = target, states or target
+        if known is not target and known.marks.exists():
+            shutil.copyfile(known.marks, target.marks)
         if not dry_run:
             self.removed = remove_unfinished(self.sink, target, self.clock())
         self.previous, self.generation = self.sink.live(), new_generation(self.clock())
@@ -252,15 +261,18 @@ class _Build:
         # Its state knows what is hidden, also where its stamp or all of it is lost.
         live = next((found.name for found in self.sink.generations() if found.role is Role.LIVE), None)
         live = live or known.newest_sealed()
-        if live is not None and not self.options.fresh_state and known.has(live):
+        if live is not None and known.has(live):
             former = known.path(live)
+            if is_former(former):
+                known.open(live).close()
+            # A state that can't be read is refused when it is taken over.
+            self.live_state = former if self.previous is not None and is_sealed(former) else None
+            former = None if self.options.fresh_state else former
         if former is None and listing is not None:
             listing.unlink(missing_ok=True)
         self.reading = Reading(self.source, changes, former, letters, self.options.skip_invalid, listing)
         self.state = stack.enter_context(target.create(self.generation))
         self.state.logo_hosts = self.options.logo_hosts
-        if self.options.fresh_state:
-            skip_visibility_changes(self.state)
         follower = LiveFollower(self.sink, target, letters, self.lease.check, live_changes, held=changes)
         self.live = stack.enter_context(closing(follower))
 
@@ -334,20 +346,27 @@ class _Build:
             self.sink.drop(self.generation)
 
     def refuse_losses(self, public: int) -> None:
-        """Refuse what is more often a mistake than intended: far fewer public shops than before, or none at all."""
+        """Refuse what is more often a mistake than intended: far fewer shops or records of a type, or no shop."""
         if self.previous is not None and not self.options.allow_shrink:
             before = self.previous.counts.get("shops", 0)
             # A share of 1 - 0.7 is a little over 0.3 as a float; that of the lost shops is as exact as the setting.
             if before and (before - public) / before > self.options.most_shrink:
-                share = f"{100 * self.options.most_shrink:g}%"
-                raise ShrinkError(
-                    f"{public:,} of {before:,} public shops remain, and at most {share} may be lost: check the"
-                    " catalogue, give another one an index of its own, or allow the loss by --allow-shrink"
-                )
+                raise self._shrunk(public, before, "public shops")
+            if self.live_state is not None:
+                for kind, (held, left) in self.state.public.lost_records(self.live_state).items():
+                    if (held - left) / held > self.options.most_shrink:
+                        raise self._shrunk(left, held, f"records of type {kind}")
         if not public and not self.options.allow_empty and not self.options.dry_run:
             raise CatalogueError(
                 "the catalogue has no public shop: check it, or publish a directory without shops by --allow-empty"
             )
+
+    def _shrunk(self, left: int, before: int, what: str) -> ShrinkError:
+        share = f"{100 * self.options.most_shrink:g}%"
+        return ShrinkError(
+            f"{left:,} of {before:,} {what} remain, and at most {share} may be lost: check the catalogue, give another"
+            " one an index of its own, or allow the loss by --allow-shrink"
+        )
 
     def prune(self) -> None:
         """Remove older generations. A failure is noted, and does not undo the publication."""
@@ -365,12 +384,13 @@ class _Build:
             catalogue=self.counts,
             disputed_categories=len(disputed),
             changes=changes,
-            notes=(*build_notes(self.source.name("shops"), self.counts, disputed), *self.notes),
+            notes=(*build_notes(self.source.name("shops"), self.counts, disputed, long_named(self.state)), *self.notes),
             kept_listing=self.states.kept_listing if self.counts.kept and not self.options.dry_run else None,
             problems=self.problems,
             removed=self.removed,
             restarts=self.restarts,
             seconds=time.monotonic() - started,
+            marked=tuple(sorted(read_marks(self.states.marks)[0])) if self.options.fresh_state else (),
         )
 
 

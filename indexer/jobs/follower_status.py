@@ -36,22 +36,30 @@ def accounts_of(state: State) -> tuple[ResourceAccount, ...]:
     )
 
 
+def operations_of(state: State, follower: FollowerStatus | None) -> Operations:
+    """The operations document of a state, with a status of its follower."""
+    return Operations(accounts_of(state), follower, state.missing)
+
+
 def write_accounts(state: State, editor: GenerationEditor) -> None:
     """Write the accounts of a state; the follower's status in the document stays."""
     known = editor.operations()
-    editor.write_operations(Operations(accounts_of(state), None if known is None else known.follower))
+    editor.write_operations(operations_of(state, None if known is None else known.follower))
 
 
 def carry_over_status(sink: Sink, former: str, state: State, editor: GenerationEditor) -> None:
     """Copy the follower's status from the former generation, as the follower goes on in the editor's.
+
+    Changes that the state lacks are reported as well.
 
     The follower writes its status itself soon after, so a failure is only logged.
     """
     try:
         with closing(sink.edit(former)) as source:
             known = source.operations()
-        if known is not None and known.follower is not None:
-            editor.write_operations(Operations(accounts_of(state), known.follower), wait_for_engine=False)
+        follower = None if known is None else known.follower
+        if follower is not None or state.missing is not None:
+            editor.write_operations(operations_of(state, follower), wait_for_engine=False)
     except SinkError as error:
         _LOG.warning("the follower's status was not copied: %s", type(error).__name__)
 
@@ -128,4 +136,4 @@ class StatusWriter:
         if behind:
             caught_up_at = None if former is None else former.caught_up_at
             status = replace(status, waiting=changes.backlog(state.position), caught_up_at=caught_up_at)
-        return Operations(accounts_of(state), status)
+        return operations_of(state, status)

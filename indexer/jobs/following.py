@@ -13,6 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
 
+from index_mappings.generations import MissingChanges
 from indexer.disk_space import DiskFullError, full_disk_as_error
 from indexer.jobs.defaults import MICRO_BATCH
 from indexer.jobs.follower_status import STATUS_INTERVAL_S, StatusWriter
@@ -53,7 +54,8 @@ class FollowSummary:
     """What the follow job did.
 
     `generation` is the last one that was followed, if any. `failures` counts micro-batches that failed and were
-    retried, `status_failures` statuses that could not be written.
+    retried, `status_failures` statuses that could not be written. `missing` are changes that could not be read since
+    the last build whose catalogue was newer.
     """
 
     generation: str | None
@@ -61,6 +63,7 @@ class FollowSummary:
     failures: int
     status_failures: int
     seconds: float
+    missing: MissingChanges | None = None
 
 
 class Following:
@@ -84,6 +87,7 @@ class Following:
         self._state: State | None = None
         self._generation: str | None = None
         self._waiting = False
+        self._missing: MissingChanges | None = None
 
     def run(self, stop: threading.Event) -> FollowSummary:
         """Follow until `stop` is set, the stream of changes ends or, with `once`, no more changes are available.
@@ -119,7 +123,7 @@ class Following:
             self._close_state()
             self._letters.close()
         return FollowSummary(
-            self._generation, total, failures, self._status.status_failures, time.monotonic() - started
+            self._generation, total, failures, self._status.status_failures, time.monotonic() - started, self._missing
         )
 
     def _wait(self, stop: threading.Event, seconds: float) -> None:
@@ -130,13 +134,15 @@ class Following:
                 self._changes.hold()
 
     def _micro_batch(self) -> ChangeCounts | None:
-        """Apply one micro-batch; None while another job has the lease."""
+        """Apply one micro-batch; None while another job has the lease, which with `once` is a failure."""
         try:
             # Another job that goes on is waited for by `_wait`, which holds the files of changes.
             with holding(self._lease, "follow", 0 if self._waiting else _WAIT_S):
                 self._waiting = False
                 return self._step()
         except LeaseHeldError as error:
+            if self._options.once:
+                raise
             if not self._waiting:
                 _LOG.warning("waiting: %s", error)
             self._waiting = True
@@ -152,6 +158,7 @@ class Following:
         with closing(self._sink.edit(live.generation)) as editor:
             applier = ChangeApplier(state, editor, self._changes, self._letters, self._lease.check)
             done = applier.step(self._options.micro_batch)
+            self._missing = state.missing
             self._status.write(state, editor, self._lease.check, busy=done != NOTHING, behind=done.more)
         if done != NOTHING:
             self._on_batch(done)
@@ -204,11 +211,7 @@ class LiveFollower:
             return
         if self._held is not None:
             self._held.hold()
-        if (
-            self._state is None
-            and not self._unusable
-            and (self._changes is not None or self._states.visibility_changes.exists())
-        ):
+        if self._state is None and not self._unusable and (self._changes is not None or self._states.marks.exists()):
             self._state = self._opened()
             self._unusable = self._state is None
         try:

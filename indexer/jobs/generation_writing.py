@@ -13,8 +13,8 @@ from itertools import islice
 from typing import Any, Final, TypeVar
 
 from index_mappings.documents import stored_part
-from index_mappings.generations import Operations, Stamp, first_stamp
-from indexer.jobs.follower_status import accounts_of
+from index_mappings.generations import Stamp, first_stamp
+from indexer.jobs.follower_status import operations_of
 from indexer.progress import Advance, stage
 from indexer.projection import Projected, Projector
 from indexer.sinks.failures import SinkError
@@ -113,7 +113,7 @@ def write_generation(
     """
     samples = tuple(_write_kind(writer, projected, tick) for projected in Projector(state).all())
     check()
-    writer.write_operations(Operations(accounts_of(state), None))
+    writer.write_operations(operations_of(state, None))
     if isinstance(writer, MergingWriter):
         with stage("Merging") as advance:
             writer.merge(partial(_advance, advance, tick, 0))

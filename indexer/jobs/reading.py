@@ -1,13 +1,17 @@
 """Reads a whole catalogue into a new state, with the former state's versions and the changes since (G3)."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from indexer.jobs.update import NOTHING, ChangeCounts, replay
 from indexer.progress import stage
+from indexer.records.entities import fields_with_entities
 from indexer.records.problems import InvalidRecordsError, Problem, ProblemLog
+from indexer.records.shop import Record
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.protocol import ChangeSource, Source
 from indexer.state.remembered import Kept, take_over
@@ -15,6 +19,10 @@ from indexer.state.rows import DuplicateKeyError
 from indexer.state.state import FORMER_POSITION, State
 
 NOTED: Final = 20
+# A record with fewer characters has no names of this size. Of the 3,295 development shops the greatest has 531.
+_LONG_RECORD: Final = 1_000
+_LONG_NAMED: Final = 10_000
+_WORD_ENDS: Final = re.compile(r"\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +32,8 @@ class ReadCounts:
     `read` has the valid records by type, `left_out` those that belong to no public shop. A newer record of the same key
     replaced the `superseded` shops. `public` shops have their domain; `lost_domain` shops have not, and `lost` has the
     lines of the first of them, each with the line of the shop that has it. `not_public` counts shops that only changes
-    or the former state know too. `kept` is what the former state has instead of the catalogue, by type.
+    or the former state know too. `kept` is what the former state has instead of the catalogue, by type. `notes` name
+    fields with HTML entities.
     """
 
     read: Mapping[str, int] = field(default_factory=dict)
@@ -36,6 +45,7 @@ class ReadCounts:
     lost_domain: int = 0
     changes: ChangeCounts = NOTHING
     kept: Mapping[str, Kept] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +75,13 @@ def read_catalogue(
     source = reading.source
     with source.reading() as position:
         state.connection.execute("BEGIN")
-        counted = {kind: _stage(source, kind, state, problems, tick) for kind in source.kinds()}
+        entities = Entities()
+
+        def each(kind: str, line: int, record: Record) -> None:
+            tick()
+            entities.add(kind, line, record)
+
+        counted = {kind: _stage(source, kind, state, problems, each) for kind in source.kinds()}
         state.connection.execute("COMMIT")
     if problems.count and not reading.skip_invalid:
         raise InvalidRecordsError(problems)
@@ -87,6 +103,8 @@ def read_catalogue(
         state.index(meanwhile)
         state.public.settle(meanwhile)
     changes = replay(state, reading.changes, reading.letters)
+    if (missing := state.missing) is not None and has_all_until(source, missing.before):
+        state.missing = None
     state.pending.clear()  # the generation is not written yet: it will have all of it
     lost, lost_domain = state.public.lost_domains(NOTED)
     return ReadCounts(
@@ -99,15 +117,39 @@ def read_catalogue(
         lost_domain=lost_domain,
         changes=changes,
         kept=kept,
+        notes=entities.notes(source),
     )
 
 
-def _stage(source: Source, kind: str, state: State, problems: ProblemLog, tick: Callable[[], None]) -> tuple[int, int]:
+class Entities:
+    """The records with HTML entities in a field, which are valid and hardly meant: their number and the first line."""
+
+    def __init__(self) -> None:
+        self._found = dict[tuple[str, str], tuple[int, int]]()
+
+    def add(self, kind: str, line: int, record: Record) -> None:
+        """Note a record."""
+        for name in fields_with_entities(record):
+            count, first = self._found.get((kind, name), (0, line))
+            self._found[kind, name] = (count + 1, first)
+
+    def notes(self, source: Source) -> tuple[str, ...]:
+        """One note for each field of a type."""
+        return tuple(
+            f"{source.name(kind)}:{first}: {name} holds HTML entities such as &amp; in {count:,}"
+            f" {'record' if count == 1 else 'records'}, first in this one: write the characters that they stand for"
+            for (kind, name), (count, first) in self._found.items()
+        )
+
+
+def _stage(
+    source: Source, kind: str, state: State, problems: ProblemLog, each: Callable[[str, int, Record], None]
+) -> tuple[int, int]:
     """Read one type; returns the number of records, and how many of them repeat a key."""
     read = repeated = 0
     with stage(f"Reading {kind}", source.size(kind), source.unit) as advance:
         for line, record in source.records(kind, problems, advance):
-            tick()
+            each(kind, line, record)
             try:
                 repeated += not state.rows.put(kind, record, line)
                 read += 1
@@ -116,13 +158,43 @@ def _stage(source: Source, kind: str, state: State, problems: ProblemLog, tick: 
     return read, repeated
 
 
+def has_all_until(source: Source, timestamp: str) -> bool:
+    """Whether a catalogue was written after a time, and so needs no changes of before."""
+    written = source.written()
+    return written is None or written > datetime.fromisoformat(timestamp)
+
+
 def disputed_categories(state: State) -> list[str]:
     """The slugs of the categories with more than one display name."""
     return [category.slug for category in state.public.categories() if category.names > 1]
 
 
-def build_notes(file: str, counts: ReadCounts, disputed: Sequence[str]) -> tuple[str, ...]:
-    """Notes for the operator: shops left out for their domain, by their line in `file`, and disputed categories."""
+def long_named(state: State) -> list[tuple[int, int]]:
+    """The lines of public shops whose names take most of the time of a build, each with the number of characters.
+
+    A name is found from each of its words on, so each word costs the characters from it to the end.
+    """
+    found = []
+    for line, shop in state.public.long_shops(_LONG_RECORD):
+        names = (shop.name, *shop.aliases)
+        size = sum(len(name) - at for name in names for at in (0, *(gap.end() for gap in _WORD_ENDS.finditer(name))))
+        if size > _LONG_NAMED:
+            found.append((line, size))
+    return found
+
+
+def build_notes(
+    file: str, counts: ReadCounts, disputed: Sequence[str], named: Sequence[tuple[int, int]] = ()
+) -> tuple[str, ...]:
+    """Notes for the operator: shops left out for their domain or slow by their names, by their line in `file`.
+
+    Then disputed categories and doubtful texts. Line 0 is a change's.
+    """
     domains = [f"{file}:{line}: left out, its domain belongs to the shop of line {won}" for line, won in counts.lost]
     names = [f"category {slug} has more than one display name; the most frequent is shown" for slug in disputed]
-    return (*domains, *names[:NOTED])
+    slow = [
+        f"{f'{file}:{line}' if line else 'a change'}: {size:,} characters from each word of its names to the end: its"
+        " aliases make builds and searches slow; leave out those that nobody types"
+        for line, size in named
+    ]
+    return (*domains, *slow[:NOTED], *names[:NOTED], *counts.notes)

@@ -24,7 +24,7 @@ from indexer.sinks.lease import holding
 from indexer.sinks.protocol import Generation, Role, Sink
 from indexer.sources.protocol import ChangeSource
 from indexer.state.changing import write_row
-from indexer.state.rows import Origin, Presence, newer_sql
+from indexer.state.rows import PUBLIC, Origin, Presence, newer_sql
 from indexer.state.state import State, States, database_uri
 
 _WAIT_S: Final = 60.0
@@ -32,14 +32,14 @@ _WAIT_S: Final = 60.0
 # live generation decided so, by other versions (times instead of numbers, or `--fresh-state`).
 _HIDDEN_LATER: Final = f"""
 SELECT 'shops', now.id FROM newer.shops AS now JOIN main.shops AS was ON was.id = now.id
-WHERE NOT now.shown AND now.presence <> {Presence.MISSING:d} AND was.shown AND {newer_sql("was", "now")}
+WHERE NOT now.{PUBLIC} AND now.presence <> {Presence.MISSING:d} AND was.{PUBLIC} AND {newer_sql("was", "now")}
 """
 # Changes that the live state has and the previous one may lack, such as those of a stream that can't be read again;
 # and shops that are hidden now, for any reason.
 _SINCE: Final = f"""
 SELECT 'shops', now.id FROM newer.shops AS now LEFT JOIN main.shops AS was ON was.id = now.id
 WHERE (now.origin = {Origin.CHANGE:d} AND (was.id IS NULL OR {newer_sql("now", "was")}))
-   OR (NOT now.shown AND now.presence <> {Presence.MISSING:d} AND was.shown
+   OR (NOT now.{PUBLIC} AND now.presence <> {Presence.MISSING:d} AND was.{PUBLIC}
        AND (now.kind = 0 OR NOT {newer_sql("was", "now")}))
 UNION ALL
 SELECT now.type, now.key FROM newer.belongings AS now
@@ -96,6 +96,8 @@ def roll_back(
                 with _compared(state, known):
                     carried_over += _take(state, known, _SINCE)
                 update(state, editor, lease.check)
+                # It has all that the live state has.
+                state.missing = known.missing
                 carry_over_status(sink, live.name, state, editor)
                 stamp = editor.stamp
         lease.check()

@@ -1,11 +1,10 @@
-"""Hides and shows single shops, and says what the state knows of them and why one is not shown (V1, G3).
+"""Hides and shows single shops, and says what the state knows of them and why one is not shown (V1, V4, G3).
 
-A change is a whole record with another visibility and the next version. It is written to a file in the directory of the
-states, which every job reads: a follower, and a build for the live and for its own generation. So it is applied within
-a second also while another job has the lease; without one it is applied here.
+A mark is written to a file in the directory of the states, which every job reads: a follower, and a build for the live
+and for its own generation. So it is applied within a second also while another job has the lease; without one it is
+applied here.
 """
 
-import json
 import os
 import time
 from collections.abc import Iterable, Sequence
@@ -17,18 +16,17 @@ from typing import Final
 from index_mappings.hosts import has_dot, reduce_host
 from index_mappings.values import wire_timestamp
 from indexer.disk_space import synchronise
-from indexer.jobs.update import ChangeApplier
-from indexer.records.shop import MAX_VERSION, NO_ORDER, VERSION, Order, ShopRecord
+from indexer.jobs.update import ChangeApplier, is_behind
+from indexer.records.shop import NO_ORDER, VERSION
 from indexer.sinks.dead_letters import DeadLetters, open_private, write_whole
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import Lease, LeaseHeldError, holding
 from indexer.sinks.protocol import Sink
+from indexer.state.marks import mark_lines, read_marks
 from indexer.state.rows import SHOPS, Origin, Presence, Row
 from indexer.state.state import State, StateError, States
 
 _ATTEMPT_S: Final = 0.5
-# As many newer records of a shop may arrive while its visibility is changed.
-_ATTEMPTS: Final = 5
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _GONE: Final = {Presence.DELETED: "a change deleted it", Presence.MISSING: "the last catalogue lacks it"}
 
@@ -40,7 +38,8 @@ class ShopStatus:
     `id` is None if the state has never had such a shop; then only the reason is stated as well. `reason` says why it is
     not shown; None if it is. The shown shop `domain_holder` has its domain. `order` says how new its record is:
     `version` or `updated_at`, or neither. `origin` is `catalogue`, with a line, or `change`. `records` are the numbers
-    of its related records by type. `pending` says whether its documents are still to be written or removed.
+    of its related records by type. `pending` says whether its documents are still to be written or removed, `marked`
+    whether `index hide` has hidden it.
     """
 
     reference: str
@@ -55,6 +54,7 @@ class ShopStatus:
     line: int | None = None
     records: dict[str, int] = field(default_factory=dict)
     pending: bool = False
+    marked: bool = False
 
 
 def shop_statuses(sink: Sink, states: States, references: Iterable[str]) -> tuple[str, tuple[ShopStatus, ...]]:
@@ -66,35 +66,39 @@ def shop_statuses(sink: Sink, states: States, references: Iterable[str]) -> tupl
 def set_visibility(
     sink: Sink, states: States, references: Sequence[str], *, public: bool, wait: float
 ) -> tuple[str, tuple[ShopStatus, ...]]:
-    """Make shops public, or put them under review; returns `shop_statuses` when readers see it.
+    """Mark shops as hidden, or take their marks away; returns `shop_statuses` when readers see it.
 
-    Shops without a record stay as they are, and so do removed ones that are to be hidden. Raises LeaseHeldError if
-    after `wait` seconds another job still has the lease and has not applied the change, which stays for it; StateError
-    if no generation is live, or newer records go on arriving.
+    Shops that the state has never had stay unmarked. Raises LeaseHeldError if after `wait` seconds another job still
+    has the lease and has not applied the marks, which stay for it; StateError if no generation is live.
     """
-    end, written, applied = time.monotonic() + wait, dict[str, Order](), 0
-    while applied < _ATTEMPTS:
+    end = time.monotonic() + wait
+    with _live_state(sink, states) as state:
+        keys = {row.key for reference in references for row in _rows(state, reference)}
+    changing = sorted(keys & marked_shops(states) if public else keys - marked_shops(states))
+    _write(states, changing, hidden=not public)
+    while True:
         with _live_state(sink, states) as state:
-            rows = {row.key: row for reference in references for row in _rows(state, reference)}
-            changing = [row for row in rows.values() if row.text is not None and row.shown is not public]
-            if not changing and not (rows and state.pending.count()):
+            if not keys or not is_behind(state):
                 return state.path.stem, _statuses(state, references)
-        # Once for each record, and again if a newer one came meanwhile.
-        fresh = [row for row in changing if row.key not in written or written[row.key] <= row.order]
-        records = [_changed(row, "public" if public else "under_review") for row in fresh]
-        _write(states, records)
-        written |= {record.id: record.order for record in records}
         try:
             _apply(sink, states, sink.lease())
-            applied += 1
         except SinkError as error:
             is_held = isinstance(error, LeaseHeldError)
             if not is_held or time.monotonic() >= end:
                 job = "that job or the next one" if is_held else "the next job"
                 recorded = f"the change is recorded, and {job} applies it"
                 nothing_new = "nothing was to be changed, and documents are still to be written"
-                raise type(error)(f"{error}; {recorded if written else nothing_new}") from error
-    raise StateError("newer records of these shops go on arriving with another visibility: change it in their source")
+                raise type(error)(f"{error}; {recorded if changing else nothing_new}") from error
+        else:
+            return shop_statuses(sink, states, references)
+
+
+def marked_shops(states: States) -> frozenset[str]:
+    """The ids of the shops that `index hide` has marked."""
+    try:
+        return read_marks(states.marks)[0]
+    except OSError as error:
+        raise StateError(f"{states.marks} cannot be read: {error.strerror}") from error
 
 
 def _apply(sink: Sink, states: States, lease: Lease) -> None:
@@ -123,35 +127,20 @@ def _rows(state: State, reference: str) -> list[Row]:
     return state.rows.shops_of_domain(reduce_host(reference) or reference)
 
 
-def _changed(row: Row, visibility: str) -> ShopRecord:
-    """The record with another visibility, newer than it was."""
-    kind, number = row.order
-    shop = ShopRecord.model_validate_json(row.text or "")
-    if kind == VERSION:
-        return shop.model_copy(update={"visibility": visibility, "version": min(number + 1, MAX_VERSION)})
-    # A version would outrank every later time of the operator's catalogue.
-    now = max(datetime.now(UTC), _EPOCH + timedelta(microseconds=number + 1))
-    return shop.model_copy(update={"visibility": visibility, "version": None, "updated_at": now})
-
-
-def _write(states: States, records: Sequence[ShopRecord]) -> None:
-    """Append the changes to their file, which outlasts a crash of the machine."""
-    if not records:
+def _write(states: States, keys: Sequence[str], *, hidden: bool) -> None:
+    """Append marks to their file, which outlasts a crash of the machine."""
+    if not keys:
         return
-    changes = [
-        {"op": "upsert", "type": SHOPS, "record": record.model_dump(mode="json", exclude_none=True)}
-        for record in records
-    ]
     try:
-        file = open_private(states.visibility_changes)
+        file = open_private(states.marks)
         try:
-            write_whole(file, "".join(f"{json.dumps(change)}\n" for change in changes).encode())
+            write_whole(file, mark_lines(keys, hidden=hidden))
             os.fsync(file)
         finally:
             os.close(file)
         synchronise(states.directory)
     except OSError as error:
-        raise StateError(f"{states.visibility_changes} cannot be written: {error.strerror}") from error
+        raise StateError(f"{states.marks} cannot be written: {error.strerror}") from error
 
 
 def _statuses(state: State, references: Iterable[str]) -> tuple[ShopStatus, ...]:
@@ -164,10 +153,14 @@ def _statuses(state: State, references: Iterable[str]) -> tuple[ShopStatus, ...]
 
 def _status(state: State, reference: str, row: Row) -> ShopStatus:
     shop, holder = row.shop, None
+    is_marked = state.is_marked(row.key)
     reason = _GONE.get(row.presence)
     if shop is not None:
         holder = state.public.domain_holder(shop.domain)
-        if shop.visibility != "public":
+        if is_marked:
+            also = "" if shop.visibility == "public" else f", and its visibility is {shop.visibility}"
+            reason = f"`index hide` has hidden it{also}"
+        elif shop.visibility != "public":
             reason = f"its visibility is {shop.visibility}"
         elif holder != shop.id:
             reason = f"its domain belongs to {holder}, which ranks higher"
@@ -189,4 +182,5 @@ def _status(state: State, reference: str, row: Row) -> ShopStatus:
         row.line if row.origin is Origin.CATALOGUE and row.line else None,
         state.rows.count_related(row.key),
         state.pending.has(SHOPS, row.key),
+        is_marked,
     )

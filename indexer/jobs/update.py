@@ -8,7 +8,6 @@ at any point loses none.
 """
 
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -19,10 +18,10 @@ from indexer.jobs.follower_status import write_accounts
 from indexer.projection import Projector
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.protocol import GenerationEditor
-from indexer.sources.changes import ChangeFile
 from indexer.sources.protocol import ChangeSource
-from indexer.state.changing import apply_changes
-from indexer.state.state import ACCOUNTS, POSITION, REMOVED_SHOPS, VISIBILITY_POSITION, State
+from indexer.state.changing import apply_changes, apply_marks
+from indexer.state.marks import marks_size
+from indexer.state.state import ACCOUNTS, MARKS_POSITION, REMOVED_SHOPS, State
 
 _BATCH: Final = 1_000
 _OWNED_KINDS: Final = ("coupons", "offers")
@@ -118,7 +117,7 @@ def update(state: State, editor: GenerationEditor, check: Callable[[], None]) ->
 
 @dataclass(frozen=True, slots=True)
 class ChangeApplier:
-    """Applies changes to a generation, in micro-batches; without `changes` only those of `index hide` and `show`.
+    """Applies changes to a generation, in micro-batches; without `changes` only the marks of `index hide` and `show`.
 
     `letters` takes changes that can't be applied; `check` raises when the lease is lost.
     """
@@ -130,14 +129,15 @@ class ChangeApplier:
     check: Callable[[], None]
 
     def step(self, most: int = MICRO_BATCH) -> ChangeCounts:
-        """Apply one micro-batch: all available changes, up to `most`, and all of `index hide` and `show`.
+        """Apply one micro-batch: all available changes, up to `most`, and all marks.
 
         Raises CatalogueError if the changes can't be read now; SinkError if the engine failed: what was taken into the
         state is pending then, and the next step writes it.
         """
-        applied = replay(self.state, None, self.letters)
+        apply_marks(self.state)
+        applied = NOTHING
         if self.changes is not None:
-            applied += _apply_batch(self.state, self.changes, self.letters, most)
+            applied = _apply_batch(self.state, self.changes, self.letters, most)
         return update(self.state, self.editor, self.check) + applied
 
     def drain(self) -> ChangeCounts:
@@ -149,54 +149,38 @@ class ChangeApplier:
 
 
 def replay(state: State, changes: ChangeSource | None, letters: DeadLetters) -> ChangeCounts:
-    """Apply all available changes to a state, those of `index hide` and `show` first; their documents are pending then.
+    """Apply the marks of `index hide` and all available changes to a state; their documents are pending then.
 
-    A state in a directory of its own has none of the latter.
+    A state in a directory of its own has no marks.
     """
-    with closing(ChangeFile(state.visibility_changes)) as visibility:
-        total = _drain(state, visibility, letters, VISIBILITY_POSITION)
-    return total if changes is None else total + _drain(state, changes, letters, POSITION)
-
-
-def skip_visibility_changes(state: State) -> None:
-    """Let a state begin behind the changes of `index hide` and `show` that were made before."""
-    with closing(ChangeFile(state.visibility_changes)) as visibility:
-        position: str | None = None
-        more = True
-        while more:
-            batch = visibility.read(position, MICRO_BATCH)
-            position, more = batch.position, batch.more
-        state.set(VISIBILITY_POSITION, position)
-
-
-def is_behind(state: State) -> bool:
-    """Whether readers do not see all of the state yet, or it lacks recorded changes of `index hide` and `show`."""
-    position = state.get(VISIBILITY_POSITION)
-    with closing(ChangeFile(state.visibility_changes)) as visibility:
-        return bool(state.pending.count()) or visibility.read(position, 1).position != position
-
-
-def _drain(state: State, changes: ChangeSource, letters: DeadLetters, position: str) -> ChangeCounts:
-    total = _apply_batch(state, changes, letters, MICRO_BATCH, position)
-    while total.more:
-        total += _apply_batch(state, changes, letters, MICRO_BATCH, position)
+    apply_marks(state)
+    total = NOTHING
+    while changes is not None:
+        total += _apply_batch(state, changes, letters, MICRO_BATCH)
+        if not total.more:
+            break
     return total
 
 
-def _apply_batch(
-    state: State, changes: ChangeSource, letters: DeadLetters, most: int, position: str = POSITION
-) -> ChangeCounts:
-    """Apply a micro-batch of changes from the state's position of this name on, and move that."""
-    former = state.get(position)
+def is_behind(state: State) -> bool:
+    """Whether readers do not see all of the state yet, or it lacks marks."""
+    return bool(state.pending.count()) or (state.get(MARKS_POSITION) or "0") != str(marks_size(state.marks))
+
+
+def _apply_batch(state: State, changes: ChangeSource, letters: DeadLetters, most: int) -> ChangeCounts:
+    """Apply a micro-batch of changes from the state's position on, and move that."""
+    former = state.position
     batch = changes.read(former, most)
-    if batch.position == former and not batch.changes and not batch.refused:
+    if batch.position == former and not (batch.changes or batch.refused or batch.missing):
         return ChangeCounts(more=batch.more)
     with state.transaction():
         # After a crash a dead letter may be written twice; it must never be missing.
         for refused in batch.refused:
             letters.add_change(refused)
         applied, known = apply_changes(state, batch.changes)
-        state.set(position, batch.position)
+        state.position = batch.position
+        if batch.missing is not None:
+            state.missing = batch.missing.joined(state.missing)
     first = next((f"{refused.location}: {'; '.join(refused.reasons)}" for refused in batch.refused), "")
     older = len(batch.changes) - applied
     return ChangeCounts(applied, older, len(batch.refused), more=batch.more, known=known, first_refused=first)

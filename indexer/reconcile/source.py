@@ -19,7 +19,7 @@ from indexer.records.problems import ProblemLog
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.protocol import Source, changes_of
 from indexer.state.changing import write_row
-from indexer.state.rows import Origin, Presence, Row, newer_sql
+from indexer.state.rows import PUBLIC, Origin, Presence, Row, newer_sql
 from indexer.state.state import REREAD_PREFIX, State, database_uri
 
 _BATCH: Final = 1_000
@@ -45,10 +45,10 @@ known.presence = {Presence.THERE:d} AND (
     OR (fresh.presence IS NULL AND known.kind = 0))
 """
 _DELETED: Final = f"COALESCE(fresh.presence = {Presence.DELETED:d} AND known.presence = {Presence.THERE:d}, FALSE)"
-_SHOP_ROWS: Final = """
+_SHOP_ROWS: Final = f"""
 SELECT 'shops' AS type, id AS key, kind, number, origin, presence, record,
-    CASE WHEN shown THEN 0 WHEN presence = 0 THEN 1 ELSE 2 END AS hides FROM
-"""
+    CASE WHEN {PUBLIC} THEN 0 WHEN presence = 0 THEN 1 ELSE 2 END AS hides FROM
+"""  # noqa: S608 - nothing but constants of this module
 _RELATED_ROWS: Final = """
 SELECT type, key, kind, number, origin, presence, record, CASE presence WHEN 0 THEN 0 ELSE 2 END AS hides FROM
 """

@@ -20,6 +20,11 @@ def shown(value: object) -> str:
     return repr(json.dumps(value, ensure_ascii=False)[:MAX_SHOWN])[1:-1]
 
 
+def numbered(count: int, name: str) -> str:
+    """A number of things: `1 bad row`, `1,200 bad rows`."""
+    return f"{count:,} {name}" if count == 1 else f"{count:,} {name}s"
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One problem. `reason` says what is wrong, or what would be valid.
@@ -65,7 +70,9 @@ class InvalidRecordsError(CatalogueError):
     """The catalogue holds bad records and was not built."""
 
     def __init__(self, problems: "ProblemLog") -> None:
-        super().__init__(f"{problems.records} bad records: mend them, or build without them by --skip-invalid")
+        them = "it" if problems.records == 1 else "them"
+        bad = numbered(problems.records, "bad record")
+        super().__init__(f"{bad}: mend {them}, or build without {them} by --skip-invalid")
         self.problems = problems
 
 

@@ -14,8 +14,10 @@ import pycountry
 from pydantic import (
     AfterValidator,
     BeforeValidator,
+    ConfigDict,
     Discriminator,
     Field,
+    JsonValue,
     Tag,
     ValidationInfo,
     WithJsonSchema,
@@ -27,6 +29,7 @@ from index_mappings.category_forms import ENGLISH, Named
 from index_mappings.countries import COUNTRY_CODES, DESTINATIONS, GROUPS, WORLDWIDE
 from index_mappings.tiers import newest_first_key
 from index_mappings.values import ALLOWED_CODE, CODE_PATTERN, microseconds, normal_code
+from indexer.records.problems import Fault
 from indexer.records.shop import (
     BY_LANGUAGE,
     ONE,
@@ -287,9 +290,26 @@ class OfferRecord(Record):
         return newest_first_key(None if self.updated_at is None else microseconds(self.updated_at), self.id)
 
 
+# The fields of which a shipping statement has one or more, with what JSON Schema says of each.
+SHIPPING_FIELDS: Final[dict[str, tuple[str, dict[str, JsonValue]]]] = {
+    "destinations": ("array", {"minItems": 1}),
+    "excluded": ("array", {"minItems": 1}),
+    "delivery_time": ("object", {"minProperties": 1}),
+    "free_shipping_threshold": ("object", {}),
+}
+
+
 class ShippingRecord(Record):
     """Where a shop ships to and on which terms: at most one statement a shop."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"required": [name], "properties": {name: {"type": kind, **least}}}
+                for name, (kind, least) in SHIPPING_FIELDS.items()
+            ]
+        }
+    )
     key_fields = ("shop_id",)
 
     shop_id: RecordId
@@ -300,6 +320,17 @@ class ShippingRecord(Record):
     free_shipping_threshold: MoneyPart | None = None
     checked_at: Timestamp = None
     source: Literal["policy_page", "structured_data"] | None = None
+
+    @property
+    def fault(self) -> Fault | None:
+        """A statement without any of the fields that callers ask for is not a statement (A7)."""
+        time = self.delivery_time
+        says_when = time is not None and (time.min_days, time.max_days, time.as_stated) != (None, None, None)
+        return (
+            None
+            if says_when or self.destinations or self.excluded or self.free_shipping_threshold
+            else (None, f"states nothing: it needs one of {', '.join(SHIPPING_FIELDS)}")
+        )
 
 
 # The fields that callers see of each kind; the first one is required.

@@ -15,7 +15,7 @@ from index_mappings.documents import WORLDWIDE
 from index_mappings.hosts import reduce_host
 from index_mappings.text import is_blank
 from index_mappings.values import microseconds
-from indexer.records.problems import RefusedRecordError
+from indexer.records.problems import Fault, RefusedRecordError
 from indexer.records.urls import safe_url
 
 # A host whose last label is a number is parsed as an IP address.
@@ -185,6 +185,11 @@ class StrictModel(BaseModel):
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", hide_input_in_errors=True)
 
+    @property
+    def fault(self) -> Fault | None:
+        """What is wrong with the whole, if anything; a state of an earlier version may hold such records."""
+        return None
+
 
 AnyModel = TypeVar("AnyModel", bound=StrictModel)
 
@@ -260,9 +265,12 @@ def is_public(shop: ShopRecord) -> bool:
 def validated(model: type[AnyModel], value: object, *, lenient: bool) -> AnyModel:
     """The value as a model; a lenient reading ignores unknown fields. RefusedRecordError says what is wrong."""
     try:
-        return model.model_validate(value, extra="ignore" if lenient else None)
+        made = model.model_validate(value, extra="ignore" if lenient else None)
     except ValidationError as error:
         raise RefusedRecordError(*reasons(error)) from None
+    if made.fault is not None:
+        raise RefusedRecordError(made.fault)
+    return made
 
 
 def reasons(error: ValidationError) -> list[tuple[str, str]]:

@@ -3,7 +3,6 @@
 No reason of a refusal repeats a value, as the shop may not be public (V1).
 """
 
-import glob
 import hashlib
 import logging
 import os
@@ -11,16 +10,19 @@ import queue
 import select
 import stat
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from index_mappings.values import microseconds
+from index_mappings.generations import MissingChanges
+from index_mappings.values import microseconds, wire_timestamp
 from indexer.records.problems import CatalogueError, Fault, RefusedRecordError
 from indexer.records.related import KEYS, RECORDS
 from indexer.records.shop import (
@@ -36,6 +38,7 @@ from indexer.records.shop import (
 )
 from indexer.sources.lines import MAX_LINE, Line, LineCutter, parsed, warn_of_blank_lines
 from indexer.sources.protocol import Change, ChangeBatch, ChangeSource, RefusedChange
+from indexer.sources.rotation import LogFile, Rotated, UnreadableFileError, has_holes, other_copies, rotated_files
 
 # Two hosts, which people may paste as URLs.
 MAX_KEY: Final = 2 * 2_048 + 1
@@ -48,6 +51,8 @@ _MARK_BYTES: Final = 1_024
 _BACKLOG_BYTES: Final = 64 * 1024 * 1024
 # Files that were replaced before they were read to their end, the newest one included.
 _MAX_OPEN: Final = 64
+# Longer than a rotation takes to rename its files, while one of them can be missing.
+_ROTATING_S: Final = 0.2
 
 _Count = Annotated[int, Field(ge=0)]
 _STREAM_BLOCK: Final = 64 * 1024
@@ -193,7 +198,9 @@ def _order(stated: StatedChange, record: Record | None) -> Order:
 class _Position(BaseModel):
     """The offset and line of a position; `mark`, a digest of the bytes around it, identifies the file.
 
-    `size` is that of the file when it was read last; None in positions of earlier versions of this program.
+    `size` and `modified_ns`, the time of its last change, are those of the file when it was read last; None and 0 in
+    positions of earlier versions of this program. At offset 0, where no bytes identify a file, `inode` does until it is
+    compressed, and `modified_ns` says which files are newer.
     """
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
@@ -203,6 +210,13 @@ class _Position(BaseModel):
     skipping: bool
     mark: str
     size: _Count | None = None
+    modified_ns: _Count = 0
+    inode: _Count = 0
+
+    @property
+    def unread_bytes(self) -> int | None:
+        """The bytes of the file that are known to be unread; None if it was read to its end of that time."""
+        return None if self.size is None or self.size == self.offset else self.size - self.offset
 
     @property
     def unread(self) -> str:
@@ -212,8 +226,7 @@ class _Position(BaseModel):
         if self.size == self.offset:
             end = f"The former file was read to its end of that time, {self.size:,} bytes"
             return f"{end}; what was appended later is missing until a full build"
-        missing = self.size - self.offset
-        return f"{missing:,} bytes of the former file were not read, and are missing until a full build"
+        return f"{self.unread_bytes:,} bytes of the former file were not read, and are missing until a full build"
 
 
 _BEGINNING: Final = _Position(offset=0, line=0, skipping=False, mark="")
@@ -224,8 +237,8 @@ class ChangeFile(ChangeSource):
 
     Files stay open until they were read to their end, so that nothing is lost when a file is replaced, even several
     times. After a restart of the process the former file is looked for in the same folder, under a name that begins
-    with the new file's. If it is not there, the new file is read from its beginning, which is safe, as versions decide;
-    unread lines of the former file are then missing until a full build.
+    with the new file's, and all files of the rotation that are newer are read as well, in their order. If one of them
+    is not there, the others are read from their beginning, which is safe, as versions decide; the batch says so.
 
     A gzipped file raises CatalogueError, as nothing can be appended to it.
     """
@@ -233,42 +246,35 @@ class ChangeFile(ChangeSource):
     kind: Final = "file"
 
     def __init__(self, path: Path, *, lenient: bool = False) -> None:
-        self._files: list[BinaryIO] = []  # in the order of their arrival
+        self._files: list[LogFile] = []  # in the order of their arrival
         if path.name.endswith(".gz"):
             raise CatalogueError(f"{path.name} is gzipped and cannot be followed: write the changes as plain NDJSON")
         self.path = path
         self._lenient = lenient
-        self._warned_of: str | None = None
+        # The last position whose file was looked for in the folder.
+        self._searched: _Position | None = None
+        # What was found to be missing, and the position of the batch that reported it.
+        self._missing: MissingChanges | None = None
+        self._reported_at: str | None = None
         # The newest file, while too many others are open.
         self._unopened: os.stat_result | None = None
         self._blank = 0
 
     def read(self, position: str | None, limit: int) -> ChangeBatch:
         """The next changes; none while the file does not exist, CatalogueError if it is no regular file."""
-        stated = _parsed(position)
+        if self._missing is not None and self._reported_at is not None and position == self._reported_at:
+            self._missing = None
         with self._readable():
-            files = self._open_from(stated)
-            if files and position not in (None, self._warned_of) and _ends_before(stated, files[0]) is None:
-                _LOG.warning(
-                    "%s is not the file that was read before, and its folder does not have that one: it is "
-                    "read from its beginning. %s",
-                    self.path.name,
-                    (stated or _BEGINNING).unread,
-                )
-                self._warned_of = position
-            for number, file in enumerate(files):
-                batch = self._read(file, stated, limit)
-                # While a later file has no lines, an earlier one may still be written.
-                if batch.position not in {None, position} or (batch.more and file is files[-1]):
-                    batch = replace(batch, more=batch.more or file is not files[-1])
-                    # A copy that continues a file has its last line too.
-                    return batch if _ends_before(stated, file) else self._after(files[:number], stated, batch)
-        return ChangeBatch((), (), position, more=False)
+            batch = self._next(position, limit)
+        if self._missing is not None:
+            self._reported_at = batch.position
+            batch = replace(batch, missing=self._missing)
+        return batch
 
     def describe_position(self, position: str | None) -> str | None:
         """The lines and bytes before it."""
         found = _parsed(position)
-        return None if found is None else f"line {found.line}, byte {found.offset}"
+        return None if found is None or not found.offset else f"line {found.line}, byte {found.offset}"
 
     def backlog(self, position: str | None) -> int | None:
         """The whole lines after it; only the first ones of a large backlog are counted."""
@@ -277,16 +283,18 @@ class ChangeFile(ChangeSource):
         with self._readable():
             for file in self._open_from(stated):
                 found = stated if stated is not None and _ends_before(stated, file) is not None else _BEGINNING
-                file.seek(found.offset)
-                while remaining > 0 and (block := file.read(min(remaining, _FILE_BLOCK))):
-                    lines += block.count(b"\n")
-                    remaining -= len(block)
+                with suppress(UnreadableFileError):
+                    file.plain.seek(found.offset)
+                    while remaining > 0 and (block := file.plain.read(min(remaining, _FILE_BLOCK))):
+                        lines += block.count(b"\n")
+                        remaining -= len(block)
         return lines
 
     def hold(self, position: str | None = None) -> None:
         """Open the file that is at the path now, if it replaced the former one; what fails is reported by `read`.
 
-        With a position, also the former file that it is of, where that was rotated and stays in the folder.
+        With a position, also the former file that it is of, where that was rotated and stays in the folder, and all
+        newer ones.
         """
         with suppress(CatalogueError, OSError):
             self._open_from(_parsed(position))
@@ -295,6 +303,7 @@ class ChangeFile(ChangeSource):
         """Close the files. A later read opens what is then at the path."""
         while self._files:
             self._files.pop().close()
+        self._searched = None
 
     def __del__(self) -> None:
         """Close the files also where a reader of a single batch did not."""
@@ -307,16 +316,55 @@ class ChangeFile(ChangeSource):
         except OSError as error:
             raise CatalogueError(f"{self.path} cannot be read: {error.strerror}") from error
 
-    def _open_from(self, position: _Position | None) -> list[BinaryIO]:
+    def _next(self, position: str | None, limit: int) -> ChangeBatch:
+        """The first changes after a position, from the first file that has any."""
+        stated = _parsed(position)
+        read: list[LogFile] = []
+        for file in list(self._open_from(stated)):
+            is_last = file is self._files[-1]
+            try:
+                batch = self._read(file, stated, limit)
+            except UnreadableFileError:
+                _LOG.warning("a rotated file of %s is damaged or compressed in an unknown way", self.path.name)
+                self._note_missing(None, file)
+                self._files.remove(file)
+                file.close()
+                continue
+            # While a later file has no lines, an earlier one may still be written.
+            if batch.position not in {None, position} or (batch.more and is_last):
+                batch = replace(batch, more=batch.more or not is_last)
+                # A copy that continues a file has its last line too.
+                return batch if _ends_before(stated, file) else self._after(read, stated, batch)
+            read.append(file)
+        is_known = bool(read) and stated is not None and _ends_before(stated, read[0]) is not None
+        is_waiting = not read and position is not None
+        unchanged = is_known or is_waiting or (stated is not None and not stated.offset)
+        return ChangeBatch((), (), position if unchanged else self._before(read), more=False)
+
+    def _before(self, files: list[LogFile]) -> str:
+        """The position before the first line of the newest file, which is empty or not there."""
+        if files:
+            found = os.fstat(files[-1].plain.fileno())
+            start = _BEGINNING.model_copy(update={"modified_ns": found.st_mtime_ns, "inode": found.st_ino})
+        else:
+            newest = max((one.modified_ns + 1 for one in rotated_files(self.path)), default=0)
+            start = _BEGINNING.model_copy(update={"modified_ns": newest})
+        return start.model_dump_json()
+
+    def _open_from(self, position: _Position | None) -> list[LogFile]:
         """The open files from the one that a position is of to the newest; those before it are closed."""
         self._open_newest()
-        if position is not None:
-            known = [_ends_before(position, file) is not None for file in self._files]
-            if any(known):
-                while self._files and not known.pop(0):
-                    self._files.pop(0).close()
-            elif rotated := self._rotated(position):
-                self._files.insert(0, rotated)
+        if position is None:
+            return self._files
+        if position.offset:
+            known = next((at for at, file in enumerate(self._files) if _ends_before(position, file) is not None), None)
+            if known is not None:
+                for file in self._files[:known]:
+                    file.close()
+                del self._files[:known]
+                return self._files
+        if position != self._searched:
+            self._open_rotated(position)
         return self._files
 
     def _open_newest(self) -> None:
@@ -325,7 +373,7 @@ class ChangeFile(ChangeSource):
             found = self.path.stat()
             if not stat.S_ISREG(found.st_mode):
                 raise CatalogueError(f"{self.path} is no regular file: follow a pipe by standard input")
-            if any(os.path.samestat(found, os.fstat(file.fileno())) for file in self._files):
+            if any(os.path.samestat(found, file.stat) for file in self._files):
                 return
             if self._unopened is not None and not os.path.samestat(self._unopened, found):
                 _LOG.warning(
@@ -335,22 +383,71 @@ class ChangeFile(ChangeSource):
                     _MAX_OPEN,
                     f"{self._unopened.st_size:,}",
                 )
+                self._missing = _missing(self._unopened.st_size, found.st_mtime_ns)
+                self._reported_at = None
             self._unopened = found if len(self._files) >= _MAX_OPEN else None
             if self._unopened is None:
-                self._files.append(self.path.open("rb"))
+                if self._files:
+                    self._open_between(self._files[-1], found)
+                self._files.append(LogFile(self.path))
 
-    def _rotated(self, position: _Position) -> BinaryIO | None:
-        """The file in the same folder that a position is of, opened; None if there is none."""
-        for other in sorted(self.path.parent.glob(f"{glob.escape(self.path.name)}?*")):
-            with suppress(OSError):
-                if other.is_file():
-                    file = other.open("rb")
-                    if _ends_before(position, file) is not None:
-                        return file
-                    file.close()
-        return None
+    def _open_between(self, last: LogFile, newest: os.stat_result) -> None:
+        """Open files that replaced the last one, and were replaced by the newest, since the path was looked at."""
+        rotated = rotated_files(self.path)
+        renamed = [at for at, one in enumerate(rotated) if os.path.samestat(one.path.stat(), last.stat)]
+        for one in rotated[renamed[-1] + 1 :] if renamed else ():
+            if one.inode != newest.st_ino and (file := one.open()) is not None:
+                self._files.append(file)
 
-    def _after(self, files: list[BinaryIO], position: _Position | None, batch: ChangeBatch) -> ChangeBatch:
+    def _open_rotated(self, position: _Position) -> None:
+        """Open the files of the rotation from the one that a position is of on, and note what is missing."""
+        for attempt in range(2):
+            rotated, is_whole = self._from(position)
+            if is_whole or not (rotated or self._files):
+                break
+            if not attempt:
+                time.sleep(_ROTATING_S)
+        opened = [one.open() for one in rotated if all(one.inode != file.stat.st_ino for file in self._files)]
+        self._files[:0] = [file for file in opened if file is not None]
+        if not self._files:
+            return  # the new file is still to come
+        self._searched = position
+        if is_whole and None not in opened:
+            return
+        if position.offset and not any(_ends_before(position, file) for file in self._files[:1]):
+            _LOG.warning(
+                "%s is not the file that was read before, and its folder does not have that one: it is "
+                "read from its beginning. %s",
+                self.path.name,
+                position.unread,
+            )
+            self._note_missing(position.unread_bytes, self._files[0])
+        else:
+            _LOG.warning("a rotated file of %s is missing: its changes are until a full build", self.path.name)
+            self._note_missing(None, self._files[-1])
+
+    def _from(self, position: _Position) -> tuple[list[Rotated], bool]:
+        """The files of the rotation from the one of a position on, oldest first, and whether none is missing."""
+        rotated = rotated_files(self.path)
+        newer = [one for one in rotated if one.modified_ns >= position.modified_ns]
+        if not position.offset:
+            known = {one.inode for one in newer} | {file.stat.st_ino for file in self._files}
+            found = not newer or not position.inode or position.inode in known or newer[0].is_compressed
+            return newer, found and not has_holes(newer)
+        for at in reversed(range(len(rotated))):
+            if _is_of(position, rotated[at]):
+                return rotated[at:], not has_holes(rotated[at:])
+        for one in other_copies(self.path):
+            if _is_of(position, one):
+                return [one, *(other for other in rotated if other.modified_ns > one.modified_ns)], True
+        return newer, False
+
+    def _note_missing(self, size: int | None, following: LogFile) -> None:
+        """Note that bytes before a file are missing, or of a file that can't be read."""
+        self._missing = _missing(size, following.stat.st_mtime_ns)
+        self._reported_at = None
+
+    def _after(self, files: list[LogFile], position: _Position | None, batch: ChangeBatch) -> ChangeBatch:
         """A batch of a later file, after the last line of each of these, which may lack its line feed."""
         batches = *(self._read(file, position, 1, ended=True) for file in files), batch
         return replace(
@@ -359,14 +456,14 @@ class ChangeFile(ChangeSource):
             refused=tuple(chain.from_iterable(one.refused for one in batches)),
         )
 
-    def _read(self, file: BinaryIO, position: _Position | None, limit: int, *, ended: bool = False) -> ChangeBatch:
+    def _read(self, file: LogFile, position: _Position | None, limit: int, *, ended: bool = False) -> ChangeBatch:
         """The next changes of a file, which may have `ended`; from its beginning if the position is of another one."""
         ends = _ends_before(position, file)
         start = _BEGINNING if position is None or ends is None else position
         first, last = ends or (b"", b"")
         cutter = LineCutter(start.line, skipping=start.skipping)
-        file.seek(start.offset)
-        block = file.read(_FILE_BLOCK)
+        file.plain.seek(start.offset)
+        block = file.plain.read(_FILE_BLOCK)
         cutter.feed(block)
         if ended:
             cutter.end()
@@ -374,7 +471,7 @@ class ChangeFile(ChangeSource):
         warn_of_blank_lines(self.path.name, self._blank, self._blank + cutter.blank)
         self._blank += cutter.blank
         if not cutter.more and len(block) == _FILE_BLOCK:
-            cutter.feed(file.read(MAX_LINE + 1))
+            cutter.feed(file.plain.read(MAX_LINE + 1))
         # The mark is made of the bytes that were read: those in the file may have been replaced meanwhile.
         consumed = block[: cutter.consumed]
         end = _Position(
@@ -382,21 +479,43 @@ class ChangeFile(ChangeSource):
             line=cutter.number,
             skipping=cutter.skipping,
             mark=_mark((first + consumed[:_MARK_BYTES])[:_MARK_BYTES], (last + consumed[-_MARK_BYTES:])[-_MARK_BYTES:]),
-            size=max(start.offset + len(consumed), os.fstat(file.fileno()).st_size) if consumed else start.size,
+            size=max(start.offset + len(consumed), file.size) if consumed else start.size,
+            modified_ns=file.modified_ns if consumed else start.modified_ns,
         )
         return ChangeBatch(changes, refused, end.model_dump_json() if end.offset else None, cutter.more)
 
 
-def _ends_before(position: _Position | None, file: BinaryIO) -> tuple[bytes, bytes] | None:
-    """The first and the last bytes before a position; None if it is of another file."""
-    if position is None or position.offset > os.fstat(file.fileno()).st_size:
+def _missing(size: int | None, following_ns: int) -> MissingChanges:
+    return MissingChanges(size, wire_timestamp(datetime.fromtimestamp(following_ns / 1e9, UTC)))
+
+
+def _is_of(position: _Position, one: Rotated) -> bool:
+    """Whether a position is of a file; what is compressed keeps the time of the file's last change."""
+    if one.is_compressed and one.modified_ns < position.modified_ns:
+        return False
+    file = one.open()
+    if file is None:
+        return False
+    try:
+        return _ends_before(position, file) is not None
+    finally:
+        file.close()
+
+
+def _ends_before(position: _Position | None, file: LogFile) -> tuple[bytes, bytes] | None:
+    """The first and the last bytes before a position; None if it is of another file, or that can't be read."""
+    if position is None or not position.offset:
         return None
-    size = min(position.offset, _MARK_BYTES)
-    file.seek(0)
-    first = file.read(size)
-    file.seek(position.offset - size)
-    last = file.read(size)
-    return (first, last) if _mark(first, last) == position.mark else None
+    with suppress(UnreadableFileError):
+        if position.offset > file.size:
+            return None
+        size = min(position.offset, _MARK_BYTES)
+        file.plain.seek(0)
+        first = file.plain.read(size)
+        file.plain.seek(position.offset - size)
+        last = file.plain.read(size)
+        return (first, last) if _mark(first, last) == position.mark else None
+    return None
 
 
 def _parsed(position: str | None) -> _Position | None:

@@ -5,10 +5,12 @@ of each of its lines as invalid JSON.
 """
 
 import gzip
+import re
 import shlex
 import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
+from datetime import UTC, datetime
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Final
@@ -32,6 +34,7 @@ WORKBOOK_MARKS: Final = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 FROM_SHEETS: Final = ("shops", "coupons", "offers", "shipping", "policies")
 _CSV_SUFFIXES: Final = (".csv", ".tsv")
 _DELIMITERS: Final = ",;\t|"
+_JSON_LIST: Final = re.compile(r'\[\s*[{"]')
 # A line counts as a header if it has one of these columns and at least one other column.
 _COLUMNS: Final = frozenset({"id", "name", "domain", "url", "website", "shop", "shop_id", "code", "title"})
 
@@ -42,20 +45,18 @@ def refuse_other_formats(path: Path, kind: str = "shops") -> None:
     text = head.decode("utf-8", "replace").lstrip()
     first = text.partition("\n")[0].strip()
     quoted = shlex.quote(str(path))
-    # An array of objects, or an object that continues on the next line.
-    if first == "{" or (text.startswith("[") and text[1:].lstrip().startswith("{")):
-        raise CatalogueError(
-            f"{path} is one JSON document: write one object per line (NDJSON); for an array: jq -c '.[]' {quoted}"
-        )
+    option = "" if kind == "shops" else f" --kind {kind}"
+    advice = (
+        f"make a catalogue of it by shop-directory catalogue from-csv {quoted} DIRECTORY{option}"
+        if kind in FROM_SHEETS
+        else "write one JSON object per line (NDJSON)"
+    )
+    # A list, or an object that continues on the next line.
+    if _JSON_LIST.match(text) or (first.startswith("{") and first.endswith(("{", "[", ","))):
+        raise CatalogueError(f"{path} is one JSON document, and a catalogue has one object per line: {advice}")
     is_workbook = head.startswith(WORKBOOK_MARKS)
     named_csv = bool(first) and not first.startswith("{") and path.suffix.lower() in _CSV_SUFFIXES
     if is_workbook or named_csv or _is_csv(first):
-        option = "" if kind == "shops" else f" --kind {kind}"
-        advice = (
-            f"make a catalogue of it by shop-directory catalogue from-csv {quoted} DIRECTORY{option}"
-            if kind in FROM_SHEETS
-            else "write one JSON object per line (NDJSON)"
-        )
         raise CatalogueError(f"{path} is a {'workbook' if is_workbook else 'CSV'}: {advice}")
 
 
@@ -119,6 +120,9 @@ class NdjsonCatalogue:
                 raise CatalogueError(f"{path} cannot be read: {error.strerror}") from error
         return digest.hexdigest()
 
+    def written(self) -> datetime:
+        return datetime.fromtimestamp(min(path.stat().st_mtime for path in self._files.values()), UTC)
+
     def reading(self) -> AbstractContextManager[None]:
         """Fixes nothing: files have no transactions, so all changes are read after them."""
         return nullcontext()
@@ -153,9 +157,10 @@ def _files_of(path: Path, *, lenient: bool) -> dict[str, Path]:
     files: dict[str, Path] = {}
     for file in sorted(path.iterdir()):
         suffix = next((suffix for suffix in _SUFFIXES if file.name.endswith(suffix)), None)
-        if suffix is None or not file.is_file():
+        kind = file.name.removesuffix(suffix or "")
+        if suffix is None or (not file.is_file() and kind not in {*RECORDS, "changes"}):
             continue
-        kind = file.name.removesuffix(suffix)
+        _refuse_no_file(file)
         if kind in files:
             raise CatalogueError(f"{files[kind].name} and {file.name} hold the same type: remove one of them")
         if kind in RECORDS:
@@ -170,6 +175,17 @@ def _files_of(path: Path, *, lenient: bool) -> dict[str, Path]:
             refuse_other_formats(other)
         raise CatalogueError(f"{path} holds no shops.ndjson or shops.ndjson.gz")
     return files
+
+
+def _refuse_no_file(path: Path) -> None:
+    """Raise CatalogueError if a file of the catalogue is a link that leads nowhere, a directory or a pipe.
+
+    It must not count as absent, as a build would remove all of its records.
+    """
+    if path.is_file():
+        return
+    what = "leads nowhere" if path.is_symlink() and not path.exists() else "is not a regular file"
+    raise CatalogueError(f"{path} {what}: mend or remove it")
 
 
 def _printable(name: str) -> str:

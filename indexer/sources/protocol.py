@@ -6,8 +6,10 @@ A source states the location of each record, so that a problem can be reported w
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol
 
+from index_mappings.generations import MissingChanges
 from indexer.progress import Advance
 from indexer.records.problems import Problem, ProblemLog
 from indexer.records.shop import ORDER_FIELDS, Order, Record
@@ -65,13 +67,15 @@ class ChangeBatch:
     """Changes that can be applied, in the order of their arrival, and those that can't.
 
     Reading continues at `position`, which is stored with the applied changes; None if the source has no positions.
-    `more` says whether more changes are available already.
+    `more` says whether more changes are available already. `missing` are changes before these that can't be read any
+    more, such as those of a file that rotation has removed.
     """
 
     changes: tuple[Change, ...]
     refused: tuple[RefusedChange, ...]
     position: str | None
     more: bool
+    missing: MissingChanges | None = None
 
 
 class ChangeSource(Protocol):
@@ -133,6 +137,9 @@ class Source(Protocol):
 
     def fingerprint(self) -> str | None:
         """A digest of all that a build reads and of the options of reading; None if it can't be known."""
+
+    def written(self) -> datetime | None:
+        """When its oldest part was written; None if it is read as of now."""
 
     def reading(self) -> AbstractContextManager[str | None]:
         """Fix the state that `records` reads during a `with` block, if the source supports that.

@@ -6,11 +6,13 @@ records, of the shop that gains or loses its domain, of the other ends of redire
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from indexer.sources.protocol import Change
+from indexer.state.marks import marks_size, read_marks
 from indexer.state.rows import SHOPS, Origin, Presence, Row
-from indexer.state.state import REMOVED_SHOPS, State
+from indexer.state.state import MARKS_POSITION, REMOVED_SHOPS, State
 
 _OWNED_KINDS: Final = ("coupons", "offers")
 # The documents of shops that follow from related records.
@@ -33,13 +35,33 @@ def apply_changes(state: State, changes: Iterable[Change]) -> tuple[int, int]:
     return compared[1], compared[0]
 
 
+def apply_marks(state: State) -> bool:
+    """Take over the marks that `index hide` and `index show` have made since; returns whether there were any."""
+    if (state.get(MARKS_POSITION) or "0") == str(marks_size(state.marks)):
+        return False
+    with state.transaction():
+        marked, size = read_marks(state.marks)
+        changing = _Changing(state)
+        known = {key for (key,) in state.connection.execute("SELECT key FROM marks")}
+        for key in sorted(known ^ marked):
+            changing.mark(key, hidden=key in marked)
+        state.set(MARKS_POSITION, str(size))
+    return True
+
+
 def write_row(state: State, row: Row) -> None:
-    """Replace the row of a key, whatever the versions are, within the caller's transaction."""
+    """Replace the row of a key, whatever the versions are, within the caller's transaction.
+
+    It may be of another state, with other marks.
+    """
+    if row.type == SHOPS and row.shop is not None:
+        row = Row.of(SHOPS, row.shop, row.order, row.origin, row.line)
     _Changing(state).replace(row, state.rows.row(row.type, row.key))
 
 
 class _Changing:
     def __init__(self, state: State) -> None:
+        self._state = state
         self._db = state.connection
         self._rows = state.rows
         self._public = state.public
@@ -57,8 +79,16 @@ class _Changing:
         self.replace(row, known)
         return 1
 
+    def mark(self, key: str, *, hidden: bool) -> None:
+        statement = "INSERT OR IGNORE INTO marks VALUES (?)" if hidden else "DELETE FROM marks WHERE key = ?"
+        self._db.execute(statement, (key,))
+        row = self._rows.row(SHOPS, key)
+        if row is not None and row.shop is not None:
+            self.replace(Row.of(SHOPS, row.shop, row.order, row.origin, row.line), row)
+
     def replace(self, row: Row, known: Row | None) -> None:
         if row.type == SHOPS:
+            row = self._gated(row)
             self._release_domain(row.key)
         self._rows.write(row)
         rows = (row,) if known is None else (row, known)
@@ -83,6 +113,10 @@ class _Changing:
         for kind in _SHOWN_IN.get(row.type, ()):
             for owner in public:
                 self._pending.add(kind, owner)
+
+    def _gated(self, shop: Row) -> Row:
+        """A shop as its mark has it, if there is one (V4)."""
+        return replace(shop, owner=None, rank=None) if self._state.is_marked(shop.key) else shop
 
     def _assign_domain(self, domain: str) -> None:
         """Give a domain to the best shop that claims it."""

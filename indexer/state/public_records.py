@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import compress, groupby
 from operator import itemgetter
+from pathlib import Path
 from typing import Final
 
 from index_mappings.category_forms import Named
@@ -62,6 +63,16 @@ FROM winners JOIN shops USING (id) ORDER BY winners.rank
 """
 _COUNT_LOST: Final = "SELECT (SELECT COUNT(*) FROM shops WHERE shown) - (SELECT COUNT(*) FROM winners)"
 _COUNT_HIDDEN: Final = "SELECT COUNT(*) FROM shops WHERE presence = 0 AND NOT shown"
+_LONG_SHOPS: Final = """
+SELECT shops.line, record FROM winners JOIN shops USING (id) WHERE length(record) > ? ORDER BY shops.line
+"""
+# By type; of the types whose owner is a shop, those of public shops.
+_COUNT_RECORDS: Final = """
+SELECT type, COUNT(*) FROM {schema}.belongings AS one WHERE presence = 0 AND (
+    type IN ('categories', 'redirects', 'resource_accounts')
+    OR owner IN (SELECT now.id FROM main.winners AS now JOIN former_state.winners AS was USING (id)))
+GROUP BY type ORDER BY MIN(rowid)
+"""
 _OWNED: Final = "SELECT record FROM belongings WHERE type = ? AND owner = ? ORDER BY rank, key"
 _PUBLIC: Final = "FROM belongings JOIN winners ON winners.id = owner WHERE type = ?"
 _OF_PUBLIC: Final = "FROM belongings JOIN winners ON winners.id = owner JOIN shops ON shops.id = owner WHERE type = ?"
@@ -151,6 +162,26 @@ class PublicRecords:
         row = self._db.execute("SELECT id FROM winners WHERE domain = ?", (domain,)).fetchone()
         return None if row is None else str(row[0])
 
+    def long_shops(self, least: int) -> Iterator[tuple[int, ShopRecord]]:
+        """The public shops whose records have more characters than this, each after its line, by line."""
+        for line, record in self._db.execute(_LONG_SHOPS, (least,)):
+            yield line, ShopRecord.model_validate_json(record)
+
+    def lost_records(self, former: Path) -> dict[str, tuple[int, int]]:
+        """How many records a former state has of each type that has fewer now, and how many there are now.
+
+        Those of shops that are not public any more do not count. The former state is only read.
+        """
+        self._db.execute("ATTACH DATABASE ? AS former_state", (f"{former.absolute().as_uri()}?mode=ro",))
+        try:
+            before, now = (
+                dict(self._db.execute(_COUNT_RECORDS.format(schema=schema)).fetchall())
+                for schema in ("former_state", "main")
+            )
+        finally:
+            self._db.execute("DETACH DATABASE former_state")
+        return {kind: (count, now.get(kind, 0)) for kind, count in before.items() if now.get(kind, 0) < count}
+
     def count_hidden(self) -> int:
         """The number of shops whose newest record is not public; tombstones are no shops."""
         return self._number(_COUNT_HIDDEN)
@@ -212,8 +243,8 @@ class PublicRecords:
             yield CouponRecord.model_validate_json(record), _shop(shop)
 
     def offers(self) -> Iterator[tuple[OfferRecord, ShopRecord, AffiliateProgramRecord | None]]:
-        """All offers of public shops with their shops and the shops' programmes."""
-        query = f"SELECT belongings.record, shops.record {_OF_PUBLIC}"
+        """All offers of public shops with their shops and the shops' programmes, in the order of their rank (M11)."""
+        query = f"SELECT belongings.record, shops.record {_OF_PUBLIC} ORDER BY belongings.rank"
         for record, shop in self._db.execute(query, ("offers",)):
             offer = OfferRecord.model_validate_json(record)
             yield offer, _shop(shop), self.program(offer.shop_id)
@@ -294,7 +325,7 @@ def _carried(slug: str, named: list[tuple[str, str, int, str | None]]) -> Carrie
     return CarriedCategory(slug, name, count, names, stated.other_names, stated.stated_synonyms)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=1_024)
 def _shop(text: str) -> ShopRecord:
-    """The shop of a related record; cached, as the records of a shop often follow one another."""
+    """The shop of a related record; cached, as the records of a shop are often close to one another."""
     return ShopRecord.model_validate_json(text)

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Final
 
 from indexer.disk_space import raise_if_full
-from indexer.state.rows import Origin, Presence, newer_sql
+from indexer.state.rows import PUBLIC, SHOPS, Origin, Presence, Row, StateRows, newer_sql
 from indexer.state.state import (
     FORMER_POSITION,
+    MISSING_CHANGES,
     POSITION,
     STATE_VERSION,
-    VISIBILITY_POSITION,
     StateError,
     database_uri,
     is_damage,
@@ -43,10 +43,11 @@ _DIFFERS: Final = """
 former.presence <> fresh.presence
 OR json_remove(former.record, '$.version', '$.updated_at') IS NOT json_remove(fresh.record, '$.version', '$.updated_at')
 """
-# What `index hide` and `index show` changed before is in the rows.
-_VISIBILITY: Final = f"INSERT INTO main.meta SELECT * FROM former_state.meta WHERE name = '{VISIBILITY_POSITION}'"
+# Shops that were marked: the new state reads the marks itself.
+_MARKED: Final = f"SELECT id FROM main.shops WHERE NOT shown AND {PUBLIC}"
 _POSITION: Final = f"""
 INSERT INTO main.meta SELECT '{FORMER_POSITION}', value FROM former_state.meta WHERE name = '{POSITION}'
+UNION ALL SELECT name, value FROM former_state.meta WHERE name = '{MISSING_CHANGES}'
 """
 _PRIVATE: Final = 0o600
 
@@ -81,7 +82,7 @@ _SHOPS: Final = _Table(
     key="id",
     columns="id, kind, number, origin, line, presence, shown, rank, domain, record",
     tombstone=f"id, {_MISSING}, 0, NULL, NULL, NULL",
-    hidden="NOT former.shown",
+    hidden=f"NOT former.{PUBLIC}",
 )
 _RELATED: Final = _Table(
     name="belongings",
@@ -109,9 +110,9 @@ def take_over(
         db.execute("ATTACH DATABASE ? AS former_state", (database_uri(former, "ro"),))
         _refuse_unusable(db, former)
         db.execute("CREATE TEMP TABLE kept (type TEXT, key TEXT, newer INTEGER)")
-        db.execute(_VISIBILITY)
         db.execute(_POSITION)
         _take_over(db, _SHOPS, "shops", current=current)
+        _forget_marks(db)
         for (kind,) in db.execute("SELECT DISTINCT type FROM former_state.belongings").fetchall():
             _take_over(db, _RELATED, kind, current=current)
         db.execute("DETACH DATABASE former_state")
@@ -128,6 +129,15 @@ def take_over(
             ) from error
         raise _unusable(former, str(error)) from error
     return kept
+
+
+def _forget_marks(db: sqlite3.Connection) -> None:
+    """Write marked shops as they are without their marks."""
+    rows = StateRows(db)
+    for (shop_id,) in db.execute(_MARKED).fetchall():
+        row = rows.row(SHOPS, shop_id)
+        if row is not None and row.shop is not None:
+            rows.write(Row.of(SHOPS, row.shop, row.order, row.origin, row.line))
 
 
 def _list_kept(db: sqlite3.Connection, listing: Path) -> None:

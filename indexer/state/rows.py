@@ -16,10 +16,12 @@ from indexer.records.shop import NO_ORDER, Order, Record, ShopRecord, is_public
 SHOPS: Final = "shops"
 _INSERT_SHOP: Final = "INTO shops VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERT_RELATED: Final = "INTO belongings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+# Whether the record of a row of `shops` is public, whatever marks say; of a tombstone it is not.
+PUBLIC: Final = "record ->> '$.visibility' IS 'public'"
 # The same columns of both tables, by type and key.
-_ROW_OF_SHOP: Final = """
-SELECT kind, number, origin, line, presence, shown, domain, NULL, rank, record FROM shops WHERE id = ?2
-"""
+_ROW_OF_SHOP: Final = f"""
+SELECT kind, number, origin, line, presence, {PUBLIC}, domain, NULL, rank, record FROM shops WHERE id = ?2
+"""  # noqa: S608 - nothing but constants of this module
 _ROW_OF_RELATED: Final = """
 SELECT kind, number, origin, line, presence, presence = 0, owner, other, rank, record FROM belongings
 WHERE type = ?1 AND key = ?2
@@ -59,7 +61,8 @@ class Row:
 
     It is `shown` if it is there, and a shop's visibility is public. `owner` is the id of its shop, the domain that a
     redirect leads from, or the domain that a shown shop claims; `other` the domain that a redirect leads to. `rank` is
-    the sort key of a shown shop, and of an offer among those of its shop.
+    the sort key of a shown shop, and of an offer among those of its shop. A shop that is marked has neither, so that
+    nothing shows it (V4).
     """
 
     type: str
@@ -163,7 +166,7 @@ class StateRows:
         stated = (row.key, *row.order, row.origin, row.line, row.presence)
         values: tuple[object, ...]
         if row.type == SHOPS:
-            values = (*stated, row.shown, row.rank, row.owner, row.text)
+            values = (*stated, row.shown and row.owner is not None, row.rank, row.owner, row.text)
             return self._db.execute(f"{insert} {_INSERT_SHOP}{otherwise}", values).rowcount
         values = (row.type, *stated, row.owner, row.other, row.rank, row.text)
         return self._db.execute(f"{insert} {_INSERT_RELATED}{otherwise}", values).rowcount

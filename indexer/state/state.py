@@ -6,31 +6,36 @@ one transaction, so that a crash loses none of them. A rollback finds the state 
 read the directory, which belongs to one location of generations.
 """
 
+import json
 import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 from urllib.parse import quote
 
-from index_mappings.generations import is_generation
+from index_mappings.generations import MissingChanges, is_generation
 from indexer.disk_space import raise_if_full, synchronise
 from indexer.records.problems import CatalogueError
+from indexer.state.migration import FORMER_VERSION, MARKS_FILE, MARKS_TABLE, adopt_former_marks, migrate
 from indexer.state.public_records import PublicRecords
 from indexer.state.rows import StateRows
 
-STATE_VERSION: Final = "1"
-# Properties: the positions in the source's changes, and in those of `index hide` and `index show`.
+STATE_VERSION: Final = "2"
+# Properties: the position in the source's changes, and the size of the file of marks that was applied.
 POSITION: Final = "position"
-VISIBILITY_POSITION: Final = "visibility_position"
+MARKS_POSITION: Final = "marks_position"
 # The position of the former state whose records were taken over.
 FORMER_POSITION: Final = "former_position"
+MISSING_CHANGES: Final = "missing_changes"
 
-SCHEMA: Final = """
+SCHEMA: Final = f"""
+{MARKS_TABLE}
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE shops (
     id TEXT NOT NULL UNIQUE, kind INTEGER NOT NULL, number INTEGER NOT NULL, origin INTEGER NOT NULL,
@@ -62,7 +67,6 @@ ACCOUNTS: Final = "resource_accounts"
 _LOCATION_FILE: Final = "place"
 _DEAD_LETTERS: Final = "dead-letters.ndjson"
 _KEPT: Final = "kept-from-changes.ndjson"
-_VISIBILITY: Final = "visibility-changes.ndjson"
 _SUFFIX: Final = ".sqlite"
 # The prefix of the directories in which a source is read again for a comparison.
 REREAD_PREFIX: Final = "reread-"
@@ -169,6 +173,9 @@ class State:
             )
             state = cls(path, db)
             version, sealed = state.get("version"), state.get("sealed")
+            if version == FORMER_VERSION and sealed is not None:
+                migrate(path, db)
+                version = state.get("version")
         except sqlite3.Error as error:
             raise_if_full(error)
             if not is_damage(error):
@@ -230,9 +237,9 @@ class State:
         self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
 
     @property
-    def visibility_changes(self) -> Path:
-        """The file of the changes of `index hide` and `index show`, which all states of a directory read."""
-        return self.path.with_name(_VISIBILITY)
+    def marks(self) -> Path:
+        """The file of the marks of `index hide`, which all states of a directory read."""
+        return self.path.with_name(MARKS_FILE)
 
     @property
     def position(self) -> str | None:
@@ -242,6 +249,20 @@ class State:
     @position.setter
     def position(self, position: str | None) -> None:
         self.set(POSITION, position)
+
+    def is_marked(self, shop_id: str) -> bool:
+        """Whether `index hide` has hidden a shop, as far as this state knows."""
+        return self.connection.execute("SELECT 1 FROM marks WHERE key = ?", (shop_id,)).fetchone() is not None
+
+    @property
+    def missing(self) -> MissingChanges | None:
+        """The changes that could not be read; None if all were."""
+        stored = self.get(MISSING_CHANGES)
+        return None if stored is None else MissingChanges(**json.loads(stored))
+
+    @missing.setter
+    def missing(self, missing: MissingChanges | None) -> None:
+        self.set(MISSING_CHANGES, None if missing is None else json.dumps(asdict(missing)))
 
     @property
     def logo_hosts(self) -> tuple[str, ...]:
@@ -279,6 +300,7 @@ class States:
                 directory.chmod(0o700)
                 if not known.exists():
                     known.write_text(location, encoding="utf-8")
+                adopt_former_marks(directory)
             owner = known.read_text(encoding="utf-8") if make or known.exists() else location
         except OSError as error:
             raise StateError(f"the state directory {directory} cannot be used: {error.strerror}") from error
@@ -296,9 +318,9 @@ class States:
         return self.directory / _KEPT
 
     @property
-    def visibility_changes(self) -> Path:
+    def marks(self) -> Path:
         """As of `State`."""
-        return self.directory / _VISIBILITY
+        return self.directory / MARKS_FILE
 
     def path(self, generation: str) -> Path:
         """A generation's state file."""

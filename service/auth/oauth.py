@@ -34,6 +34,9 @@ MAX_KEY_SET_BYTES: Final = 65_536
 MAX_KEYS: Final = 100
 
 _REQUIRED: Final = ["exp", "iss", "aud", "sub"]
+# Claims that are numbers of seconds since 1970, and the end of the year 9999.
+_TIMES: Final = ("exp", "nbf", "iat")
+_LAST_SECOND: Final = 253_402_300_799
 _MEDIA_TYPE: Final = "application/"
 # Of the HMAC's 64 hexadecimal digits; 128 bits.
 _SOURCE_DIGITS: Final = 32
@@ -62,9 +65,10 @@ class OAuthVerifier:
             if header.get("alg") not in self._issuer.algorithms or kind not in self._issuer.token_types:
                 return None
             key = await self._keys.find(header.get("kid"))
-            return None if key is None else self._token(self._claims(text, key))
+            claims = None if key is None else self._claims(text, key)
         except jwt.PyJWTError:
             return None
+        return self._token(claims) if claims is not None and _is_sound(claims) else None
 
     async def close(self) -> None:
         await self._keys.close()
@@ -173,6 +177,13 @@ class _IssuerKeys:
             for key in jwt.PyJWKSet(keys)
             if key.algorithm_name in self._issuer.algorithms and key.public_key_use in {None, "sig"}
         }
+
+
+def _is_sound(claims: Mapping[str, Any]) -> bool:
+    """Whether a token has a subject that is not blank, and times that are numbers; the library takes numeric text."""
+    return bool(str(claims["sub"]).strip()) and all(
+        type(claims[name]) in {int, float} and 0 <= claims[name] <= _LAST_SECOND for name in _TIMES if name in claims
+    )
 
 
 def _scopes(claims: Mapping[str, Any]) -> frozenset[str]:

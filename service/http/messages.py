@@ -6,6 +6,7 @@ support `frame-ancestors`. `strict-transport-security` is sent only where the op
 because a browser that has seen it never uses plain HTTP again.
 """
 
+from codecs import BOM_UTF8
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -16,7 +17,14 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from index_mappings.generations import Stamp
-from service.errors import MAX_BODY_BYTES, BodyTooLargeError, InvalidInputError, MethodNotAllowedError, ServiceError
+from service.errors import (
+    MAX_BODY_BYTES,
+    BodyTooLargeError,
+    InvalidInputError,
+    MethodNotAllowedError,
+    ServiceError,
+    UnsupportedMediaTypeError,
+)
 from service.runtime.caller import Caller, Channel, Proxies, origin_of
 from service.runtime.request_context import RequestContext, current, new_request_context, new_request_id
 
@@ -37,6 +45,7 @@ CONTENT_SECURITY_POLICY: Final = b"content-security-policy"
 RESOURCE_POLICY: Final = b"cross-origin-resource-policy"
 
 # An answer is data: it loads nothing, runs nothing and is shown in no frame. A page sets a policy of its own.
+_PLAIN: Final = (b"", b"identity")
 _ALWAYS: Final[Headers] = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -64,9 +73,14 @@ def is_json(content_type: str | None) -> bool:
 async def read_body(headers: Iterable[tuple[bytes, bytes]], receive: Receive) -> bytes | ServiceError:
     """Read a request body of at most 64 KiB, whatever its declared length.
 
-    The result is an error if the body is longer, of which no more is read than shows it, or if the client disconnected
-    before its end. It is not raised, as the checks before that of the body come first (R5).
+    The result is an error if the body is encoded, or longer, of which no more is read than shows it, or if the client
+    disconnected before its end. It is not raised, as the checks before that of the body come first (R5). A byte order
+    mark before the text is dropped (E6).
     """
+    if any(name == b"content-encoding" and value.strip().lower() not in _PLAIN for name, value in headers):
+        return UnsupportedMediaTypeError(
+            "The body has a content-encoding. Send it as it is, without compression and without that header."
+        )
     declared = header(headers, b"content-length")
     if declared is not None and declared.isdecimal() and int(declared[:20]) > MAX_BODY_BYTES:
         return BodyTooLargeError()
@@ -79,7 +93,7 @@ async def read_body(headers: Iterable[tuple[bytes, bytes]], receive: Receive) ->
         if len(body) > MAX_BODY_BYTES:
             return BodyTooLargeError()
         if not message.get("more_body", False):
-            return bytes(body)
+            return bytes(body.removeprefix(BOM_UTF8))
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,7 @@ _METHODS: Final = frozenset({"GET", "HEAD", "POST"})
 _OTHER_PATHS: Final = {
     SUGGEST_PATH: "suggest",
     MCP_PATH: MCP_ROUTE,
+    f"{MCP_PATH}/": MCP_ROUTE,
     "/health": "health",
     "/ready": "ready",
     "/version": "version",

@@ -46,6 +46,7 @@ from service.http.messages import (
     Answer,
     TokenReader,
     api_token,
+    header,
     http_caller,
     is_json,
     method_not_allowed,
@@ -84,8 +85,17 @@ _MAX_CACHED: Final = 256
 _MAX_BYTES: Final = 2_048
 _BAD_REQUEST: Final = 400
 _ANY_PORT: Final = ":*"
+_WRONG_HOST: Final = (
+    "This server does not answer for the host that the request names. The operator adds a host to "
+    "SHOP_DIRECTORY_MCP_ALLOWED_HOSTS."
+)
+_WRONG_ORIGIN: Final = (
+    "Pages of this origin may not call the server. The operator allows an origin by SHOP_DIRECTORY_MCP_ALLOWED_ORIGINS."
+)
 # The usual values of Accept, which need no parsing.
 _USUAL_ACCEPT: Final = frozenset({b"application/json", b"application/json, text/event-stream", b"*/*"})
+_ANY_ACCEPT: Final = (b"accept", b"*/*")
+_EVENTS: Final = (b"content-type", b"text/event-stream")
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -214,7 +224,10 @@ class McpEndpoint:
         if scope["method"] != "POST":
             await method_not_allowed(("POST",)).send(send)
             return
-        read = self._refusal(scope) or _read(scope[BODY])
+        accepts_json, accepts_events = _accepted(scope)
+        if accepts_events and not accepts_json:
+            send = _as_event(send)
+        read = self._refusal(scope, accepted=accepts_json or accepts_events) or _read(scope[BODY])
         if isinstance(read, Answer):
             await read.send(send)
             return
@@ -229,7 +242,7 @@ class McpEndpoint:
         plain = self._read_plain(scope["headers"], message)
         if plain is None and _transport_refuses(scope, message):
             # The SDK refuses it, in the caller's protocol version; this comes before the token is checked (R5).
-            await self._sessions.handle_request(scope, _replay(body, receive), ErrorRewriter(None, send))
+            await self._sessions.handle_request(_for_sdk(scope), _replay(body, receive), ErrorRewriter(None, send))
             return
         caller = http_caller(scope, Channel.MCP, self._trusted, self._token_of)
         # A caller who types into an argument sends as many requests as with /suggest.
@@ -246,7 +259,7 @@ class McpEndpoint:
             await self._answer(plain, call, send)
             return
         scope[CALL] = call
-        await self._sessions.handle_request(scope, _replay(body, receive), ErrorRewriter(call, send))
+        await self._sessions.handle_request(_for_sdk(scope), _replay(body, receive), ErrorRewriter(call, send))
 
     async def _answer(self, plain: PlainCall, call: Call, send: Send) -> None:
         """Answer a plain call; nothing is sent to a caller who has left."""
@@ -277,22 +290,70 @@ class McpEndpoint:
             result["structuredContent"] = orjson.Fragment(outcome.body)
         return result
 
-    def _refusal(self, scope: Scope) -> Answer | None:
+    def _refusal(self, scope: Scope, *, accepted: bool) -> Answer | None:
         headers = scope["headers"]
         # The first line of a repeated header.
         lines = dict(reversed(headers))
         host = lines.get(b"host", b"").decode("latin-1")
         if not host or not _allowed(host, self._hosts):
-            return _refused(421, "This server does not answer for the host that the request names.")
+            return _refused(421, _WRONG_HOST)
         # All Origin lines must be allowed: it is unknown which of them the browser meant.
         origins = [value.decode("latin-1") for name, value in headers if name == b"origin"]
         if not all(_allowed(origin, self._origins) for origin in origins):
-            return _refused(403, "Pages of this origin may not call the server.")
+            return _refused(403, _WRONG_ORIGIN)
         if not is_json(lines.get(b"content-type", b"").decode("latin-1")):
             return _refused(_BAD_REQUEST, "Send the message as JSON, with the header content-type: application/json.")
-        if lines.get(b"accept") not in _USUAL_ACCEPT and not check_accept_headers(Request(scope))[0]:
-            return _refused(406, "The header accept must allow application/json.")
+        if not accepted:
+            return _refused(406, "The header accept must allow application/json or text/event-stream.")
         return None
+
+
+def _accepted(scope: Scope) -> tuple[bool, bool]:
+    """Whether the caller accepts JSON, and whether it accepts events; without Accept it accepts both."""
+    accept = [value for name, value in scope["headers"] if name == b"accept"]
+    if len(accept) == 1 and accept[0] in _USUAL_ACCEPT:
+        return True, True
+    if not accept:
+        return True, True
+    joined = {**scope, "headers": [(b"accept", b", ".join(accept))]}
+    return check_accept_headers(Request(joined))
+
+
+def _for_sdk(scope: Scope) -> Scope:
+    """The request as the SDK serves it, which refuses one without Accept, and one that accepts events alone."""
+    if check_accept_headers(Request(scope))[0]:
+        return scope
+    return {**scope, "headers": [*(line for line in scope["headers"] if line[0] != b"accept"), _ANY_ACCEPT]}
+
+
+def _as_event(send: Send) -> Send:
+    """An ASGI send for callers that accept events alone: a JSON answer with status 200 is sent as one event."""
+    head: Message = {}
+    body = bytearray()
+
+    async def send_event(message: Message) -> None:
+        nonlocal head
+        if message["type"] == "http.response.start":
+            head = message
+            if not _is_result(head):
+                await send(head)
+        elif not _is_result(head):
+            await send(message)
+        else:
+            body.extend(message.get("body", b""))
+            if not message.get("more_body", False):
+                event = b"event: message\ndata: %b\n\n" % bytes(body)
+                content = (_EVENTS, (b"content-length", b"%d" % len(event)))
+                names = {name for name, _ in content}
+                headers = [line for line in head["headers"] if line[0].lower() not in names]
+                await send({**head, "headers": [*headers, *content]})
+                await send({"type": "http.response.body", "body": event})
+
+    return send_event
+
+
+def _is_result(head: Message) -> bool:
+    return head["status"] == HTTPStatus.OK and is_json(header(head["headers"], b"content-type"))
 
 
 def _read(body: bytes | ServiceError) -> tuple[bytes, dict[str, Any]] | Answer:

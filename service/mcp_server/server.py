@@ -52,6 +52,7 @@ from service.runtime.request_context import current
 from service.runtime.tracing import CallTracer
 from service.suggest.responder import SuggestResponder
 from service.tools.get_shipping_policy import ShippingStatement
+from service.tools.get_shop_policies import BuyerProtection, PaymentMethods
 from service.tools.request import NoShopRequest
 from service.tools.resolve_checkout_url import Affiliate
 from service.tools.shop_view import ShopView
@@ -81,9 +82,12 @@ _DESCRIBED: Final = {
     _SHOP: ("find_shop", "A shop as in find_shop."),
     frozenset(ShippingStatement.model_fields): ("get_shipping_policy", "As get_shipping_policy answers."),
     frozenset(Affiliate.model_fields): ("resolve_checkout_url", "As in resolve_checkout_url."),
+    # No tool describes these: they have fields of another part of the same answer.
+    frozenset(PaymentMethods.model_fields): (None, "As returns: country, source, checked_at, methods, as_stated."),
+    frozenset(BuyerProtection.model_fields): (None, "As returns: country, source, checked_at, as_stated."),
 }
 _FORMER_NAME_TOOL: Final = "get_shop"
-_FORMER_NAME: Final[Schema] = {"type": ["string", "null"]}
+_FORMER_NAME: Final[Schema] = {"type": "string"}
 
 
 def build_server(
@@ -222,10 +226,17 @@ def input_schema(tool: Tool[Any]) -> Schema:
 
 
 def _parameter(part: Schema) -> Schema:
-    """A parameter without examples, and without the length of references: nobody comes near it."""
+    """A parameter without examples, and without the length of references: nobody comes near it.
+
+    It does not state null, which the server takes as absent: hosts refuse lists of types, and tools with them (R2).
+    """
     kept = {
         key: value for key, value in part.items() if key != "examples" and (key, value) != ("maxLength", MAX_REFERENCE)
     }
+    if isinstance(kept.get("type"), list):
+        (kept["type"],) = (kind for kind in kept["type"] if kind != "null")
+    if "enum" in kept:
+        kept["enum"] = [value for value in kept["enum"] if value is not None]
     return {**kept, "items": _parameter(part["items"])} if "items" in part else kept
 
 
@@ -260,6 +271,7 @@ def _outline(schema: Schema, reference: Callable[[frozenset[str]], str | None]) 
         return {**outline, "description": described}
     if properties:
         outline["properties"] = {name: _outline(part, reference) for name, part in properties.items()}
-    if "items" in schema:
+    # Without items, a list holds text.
+    if schema.get("items", {}).get("type", "string") != "string" or "enum" in schema.get("items", {}):
         outline["items"] = _outline(schema["items"], reference)
     return outline

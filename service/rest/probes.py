@@ -20,6 +20,7 @@ from service.http.messages import (
 )
 from service.identity import SERVICE
 from service.limits.policy import READINESS_KEY, READINESS_QUOTA, LimiterUnavailable
+from service.operations import HealthProbe, Unavailable
 from service.parts import Parts
 from service.reports.protocol import Reason, ReportsUnavailable
 from service.search.failures import BackendUnavailable, GenerationDamaged, NothingPublished, OtherSchema
@@ -75,6 +76,25 @@ class _ReportReadiness:
         return _NOT_COUNTED if self._limiter.degraded else None
 
 
+class _ChangesReadiness:
+    """Checks whether the indexer has read all changes, which it reports with the live generation."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._probe = HealthProbe(parts.search, parts.reports, _TIMEOUT_SECONDS)
+        self._failure: str | None = None
+        self._valid_until = float("-inf")
+
+    async def failure(self) -> str | None:
+        """What is missing, as of at most a second ago; None if nothing is known to be."""
+        if time.monotonic() >= self._valid_until:
+            found = await self._probe.generations()
+            operations = None if isinstance(found, Unavailable) else found.operations
+            missing = None if operations is None else operations.missing
+            self._failure = None if missing is None else f"{str(missing).capitalize()}."
+            self._valid_until = time.monotonic() + _CACHE_SECONDS
+        return self._failure
+
+
 class Health(ToolResponse):
     """The process is alive."""
 
@@ -109,9 +129,10 @@ class Version(ToolResponse):
 def ready_endpoint(parts: Parts, draining: asyncio.Event) -> Endpoint:
     """Whether the live generation can be read and its typeahead is open, and why not (G4).
 
-    The service is degraded while no report can be taken (O1). A process that is being stopped is not ready.
+    The service is degraded while no report can be taken (O1), and while changes are missing. A process that is being
+    stopped is not ready.
     """
-    reports = _ReportReadiness(parts)
+    reports, changes = _ReportReadiness(parts), _ChangesReadiness(parts)
 
     async def answer(_: Request) -> Answer:
         if draining.is_set():
@@ -134,8 +155,11 @@ def ready_endpoint(parts: Parts, draining: asyncio.Event) -> Endpoint:
             return problem_answer(NotReadyError(f"typeahead: {state.reason or state.status}."))
         failure = await reports.failure()
         queue = Check(name="reports", status="ok" if failure is None else "degraded", reason=failure)
-        checks = Check(name="search", status="ok"), Check(name="typeahead", status="ok"), queue
-        ready = Ready(status="ready" if failure is None else "degraded", checks=checks)
+        checks = [Check(name="search", status="ok"), Check(name="typeahead", status="ok"), queue]
+        if (missing := await changes.failure()) is not None:
+            checks.append(Check(name="changes", status="degraded", reason=missing))
+        is_whole = all(check.status == "ok" for check in checks)
+        ready = Ready(status="ready" if is_whole else "degraded", checks=tuple(checks))
         return json_answer(ready.model_dump(), stamp_headers(stamp))
 
     return Endpoint(READING, answer)

@@ -14,7 +14,17 @@ from index_mappings.countries import OTHER_COUNTRIES, VERDICTS, Verdict
 from index_mappings.documents import ANY_MARKET, WORLDWIDE
 from index_mappings.ngrams import is_part_evidence
 from index_mappings.tiers import FindTier
-from index_mappings.usable_codes import ANY_CHANNEL, ANY_COUNTRY, OTHERS, moment_terms, named_term
+from index_mappings.usable_codes import (
+    ANY_CHANNEL,
+    ANY_COUNTRY,
+    ANY_STATUS,
+    ANYWHERE,
+    APPLIED,
+    OTHERS,
+    SOMEWHERE,
+    moment_terms,
+    named_term,
+)
 from service.search.protocol import CouponQuery, FindQuery
 
 # Not frozen: a search makes some twenty clauses, and a frozen dataclass takes three times as long to construct.
@@ -139,7 +149,8 @@ class Filters:
     """What the shops of a search must be: sold in a country (shops of unknown countries pass: M7), of a category.
 
     Of several countries or categories, any one is enough; without any, every shop passes (F6). With `ships_to` shops
-    also have one of the verdicts on that country (F1), with `coupons` a coupon of that query (F3).
+    also have one of the verdicts on that country (F1), with `coupons` a coupon of that query (F3): one that worked in a
+    real checkout with `verified_code`, and one that is good in `ships_to`, else in any of the countries, if given.
     """
 
     countries: tuple[str, ...] = ()
@@ -147,12 +158,13 @@ class Filters:
     ships_to: str | None = None
     verdicts: tuple[Verdict, ...] = ("yes",)
     coupons: CouponQuery | None = None
+    verified_code: bool = False
 
     @classmethod
     def of(cls, query: FindQuery) -> "Filters":
         """The filters of a query."""
         verdicts: tuple[Verdict, ...] = ("yes", "unknown") if query.include_unsettled else ("yes",)
-        return cls(query.countries, query.categories, query.ships_to, verdicts, query.coupons)
+        return cls(query.countries, query.categories, query.ships_to, verdicts, query.coupons, query.verified_code)
 
     def clauses(self) -> tuple[Clause, ...]:
         """The filters."""
@@ -169,8 +181,29 @@ class Filters:
         if self.ships_to is not None:
             clauses.append(_has_verdict(self.ships_to, self.verdicts))
         if self.coupons is not None:
-            clauses.append(_has_code(self.coupons))
+            clauses.append(self._has_code(self.coupons))
         return tuple(clauses)
+
+    def _has_code(self, query: CouponQuery) -> Clause:
+        """The clause of the shops of which a query lists a coupon that counts.
+
+        One that is blocked in some countries counts only for callers of a known other one (F3).
+        """
+        channels = (ANY_CHANNEL, query.channel)
+        asked = (self.ships_to,) if self.ships_to is not None else self.countries
+        places = (ANYWHERE, *(asked or (SOMEWHERE,)))
+
+        def now(some: tuple[str, ...], callers: tuple[str, ...]) -> Clause:
+            status = APPLIED if self.verified_code else ANY_STATUS
+            return Exact("codes", moment_terms(some, callers, places, status, query.now_us))
+
+        if query.country is None:
+            return now(channels, (ANY_COUNTRY,))
+        clauses = [now(channels, (ANY_COUNTRY, query.country))]
+        for channel in channels:
+            is_named = Exact("codes", (named_term(channel, query.country),))
+            clauses.append(AllOf((now((channel,), (OTHERS,)), NoneOf((is_named,)))))
+        return AnyOf(tuple(clauses))
 
     def without(self, kind: str) -> "Filters":
         """The filters but for those of one kind of facet."""
@@ -197,21 +230,6 @@ def _has_verdict(country: str, verdicts: Sequence[Verdict]) -> Clause:
     usual = Exact("ships_to", tuple(f"{verdict}:{OTHER_COUNTRIES}" for verdict in verdicts))
     others = Exact("ships_to", tuple(f"{verdict}:{country}" for verdict in VERDICTS if verdict not in verdicts))
     return AnyOf((own, AllOf((usual, NoneOf((others,))))))
-
-
-def _has_code(query: CouponQuery) -> Clause:
-    """The clause of the shops of which a query lists a coupon.
-
-    One that is blocked in some countries counts only for callers of a known other one (F3).
-    """
-    channels, now = (ANY_CHANNEL, query.channel), query.now_us
-    if query.country is None:
-        return Exact("codes", moment_terms(channels, (ANY_COUNTRY,), now))
-    clauses: list[Clause] = [Exact("codes", moment_terms(channels, (ANY_COUNTRY, query.country), now))]
-    for channel in channels:
-        is_named = Exact("codes", (named_term(channel, query.country),))
-        clauses.append(AllOf((Exact("codes", moment_terms((channel,), (OTHERS,), now)), NoneOf((is_named,)))))
-    return AnyOf(tuple(clauses))
 
 
 NO_FILTERS: Final = Filters()

@@ -103,8 +103,9 @@ class FindQuery:
 
     Of several upper-case ISO codes, and of several slugs, any is enough; none is no filter. `ships_to` keeps the shops
     that ship there by their statements (F1); with `include_unsettled` also those whose statements do not settle it,
-    after all others. `coupons` keeps the shops of which this query lists a coupon (F3). `offset` is 0 with `after`, the
-    position after which the page begins. `facets` are kinds of FACET_FIELDS.
+    after all others. `coupons` keeps the shops of which this query lists a coupon that is valid in `ships_to`, else in
+    any of the countries, if given; with `verified_code` one that worked in a real checkout (F3). `offset` is 0 with
+    `after`, the position after which the page begins. `facets` are kinds of FACET_FIELDS.
     """
 
     text: str
@@ -115,6 +116,7 @@ class FindQuery:
     ships_to: str | None = None
     include_unsettled: bool = False
     coupons: CouponQuery | None = None
+    verified_code: bool = False
     after: Position | None = None
     facets: tuple[str, ...] = ()
 

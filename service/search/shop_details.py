@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from index_mappings.documents import Shop, shop_from_stored
-from index_mappings.forms import shared_names, stated_names, whole_names
+from index_mappings.forms import shared_names, whole_names
 from index_mappings.generations import Stamp
 from index_mappings.hosts import domain_parts
 from index_mappings.tiers import rank_key
@@ -18,8 +18,6 @@ from service.search.protocol import OFFER_WINDOW, CouponQuery, Coupons, Facts, M
 _FIRST_COUPONS: Final = 1_000
 _ATTEMPTS: Final = 3
 _CODES_PER_SEARCH: Final = 1_000
-# More than the shops of a registrable domain, except those of shop hosters; those are read by a scan.
-_FIRST_NEIGHBOURS: Final = 50
 
 
 class ShopDetails:
@@ -114,25 +112,24 @@ class ShopDetails:
 
     async def merge_effects(self, first: Shop, second: Shop) -> MergeEffects:
         """What a merge would affect: one round trip for the counts, further ones for the shared codes."""
-        both = Exact("shop_refs", (first.id, second.id))
-        requests = [SearchRequest(_one(kind, both), 1, total=True) for kind in ("coupons", "offers")]
-        neighbours = _neighbours(first, second)
-        requests += [SearchRequest(plan, _FIRST_NEIGHBOURS) for plan in neighbours]
-        coupons, offers, *pages = await self._engine.search(self.stamp, requests)
-        names = shared_names(first, second)
-        others: Sequence[Hit] = [hit for page in pages for hit in page.hits]
-        if len(others) == _FIRST_NEIGHBOURS and not _any_without(others, names):
-            others = [hit for plan in neighbours for hit in await self._all(plan)]
-        codes = sorted(
-            {hit.stored["folded_code"] for hit in await self._all(_one("coupons", Exact("shop_refs", (first.id,))))}
-        )
+        own = [_one(kind, Exact("shop_refs", (shop.id,))) for kind in ("coupons", "offers") for shop in (first, second)]
+        requests = [SearchRequest(plan, 1, total=True) for plan in (*own, *_neighbours_of_another_name(first, second))]
+        found = await self._engine.search(self.stamp, requests)
+        coupons, others_coupons, offers, others_offers, *neighbours = [page.total or 0 for page in found]
+        fewer, more = (first, second) if coupons <= others_coupons else (second, first)
+        shared = await self._shared_codes(fewer, more) if coupons and others_coupons else 0
+        return MergeEffects(coupons + others_coupons, offers + others_offers, shared, any(neighbours))
+
+    async def _shared_codes(self, fewer: Shop, more: Shop) -> int:
+        """The number of the codes of one shop that another one has too, which may have many more codes."""
+        own = _one("coupons", Exact("shop_refs", (fewer.id,)))
+        others = _one("coupons", Exact("shop_refs", (more.id,)))
+        codes = sorted({hit.stored["folded_code"] for hit in await self._all(own)})
         shared: set[str] = set()
         for start in range(0, len(codes), _CODES_PER_SEARCH):
             some = Exact("folded_code", tuple(codes[start : start + _CODES_PER_SEARCH]))
-            plan = replace(_one("coupons", Exact("shop_refs", (second.id,))), filters=(some,))
-            shared |= {hit.stored["folded_code"] for hit in await self._all(plan)}
-        has_others = bool(names) and _any_without(others, names)
-        return MergeEffects(coupons.total or 0, offers.total or 0, len(shared), has_others)
+            shared |= {hit.stored["folded_code"] for hit in await self._all(replace(others, filters=(some,)))}
+        return len(shared)
 
     async def _facts(self, field: str, references: Sequence[str]) -> tuple[Facts | None, ...]:
         if not references:
@@ -177,17 +174,17 @@ def merge_plan(shop: Shop) -> Plan:
     return Plan("shops", tuple(tiers), excluded=(Exact("id", (shop.id,)),))
 
 
-def _neighbours(first: Shop, second: Shop) -> tuple[Plan, ...]:
-    """The plan for other shops on the registrable domain of both; none if they share no domain."""
-    registrable = domain_parts(first.domain).registrable
-    if registrable != domain_parts(second.domain).registrable:
+def _neighbours_of_another_name(first: Shop, second: Shop) -> tuple[Plan, ...]:
+    """The plan for other shops on the registrable domain of both, without a name that both have.
+
+    There is none if they share no domain or no name.
+    """
+    registrable, names = domain_parts(first.domain).registrable, shared_names(first, second)
+    if registrable != domain_parts(second.domain).registrable or not names:
         return ()
     plan = _one("shops", Exact("registrable", (registrable,)))
-    return (replace(plan, excluded=(Exact("id", (first.id, second.id)),)),)
-
-
-def _any_without(shops: Sequence[Hit], names: frozenset[str]) -> bool:
-    return any(not names & stated_names(hit.stored["name"], hit.stored["aliases"]) for hit in shops)
+    either = Exact("id", (first.id, second.id)), Exact("stated", tuple(sorted(names)))
+    return (replace(plan, excluded=either),)
 
 
 def _facts_of(stored: Mapping[str, Any]) -> Facts:

@@ -95,6 +95,8 @@ class ConnectionTable:
     def __init__(self, bounds: ConnectionBounds, clock: Callable[[], float] = time.monotonic) -> None:
         self._bounds = bounds
         self._clock = clock
+        # Called with the number of open connections whenever it changes.
+        self.on_change: Callable[[int], object] | None = None
         self._open = 0
         self._idle: OrderedDict[Connection, None] = OrderedDict()
         self._addresses: dict[str, _Address] = {}
@@ -127,6 +129,8 @@ class ConnectionTable:
             # Closing the oldest connection may have removed the address.
             self._addresses[address.name] = address
             address.open += 1
+        if self.on_change is not None:
+            self.on_change(self._open)
         self.mark_idle(connection)
         return connection
 
@@ -153,6 +157,8 @@ class ConnectionTable:
         connection.open = False
         self.mark_busy(connection)
         self._open -= 1
+        if self.on_change is not None:
+            self.on_change(self._open)
         if (address := connection.address) is not None:
             address.open -= 1
             if not address.open:

@@ -60,27 +60,21 @@ _HOST: Final = re.compile(rb"(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z\-._~%!$&'()*+,;=]*
 
 
 class ServerConfig(Config):
-    """The server's configuration, which each worker has a copy of, with what the connections of its process share."""
+    """The server's configuration, with what the connections of its process share."""
 
     def __init__(
         self,
-        app: ASGIApp | str,
+        app: ASGIApp,
         host: str,
         port: int,
         *,
-        workers: int = 1,
         hsts_seconds: int = 0,
         bounds: ConnectionBounds = DEFAULT_BOUNDS,
     ) -> None:
-        """Serve an application; for several workers, `app` names its factory as "module:function".
-
-        Port 0 chooses a free one. Without `hsts_seconds` no Strict-Transport-Security is sent. `bounds` are those of
-        each process.
-        """
+        """Serve an application; port 0 is a free one. Without `hsts_seconds`, no Strict-Transport-Security is sent."""
         super().__init__(
             app,
-            factory=isinstance(app, str),
-            workers=workers,
+            workers=1,
             host=host,
             port=port,
             loop="uvloop",

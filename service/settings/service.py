@@ -129,9 +129,9 @@ class Settings(StoreSettings, SiteSettings, LocationSettings):
         description="a URL such as https://shops.example, without a slash at its end",
     )
     mcp_allowed_hosts: CommaSeparated = Field(
-        _LOOPBACK,
-        title="The Host headers that /mcp accepts; other requests are refused.",
-        description="Host headers that /mcp serves, separated by commas; name:* is any port",
+        (),
+        title="Host headers that /mcp accepts besides those of this machine; requests with others are refused.",
+        description="more Host headers that /mcp serves, separated by commas; name:* is any port",
     )
     mcp_allowed_origins: OriginPatterns = Field(
         tuple(f"http://{host}" for host in _LOOPBACK),
@@ -306,6 +306,11 @@ class Settings(StoreSettings, SiteSettings, LocationSettings):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", title="The lowest level that is logged.", description="debug, info, warning or error"
     )
+
+    @property
+    def mcp_hosts(self) -> tuple[str, ...]:
+        """All Host headers that /mcp accepts."""
+        return (*_LOOPBACK, *self.mcp_allowed_hosts)
 
     @property
     def oauth_url(self) -> str:

@@ -72,8 +72,11 @@ class FindShopRequest(NoShopRequest):
         default=False, description="With ships_to: also shops for which it says unknown, last."
     )
     has_code: Switch = Field(
-        default=False, description="true: shops with a code in list_coupons now; one blocked anywhere may not count."
+        default=False,
+        description="true: shops with a code in list_coupons now, valid in ships_to, else country; one blocked "
+        "anywhere may not count.",
     )
+    verified_code: Switch = Field(default=False, description="true: has_code, and it worked in a real checkout.")
     facets: FacetKinds | None = Field(None, description="Count all matches by these.", examples=[["category"]])
     cursor: Text | None = Field(None, description="next_cursor of the page before; all else as it was, no offset.")
 
@@ -203,7 +206,7 @@ def _find_query(request: FindShopRequest, context: ToolContext) -> FindQuery:
         if getattr(request, single) is not None and getattr(request, several) is not None:
             raise invalid((FieldError(several, f"and {single} are two filters of one kind; give one of them"),))
     coupons = None
-    if request.has_code:
+    if request.has_code or request.verified_code:
         coupons = CouponQuery(None, microseconds(context.now), context.channel, context.country, None)
     return FindQuery(
         request.query,
@@ -214,6 +217,7 @@ def _find_query(request: FindShopRequest, context: ToolContext) -> FindQuery:
         request.ships_to,
         request.include_unsettled,
         coupons,
+        request.verified_code,
         _position(request),
         request.facets or (),
     )
@@ -321,16 +325,16 @@ FIND_SHOP = Tool(
     name="find_shop",
     title="Find shops",
     description=(
-        "Search shops by name, domain or what they sell (lidl, nike shoes, book stores); an empty query browses. With "
-        "the domain or id known, call get_shop. Every word must fit the same shop: its name, domain or category, next "
-        "to other words also its country (lidl germany), by which only the parameter filters. limit 5 is enough to "
-        "find one shop (up to 600 tokens; 10: 1,500; the default 50: 7,500). Call list_categories before a category "
+        "Search shops by name, domain or what they sell (lidl, nike shoes, book stores); an empty query browses. For "
+        "a known domain or id, call get_shop. Every word must fit the same shop: its name, domain or category, next "
+        "to other words also its country (lidl germany), by which only the parameter filters. limit 5 is enough for "
+        "one shop (up to 600 tokens; 10: 1,500; the default 50: 7,500). Call list_categories before a category "
         "filter: only its slugs are accepted. unsettled_count: whether so many ship there is unknown, no refusal. "
-        "truncated: repeat the call with cursor; shops that move meanwhile may repeat or be missed. ignored_terms fit "
-        "no shop and were dropped: the results answer a narrower question, say so. category_truncated: some of a "
-        "word's categories were left out. did_you_mean: shops whose name the query misspells or "
-        "contains. They are not results: ask the user whether one is meant. broader, when all words together find "
-        "nothing: queries with words left out and their shops. Offer these, and say which words (left_out) they ignore."
+        "truncated: repeat the call with cursor; shops that move may repeat or be missed. ignored_terms fit no shop "
+        "and were dropped: the results answer a narrower question, say so. category_truncated: some categories of a "
+        "word were left out. did_you_mean: shops whose name the query misspells or contains; not results: ask first. "
+        "broader, when the words together find nothing: queries without left_out, and their shops; say what they "
+        "leave out."
     ),
     request=FindShopRequest,
     response=FindShopResponse,

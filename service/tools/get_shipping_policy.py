@@ -107,10 +107,10 @@ GET_SHIPPING_POLICY = Tool(
     title="Get a shop's shipping statement",
     description=(
         "Get what a shop itself states about shipping: destinations, delivery time, free-shipping threshold, when and "
-        "where that was read; with shop_domains that of each, in shops, as get_shops answers. It is a statement, not "
-        "an offer, without carrier or price. With country, ships_to unknown: the statement does not settle it, which "
-        "is no refusal. collected false: nothing was gathered, which is no refusal either. Destinations are countries "
-        "or groups such as EU; excluded is what the shop excepts from them; ships_to has both expanded."
+        "where read; with shop_domains that of each, in shops, as get_shops answers. It is no offer, and "
+        "has no carrier or price. With country, ships_to unknown: the statement does not settle it; "
+        "collected false: nothing was gathered. Neither is a refusal. Destinations are countries or groups such as "
+        "EU, less those in excluded; ships_to has both expanded."
     ),
     request=GetShippingPolicyRequest,
     response=ShippingStatement,

@@ -1,20 +1,24 @@
 """get_shop_policies: what a shop states about returns, payment, buyer protection and shipping (F8).
 
-It is beyond the interface. The statement for exactly the asked country counts, else the one without a country; two are
-never merged (F10).
+It is beyond the interface. The statement for exactly the asked country counts, else the one without a country, each
+only for the countries that it names itself; two are never merged (F10).
 """
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from pydantic import Field
 
+from index_mappings.countries import WORLDWIDE
+from service.search.protocol import Facts
 from service.tools.get_shipping_policy import ShippingStatement, facts_of, shipping_statement
-from service.tools.request import CountryCode, ShopRequest
+from service.tools.get_shops import extra_reads, look_up_each, wire_of_each
+from service.tools.request import CountryCode, SeveralShopsRequest, ShopRequest
 from service.tools.shop_view import ShopKey
-from service.tools.tool import BEYOND_THE_INTERFACE, Example, TokenRule, Tool, ToolContext, ToolResponse
+from service.tools.tool import BEYOND_THE_INTERFACE, Example, TokenRule, Tool, ToolAnswer, ToolContext, ToolResponse
 
 
-class GetShopPoliciesRequest(ShopRequest):
+class GetShopPoliciesRequest(SeveralShopsRequest, ShopRequest):
     """Whose statements, and for where."""
 
     country: CountryCode | None = Field(
@@ -73,15 +77,42 @@ class GetShopPoliciesResponse(ToolResponse):
     shipping: ShippingStatement = Field(description="The answer of get_shipping_policy.")
 
 
-async def run(request: GetShopPoliciesRequest, context: ToolContext) -> GetShopPoliciesResponse:
-    """Look all statements up at once."""
-    facts = await facts_of(request, context)
+class ShopPolicies(ToolResponse):
+    """An entry of the request with the statements of its shop."""
+
+    shop_domain: str = Field(description="The entry of shop_domains, as sent.")
+    policies: GetShopPoliciesResponse | None = Field(description="The answer for this shop; null: there is none.")
+
+
+class PoliciesOfShopsResponse(ToolResponse):
+    """An entry for each one of the request."""
+
+    shops: tuple[ShopPolicies, ...] = Field(description="One entry for each entry of shop_domains, in the same order.")
+    found: int = Field(description="The number of entries of shops whose policies are not null.")
+
+
+async def run(request: GetShopPoliciesRequest, context: ToolContext) -> ToolAnswer:
+    """Look all statements up at once, those of several shops in one request to the engine."""
+    if request.shop_domains is None:
+        return _policies(await facts_of(request, context), request.country)
+    found = await look_up_each(request.shop_domains, context.search.facts)
+    views = [None if facts is None else _policies(facts, request.country).model_dump() for facts in found]
+    return wire_of_each("shops", request.shop_domains, "policies", views)
+
+
+def _policies(facts: Facts, country: str | None) -> GetShopPoliciesResponse:
     counting: dict[str, object] = {}
     for kind in ("returns", "payment_methods", "buyer_protection"):
-        by_country = {stated["country"]: stated for stated in facts.policies.get(kind, ())}
-        counting[kind] = by_country.get(request.country) or by_country.get(None)
-    shipping = shipping_statement(facts, request.country)
+        by_country = {stated["country"]: stated for stated in facts.policies.get(kind, ()) if _counts(stated, country)}
+        counting[kind] = by_country.get(country) or by_country.get(None)
+    shipping = shipping_statement(facts, country)
     return GetShopPoliciesResponse.model_validate({"shop": facts.shop, **counting, "shipping": shipping})
+
+
+def _counts(stated: Mapping[str, Any], country: str | None) -> bool:
+    """Whether a statement counts for a country by the countries that it is applied to; only returns state these."""
+    applied_to = stated.get("countries")
+    return country is None or not applied_to or country in applied_to or WORLDWIDE in applied_to
 
 
 GET_SHOP_POLICIES = Tool(
@@ -89,8 +120,9 @@ GET_SHOP_POLICIES = Tool(
     title="Get a shop's policies",
     description=(
         "Get what a shop states about returns, payment methods and buyer protection, each with source and time, and "
-        "its shipping as get_shipping_policy has it. With country, the statement for that country counts, else the one "
-        "without. null: neither was collected, which is no verdict; rights that a law gives are not filled in."
+        "shipping as get_shipping_policy; with shop_domains those of each, in shops, as get_shops answers. "
+        "With country, the statement for it counts, else the one without; returns that name countries, only for "
+        "these. null: none was collected, which is no verdict; rights that a law gives are not filled in."
     ),
     request=GetShopPoliciesRequest,
     response=GetShopPoliciesResponse,
@@ -100,6 +132,12 @@ GET_SHOP_POLICIES = Tool(
         Example("For a buyer in Austria", {"shop_domain": "kiefernhaus.internal", "country": "AT"}),
         Example("Without a country", {"shop_domain": "lumen-larch.internal"}),
         Example("Nothing was collected, which is no verdict", {"shop_domain": "aukandarrow.internal"}),
+        Example(
+            "Of several shops, one of them unknown",
+            {"shop_domains": ["kiefernhaus.internal", "nobody.internal"], "country": "AT"},
+        ),
     ),
-    note=BEYOND_THE_INTERFACE,
+    extra_cost=extra_reads,
+    note=f"{BEYOND_THE_INTERFACE} A call with shop_domains counts as one read for each ten entries or a part of them.",
+    several=PoliciesOfShopsResponse,
 )

@@ -74,10 +74,9 @@ GET_SHOPS = Tool(
     name="get_shops",
     title="Get several shops",
     description=(
-        "Get up to 100 shops by their domains or ids in one call; get_shop has all aliases and offers of one. results "
-        "has one entry for each entry of shop_domains, in the same order, a repeated one included; shop null: the "
-        "directory has no such shop, which is no verdict. A call counts as one read for each ten entries or part of "
-        "ten."
+        "Find out which of up to 100 domains or ids are in the directory. results has an entry for each entry of "
+        "shop_domains, in the same order, repeated ones too: with its shop, or null if the directory has none: no "
+        "verdict. get_shop has all aliases and offers. Each ten entries begun count as a read."
     ),
     request=GetShopsRequest,
     response=GetShopsResponse,

@@ -151,10 +151,10 @@ LIST_COUPONS = Tool(
         "List the discount codes that may work now: of one shop; of each of shop_domains, in shops, as get_shops "
         "answers; or of all shops, where the error too_many_coupons says to name one. verificationStatus "
         "verified_applied: worked in a real checkout, safe to recommend; unverified: nothing is proven either way, say "
-        "so. Codes that have expired, were proven not to work, belong to test domains or are hidden by a display "
-        "policy are only counted, in withheld and total_count, and in note in words. Empty results with a total_count "
-        "above 0: codes exist and none may be shown. validUntil null: open-ended; lastVerifiedAt null: never tested. "
-        "An unknown shop is shop_not_found, in shops null, never an empty list."
+        "so. Codes that are expired, rejected, on test domains or hidden by a display policy are only counted, in "
+        "withheld, total_count and note. Empty results with a total_count above 0: codes exist and none may be shown. "
+        "validUntil null: open-ended; lastVerifiedAt null: never tested. An unknown shop is shop_not_found, in shops "
+        "null, never an empty list."
     ),
     request=ListCouponsRequest,
     response=ListCouponsResponse,

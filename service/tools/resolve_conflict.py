@@ -187,11 +187,11 @@ class ResolveConflictResponse(ToolResponse):
 
 async def run(request: ResolveConflictRequest, context: ToolContext) -> dict[str, Any]:
     """Audit a pair, or look for candidates."""
-    first = await _shop(request.from_shop_id, context)
+    first = await _shop("from_shop_id", request.from_shop_id, context)
     view = _view(first)
     if request.to_shop_id is None:
         return {"from": view, "candidates": await _candidates(first, context)}
-    second = await _shop(request.to_shop_id, context)
+    second = await _shop("to_shop_id", request.to_shop_id, context)
     if second.id == first.id:
         message = "refers to the same shop as from_shop_id; name another shop, or leave it out to look for candidates"
         raise InvalidInputError(f"to_shop_id {message}.", [FieldError("to_shop_id", message)])
@@ -225,11 +225,11 @@ async def _crowded(first: Shop, shops: Sequence[Shop], context: ToolContext) -> 
     return {shop.id for shop in on_domain if known[shared_names(first, shop)]}
 
 
-async def _shop(text: str, context: ToolContext) -> Shop:
+async def _shop(field: str, text: str, context: ToolContext) -> Shop:
     lookup = reduce_reference(text)
     shop = None if lookup is None else await context.search.shop(lookup)
     if shop is None:
-        raise ShopNotFoundError(text)
+        raise ShopNotFoundError(text, field)
     return shop
 
 
@@ -254,7 +254,7 @@ RESOLVE_CONFLICT = Tool(
     name="resolve_conflict",
     title="Audit a shop merge",
     description=(
-        "Audit whether two entries of the directory are the same shop: give both, or from_shop_id alone for up to 10 "
+        "Audit whether two entries are the same shop: give both, or from_shop_id alone for up to 10 "
         "candidates. Each pair has its evidence, what a merge would touch, and a verdict: likely_same (a stated "
         "redirect, or one name on one domain that no shop of another name shares), likely_different (nothing in common "
         "that identifies a shop) or insufficient_evidence; one name on two domains is mostly two companies. Shops come "

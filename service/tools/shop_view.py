@@ -3,6 +3,7 @@
 Pages of shops are made directly from the index: models of a hundred shops cost more time than the search.
 """
 
+from itertools import accumulate
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, WithJsonSchema
@@ -12,6 +13,8 @@ from service.tools.tool import ToolResponse, is_none
 
 # A page of shops with all their aliases would be too long for a model (A1).
 MOST_ALIASES: Final = 10
+# Of all aliases of a shop together; tokens grow with them.
+MOST_ALIAS_CHARACTERS: Final = 400
 
 
 class Money(ToolResponse):
@@ -71,12 +74,18 @@ class ShopView(ToolResponse):
     )
 
 
+def _first_aliases(aliases: tuple[str, ...]) -> tuple[str, ...]:
+    """The first aliases that have at most MOST_ALIAS_CHARACTERS characters together."""
+    ends = accumulate(map(len, aliases))
+    return tuple(alias for alias, end in zip(aliases, ends, strict=True) if end <= MOST_ALIAS_CHARACTERS)
+
+
 def shop_wire(shop: Shop, most_aliases: int | None = MOST_ALIASES) -> dict[str, Any]:
     """The wire form of `ShopView`; `most_aliases` of None is for all."""
     wire = {
         "id": shop.id,
         "name": shop.name,
-        "aliases": shop.aliases[:most_aliases],
+        "aliases": shop.aliases if most_aliases is None else _first_aliases(shop.aliases[:most_aliases]),
         "aliases_total": len(shop.aliases),
         "domain": shop.domain,
         "category": shop.categories[0],

@@ -43,6 +43,7 @@ class ExitCode(IntEnum):
     BUSY = 4, "another job is at work"
     REFUSED = 5, "what was built is not fit to be published"
     DIFFERENT = 6, "index and source differ, and nothing was repaired"
+    INCOMPLETE = 7, "changes are missing, as they were rotated away before they were read"
     INTERRUPTED = 130, "interrupted by Ctrl-C"
     CLOSED_PIPE = 141, "the reader of the output closed the pipe"
 

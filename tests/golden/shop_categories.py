@@ -91,7 +91,7 @@ class Language:
     def key(self, text: str) -> str:
         """What two texts have in common that find the same."""
         language = stemmed_language(self.tag)
-        return "".join(stem(language, unfolded(typed)) if language else word for word, typed in typed_words(text))
+        return "".join(fold(stem(language, unfolded(typed))) if language else word for word, typed in typed_words(text))
 
     def _without_shop_words(self, text: str) -> str:
         """A text without the words for a shop at its ends, and what joined them: `tienda de libros` is `libros`."""

@@ -37,6 +37,7 @@ REMINDER: Final = "A generation built before the change would answer wrongly: ra
 TEXTS: Final = (
     "Marks & Spencer", "McDonald's", "Straße", "Œuvre Øre", "İstanbul", "パン屋", "ร้านดาว", "दीपक", "한빛", "Ёлка",
     "متجر الياسمين", "???", "½ Ⅳ ﬁne", "co\u00adop", "K+K", "みどり", "쿠팡", "값", "کتاب مؤسسة", "❤\ufe0f", "שָׁלוֹם",
+    "Hitfox™ Games", "Café℠", "無印良品",
 )  # fmt: skip
 SHOPS: Final = (
     ("Marks & Spencer", ("M&S",), "marksandspencer.com"),
@@ -46,6 +47,8 @@ SHOPS: Final = (
     ("???", (), "q.internal"),
     ("The Smörgås House", ("L'Or",), "smorgas.internal"),
     ("コーヒーしまむら", ("커피",), "coffee.internal"),
+    ("Hitfox™ Games", ("Gämes℠",), "hitfox.internal"),
+    ("淘寶網", (), "taobao.internal"),
 )
 
 
@@ -92,6 +95,8 @@ def test_the_schema_version_belongs_to_this_fingerprint_of_the_contract() -> Non
         "mappings": {kind: mapping(kind) for kind in KINDS},
         "columns": {kind: _columns(kind) for kind in DOCUMENTS},
         "folded": [fold(text) for text in TEXTS],
+        # Another version of the table may be another contract.
+        "han": fold("".join(map(chr, range(0x4E00, 0xA000)))),
         "forms": [asdict(shop_forms(*shop)) for shop in SHOPS],
         "rank": [rank_key(popularity, "s") for popularity in (None, 0.5, 7.0)],
         # Of a name that is longer than the longest run and prefix.

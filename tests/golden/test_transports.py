@@ -1,5 +1,6 @@
 """What callers are promised, as files: the OpenAPI document and what MCP lists. A change of any is a decision."""
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
@@ -87,4 +88,20 @@ def test_a_client_that_validates_may_send_what_the_tool_accepts(tool: Any) -> No
     for example in tool.examples:
         for name in names:
             validator.validate({**example.arguments, name: "example.com"})
-        validator.validate({**dict.fromkeys(names), **example.arguments})
+
+
+@pytest.mark.rule("R2.schema")
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_an_input_schema_has_plain_types_and_no_unions(tool: Any) -> None:  # noqa: ANN401 - the SDK's Tool
+    parts = list(_parts(tool.input_schema))
+    assert len(parts) > len(tool.input_schema["properties"])
+    assert [part for part in parts if not isinstance(part.get("type"), str)] == []
+    assert [part for part in parts if part.keys() & {"anyOf", "oneOf", "allOf", "not"}] == []
+    assert [part for part in parts if None in part.get("enum", ())] == []
+
+
+def _parts(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A schema and all schemas within it."""
+    yield schema
+    for part in (*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])):
+        yield from _parts(part)

@@ -10,6 +10,7 @@ from typing import Any
 from zlib import crc32
 
 from indexer.jobs.build import BuildOptions, BuildSummary, build
+from indexer.records.related import SHIPPING_FIELDS
 from indexer.sinks.protocol import Sink
 from indexer.sources.ndjson import NdjsonCatalogue
 
@@ -59,7 +60,9 @@ def offer(offer_id: str, shop_id: str, /, **fields: Any) -> dict[str, Any]:  # n
 
 
 def shipping(shop_id: str, /, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
-    return {"shop_id": shop_id, **fields}
+    """A line of `shipping`, with something to state."""
+    states = any(fields.get(name) for name in SHIPPING_FIELDS)
+    return {"shop_id": shop_id, **({} if states else {"delivery_time": {"as_stated": "soon"}}), **fields}
 
 
 def policy(shop_id: str, kind: str, country: str | None = None, /, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON

@@ -37,6 +37,7 @@ _IMPORTED: Final = (
     "shop_directory.conformance.commands",
     "shop_directory.conformance.run",
     "service.stdio",
+    "service.server.process",
     "service.server.run",
     "service.mcp_server.endpoint",
     "service.observability.logs",

@@ -54,7 +54,7 @@ class GeneratedCalls:
             "get_shops": self._shops,
             "list_coupons": self._list_coupons,
             "get_shipping_policy": lambda: self._shop_or_shops() | self._maybe(0.6, "country", _COUNTRIES),
-            "get_shop_policies": lambda: self._shop() | self._maybe(0.6, "country", _COUNTRIES),
+            "get_shop_policies": lambda: self._shop_or_shops() | self._maybe(0.6, "country", _COUNTRIES),
             "get_trust": self._shop,
             "report_code": lambda: self._shop() | {"code": self._of(self._codes), "reason": self._of(CODE_REASONS)},
             "report_issue": lambda: (
@@ -87,6 +87,7 @@ class GeneratedCalls:
             **self._maybe(0.4, "ships_to", _COUNTRIES),
             **self._maybe(0.2, "include_unsettled", (True, True, False)),
             **self._maybe(0.3, "has_code", (True, True, False)),
+            **self._maybe(0.2, "verified_code", (True, True, False)),
         }
         return arguments | self._maybe(0.2, "cursor", (self._cursor(arguments), self._cursor({"query": query})))
 

@@ -4,5 +4,5 @@ import os
 
 
 def rounds(usual: int) -> int:
-    """The number of rounds, at least one; the variable SHOP_DIRECTORY_ROUNDS is the share of the usual number."""
-    return max(1, round(usual * float(os.environ.get("SHOP_DIRECTORY_ROUNDS", "1"))))
+    """The number of rounds, at least one; the variable TEST_ROUNDS is the share of the usual number."""
+    return max(1, round(usual * float(os.environ.get("TEST_ROUNDS", "1"))))

@@ -126,7 +126,7 @@ class Service(Startable):
 
     def workers(self) -> list[int]:
         children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text(encoding="utf-8")
-        return [pid for pid in map(int, children.split()) if b"spawn_main" in _command_of(pid)]
+        return [int(pid) for pid in children.split()]
 
     def vitals(self) -> Vitals:
         pids = [self.pid, *self.workers()]
@@ -142,13 +142,6 @@ class Service(Startable):
 
 def _entries(path: str) -> int:
     return sum(1 for _ in Path(path).iterdir())
-
-
-def _command_of(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
 
 
 # `with serving(...) as service`: it is ready within the block, and ended with it.

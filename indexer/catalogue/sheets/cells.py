@@ -6,10 +6,10 @@ as `1,234` or `05/06/2026`.
 
 import re
 import tomllib
+import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from datetime import UTC, date, datetime
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -17,9 +17,12 @@ from typing import Any, Final, NoReturn
 import pycountry
 from anyascii import anyascii
 from babel import localedata
+from babel.core import get_global
 
-from index_mappings.countries import COUNTRY_CODES, DESTINATIONS, WORLDWIDE, country_names
-from index_mappings.text import words_of
+from index_mappings.countries import COUNTRY_CODES, DESTINATIONS, GROUPS, WORLDWIDE, country_names
+from index_mappings.text import without_trade_marks, words_of
+from indexer.catalogue.sheets.unreadable import UnreadableError
+from indexer.records.entities import has_entity
 from indexer.records.related import CURRENCIES
 
 _MAX_SLUG: Final = 100
@@ -40,38 +43,56 @@ _SYMBOLS: Final[Mapping[str, str]] = {
 _SHARED_SYMBOLS: Final = frozenset({"$", "¥", "kr", "kr."})
 # CLDR's codes of territories that are no countries, by what a catalogue calls them.
 _GROUPS: Final = {"001": WORLDWIDE, "EU": "EU"}
+_MAX_PLACES: Final = 200
+# What joins the countries of a list, where it is no part of a country's name.
+_JOINED: Final = re.compile(r" (?:and|und|sowie|plus|et|y|e|en|i|och|ve) ", re.IGNORECASE)
+# Cells of dashes, points and question marks, which state nothing.
+_NO_WORD: Final = re.compile(r"[-–—―_.?\s]+")
 
 _DECIMAL: Final = re.compile(r"\d+(?:[.,]\d+)?")
 _GROUPED: Final = re.compile(r"\d{1,3}(?:([.,'’ \u00a0\u202f])\d{3})(?:\1\d{3})*(?:(?!\1)[.,]\d+)?")
 # One point or comma before three digits: thousands or thousandths.
 _AMBIGUOUS: Final = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
+# The digits of minor units such as those of the dinar of Kuwait.
+_THOUSANDTHS: Final = 3
+# As in India: 1,23,456.00.
+_LAKHS: Final = re.compile(r"\d{1,2}(?:,\d\d)+,\d{3}(?:\.\d+)?")
+_ZERO: Final = re.compile(r"\D*0+(?:[.,]0+)?\D*")
 _MONEY: Final = re.compile(r"(?P<before>\D*)(?P<number>\d(?:[\d.,'’ \u00a0\u202f]*\d)?)(?:[.,][-–—])?(?P<after>\D*)")
 _PERCENT: Final = re.compile(r"[-–−]?\s*(?:%\s*([\d.,]+)|([\d.,]+)\s*(?:%|percent|prozent))\s*(.*)", re.IGNORECASE)
 _NO_DISCOUNT: Final = (
     "must be such as 10 %, 12.50 EUR or free shipping; a number alone needs a column of kinds (percent, amount), which"
     " --map COLUMN=discount_kind names"
 )
+_NOTHING_OFF: Final = "is nothing off: leave the cell blank, or write what the code gives, such as free shipping"
+_UNKNOWN_KIND: Final = (
+    "is the kind of a number, and none of percent, amount, free_shipping and other: write one of these in the column of"
+    " kinds; it is other where the code is for single products"
+)
 _DAYS: Final = re.compile(r"(\d{1,4})(?:\s*[-–]\s*(\d{1,4}))?(?:\s*([^\W\d]+))?")
 _MONTH: Final = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 # What spreadsheets make of texts that look like dates, and of long numbers.
 _NO_CODE: Final = re.compile(rf"\d{{4}}-\d\d-\d\d(?:T.*)?|\d{{1,2}}-{_MONTH}|{_MONTH}-\d\d|\d(?:[.,]\d+)?E[+-]\d{{2,}}")
-_DATES: Final = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y")
-
-
-class UnreadableError(Exception):
-    """A cell that can't be read: what would be valid, and the texts in it that are not."""
-
-    def __init__(self, reason: str, *values: str) -> None:
-        super().__init__(reason)
-        self.reason, self.values = reason, values
 
 
 def plain(text: str) -> str:
     """A text in lower case, with _ for other characters than letters and digits."""
-    return _NO_LETTER_OR_DIGIT.sub("_", text.casefold()).strip("_")
+    # The Turkish capital İ is folded to i with a dot above.
+    folded = unicodedata.normalize("NFC", text).casefold().replace("i\u0307", "i")
+    return _NO_LETTER_OR_DIGIT.sub("_", folded).strip("_")
 
 
-def several(text: str, delimiters: str = "|;,") -> list[str]:
+def is_blank(text: str) -> bool:
+    """Whether a cell says in words or signs that it states nothing: `n/a`, `k.A.`, `-`."""
+    return plain(text) in WORDS["blank"] or _NO_WORD.fullmatch(text) is not None
+
+
+def is_zero(text: str) -> bool:
+    """Whether an amount is nothing, such as `0.00 EUR`."""
+    return _ZERO.fullmatch(text) is not None
+
+
+def several(text: str, delimiters: str = "\n|;,") -> list[str]:
     """The entries of a list, split at the first of these delimiters that occurs in it."""
     delimiter = next((one for one in delimiters if one in text), delimiters[0])
     return [part.strip() for part in text.split(delimiter) if part.strip()]
@@ -79,12 +100,12 @@ def several(text: str, delimiters: str = "|;,") -> list[str]:
 
 def names(text: str) -> list[str]:
     """Names, which may hold commas and slashes."""
-    return several(text, "|;")
+    return several(text, "\n|;")
 
 
 def choices(text: str) -> list[str]:
     """Values out of a fixed list."""
-    return [plain(one) for one in several(text, "|;/,")]
+    return [plain(one) for one in several(text, "\n|;/,")]
 
 
 def categories(text: str) -> list[dict[str, str]]:
@@ -93,8 +114,12 @@ def categories(text: str) -> list[dict[str, str]]:
 
 
 def countries(text: str) -> list[str]:
-    """Codes of countries by their codes or names in any language of CLDR, or WORLDWIDE."""
-    return _codes(text, COUNTRY_CODES | {WORLDWIDE}, "must be codes (ISO 3166-1 alpha-2) or names of countries")
+    """Codes of countries by their codes or names in any language of CLDR, or WORLDWIDE; a group stands for its members.
+
+    The groups are those of `destinations`.
+    """
+    found = _codes(text, DESTINATIONS, "must be codes (ISO 3166-1 alpha-2) or names of countries")
+    return [member for code in found for member in sorted(GROUPS.get(code, (code,)))]
 
 
 def destinations(text: str) -> list[str]:
@@ -110,20 +135,36 @@ def country(text: str) -> str:
     raise UnreadableError("must be the code (ISO 3166-1 alpha-2) or the name of a country", text)
 
 
+def is_place(text: str) -> bool:
+    """Whether a text names countries or regions, also such as a catalogue can't name; a longer text says more."""
+    if len(text) > _MAX_PLACES:
+        return False
+    with suppress(UnreadableError):
+        return bool(destinations(text))
+    parts = [part for part in re.split(r"[\n|;/,+&]", text) if part.strip()]
+    return all(country_code(part) is not None or plain(part) in WORDS["region"] for part in parts)
+
+
 def _codes(text: str, known: Collection[str], reason: str) -> list[str]:
     found, unknown = [], []
-    waiting = [(text, "|;/,")]
+    waiting = [(text, "\n|;/,+&")]
     while waiting:
         part, delimiters = waiting.pop(0)
         if (code := country_code(part)) in known:
             found.append(str(code))
         elif delimiter := next((one for one in delimiters if one in part), None):
             waiting[:0] = [(one, delimiters.replace(delimiter, "")) for one in several(part, delimiter)]
+        elif len(joined := _JOINED.split(part)) > 1:
+            waiting[:0] = [(one, "") for one in joined]
         else:
             unknown.append(part)
+    if any(plain(part) in WORDS["region"] for part in unknown):
+        reason = (
+            f"{reason}; a region such as Europe has no one list of countries: write a group (EU, EEA, DACH) or them"
+        )
     if unknown:
         raise UnreadableError(reason, *unknown)
-    return found
+    return list(dict.fromkeys(found))
 
 
 @lru_cache(maxsize=4_096)
@@ -167,6 +208,7 @@ def _codes_of_cldr() -> Mapping[str, str]:
     folded: defaultdict[str, set[str]] = defaultdict(set)
     for name, codes in found.items():
         folded[" ".join(words_of(name))] |= codes
+    folded.pop("", None)  # a script that the folding does not know
     return {name: next(iter(codes)) for name, codes in folded.items() if len(codes) == 1}
 
 
@@ -186,24 +228,53 @@ def whole_number(text: str) -> int:
     raise UnreadableError("must be a whole number", text)
 
 
-def decimal_of(text: str) -> str | None:
-    """A decimal as a catalogue writes it: `12,50` is `12.50`, and `1.234,50` is `1234.50`; None if it is not clear."""
+def decimal_of(text: str, of: str | None = None) -> str | None:
+    """A decimal as a catalogue writes it: `12,50` is `12.50`, and `1.234,50` is `1234.50`; None if it is not clear.
+
+    `of` is the currency of an amount: `12,345` is clear where it has no cents, and `12.345` where it has three digits
+    of them.
+    """
     if _AMBIGUOUS.fullmatch(text):
-        return None
+        digits = _minor_digits().get(of or "")
+        if digits == 0:
+            return re.sub("[.,]", "", text)
+        return text if digits == _THOUSANDTHS and "." in text else None
     if _DECIMAL.fullmatch(text):
         return text.replace(",", ".")
+    if _LAKHS.fullmatch(text):
+        return text.replace(",", "")
     found = _GROUPED.fullmatch(text)
     return None if found is None else text.replace(found[1], "").replace(",", ".")
 
 
-def money(text: str) -> dict[str, Any]:
-    """An amount; its currency is None where the cell states none, or by a symbol of several."""
+@cache
+def _minor_digits() -> Mapping[str, int]:
+    """The number of digits of the minor units of the currencies that CLDR knows to have others than two."""
+    return {code: parts[0] for code, parts in get_global("currency_fractions").items() if code in CURRENCIES}
+
+
+def money(text: str, of_row: str | None = None) -> dict[str, Any]:
+    """An amount; its currency is None where the cell states none, or by a symbol of several.
+
+    `of_row` is the currency that the amount has then.
+    """
     found = _MONEY.fullmatch(text)
-    amount = None if found is None else decimal_of(found["number"])
-    if found is None or amount is None:
+    if found is None:
         _refuse_money(text)
     stated = f"{found['before']}{found['after']}".strip()
-    return {"amount": amount, "currency": currency(stated, of=text) if stated else None}
+    code = currency(stated, of=text) if stated else None
+    amount = decimal_of(found["number"], code or of_row)
+    if amount is None:
+        _refuse_money(text)
+    return {"amount": amount, "currency": code}
+
+
+def minimum(text: str, of_row: str | None = None) -> dict[str, Any]:
+    """An amount from which on something holds: `50 EUR`, `ab 50 EUR`, `min. 50 EUR`."""
+    amount = text
+    while (first := re.match(r"([^\W\d_]+|[>≥]=?)[ .:]*", amount)) and plain(first[1]) in WORDS["from"] | {""}:
+        amount = amount[first.end() :]
+    return money(amount, of_row)
 
 
 def currency(text: str, *, of: str | None = None) -> str | None:
@@ -221,11 +292,16 @@ def _refuse_money(text: str) -> NoReturn:
     raise UnreadableError("must be a decimal such as 12.50, with a currency such as EUR or €", text)
 
 
-def discount(text: str, kind: str = "") -> dict[str, Any]:
-    """A discount: `10 %`, `5,00 €`, `free shipping`, or a number alone of the `kind` that another column states."""
+def discount(text: str, kind: str = "", of_row: str | None = None, *, ships_free: bool = False) -> dict[str, Any]:
+    """A discount: `10 %`, `5,00 €`, `free shipping`, or a number alone of the `kind` that another column states.
+
+    `ships_free` says that another column states free shipping, which counts where the discount is nothing.
+    """
     words = plain(text)
     stated = plain(kind)
     if words in WORDS["free_shipping"] or stated in WORDS["free_shipping"]:
+        return {"kind": "free_shipping"}
+    if ships_free and (not text or is_zero(text)):
         return {"kind": "free_shipping"}
     if words == "other" or stated == "other":
         return {"kind": "other"}
@@ -238,15 +314,21 @@ def discount(text: str, kind: str = "") -> dict[str, Any]:
         if is_meant and stated not in WORDS["amount"]:
             return {"kind": "percent", "value": value}
     with suppress(UnreadableError):
-        amount = money(text)
+        amount = money(text, of_row)
         # A number alone may be either.
         if not is_percent and (stated in WORDS["amount"] or not text.isascii() or re.search(r"[A-Za-z$]", text)):
+            if is_zero(amount["amount"]):
+                raise UnreadableError(_NOTHING_OFF, text) from None
             return {"kind": "amount", "value": amount["amount"], "currency": amount["currency"]}
-    raise UnreadableError(_NO_DISCOUNT, text)
+    if text and stated and not is_percent and stated not in WORDS["amount"]:
+        raise UnreadableError(_UNKNOWN_KIND, kind)
+    raise UnreadableError(_NOTHING_OFF if text and is_zero(text) else _NO_DISCOUNT, text)
 
 
 def code(text: str) -> str:
     """A coupon's code; not what spreadsheets make of codes such as MAY10 or of those with many digits."""
+    if has_entity(text):
+        raise UnreadableError("holds an HTML entity: write the character that it stands for", text)
     if _NO_CODE.fullmatch(text):
         raise UnreadableError("is a date or a rounded number, made by a spreadsheet: write the code as a text", text)
     return text
@@ -269,29 +351,6 @@ def yes_or_no(text: str) -> bool:
     raise UnreadableError("must be yes or no", text)
 
 
-def date_or_time(text: str) -> str:
-    """A bare date, or a date and time, which is in UTC where no offset is stated."""
-    day, _, clock = text.upper().replace("T", " ").partition(" ")
-    dates = set[date]()
-    for form in _DATES:
-        with suppress(ValueError):
-            dates.add(datetime.strptime(day, form).date())  # noqa: DTZ007 - a date alone
-    if len(dates) == 1:
-        (found,) = dates
-        if not clock:
-            return found.isoformat()
-        with suppress(ValueError):
-            at = datetime.fromisoformat(f"{found.isoformat()}T{clock.replace(' ', '')}")
-            return (at if at.tzinfo else at.replace(tzinfo=UTC)).isoformat()
-    raise UnreadableError("must be a date such as 2026-12-31, or with a time 2026-12-31T18:30:00Z", text)
-
-
-def timestamp(text: str) -> str:
-    """A date and time; a bare date is its first second, in UTC."""
-    found = date_or_time(text)
-    return found if "T" in found else f"{found}T00:00:00Z"
-
-
 def slug_of(name: str) -> str:
     """A category's slug from its name in any script; empty where the name has no ASCII transliteration."""
-    return _NO_SLUG.sub("-", anyascii(name).lower()).strip("-")[:_MAX_SLUG].rstrip("-")
+    return _NO_SLUG.sub("-", anyascii(without_trade_marks(name)).lower()).strip("-")[:_MAX_SLUG].rstrip("-")

@@ -1,29 +1,28 @@
-"""Reads the rows of a CSV, or of one sheet of a workbook, as texts with the numbers of their lines.
+"""Reads the rows of a CSV, of one sheet of a workbook or of a JSON list, as texts with the numbers of their lines.
 
-The format is found by the file's first bytes, never by its name. The encoding of a CSV that is neither UTF-8 nor UTF-16
-is found by `charset-normalizer`. That is a guess: the caller shows it with a cell that was read by it.
+The encoding of a CSV that is neither UTF-8 nor UTF-16 is found by `charset-normalizer`. That is a guess: the caller
+shows it with a cell that was read by it.
 """
 
 import codecs
 import csv
 import mmap
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import date
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Final, Protocol
 
 from charset_normalizer import from_bytes
-from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum, SheetVisibleEnum
 
+from indexer.catalogue.sheets.formats import format_of, unicode_form
+from indexer.catalogue.sheets.spooled import HiddenRows, SpooledFile
+from indexer.catalogue.sheets.workbooks.rows import Row
 from indexer.records.problems import MAX_SHOWN, CatalogueError
-from indexer.sources.ndjson import WORKBOOK_MARKS
 
 _UTF8: Final = "utf-8-sig"
-_UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 # What spreadsheets write on the systems of the world, the most frequent first.
 _CODE_PAGES: Final = (
     "cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874",
@@ -42,13 +41,11 @@ _AROUND: Final = 60
 _BLOCK: Final = 1024 * 1024
 _SAMPLE: Final = 64 * 1024
 _DELIMITERS: Final = ",;\t|"
+_FIRST_LINES: Final = 20
 # A first line by which spreadsheets state the delimiter; it belongs to no row.
 _STATED_DELIMITER: Final = re.compile(r"sep=([,;\t|])(?:\r\n|\r|\n)", re.IGNORECASE)
 
-# What would be ambiguous as a text.
-_THREE_DECIMALS: Final = re.compile(r"\d+\.\d{3}")
-
-Row = tuple[int, list[str]]
+_NAMES: Final = {"workbook": "a workbook", "json": "JSON"}
 
 
 class SheetFile(Protocol):
@@ -62,33 +59,49 @@ class SheetFile(Protocol):
     def format(self) -> Mapping[str, str]:
         """How the file is read, by words of our own, such as `encoding`."""
 
+    @property
+    def notes(self) -> Sequence[str]:
+        """What was read in a way that nobody may expect, or not at all; whole once the rows were read."""
+
     def rows(self) -> Iterator[Row]:
         """The rows that are not blank, the header first, each with the number of its first line, from 1."""
 
 
-def opened_sheet(path: Path, *, encoding: str | None = None, sheet: str | None = None) -> SheetFile:
-    """Open a CSV or a workbook, in this encoding, or at the sheet of this name, where one is named.
+@contextmanager
+def opened_sheet(
+    path: Path,
+    *,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    hidden_rows: HiddenRows | None = None,
+    header_row: int | None = None,
+) -> Iterator[SheetFile]:
+    """Open a CSV in this encoding, a workbook at the sheet of this name, or a JSON list.
 
-    Raises CatalogueError if the file can't be read, or is not of the kind for which something is named.
+    `header_row` is the number of the row with the names of a CSV's columns, by which its delimiter is found.
+
+    Raises CatalogueError if the file can't be read, is not of the kind for which something is stated, or has hidden
+    rows and nothing says what becomes of them.
     """
     with _reading(path):
-        with path.open("rb") as file:
-            is_workbook = file.read(4).startswith(WORKBOOK_MARKS)
-        if is_workbook and encoding is not None:
-            raise CatalogueError(f"{path} is a workbook, which has no encoding: leave --encoding out")
-        if not is_workbook and sheet is not None:
+        found = format_of(path)
+        if found != "csv" and encoding is not None:
+            raise CatalogueError(f"{path} is {_NAMES[found]}, which has no encoding: leave --encoding out")
+        if found != "workbook" and sheet is not None:
             raise CatalogueError(f"{path} is no workbook, so that it has no sheets: leave --sheet out")
-        return Workbook(path, sheet) if is_workbook else CsvFile(path, encoding)
+        if found != "workbook" and hidden_rows is not None:
+            raise CatalogueError(f"{path} is no workbook, so that it has no hidden rows: leave --hidden-rows out")
+    if found == "csv":
+        yield CsvFile(path, encoding, header_row)
+        return
+    with TemporaryFile("w+", encoding="utf-8") as spool:
+        yield SpooledFile(path, spool, sheet, hidden_rows)
 
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
     try:
         yield
-    except CalamineError as error:
-        raise CatalogueError(
-            f"{path} is no workbook that can be read ({error}): save it as .xlsx without a password, or as CSV"
-        ) from error
     except UnicodeError as error:
         encoding = getattr(error, "encoding", "UTF-16")
         raise CatalogueError(
@@ -101,14 +114,16 @@ def _reading(path: Path) -> Iterator[None]:
 class CsvFile:
     """The rows of a CSV, whose encoding and delimiter are found."""
 
-    def __init__(self, path: Path, encoding: str | None) -> None:
+    def __init__(self, path: Path, encoding: str | None, header_row: int | None = None) -> None:
         self.path = path
-        self._encoding, *others = _encodings_of(path) if encoding is None else (_named(encoding),)
+        self.notes: Sequence[str] = ()
+        with _reading(path):
+            self._encoding, *others = _encodings_of(path) if encoding is None else (_named(encoding),)
         with _reading(path), path.open(encoding=self._encoding, newline="") as file:
             sample = file.read(_SAMPLE)
         said = _STATED_DELIMITER.match(sample)
         self._lines_before = 0 if said is None else 1
-        self._delimiter = _delimiter(sample) if said is None else said[1]
+        self._delimiter = _delimiter(sample, header_row or 1) if said is None else said[1]
         self.format = {"encoding": self._encoding.removesuffix("-sig"), "delimiter": self._delimiter}
         if encoding is None and self._encoding in _CODE_PAGES:
             self._show_code_page(others)
@@ -148,56 +163,6 @@ class CsvFile:
                 ) from error
 
 
-class Workbook:
-    """The rows of the sheet of this name of a workbook; by default of the first that is visible."""
-
-    def __init__(self, path: Path, sheet: str | None) -> None:
-        self.path = path
-        self._book = CalamineWorkbook.from_path(path)
-        known = [one for one in self._book.sheets_metadata if one.typ == SheetTypeEnum.WorkSheet]
-        shown = [one.name for one in known if one.visible == SheetVisibleEnum.Visible]
-        name = next(iter(shown), None) if sheet is None else sheet
-        if name not in {one.name for one in known}:
-            raise CatalogueError(f"{path} has no sheet {sheet!r}: name one of {', '.join(map(repr, shown))}")
-        self._sheet = str(name)
-        self.format = {"sheet": self._sheet}
-        if others := [one for one in shown if one != name]:
-            self.format["other_sheets"] = ", ".join(map(repr, others))
-
-    def rows(self) -> Iterator[Row]:
-        """As of SheetFile."""
-        with _reading(self.path):
-            sheet = self._book.get_sheet_by_name(self._sheet)
-            # A merged cell has its value in its first row alone, and says it of all its rows.
-            ranges = defaultdict[int, list[tuple[int, int]]](list)
-            for (top, column), (bottom, _) in sheet.merged_cell_ranges or ():
-                ranges[top].append((column, bottom))
-            merged = dict[int, tuple[int, str]]()
-            for at, cells in enumerate(sheet.iter_rows() if sheet.start else ()):
-                row = [_text(cell) for cell in cells]
-                if any(map(str.strip, row)):
-                    for column, (bottom, text) in merged.items():
-                        if at <= bottom:
-                            row[column] = text
-                    yield at + 1, row
-                merged.update({column: (bottom, row[column]) for column, bottom in ranges[at]})
-
-
-def _text(cell: object) -> str:
-    """The text that a CSV would hold for a cell: whole numbers without a point, times as in ISO 8601."""
-    if isinstance(cell, bool):
-        return str(cell).lower()
-    if isinstance(cell, float) and cell.is_integer():
-        return f"{cell:.0f}"
-    if isinstance(cell, float):
-        # The digits that a spreadsheet shows, without the noise of a formula; 1.234 is never read as 1234.
-        text = f"{cell:.15g}"
-        return f"{text}0" if _THREE_DECIMALS.fullmatch(text) else text
-    if isinstance(cell, date):
-        return cell.isoformat()
-    return str(cell)
-
-
 def _excerpt(cell: str) -> str:
     """As much of a cell as may be shown (V1), with its first character beyond ASCII."""
     at = next((at for at, character in enumerate(cell) if not character.isascii()), 0)
@@ -224,8 +189,8 @@ def _encodings_of(path: Path) -> Sequence[str]:
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     with path.open("rb") as file:
-        if file.read(2) in _UTF16_MARKS:
-            return ("utf-16",)
+        if form := unicode_form(file.read(_SAMPLE)):
+            return (form,)
         file.seek(0)
         try:
             while block := file.read(_BLOCK):
@@ -272,11 +237,18 @@ def _code_pages(path: Path, content: mmap.mmap) -> Sequence[str]:
     return [page for page in _CODE_PAGES if page in fitting] or [best.encoding]
 
 
-def _delimiter(sample: str) -> str:
-    """The delimiter that the csv module finds, if the header has it; else the most frequent one of the header."""
-    header = sample.partition("\n")[0]
+def _delimiter(sample: str, header_row: int) -> str:
+    """The delimiter that the csv module finds, if the header has it; else the most frequent one of the header.
+
+    Where the header has none, it is a title: then the one that most of the first lines have.
+    """
+    lines = sample.splitlines()[header_row - 1 :]
+    header, *others = lines or [""]
     try:
-        found = csv.Sniffer().sniff(sample, _DELIMITERS).delimiter
+        found = csv.Sniffer().sniff("\n".join(lines), _DELIMITERS).delimiter
     except csv.Error:
         found = ""
-    return found if found and found in header else max(_DELIMITERS, key=header.count)
+    if found and found in header:
+        return found
+    first = [line for line in others[:_FIRST_LINES] if line]
+    return max(_DELIMITERS, key=lambda one: (header.count(one), sum(one in line for line in first)))

@@ -8,26 +8,43 @@ import hashlib
 import re
 import shlex
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from index_mappings.hosts import has_dot, reduce_host
 from indexer.catalogue.new_catalogue import catalogue_file
-from indexer.catalogue.sheets import cells
-from indexer.catalogue.sheets.cells import UnreadableError
-from indexer.catalogue.sheets.columns import FIELDS, Columns, columns_of, position_of, stated_values
-from indexer.catalogue.sheets.files import Row, SheetFile
-from indexer.catalogue.sheets.values import VISIBILITIES, Column, Faults
-from indexer.records.problems import CatalogueError, ProblemLog, RefusedRecordError
+from indexer.catalogue.sheets import cells, terms
+from indexer.catalogue.sheets.cells import WORDS, plain
+from indexer.catalogue.sheets.columns import (
+    AMOUNTS,
+    DATES,
+    FIELDS,
+    NAMES,
+    Columns,
+    columns_of,
+    position_of,
+    stated_values,
+)
+from indexer.catalogue.sheets.examined import examine
+from indexer.catalogue.sheets.files import SheetFile
+from indexer.catalogue.sheets.joined import Repeated, joined
+from indexer.catalogue.sheets.stated import Stated, read_mapping
+from indexer.catalogue.sheets.unreadable import UnreadableError
+from indexer.catalogue.sheets.values import VISIBILITIES, Faults
+from indexer.catalogue.sheets.workbooks.rows import Row
+from indexer.records.entities import decoded
+from indexer.records.problems import CatalogueError, ProblemLog, RefusedRecordError, numbered
 from indexer.records.related import RECORDS
 from indexer.records.shop import NO_ORDER, Record, ShopRecord, is_public, validated
 from indexer.sources.ndjson import NdjsonCatalogue
 
 _MAX_ID: Final = 64
-# The field without which a record is valid for ever.
-_END: Final = "valid_until"
+# Fields of which a cell is never read as blank: a name may be a word such as null.
+_AS_THEY_ARE: Final = frozenset({"id", "shop_id", "name", "domain", "visibility", "fees"})
 _NO_ID: Final = re.compile(r"[^A-Za-z0-9-]")
 _NO_CURRENCY: Final = "needs a currency, in the cell (12.50 EUR), in a column (--map COLUMN=currency) or by --currency"
 
@@ -51,13 +68,18 @@ class _BadRowError(Exception):
         self.faults = faults
 
 
+class _HiddenLaterError(Exception):
+    """A row hides a shop that an earlier one shows: the sheet is read again, without the earlier one."""
+
+
 @dataclass(slots=True)
 class Imported:
     """What became of the rows of a sheet.
 
     `not_public` are the shops that are written and not public, or the other records that are therefore not written.
     `partly` of the bad rows are bad by fields alone that a record may lack; `dropped` counts such fields, which were
-    left out of written records. `faults` has the faults of both.
+    left out of written records. `faults` has the faults of both. `notes` say how columns were read.
+    `joined` counts the rows that only add to the lists of an earlier row's record.
     """
 
     faults: Faults
@@ -66,6 +88,8 @@ class Imported:
     bad_rows: int = 0
     partly: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+    joined: int = 0
 
 
 class SheetRecords:
@@ -76,35 +100,56 @@ class SheetRecords:
         file: SheetFile,
         kind: str = "shops",
         *,
-        stated: Sequence[str] = (),
-        values: Sequence[str] = (),
-        category: str | None = None,
-        currency: str | None = None,
+        stated: Stated | None = None,
+        mapping: Path | None = None,
     ) -> None:
         """Read the header; CatalogueError if there is none, or no column for a field that every record needs.
 
-        `stated` has `COLUMN=FIELD` each, `values` `COLUMN:VALUE=VISIBILITY` each. Shops without a category get
-        `category`, and amounts without a currency `currency`.
+        `mapping` is a file that states what `stated` does not.
         """
-        self._file, self._kind, self._category, self._currency = file, kind, category, currency
+        self._file, self._kind = file, kind
         self._model = RECORDS[kind]
         self._hidden: Mapping[str, str] = {}
+        self._orders: Mapping[str, str] = {}
+        # The lines of the rows that hide a shop, by key, and whether one of them came after a row that shows it.
+        self._hiding: dict[str, int] = {}
+        self._hidden_later = False
         self._header = next((row for _, row in file.rows()), [])
         if not self._header:
             raise CatalogueError(f"{file.path} is empty: its first line must name the columns")
         self._digest: int | None = None
-        names = [cell.strip() for cell in self._header]
-        column, self._visibilities = stated_values(values, names)
+        names = [decoded(cell).strip() for cell in self._header]
+        options = stated or Stated()
+        self.stated: Stated = options if mapping is None else read_mapping(mapping, kind, options, names)
+        column, self.visibilities = stated_values(self.stated.values, names)
         implied = () if column is None else (f"{column}=visibility",)
-        self.columns: Columns = columns_of(names, (*implied, *stated), kind)
+        self.columns: Columns = columns_of(
+            names,
+            (*implied, *self.stated.columns),
+            kind,
+            ignored=self.stated.ignored,
+            constants=self.stated.constants,
+        )
+        self._refuse_constants()
         if column is not None:
             position = position_of(column, names)
-            others = [pair for pair in stated if not pair.endswith("=visibility")]
+            others = [pair for pair in self.stated.columns if not pair.endswith("=visibility")]
             left_out = position in {position_of(pair.rpartition("=")[0], names) for pair in others}
             if left_out or self.columns.positions["visibility"] != position:
                 raise CatalogueError(f"--map-value is for the visibility, and --map says that {column!r} is not that")
         limits = any(FIELDS[kind][name].limits for name in self.columns.positions)
         self._least_cells = max(at for at, name in enumerate(names, 1) if name) if limits else 0
+
+    def _refuse_constants(self) -> None:
+        """Raise CatalogueError for a constant that can't be read, once and not for each row; shops are found later."""
+        constants = {name: text for name, text in self.stated.constants.items() if name != "shop_id"}
+        if "discount" not in constants:
+            constants.pop("discount_kind", None)
+        for name, text in constants.items():
+            try:
+                self._read(name, constants)
+            except UnreadableError as error:
+                raise CatalogueError(f"--set {name}={text}: it {error.reason}") from None
 
     def write(self, directory: Path, done: Imported, *, skip_invalid: bool = False) -> None:
         """Write the records into the directory's file of the kind, in place of those in it, and count them in `done`.
@@ -113,76 +158,72 @@ class SheetRecords:
         these fields. Raises CatalogueError, and changes nothing, if there are bad rows without it, if records that
         their owner has suspended might be published, or if there is no record.
         """
-        named = self._examined(skip_invalid=skip_invalid)
-        shops = {} if self._kind == "shops" else _shop_ids(directory, named)
+        before = deepcopy(done)
+        try:
+            self._write(directory, done, skip_invalid=skip_invalid)
+        except _HiddenLaterError:
+            for one in fields(done):
+                setattr(done, one.name, getattr(before, one.name))
+            self._write(directory, done, skip_invalid=skip_invalid)
+
+    def _write(self, directory: Path, done: Imported, *, skip_invalid: bool) -> None:
+        examined = examine(self._rows(), self.columns, self.stated.dates, self.visibilities, lenient=skip_invalid)
+        self._orders, done.notes[:] = examined.orders, examined.notes
+        shops = {} if self._kind == "shops" else _shop_ids(directory, examined.shops, by_name=self.stated.by_name)
+        constant = self.stated.constants.get("shop_id")
+        if self._kind != "shops" and constant is not None and constant not in shops:
+            raise CatalogueError(f"--set shop_id={constant}: it {self._no_shop(constant)}")
         if self._kind == "shops" and "visibility" not in self.columns.positions:
             self._hidden = _hidden_shops(directory)
         written = 0
         with catalogue_file(directory, self._kind) as output:
-            for record in self._records(shops, done, skip_invalid=skip_invalid):
+            for record in self._records(shops, done, examined.repeated, skip_invalid=skip_invalid):
                 output.write(f"{record.model_dump_json(exclude_none=True)}\n")
                 written += 1
             if done.bad_rows and not skip_invalid:
                 kept = f" (it keeps {done.partly:,} of them without the wrong fields)" if done.partly else ""
+                them = "it" if done.bad_rows == 1 else "them"
                 raise CatalogueError(
-                    f"{done.bad_rows:,} bad rows: correct them, or leave them out by --skip-invalid{kept}"
+                    f"{numbered(done.bad_rows, 'bad row')}: correct {them}, or leave {them} out by --skip-invalid{kept}"
                 )
             if not written:
-                raise CatalogueError(f"the file has no row that is one of the {self._kind}")
+                raise CatalogueError(f"the file has no row that is one of the {NAMES[self._kind]}s")
         done.written = written
 
-    def _records(self, shops: Mapping[str, str], done: Imported, *, skip_invalid: bool) -> Iterator[Record]:
+    def _records(
+        self, shops: Mapping[str, str], done: Imported, repeated: Repeated, *, skip_invalid: bool
+    ) -> Iterator[Record]:
+        """The records of the rows; those that several rows may state come last."""
         lines: dict[str, int] = {}
+        held: dict[str, Record] = {}
         for line, row in self._rows():
-            try:
-                record, dropped = self._record(row, shops, skip_invalid=skip_invalid)
-                if record is None:
-                    done.not_public += 1
-                    continue
-                self._refuse_repeated(record, line, lines)
-            except _BadRowError as error:
-                dropped = error.faults
-                done.bad_rows += 1
-                done.partly += all(self._may_lack(fault.of) for fault in dropped)
-            else:
-                done.dropped.update(list(dict.fromkeys(fault.of for fault in dropped)))
-                done.not_public += isinstance(record, ShopRecord) and not is_public(record)
-                yield record
-            for fault in dropped:
-                done.faults.note(line, fault.field, fault.reason, fault.values)
-
-    def _examined(self, *, skip_invalid: bool) -> Collection[str]:
-        """Read the sheet once; returns the shops that its rows name.
-
-        Raises CatalogueError if records might be published that their owner has suspended. That is a column that nobody
-        mapped and that looks like a status, or, unless such rows are left out, an unknown visibility.
-        """
-        positions = self.columns.positions
-        visibility, shop = positions.get("visibility"), positions.get("shop_id", -1)
-        unused = [one for one in self.columns.unused_positions() if one not in self.columns.settled]
-        chosen = unused if visibility is None else [visibility, *unused]
-        columns = {position: Column(name=self.columns.header[position]) for position in chosen}
-        shops = set[str]()
-        for line, row in self._rows():
-            for position, column in columns.items():
-                if position < len(row) and (text := row[position].strip()):
-                    column.add(text, line)
-            if 0 <= shop < len(row):
-                shops.add(row[shop].strip())
-        faults = []
-        if _END in FIELDS[self._kind] and _END not in positions:
-            faults += [column.dates_as_text(self._kind, _END) for column in columns.values() if column.holds_dates]
-        for position, column in columns.items():
-            if position == visibility:
-                unknown = column.unknown(self._visibilities)
-                if unknown and not skip_invalid:
-                    faults.append(column.unknown_as_text(unknown))
-            elif column.is_status:
-                read_from = None if visibility is None else self.columns.header[visibility]
-                faults.append(column.status_as_text(self._kind, read_from))
-        if faults:
-            raise CatalogueError("; ".join(faults))
-        return shops
+            for stated in self._statements(row):
+                try:
+                    record, dropped = self._record(row, stated, shops, skip_invalid=skip_invalid)
+                    if record is None:
+                        done.not_public += 1
+                        continue
+                    whole = joined(self._kind, held[record.key], record) if record.key in held else None
+                    if whole is None:
+                        self._refuse_repeated(record, line, lines)
+                except _BadRowError as error:
+                    dropped = error.faults
+                    done.bad_rows += 1
+                    done.partly += all(self._may_lack(fault.of) for fault in dropped)
+                else:
+                    done.dropped.update(list(dict.fromkeys(fault.of for fault in dropped)))
+                    done.joined += whole is not None
+                    done.not_public += whole is None and isinstance(record, ShopRecord) and not is_public(record)
+                    if whole is not None or (row in repeated and record.order == NO_ORDER):
+                        held[record.key] = record if whole is None else whole
+                    else:
+                        yield record
+                for fault in dropped:
+                    done.faults.note(line, fault.field, fault.reason, fault.values)
+        yield from held.values()
+        if self._hidden_later:
+            self._hidden_later = False
+            raise _HiddenLaterError
 
     def _rows(self) -> Iterator[Row]:
         """The rows below the header; CatalogueError if the file was read before and held others then.
@@ -199,8 +240,32 @@ class SheetRecords:
             raise CatalogueError(f"{self._file.path} has changed while it was read: try again")
         self._digest = digest
 
+    def _statements(self, row: Sequence[str]) -> Iterable[dict[str, str]]:
+        """The cells of the fields of each record that a row states."""
+        stated = {
+            name: text
+            for name, position in self.columns.positions.items()
+            if position < len(row)
+            and (text := _text_of(name, row[position]))
+            and (name in _AS_THEY_ARE or not cells.is_blank(text))
+        }
+        # A shop that was hidden stays so: what is said of rows without a visibility is said in _set_defaults.
+        constants = {name: text for name, text in self.stated.constants.items() if name != "visibility"}
+        stated = {**constants, **stated}
+        for name, text in list(stated.items()):
+            tables = FIELDS[self._kind][name].nothing.split()
+            is_nothing = any(plain(text) in WORDS[table] for table in tables)
+            # NO is Norway where a cell is about countries.
+            if (is_nothing and cells.country_code(text) is None) or (name == "min_order" and cells.is_zero(text)):
+                del stated[name]
+        if "discount_kind" in stated or "free_shipping" in stated:
+            stated.setdefault("discount", "")
+        if self._kind != "policies" or {"kind"} & (self.columns.positions.keys() | self.columns.constants.keys()):
+            return [stated]
+        return list(terms.statements(stated)) or [stated]
+
     def _record(
-        self, row: Sequence[str], shops: Mapping[str, str], *, skip_invalid: bool
+        self, row: Sequence[str], stated: Mapping[str, str], shops: Mapping[str, str], *, skip_invalid: bool
     ) -> tuple[Record | None, Sequence[_Fault]]:
         """The record of a row, None if its owner has suspended it, and the faults of the fields that it lacks."""
         if any(more := [cell.strip() for cell in row[len(self.columns.header) :]]):
@@ -209,7 +274,7 @@ class SheetRecords:
         if len(row) < self._least_cells:
             reason = "the row is shorter than the header, so that any of its cells may be of another column"
             raise _BadRowError(_Fault(None, f"{reason}: write empty cells as well, or give the workbook itself"))
-        fields, faults = self._fields(row, shops)
+        fields, faults = self._fields(row, stated, shops)
         hidden = self._kind != "shops" and fields.pop("visibility", VISIBILITIES[0]) != VISIBILITIES[0]
         try:
             record = validated(self._model, fields, lenient=False)
@@ -235,40 +300,65 @@ class SheetRecords:
             return name == "currency"
         return not known.is_required() and not FIELDS[self._kind][name].limits
 
-    def _fields(self, row: Sequence[str], shops: Mapping[str, str]) -> tuple[dict[str, Any], list[_Fault]]:
+    def _fields(
+        self, row: Sequence[str], stated: Mapping[str, str], shops: Mapping[str, str]
+    ) -> tuple[dict[str, Any], list[_Fault]]:
         """The fields of a row as a line of the catalogue, and the faults of those that can't be read."""
-        stated = {
-            name: row[position].strip()
-            for name, position in self.columns.positions.items()
-            if position < len(row) and row[position].strip()
-        }
-        if self._category:
-            stated.setdefault("categories", self._category)
-        if "discount_kind" in stated:
-            stated.setdefault("discount", "")
         fields: dict[str, Any] = {}
         faults: list[_Fault] = []
         for name, text in stated.items():
             try:
-                if name == "discount":
-                    fields[name] = cells.discount(text, stated.get("discount_kind", ""))
-                elif name == "shop_id":
-                    fields[name] = _shop_of(text, shops)
-                elif name == "visibility":
-                    fields[name] = self._visibility_of(text)
-                elif name != "discount_kind":
-                    fields[name] = FIELDS[self._kind][name].read(text)
+                if name == "shop_id":
+                    fields[name] = self._shop_of(text, shops)
+                elif name not in {"discount_kind", "free_shipping"} or self._kind != "coupons":
+                    fields[name] = self._read(name, stated)
             except UnreadableError as error:
                 faults.append(_Fault(name, error.reason, error.values))
+        if self._kind == "policies":
+            terms.complete(fields)
+        if fields.get("discount", "") is None:
+            del fields["discount"]
+        if self._kind == "shops" and self.columns.positions.get("name") == self.columns.positions.get("domain"):
+            fields["name"] = reduce_host(fields.get("domain", "")) or fields.get("name", "")
         # What is said of all amounts does not hold for a row whose own currency can't be read.
-        currency = self._currency if not any(fault.of == "currency" for fault in faults) else None
-        faults += self._set_currency(fields, stated, currency)
+        currency = self.stated.constants.get("currency")
+        faults += self._set_currency(fields, stated, None if any(one.of == "currency" for one in faults) else currency)
         faults += self._set_defaults(fields, stated, row)
         return fields, faults
 
+    def _read(self, name: str, stated: Mapping[str, str]) -> object:
+        """What the cell of a field says; UnreadableError if that is not clear. None for a discount that is not said."""
+        text, read = stated[name], FIELDS[self._kind][name].read
+        if name == "visibility":
+            return self._visibility_of(text)
+        if read in DATES:
+            return read(text, self._orders.get(name, self.stated.dates))
+        currency = None
+        with suppress(UnreadableError):
+            currency = cells.currency(stated.get("currency", ""))
+        if read in AMOUNTS:
+            return read(text, currency)
+        if name != "discount":
+            return read(text)
+        ships_free = "free_shipping" in stated and cells.yes_or_no(stated["free_shipping"])
+        if not text and not ships_free and "discount_kind" not in stated:
+            return None
+        return cells.discount(text, stated.get("discount_kind", ""), currency, ships_free=ships_free)
+
+    def _shop_of(self, text: str, shops: Mapping[str, str]) -> str:
+        if text in shops:
+            return shops[text]
+        raise UnreadableError(self._no_shop(text), text)
+
+    def _no_shop(self, text: str) -> str:
+        if self.stated.by_name:
+            return "is no id and no domain of a shop of the catalogue, and not the name of exactly one"
+        hint = "" if has_dot(text) else "; --by-name also takes the names of shops"
+        return f"is no id and no domain of a shop of the catalogue{hint}"
+
     def _visibility_of(self, text: str) -> str:
         said = text.casefold()
-        known = self._visibilities.get(said, said)
+        known = self.visibilities.get(said, said)
         if known not in VISIBILITIES:
             raise UnreadableError("is none that is known", text)
         return known
@@ -303,10 +393,14 @@ class SheetRecords:
             known = (fields.get("id", ""), reduce_host(fields.get("domain", "")) or "")
             before = (self._hidden[name] for name in known if name in self._hidden)
             fields["visibility"] = next(before, VISIBILITIES[0])
-        elif "visibility" not in stated and "" in self._visibilities:
-            fields["visibility"] = self._visibilities[""]
-        elif "visibility" not in stated:
+        elif "visibility" not in stated and "" in self.visibilities:
+            fields["visibility"] = self.visibilities[""]
+        elif "visibility" not in stated and "visibility" not in self.stated.constants:
             yield self._fault("visibility", "is missing", row)
+        said = self.stated.constants.get("visibility")
+        if "visibility" not in stated and said is not None:
+            # It hides, and publishes no shop that was hidden before.
+            fields["visibility"] = said if said != VISIBILITIES[0] else fields.get("visibility", said)
 
     def _made_id(self, fields: Mapping[str, Any]) -> str | None:
         if self._kind == "shops":
@@ -326,7 +420,7 @@ class SheetRecords:
         text = "" if position is None or position >= len(row) else row[position].strip()
         if len(text.splitlines()) > 1:
             reason = f"{reason}: the cell has a line break"
-        elif name == "categories" and not self._category:
+        elif name == "categories":
             column = "" if name in self.columns.positions else "--map COLUMN=categories names their column, "
             reason = f"{reason}; {column}--category gives one to rows without any"
         elif name == "visibility" and not text and position is not None:
@@ -335,41 +429,51 @@ class SheetRecords:
         return _Fault(name, reason, (text,) if text else ())
 
     def _refuse_repeated(self, record: Record, line: int, lines: dict[str, int]) -> None:
-        """Refuse a key that an earlier row has; `lines` are those of the keys. The newer of two versions is used."""
-        first = line if record.order != NO_ORDER else lines.setdefault(record.key, line)
-        if first != line:
+        """Refuse a key that an earlier row has; `lines` are those of the keys. The newer of two versions is used.
+
+        Without versions, a row that hides a shop is used instead of one that shows it, whichever comes first (V1).
+        """
+        if record.order != NO_ORDER:
+            return
+        is_shown = not isinstance(record, ShopRecord) or is_public(record)
+        hiding = self._hiding.get(record.key) if is_shown else self._hiding.setdefault(record.key, line)
+        first = hiding if is_shown and hiding else lines.setdefault(record.key, line)
+        if first != line and hiding == line:
+            self._hidden_later = True
+        elif first != line:
             name = record.key_fields[0]
             made = {"shops": "domain", "coupons": "shop and code", "offers": "shop and URL or title"}.get(self._kind)
             suffix = f", made from the same {made}" if name == "id" and name not in self.columns.positions else ""
-            reason = f"is already that of another row{suffix}"
-            if isinstance(record, ShopRecord) and not is_public(record):
-                # The earlier row is written: to leave this one out could publish a suspended shop (V1).
-                raise CatalogueError(f"the shop of line {line} is not public and {reason}, line {first}: remove one")
+            used = ", which is not public and is used instead" if is_shown and hiding else ""
+            reason = f"is already that of another row{suffix}{used}"
             raise _BadRowError(_Fault(name, reason, (f"{record.key} of line {first}",)))
 
 
-def _shop_of(text: str, shops: Mapping[str, str]) -> str:
-    if text in shops:
-        return shops[text]
-    raise UnreadableError("is no id and no domain of a shop of the catalogue", text)
+def _text_of(name: str, cell: str) -> str:
+    """The text of a cell of a field; entities are decoded before it is split, but in a code, where none is certain."""
+    return (cell if name == "code" else decoded(cell)).strip()
 
 
-def _shop_ids(directory: Path, references: Collection[str]) -> Mapping[str, str]:
+def _shop_ids(directory: Path, references: Collection[str], *, by_name: bool = False) -> Mapping[str, str]:
     """The ids of the shops of a catalogue that are named by their ids or domains, by these references (R1).
 
-    Of several shops of one domain the one that a build would give it is meant.
+    Of several shops of one domain the one that a build would give it is meant. With `by_name` a shop may also be named
+    by its whole name, if no other shop has that.
     """
     of_ids = {text for text in references if not has_dot(text)}
     hosts = {text: reduce_host(text) for text in references if has_dot(text)}
     wanted = set(hosts.values())
-    ids = dict[str, str]()
+    ids, named = dict[str, str](), dict[str, set[str]]()
     owners = dict[str | None, ShopRecord]()
     for shop in _shops_of(directory):
         if shop.id in of_ids:
             ids[shop.id] = shop.id
         if shop.domain in wanted:
             owners[shop.domain] = min(shop, owners.get(shop.domain, shop), key=_preference)
-    return {**ids, **{text: owners[host].id for text, host in hosts.items() if host in owners}}
+        if by_name and shop.name in references:
+            named.setdefault(shop.name, set()).add(shop.id)
+    by_names = {name: next(iter(found)) for name, found in named.items() if len(found) == 1}
+    return {**by_names, **ids, **{text: owners[host].id for text, host in hosts.items() if host in owners}}
 
 
 def _hidden_shops(directory: Path) -> Mapping[str, str]:

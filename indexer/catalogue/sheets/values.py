@@ -6,16 +6,19 @@ Values are shown to the operator whose file it is, at most 60 characters of each
 import re
 import shlex
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from indexer.catalogue.sheets.cells import WORDS, plain
+from indexer.catalogue.sheets.cells import WORDS, is_place, minimum, plain
+from indexer.catalogue.sheets.dates import is_date
+from indexer.catalogue.sheets.unreadable import UnreadableError
 from indexer.records.problems import MAX_SHOWN, Problem, shown
 
 VISIBILITIES: Final = ("public", "under_review", "removed")
-# What a date looks like, also one that may mean two.
-_DATE: Final = re.compile(r"(?:\d{4}([./-])\d{1,2}\1\d{1,2}|\d{1,2}([./-])\d{1,2}\2\d{2,4})(?:[ t].*)?")
+_TWO_DECIMALS: Final = re.compile(r"\d[\d.,]*[.,]\d\d")
+_PERCENTAGE: Final = re.compile(r"[-–−]?\s*(?:%\s*\d+(?:[.,]\d+)?|\d+(?:[.,]\d+)?\s*%)")
 _MAX_LISTED: Final = 20
 # Different values that are counted; more than a status has.
 _MAX_COUNTED: Final = 1_000
@@ -98,17 +101,27 @@ class Column(Values):
             f" such as `{self._options(unknown)}`, or leave these rows out by --skip-invalid"
         )
 
-    @property
-    def holds_dates(self) -> bool:
-        """Whether all values are dates."""
-        return bool(self.rows) and all(map(_DATE.fullmatch, self.rows))
+    def limit(self, fields: Collection[str]) -> str | None:
+        """What the column holds for the most part that may limit where or when a record counts; None if nothing.
 
-    def dates_as_text(self, kind: str, field_name: str) -> str:
-        """What is wrong with a column of dates that is not mapped, where no column says when the records end."""
+        `fields` are those of the kind: the column may be one of a field that it has.
+        """
+        if self.rows.keys() <= WORDS["yes"] | WORDS["no"]:
+            return None  # no is also the code of a country
+        held = (what for what, is_such, of in _LIMITS if any(name in fields for name in of) and self._mostly(is_such))
+        return next(held, None)
+
+    def _mostly(self, is_such: Callable[[str], bool]) -> bool:
+        return 2 * sum(rows for value, rows in self.rows.items() if is_such(value)) > self.rows.total() + self.others
+
+    def limit_as_text(self, kind: str, what: str, fields: Collection[str]) -> str:
+        """What is wrong with a column that holds what may limit a record and is not mapped, and what to type."""
+        (of,) = (of for held, _, of in _LIMITS if held == what)
+        options = " or ".join(f"`--map {shlex.quote(f'{self.name}={name}')}`" for name in of if name in fields)
         return (
-            f"the column {self.name!r} holds dates ({self._listed(self.rows)}), and nothing maps it, so that none of"
-            f" the {kind} would end: name it by `--map {shlex.quote(f'{self.name}={field_name}')}`, or leave it out by"
-            f" `--map {shlex.quote(f'{self.name}=')}`"
+            f"the column {self.name!r} holds {what} ({self._listed(self.rows)}), and nothing maps it, so that what it"
+            f" says of where or when {kind} count may be lost: name it by {options}, or leave it out by"
+            f" `--ignore {shlex.quote(self.name)}`"
         )
 
     def _listed(self, chosen: Collection[str]) -> str:
@@ -191,6 +204,27 @@ class Faults:
     def as_json(self) -> list[dict[str, Any]]:
         """As `as_text`."""
         return [{"field": name, "reason": reason, **fault.as_json()} for (name, reason), fault in self._found.items()]
+
+
+def _is_amount(text: str) -> bool:
+    """Whether a text is money, or a number with two decimals as prices have."""
+    if _TWO_DECIMALS.fullmatch(text):
+        return True
+    with suppress(UnreadableError):
+        minimum(text)
+        return (
+            not text.replace(".", "").replace(",", "").isdigit() and re.search(r"[^\W\d]|[^\w\s.,'’]", text) is not None
+        )
+    return False
+
+
+# What may limit where or when a record counts, how it is recognised, and the fields that it may be of.
+_LIMITS: Final[Sequence[tuple[str, Callable[[str], bool], tuple[str, ...]]]] = (
+    ("dates", is_date, ("valid_until", "valid_from")),
+    ("countries or regions", is_place, ("countries", "country", "blocked_countries", "excluded")),
+    ("percentages", lambda text: _PERCENTAGE.fullmatch(text) is not None, ("discount",)),
+    ("amounts of money", _is_amount, ("min_order", "discount")),
+)
 
 
 def _rows(number: int, first: int) -> str:

@@ -302,7 +302,9 @@ def schema(kind: str) -> tantivy.Schema:
     rank = sort_field(kind)
     for column in columns(kind):
         if column.form is Form.WHOLE:
-            builder.add_integer_field(column.name, indexed=True)
+            # Not indexed: a range over terms reads those of all documents, a range over a column only the documents
+            # that meet the rest of the query.
+            builder.add_integer_field(column.name, indexed=False, fast=True)
             continue
         builder.add_text_field(
             column.name,

@@ -379,6 +379,9 @@ class SqlCatalogue:
     def fingerprint(self) -> None:
         """None: only reading a whole database shows what it holds."""
 
+    def written(self) -> None:
+        """None: it is read as of the beginning of its transaction."""
+
     @contextmanager
     def reading(self) -> Iterator[str | None]:
         """As of `Source`: one transaction, in which all records are read."""

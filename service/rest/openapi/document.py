@@ -113,7 +113,7 @@ _STATUSES: Final = {
     404: "There is no such thing in the directory.",
     405: "The path does not answer this method.",
     413: "The body is over 64 KiB.",
-    415: "The body is not declared as JSON.",
+    415: "The body is not declared as JSON, or has a content-encoding.",
     421: "The header Host names another machine.",
     429: "The caller's quota is used up; wait as long as Retry-After says.",
     500: "The service failed.",

@@ -6,13 +6,10 @@ Hits are ordered by tier and rank; Tantivy's scores, and its order of ties by ad
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-import orjson
-import tantivy
-from tantivy import Occur, Order, Query
+from tantivy import Occur, Query
 
-from index_mappings.embedded import STORED_COLUMN
 from index_mappings.generations import Stamp
 from index_mappings.tiers import FindTier
 from service.runtime.request_context import current
@@ -29,7 +26,7 @@ from service.search.embedded.indices import (
 )
 from service.search.embedded.order import Address, Counted, RankedReader
 from service.search.embedded.queries import Filters, compile_filters, documents_of, query_of
-from service.search.embedded.threads import SearchThreads
+from service.search.embedded.threads import SearchThreads, threads_of_worker
 from service.search.engine import GuardedEngine, Hit, Page, SearchRequest
 from service.search.failures import BackendUnavailable
 from service.search.plan import LEADING, MATCH_ALL, Clause, Plan, exclusive
@@ -52,8 +49,9 @@ _KEPT_COUNTS: Final = 512
 class EmbeddedBackend(PlannedBackend):
     """Search in an index directory that `shop-directory index build` wrote."""
 
-    def __init__(self, root: Path, category_cap: int = 50, metrics: Metrics = NO_METRICS) -> None:
-        engine = TantivyEngine(root, FileChecks(metrics))
+    def __init__(self, root: Path, category_cap: int = 50, metrics: Metrics = NO_METRICS, *, workers: int = 1) -> None:
+        """Open nothing yet; `workers` processes of this machine share its processors."""
+        engine = TantivyEngine(root, FileChecks(metrics), workers)
         super().__init__(GuardedEngine(engine, "tantivy", metrics), category_cap, metrics)
 
 
@@ -64,12 +62,12 @@ class TantivyEngine:
     run in a thread, where the engine releases the interpreter lock, so that a long one does not block other requests.
     """
 
-    def __init__(self, root: Path, checks: FileChecks | None = None) -> None:
+    def __init__(self, root: Path, checks: FileChecks | None = None, workers: int = 1) -> None:
         self._root = root
         self._checks = FileChecks() if checks is None else checks
         self._indices = OpenIndices(root, self._checks)
         self._typeaheads = LocalTypeaheads(root, self._checks)
-        self._threads = SearchThreads()
+        self._threads = SearchThreads(threads_of_worker(workers))
 
     async def live(self) -> Stamp:
         """The stamp of the generation that the pointer file names.
@@ -133,15 +131,8 @@ def _all_hits(reader: RankedReader, plan: Plan) -> tuple[Hit, ...]:
     if query is None or filters.empty:
         return ()
     filtered = filters.apply(query)
-    searcher = reader.index.searcher
-    found = searcher.search(
-        filtered,
-        limit=max(1, reader.count(filtered)[0]),
-        count=False,
-        order_by_field=reader.index.rank,
-        order=Order.Asc,
-    )
-    return tuple(Hit(2 * tier, _stored(searcher.doc(address))) for _, address in found.hits)
+    found = reader.top(filtered, max(1, reader.count(filtered)[0]))
+    return tuple([Hit(2 * tier, stored) for _, stored in found])
 
 
 def _is_short(request: SearchRequest) -> bool:
@@ -316,8 +307,3 @@ def _kept_count(reader: RankedReader, filters: Filters, request: SearchRequest) 
             reader.counts.clear()
         reader.counts[key] = total
     return counted
-
-
-def _stored(document: tantivy.Document) -> dict[str, Any]:
-    stored: dict[str, Any] = orjson.loads(document[STORED_COLUMN][0])
-    return stored

@@ -5,6 +5,7 @@ again do not add up. At least half of the threads are free for other callers, wh
 """
 
 import asyncio
+import math
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,10 +20,17 @@ from service.runtime.request_context import current
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# A caller's half is one thread for each processor.
-_THREADS: Final = 2 * (os.cpu_count() or 1)
 # The places for searches that run or wait. A caller's half is the default number of requests that a worker works on.
 PLACES: Final = 64
+
+
+def threads_of_worker(workers: int) -> int:
+    """The threads of one of a machine's workers: two for each processor together, so that a caller's half is one.
+
+    More threads than processors make searches no faster: they take turns at the interpreter's lock, each on another
+    processor, whose caches lack what the thread works on.
+    """
+    return max(2, math.ceil(2 * (os.cpu_count() or 1) / workers))
 
 
 @dataclass(slots=True)
@@ -36,8 +44,8 @@ class _Share:
 class SearchThreads:
     """Runs searches in threads."""
 
-    def __init__(self, threads: int = _THREADS, places: int = PLACES) -> None:
-        """Start no thread yet; `places` bounds the searches that run or wait. There are at least two threads."""
+    def __init__(self, threads: int, places: int = PLACES) -> None:
+        """Start no thread yet; `places` bounds the searches that run or wait. There must be at least two threads."""
         self._threads = threads
         self._places = places
         self._taken = 0

@@ -1,13 +1,13 @@
 """What only the embedded engine does: order by bands (M1), parts of texts (M3 d), bounded searches in threads (E1)."""
 
 import asyncio
+import os
 import random
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
@@ -33,7 +33,7 @@ from service.search.embedded import engine, queries
 from service.search.embedded.engine import EmbeddedBackend, TantivyEngine
 from service.search.embedded.order import Bands, DocumentCache
 from service.search.embedded.queries import OpenIndex, query_of
-from service.search.embedded.threads import SearchThreads
+from service.search.embedded.threads import SearchThreads, threads_of_worker
 from service.search.engine import SearchRequest
 from service.search.failures import GenerationDamaged, GenerationGone
 from service.search.plan import MATCH_ALL, Clause, Exact, Infix, Plan, Prefix
@@ -398,6 +398,16 @@ def _opened(threads: SearchThreads) -> Iterator[Event]:
         threads.close()
 
 
+@pytest.mark.parametrize(
+    ("processors", "workers", "threads"), [(16, 1, 32), (16, 4, 8), (16, 6, 6), (16, 16, 2), (2, 4, 2), (1, 1, 2)]
+)
+def test_the_workers_of_a_machine_divide_two_threads_for_each_processor(
+    monkeypatch: pytest.MonkeyPatch, processors: int, workers: int, threads: int
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: processors)
+    assert threads_of_worker(workers) == threads
+
+
 @pytest.mark.rule("E1.retry_after")
 async def test_a_caller_has_half_of_the_threads_and_half_of_the_places() -> None:
     threads = SearchThreads(threads=4, places=8)
@@ -456,7 +466,7 @@ def test_a_search_without_a_place_is_refused_as_overloaded_on_each_transport_and
         return query_of(index, clause)
 
     monkeypatch.setattr(engine, "query_of", first_waits)
-    monkeypatch.setattr(engine, "SearchThreads", partial(SearchThreads, threads=2, places=2))
+    monkeypatch.setattr(engine, "SearchThreads", lambda _: SearchThreads(threads=2, places=2))
     settings = Settings(data_dir=embedded_world(tmp_path), trusted_proxies=("127.0.0.1",), request_timeout=15.0)
     raw = b'{"query": "books"}'
     with served(create_app(settings)) as base, ThreadPoolExecutor(1) as callers:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import httpx2
 
-from indexer.catalogue.new_catalogue import CATEGORY_SETS
+from indexer.catalogue.new_catalogue import category_records
 from indexer.sinks.embedded.sink import EmbeddedSink
 from service.app import create_app
 from service.limits.policy import QuotaClass
@@ -58,7 +58,8 @@ def wishes_catalogue(data: Path, directory: Path) -> Path:
     """A catalogue of the real shops, with the categories of `catalogue init --categories shops`."""
     directory.mkdir()
     copyfile(data / "dev-shops.ndjson", directory / "shops.ndjson")
-    copyfile(CATEGORY_SETS / "shops" / "categories.ndjson", directory / "categories.ndjson")
+    lines = (json.dumps(record, ensure_ascii=False) for record in category_records("shops"))
+    (directory / "categories.ndjson").write_text("\n".join(lines), encoding="utf-8")
     return directory
 
 

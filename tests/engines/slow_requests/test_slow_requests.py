@@ -2,12 +2,11 @@
 
 The short form asks the slowest requests of earlier runs, which `cases.json` has, and searches a little for slower ones.
 SHOP_DIRECTORY_FUZZED_REQUESTS=100000 is the long form: so many requests of each kind among 100,000 shops. It prints the
-slowest twenty of each kind, and replaces the cases by them.
+slowest twenty of each kind, and replaces the cases by them. test_slow_calls.py asks the other tools.
 """
 
 import asyncio
 import json
-import os
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,17 +16,14 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from bench.hostile import mixed_with_hostile
 from index_mappings.forms import query_forms, shop_forms
 from index_mappings.tiers import SUGGEST_CUT
-from indexer.sinks.embedded.sink import EmbeddedSink
 from service.search.embedded.engine import EmbeddedBackend
 from service.search.protocol import FindQuery, SuggestQuery
-from service.search.typeahead.compiled import compile_kernel
 from service.tools.request import MAX_QUERY, MAX_QUERY_WORDS
-from tests.engines.typeahead.crowded import CATEGORIES, COMMON, COMPANY, HAN, HANGUL, KANA, crowded
+from tests.engines.slow_requests.conftest import FUZZED, HostileIndex
+from tests.engines.typeahead.crowded import CATEGORIES, COMMON, COMPANY, HAN, HANGUL, KANA
 from tests.engines.typeahead.test_tiers import WORST
-from tests.support.catalogues import build_into, write_catalogue
 
 _ALPHABETS: Final = (
     "abcdefghijklmnopqrstuvwxyz",
@@ -44,10 +40,7 @@ _ALPHABETS: Final = (
 _COUNTRIES: Final = (None, None, "DE", "AQ")
 _POOL: Final = 60
 _AGAIN: Final = 3
-_FUZZED: Final = int(os.environ.get("SHOP_DIRECTORY_FUZZED_REQUESTS", "0"))
-_SHOPS: Final = 100_000 if _FUZZED else 1_000
-_HOSTILE_EVERY: Final = 200 if _FUZZED else 120
-_SEARCHED: Final = _FUZZED or 100
+_SEARCHED: Final = FUZZED or 100
 _CASES: Final = Path(__file__).parent / "cases.json"
 _PRINTED: Final = 20
 
@@ -157,13 +150,10 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """The shops that are hard on the typeahead, and among them what a hostile feed could state."""
-    folder = tmp_path_factory.mktemp("hostile")
-    lines = list(mixed_with_hostile(({**line, "id": shop_id} for shop_id, line in crowded(_SHOPS)), _HOSTILE_EVERY))
-    build_into(EmbeddedSink(folder / "index"), write_catalogue(folder / "shops.ndjson", lines))
-    compile_kernel()
-    backend = EmbeddedBackend(folder / "index")
+def world(hostile_index: HostileIndex) -> Iterator[World]:
+    """The hostile index, and all that is asked of it."""
+    lines = hostile_index.shops
+    backend = EmbeddedBackend(hostile_index.directory)
     with asyncio.Runner() as runner:
         snapshot = runner.run(backend.snapshot())
 
@@ -193,7 +183,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 @pytest.mark.rule("M8", "M9.typos", "M9.words")
-@pytest.mark.timeout(60 + _FUZZED // 10)
+@pytest.mark.timeout(60 + FUZZED // 10)
 @pytest.mark.parametrize("kind", ["find_shop", "suggest"])
 def test_the_slowest_requests_among_hostile_shops_take_a_few_milliseconds_of_a_processor(
     world: World, kind: str
@@ -206,7 +196,7 @@ def test_the_slowest_requests_among_hostile_shops_take_a_few_milliseconds_of_a_p
         *slowest(timed.milliseconds, world.texts, _SEARCHED, timed.longest),
     ]
     found.sort(reverse=True)
-    if _FUZZED:
+    if FUZZED:
         print(*found[:_PRINTED], sep="\n")  # noqa: T201 - figures
         cases[kind] = [list(one.request) for one in found[:_PRINTED]]
         _CASES.write_text(json.dumps(cases, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")

@@ -67,6 +67,7 @@ def with_texts(shop: ShopDocument, full: Iterable[str], keys: Iterable[str], wor
         dotted=(),
         # What is only the rest of a name is a name that leads.
         rests=full[::12],
+        clipped=(),
     )
 
 
@@ -163,7 +164,7 @@ def named(shop_id: str, name: str, popularity: float | None = None) -> ShopDocum
 
 
 def category(slug: str, count: int) -> CategoryDocument:
-    return CategoryDocument(slug, rank_key(float(count), slug), slug.title(), count, (slug,), (slug,), (slug,))
+    return CategoryDocument(slug, rank_key(float(count), slug), slug.title(), count, (slug,), (f"1{slug}",))
 
 
 def written(directory: Path, shops: Iterable[ShopDocument]) -> SegmentUse:

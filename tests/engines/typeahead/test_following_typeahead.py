@@ -111,8 +111,7 @@ def test_categories_follow_without_any_segment(tmp_path: Path) -> None:
     editor.remove("categories", "never")
     world.name = editor.commit()
     birds, wrens = (
-        CategoryEntry(slug, slug.title(), count, (slug,), (slug,), (slug,))
-        for slug, count in (("birds", 9), ("wrens", 3))
+        CategoryEntry(slug, slug.title(), count, (slug,), (f"1{slug}",)) for slug, count in (("birds", 9), ("wrens", 3))
     )
     assert world.manifest == TypeaheadManifest(segments, (birds, wrens))
 

@@ -85,8 +85,7 @@ def test_the_stamp_of_a_build_names_its_manifest(world: _World) -> None:
     (covering,) = world.manifest.coverings
     assert [use.shops for use in covering] == [3]
     owls, birds = (
-        CategoryEntry(slug, slug.title(), count, (slug,), (slug,), (slug,))
-        for slug, count in (("owls", 9), ("birds", 2))
+        CategoryEntry(slug, slug.title(), count, (slug,), (f"1{slug}",)) for slug, count in (("owls", 9), ("birds", 2))
     )
     assert world.manifest.categories == (owls, birds)
     assert world.files == sorted([f"{covering[0].name}.segment", f"{world.stamp.typeahead}.manifest"])
@@ -266,7 +265,13 @@ def test_a_process_that_caches_elsewhere_takes_what_the_installation_compiled(tm
 
 @pytest.mark.parametrize(
     ("before", "logged"),
-    [("", []), ("compiled._INSTALLED = pathlib.Path('nowhere')", ["compiling the typeahead to machine code"])],
+    [
+        ("", []),
+        (
+            "compiled._INSTALLED = pathlib.Path('nowhere')",
+            ["compiling the typeahead to machine code", "the typeahead is compiled"],
+        ),
+    ],
 )
 def test_a_process_that_has_to_compile_logs_it_first(tmp_path: Path, before: str, logged: list[str]) -> None:
     # Compiling itself is left out, as it takes half a minute.
@@ -281,3 +286,49 @@ def test_a_process_that_has_to_compile_logs_it_first(tmp_path: Path, before: str
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     assert [line.split(",")[0] for line in run.stdout.splitlines()] == logged
+
+
+def test_of_processes_that_start_together_one_compiles_with_progress_and_the_others_wait(tmp_path: Path) -> None:
+    # Compiling takes a second here, and its result is that of the installation.
+    program = (
+        "import logging, pathlib, sys, time\n"
+        "from service.search.typeahead import compiled\n"
+        "logging.basicConfig(level=logging.INFO, format='%(message)s', stream=sys.stdout)\n"
+        "installed, load, compiled._REPORT_SECONDS = compiled._INSTALLED, compiled.compile_kernel, 0.3\n"
+        "compiled._INSTALLED = pathlib.Path('nowhere')\n"
+        "def compile_kernel():\n"
+        "    if not compiled.is_compiled():\n"
+        "        time.sleep(1)\n"
+        "        compiled._INSTALLED = installed\n"
+        "        compiled._copy()\n"
+        "    load()\n"
+        "compiled.compile_kernel = compile_kernel\n"
+        "compiled.load_kernel()\n"
+        "print(sum(compiled.suggest.stats.cache_hits.values()), sum(compiled.suggest.stats.cache_misses.values()))\n"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", program]
+    running = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    printed = [process.communicate()[0].splitlines() for process in running]
+    assert [process.returncode for process in running] == [0, 0, 0]
+    lines = [line for printed_by in printed for line in printed_by]
+    counts = [
+        sum(line.startswith(begun) for line in lines) for begun in ("compiling the typeahead to", "the typeahead is")
+    ]
+    assert counts == [1, 1]
+    assert sum(" of about " in line for line in lines) >= 2
+    assert {printed_by[-1] for printed_by in printed} == {"1 0"}
+
+
+def test_machine_code_of_other_sources_is_not_taken_for_compiled(tmp_path: Path) -> None:
+    program = (
+        "import pathlib\n"
+        "from service.search.typeahead import compiled\n"
+        "compiled._copy()\n"
+        "print(compiled.is_compiled())\n"
+        "compiled._ENTRY._cache._cache_file._source_stamp = (0.0, 0)\n"
+        "print(compiled.is_compiled())\n"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines() == ["True", "False"]

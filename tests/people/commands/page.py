@@ -43,6 +43,7 @@ class Description:
     codes: tuple[tuple[int, str], ...]
     parameters: tuple[Parameter, ...]
     is_group: bool
+    widest: int  # the longest line of the text, behind the summary
 
 
 def all_descriptions() -> tuple[Description, ...]:
@@ -85,6 +86,7 @@ def _described(command: Any, context: Context, words: str) -> Description:  # no
             if not found.hidden and "completion" not in found.name
         ),
         isinstance(command, TyperGroup),
+        max((len(line) for paragraph in rest for line in paragraph.splitlines()), default=0),
     )
 
 

@@ -59,6 +59,7 @@ def test_help_fits_80_columns_and_shows_summary_examples_and_codes(command: Desc
     assert (shown.code, shown.err) == (0, "")
     lines = shown.out.splitlines()
     assert [line for line in lines if len(line) > COLUMNS] == []
+    assert command.widest <= COLUMNS - 2  # a longer line would be broken, and its last word stand alone
     flowing = " ".join(shown.out.replace("│", " ").split())
     said = [command.summary, *command.paragraphs, *(f"{number} {meaning}" for number, meaning in command.codes)]
     assert [part for part in said if part not in flowing] == []

@@ -94,6 +94,25 @@ def test_neither_the_sample_nor_a_smaller_catalogue_replaces_what_is_served_unas
     )
 
 
+def test_containers_are_up_when_they_serve_and_images_are_built_with_pips_configuration_where_it_is_named(
+    tmp_path: Path,
+) -> None:
+    program = tmp_path / "docker"
+    program.write_text('#!/bin/sh\nprintf "<%s>" "$@"\n')
+    program.chmod(0o755)
+
+    def asked(target: str, configuration: str) -> str:
+        given = {**environment(), "PATH": f"{tmp_path}:{os.environ['PATH']}", "PIP_CONFIG_FILE": configuration}
+        done = subprocess.run(
+            ["make", target], cwd=REPOSITORY, env=given, capture_output=True, text=True, timeout=60, check=True
+        )
+        return done.stdout
+
+    assert asked("up", "") == "<compose><up><--build><--detach><--wait>"
+    assert "<--secret><id=pip,src=/my pip.conf><--tag>" in asked("image", "/my pip.conf")
+    assert "secret" not in asked("image", "")
+
+
 def test_no_command_of_the_repository_lets_shops_be_lost_or_forgets_changes_unasked() -> None:
     files = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=True)
     run = [name for name in files.stdout.splitlines() if not name.endswith((".md", ".py", ".toml", ".json", ".ndjson"))]

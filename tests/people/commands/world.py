@@ -56,7 +56,10 @@ def fill(folder: Path) -> None:
     (folder / "changes.ndjson").write_text("")
     (folder / "shops.csv").write_text("name,website,category\nLamp House,lamp-house.example,Lighting\n")
     (folder / "list.csv").write_text("Label;URL;Category\nLamp House;lamp-house.example;Lighting\n")
-    (folder / "codes.csv").write_text("shop,code\nabc-handel24.internal,READ5\n")
+    # As many codes as there were, so that builds lose none.
+    coupons = map(json.loads, (SAMPLE / "coupons.ndjson").read_text(encoding="utf-8").splitlines())
+    rows = dict.fromkeys(f"{one['shop_id']},{one['code']}\n" for one in coupons)
+    (folder / "codes.csv").write_text(f"shop,code\n{''.join(rows)}")
     (folder / "my-shops" / "changes.ndjson").write_text("")
     for _ in range(2):
         built = run(folder, "index", "build", "--catalogue", "my-shops")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.people.containers.test_composition import stages
+from tests.people.containers.test_composition import copied_sources, stages
 from tests.support.real.sources import REPOSITORY
 
 BOUND_S: Final = 120.0
@@ -33,14 +33,12 @@ class Installed:
 def copy_sources(folder: Path) -> Path:
     source = folder / "src"
     source.mkdir(parents=True)
-    for copied in stages()[0].of("COPY"):
-        *names, _ = copied.words
-        for name in names:
-            if (REPOSITORY / name).is_dir():
-                ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
-                shutil.copytree(REPOSITORY / name, source / name, ignore=ignored)
-            else:
-                shutil.copy(REPOSITORY / name, source / name)
+    for name in copied_sources():
+        if (REPOSITORY / name).is_dir():
+            ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+            shutil.copytree(REPOSITORY / name, source / name, ignore=ignored)
+        else:
+            shutil.copy(REPOSITORY / name, source / name)
     return source
 
 
@@ -76,11 +74,12 @@ def install(wheels: Path, folder: Path) -> Installed:
 
 
 def compile_typeahead(installed: Installed) -> None:
-    """The Dockerfile's step that compiles the typeahead's machine code, so that containers need not.
+    """The Dockerfile's last step, which compiles the typeahead's machine code unless that comes from an earlier step.
 
     It finds what an earlier run compiled, which numba uses where source and processor are the same: half a minute less.
     """
-    (step,) = (run.words[0] for run in stages()[0].of("RUN") if "service.search.typeahead" in run.words[0])
+    step = stages()[0].of("RUN")[-1].words[0].partition("&&")[2]
+    assert "service.search.typeahead" in step
     words = shlex.split(step.replace(_PYTHON, str(installed.python)))
     (kernel,) = installed.programs.parent.glob("lib/python*/site-packages/service/search/typeahead/kernel")
     earlier = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "shop-directory-tests" / "image-kernel"

@@ -112,6 +112,12 @@ def stages() -> tuple[Stage, ...]:
     return tuple(Stage(every[begin:end]) for begin, end in zip(begins, [*begins[1:], len(every)], strict=True))
 
 
+def copied_sources() -> tuple[str, ...]:
+    """What the image's build copies from the repository; a part of a folder that is copied later is left out."""
+    names = [name for found in stages()[0].of("COPY") for name in found.words[:-1]]
+    return tuple(name for name in names if not any(name.startswith(f"{folder}/") for folder in names))
+
+
 OURS: Final = ("secrets", "index", "follower", "service")
 ENGINES: Final = ("opensearch", "redis")
 
@@ -165,6 +171,35 @@ def test_each_waits_for_the_health_or_the_success_of_what_it_needs(services: dic
     jobs = {name for name, found in services.items() if found["restart"] == "no"}
     assert jobs == {"secrets", "index"}
     assert {found["restart"] for name, found in services.items() if name not in jobs} == {"unless-stopped"}
+
+
+def test_a_busy_machine_has_time_to_answer_health_checks(services: dict[str, Any]) -> None:
+    found = {name: services[name]["healthcheck"] for name in (*ENGINES, "service")}
+    bounds = {name: (check["timeout"], check["retries"], check["start_period"]) for name, check in found.items()}
+    assert bounds == dict.fromkeys(found, ("10s", 6, "2m0s"))
+    image = stages()[-1].only("HEALTHCHECK")
+    assert {"--timeout=10s", "--retries=6", "--start-period=120s"} <= set(image.flags)
+    # The request itself ends before that, and says so.
+    requests = {"image": image.words, **{name: found[name]["test"] for name in ("opensearch", "service")}}
+    waits = {name: re.findall(r"timeout=(\d)\)|--max-time (\d)", " ".join(words)) for name, words in requests.items()}
+    assert waits == {"image": [("8", "")], "service": [("8", "")], "opensearch": [("", "8")]}
+
+
+def test_pips_configuration_reaches_the_build_as_a_secret_and_is_empty_unless_it_is_named() -> None:
+    (mount,) = (flag for run in stages()[0].of("RUN") for flag in run.flags if "type=secret" in flag)
+    assert mount == "--mount=type=secret,id=pip,target=/etc/pip.conf"
+    for variables, file in (({}, "/dev/null"), ({"PIP_CONFIG_FILE": "/etc/other.conf"}, "/etc/other.conf")):
+        whole = composition(**variables)
+        assert [secret["source"] for secret in whole["services"]["service"]["build"]["secrets"]] == ["pip"]
+        assert whole["secrets"]["pip"]["file"] == file
+        assert [name for name, found in whole["services"].items() if found.get("secrets")] == []
+
+
+def test_a_range_of_ports_is_for_as_many_instances() -> None:
+    (line,) = re.findall(r"^PUBLISH=(\S+) docker compose up .*--scale service=2$", CONTAINERS, re.MULTILINE)
+    (port,) = composition(PUBLISH=line)["services"]["service"]["ports"]
+    first, last = map(int, port["published"].split("-"))
+    assert (port["host_ip"], last - first + 1) == ("127.0.0.1", 2)
 
 
 def test_only_the_service_has_a_port_on_this_machine_alone_and_the_engines_have_no_way_out() -> None:
@@ -267,6 +302,32 @@ def test_both_stages_stand_on_one_image_that_tag_and_digest_name() -> None:
     assert composition()["services"]["service"]["build"]["args"]["PYTHON_IMAGE"] == base
 
 
+def test_the_machine_code_is_compiled_again_only_when_its_own_sources_or_the_packages_change() -> None:
+    steps = stages()[0].instructions
+    compiled = next(number for number, step in enumerate(steps) if "service.search.typeahead" in step.words[0])
+    assert steps[compiled].name == "RUN"
+    copied = {name for step in steps[:compiled] if step.name == "COPY" for name in step.words[:-1]} - {
+        "requirements.lock"
+    }
+    files = {str(path.relative_to(REPOSITORY)) for name in copied for path in python_files(REPOSITORY / name)}
+    ask = (
+        "import json, sys, service.search.typeahead.__main__\n"
+        "print(json.dumps([module.__file__ for name, module in sys.modules.items() if hasattr(module, '__file__')]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", ask], cwd=REPOSITORY, capture_output=True, text=True, timeout=BOUND_S, check=True
+    )
+    loaded = {Path(file) for file in json.loads(done.stdout) if file and Path(file).is_relative_to(REPOSITORY)}
+    installed = Path(sys.prefix)
+    assert files == {str(file.relative_to(REPOSITORY)) for file in loaded if not file.is_relative_to(installed)}
+    # Nothing that differs with every build comes before.
+    assert not [step for step in steps[:compiled] if step.name == "ARG"]
+
+
+def python_files(path: Path) -> list[Path]:
+    return sorted(path.rglob("*.py")) if path.is_dir() else [path]
+
+
 def test_packages_are_wheels_of_the_lock_with_their_hashes_and_no_index_is_named() -> None:
     installs = [found.words[0] for found in stages()[0].of("RUN") if " pip install " in found.words[0]]
     assert len(installs) == 2
@@ -300,7 +361,7 @@ def test_commit_and_time_come_by_build_arguments_and_are_empty_without() -> None
 def test_the_builder_is_sent_what_the_image_copies_and_nothing_else() -> None:
     lines = [line for line in (REPOSITORY / ".dockerignore").read_text(encoding="utf-8").split("\n") if line]
     rules = [line for line in lines if not line.startswith("#")]
-    copied = {name for found in stages()[0].of("COPY") for name in found.words[:-1]}
+    copied = set(copied_sources())
     assert rules[0] == "*"
     assert {rule[1:] for rule in rules if rule.startswith("!")} == copied
     assert set(rules) - {"*"} - {f"!{name}" for name in copied} == {"**/__pycache__", "**/*.egg-info"}

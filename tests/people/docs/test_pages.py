@@ -46,11 +46,13 @@ def _catalogue(make_world: MakeWorld, _sample: SampleService, folder: Path) -> W
     catalogue = sample_catalogue(folder / "shops")
     (queries,) = [block.text for block in BY_PATH["docs/indexing.md"].blocks if block.language == "ndjson"]
     (folder / "acceptance.ndjson").write_text(queries, encoding="utf-8")
+    (folder / "settings").touch()
     locations = {
         "./my-shops": str(catalogue),
         "/srv/shops": str(catalogue),
-        "/srv/acceptance.ndjson": str(folder / "acceptance.ndjson"),
-        "/var/log/build.jsonl": str(folder / "build.jsonl"),
+        "/etc/shop-directory/settings": str(folder / "settings"),
+        "/opt/shop-directory/bin/": "",
+        "/var/lib/shop-indexer/builds.jsonl": str(folder / "builds.jsonl"),
     }
     return make_world(stands_for=locations)
 

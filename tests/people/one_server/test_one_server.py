@@ -23,6 +23,7 @@ from mcp.client.streamable_http import streamable_http_client
 from indexer.sinks.embedded.sink import EmbeddedSink
 from service.settings.service import Settings
 from service.tools.registry import REGISTRY
+from shop_directory.settings.commands import ExitCode
 from tests.people.docs.pages import BY_PATH
 from tests.people.one_server.proxies import FOLDER, LOOPBACK, NAME, Proxy, ask_plain
 from tests.support.catalogues import build_into, shop, write_catalogue
@@ -238,6 +239,15 @@ def test_the_commands_of_the_page_are_run_with_the_settings_and_build_and_issue_
     assert (tmp_path / "shop-directory" / "tokens.sqlite").is_file()
     assert re.search(r"^sd_\w{40,}$", done.stdout, re.MULTILINE)
     assert (tmp_path / "shop-indexer" / "state").stat().st_mode & 0o077 == 0
+
+
+def test_a_failed_build_is_tried_again_or_reported() -> None:
+    unit = (FOLDER / "shop-directory-build.service").read_text(encoding="utf-8")
+    stated = dict(re.findall(r"^(\w+)=(.*)$", unit, re.MULTILINE))
+    assert stated["OnFailure"] == "shop-directory-failed@%n.service"
+    assert (FOLDER / "shop-directory-failed@.service").is_file()
+    for_people = (ExitCode.BAD_INPUT, ExitCode.USAGE, ExitCode.REFUSED)
+    assert stated["RestartPreventExitStatus"].split() == [str(int(code)) for code in for_people]
 
 
 def test_only_root_can_read_the_copies_that_the_page_makes(tmp_path: Path) -> None:

@@ -105,6 +105,11 @@ def test_the_service_has_time_to_drain_and_is_asked_where_it_answers() -> None:
     assert container["livenessProbe"]["httpGet"]["path"] == "/health"
     assert container["readinessProbe"]["httpGet"]["path"] == "/ready"
     assert container["ports"] == [{"name": "http", "containerPort": 8080}]
+    # A busy node is no reason to replace a pod: as the health checks of the image and the composition.
+    probes = {name: container[f"{name}Probe"] for name in ("startup", "liveness", "readiness")}
+    assert {probe["timeoutSeconds"] for probe in probes.values()} == {10}
+    assert probes["startup"]["periodSeconds"] * probes["startup"]["failureThreshold"] == 120
+    assert probes["liveness"]["failureThreshold"] == 6
 
 
 def _read(path: Path) -> dict[Any, Any]:

@@ -91,6 +91,7 @@ shipping_statements = st.lists(
             "destinations": st.one_of(st.none(), _places),
             "excluded": _places,
             "destinations_exhaustive": st.booleans(),
+            "delivery_time": st.just({"as_stated": "soon"}),
         }
     ),
     max_size=10,
@@ -115,6 +116,7 @@ def coupon_lines(draw: st.DrawFn, shop_ids: Sequence[str] = _SHOP_IDS) -> dict[s
     return {
         "shop_id": draw(st.sampled_from(shop_ids)),
         "code": draw(st.sampled_from(("A", "a", "SAVE", "5%"))),
+        "countries": draw(markets),
         "valid_from": draw(_timestamps),
         "valid_until": draw(st.one_of(_timestamps, st.just("2031-05-06"))),
         "verification_status": status,
@@ -221,6 +223,7 @@ def queries(draw: st.DrawFn, catalogue: Sequence[dict[str, Any]]) -> FindQuery |
         ships_to,
         ships_to is not None and draw(st.booleans()),
         draw(st.one_of(st.none(), _coupon_queries)),
+        draw(st.booleans()),
         after,
         draw(_some(("category", "country"))),
     )

@@ -14,7 +14,7 @@ from service.tools.list_coupons import LIST_COUPONS
 from service.tools.resolve_conflict import RESOLVE_CONFLICT
 from tests.rules.backends.asking import NOW, call
 from tests.rules.backends.conftest import Directory
-from tests.support.catalogues import coupon, shop
+from tests.support.catalogues import coupon, shipping, shop
 
 APPLIED: Final = {"verification_status": "verified_applied", "last_verified_at": "2031-05-01T00:00:00Z"}
 REJECTED: Final = {"verification_status": "verified_rejected", "last_verified_at": "2031-05-01T00:00:00Z"}
@@ -233,6 +233,77 @@ async def test_a_policy_hides_a_code_on_its_channels_and_in_its_countries_where_
         ("stdio", "AT"): ["NOT-MCP"],
         ("stdio", "DE"): ["NOT-AT", "NOT-MCP"],
     }
+
+
+@pytest.mark.rule("F3")
+async def test_a_code_counts_only_where_it_is_valid_and_with_verified_code_only_if_it_worked(
+    directory: Directory,
+) -> None:
+    ships = {"destinations": ["AT", "DE", "CH"]}
+    world = await directory(
+        [shop(name, id=name.lower(), countries=["AT", "DE"]) for name in ("Nord", "Ost", "Sud", "West", "Mitte")],
+        shipping=[shipping(shop_id, **ships) for shop_id in ("nord", "ost", "sud", "west", "mitte")],
+        coupons=[
+            coupon("GERMAN", "nord", countries=["DE"]),
+            coupon("GERMAN", "ost", countries=["DE"], **APPLIED),
+            coupon("AUSTRIAN", "ost", countries=["AT"]),
+            coupon("ANYWHERE", "sud", **APPLIED),
+            coupon("WORLD", "west", countries=["WORLDWIDE"]),
+            coupon("REJECTED", "mitte", **REJECTED),
+        ],
+    )
+
+    async def found(**asked: Any) -> list[str]:  # noqa: ANN401 - JSON values
+        return [one["id"] for one in (await call(world, FIND_SHOP, query="", **asked))["results"]]
+
+    assert await found(has_code=True) == ["nord", "ost", "sud", "west"]
+    assert await found(verified_code=True) == await found(verified_code=True, has_code=True) == ["ost", "sud"]
+    assert await found(verified_code=False) == await found() == ["mitte", "nord", "ost", "sud", "west"]
+    for place in ({"ships_to": "AT"}, {"country": "AT"}, {"countries": ["AT"]}):
+        assert await found(has_code=True, **place) == ["ost", "sud", "west"], place
+        assert await found(verified_code=True, **place) == ["sud"], place
+    assert await found(has_code=True, ships_to="DE") == ["nord", "ost", "sud", "west"]
+    assert await found(verified_code=True, ships_to="DE") == ["ost", "sud"]
+    assert await found(has_code=True, countries=["AT", "DE"]) == ["nord", "ost", "sud", "west"]
+    # The destination is where the code is used; the other filter is of shops.
+    assert await found(has_code=True, country="DE", ships_to="AT") == ["ost", "sud", "west"]
+    assert await found(has_code=True, ships_to="CH") == ["sud", "west"]
+    # A facet counts as the call without the filter of its kind finds.
+    counted = await call(world, FIND_SHOP, query="", has_code=True, country="AT", facets=["country"])
+    assert [one["count"] for one in counted["facets"]["country"]["values"]] == [4, 4]
+
+
+@pytest.mark.rule("F1", "F3", "F17")
+async def test_a_bike_shop_that_ships_to_austria_and_has_a_code_that_works_is_one_search_and_one_list(
+    directory: Directory,
+) -> None:
+    names = ("Right", "German", "Untested", "Expired", "Elsewhere", "Home")
+    right, german, untested, expired, elsewhere, home = [name.lower() for name in names]
+    world = await directory(
+        [shop(name, f"{name}.internal".lower(), id=name.lower(), categories=["bicycles"]) for name in names],
+        categories=[{"slug": "bicycles", "name": "Bicycles", "synonyms": ["bike"]}],
+        shipping=[
+            *(shipping(name, destinations=["EU"]) for name in (right, german, untested, expired)),
+            shipping(elsewhere, destinations=["CH"], destinations_exhaustive=True),
+        ],
+        coupons=[
+            coupon("AUSTRIA", right, countries=["AT", "DE"], **APPLIED),
+            coupon("GERMANY", right, countries=["DE"], **APPLIED),
+            coupon("GERMANY", german, countries=["DE"], **APPLIED),
+            coupon("MAYBE", german),
+            coupon("MAYBE", untested, countries=["AT"]),
+            coupon("OVER", expired, valid_until=PAST, **APPLIED),
+            *(coupon("GOOD", name, **APPLIED) for name in (elsewhere, home)),
+        ],
+    )
+    found = await call(world, FIND_SHOP, query="bike shop", ships_to="AT", verified_code=True)
+    assert [(one["id"], one["ships_to"]) for one in found["results"]] == [(right, "yes")]
+    assert (found["total_count"], found["unsettled_count"]) == (1, 1)  # it is not known whether the last one ships
+    domains = [one["domain"] for one in found["results"]]
+    listed = await call(world, LIST_COUPONS, shop_domains=domains)
+    codes = listed["shops"][0]["coupons"]["results"]
+    assert [code["code"] for code in codes if "AT" in code["countries"]] == ["AUSTRIA"]
+    assert listed["found"] == 1
 
 
 @pytest.mark.rule("M11.other_lists", "A4")

@@ -5,6 +5,7 @@ import os
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -163,19 +164,30 @@ async def assert_balances(
 
 
 async def assert_found_by_code(oracle: Snapshot, tested: Snapshot, query: CouponQuery) -> None:
-    """A shop has a code exactly while list_coupons lists one of it."""
+    """A shop has a code exactly while list_coupons lists one of it, a good one for its filters."""
     public = tuple(str(line["id"]) for line in _SHOPS if line["visibility"] == "public")
     now = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=query.now_us)
     audience: dict[str, Any] = {"channel": query.channel, "caller_country": query.country}
-    found, expected = [
-        await call(directory, FIND_SHOP, query="", has_code=True, now=now, **audience) for directory in (tested, oracle)
-    ]
-    assert found == expected, query
     listed = await tested.coupons(replace(query, shops=public, list_limit=None))
-    usable = [shop_id for shop_id, coupons in zip(public, listed, strict=True) if coupons and coupons.usable]
-    ids = [one["id"] for one in found["results"]]
-    # A caller of an unknown country is shown codes that are blocked in some, and not promised them.
-    assert ids == usable if query.country else set(ids) <= set(usable), query
+    views = {shop_id: coupons.views for shop_id, coupons in zip(public, listed, strict=True) if coupons}
+    for wanted, country in product(("has_code", "verified_code"), (None, "AT")):
+        asked: dict[str, Any] = {"query": "", wanted: True, "country": country}
+        found, expected = [
+            await call(directory, FIND_SHOP, now=now, **audience, **asked) for directory in (tested, oracle)
+        ]
+        assert found == expected, query
+        usable = [
+            shop_id
+            for shop_id, codes in views.items()
+            if any(
+                (wanted == "has_code" or code["verificationStatus"] == "verified_applied")
+                and (country is None or code["countries"] is None or {country, "WORLDWIDE"} & {*code["countries"]})
+                for code in codes or ()
+            )
+        ]
+        ids = [one["id"] for one in found["results"]]
+        # A caller of an unknown country is shown codes that are blocked in some, and not promised them.
+        assert ids == usable if query.country else set(ids) <= set(usable), query
 
 
 @pytest.mark.rule("A4", "A5", "A6", "I18", "I20", "I39", "I40", "I41", "M11.other_lists", "F3", "F4")

@@ -9,7 +9,7 @@ from index_mappings.documents import Category
 from service.errors import InvalidInputError
 from service.search.protocol import Found
 from service.tools.find_shop import FIND_SHOP
-from tests.rules.backends.asking import call, find, found_names, names, suggest, walked
+from tests.rules.backends.asking import call, find, found_names, ladder, names, suggest, walked
 from tests.rules.backends.backends import CATEGORY_CAP
 from tests.rules.backends.conftest import Directory
 from tests.support.catalogues import shop
@@ -89,6 +89,32 @@ async def test_ignored_words_of_any_script_are_shown_as_they_were_typed(director
     }
     found = {query: await find(world, query) for query in expected}
     assert {query: (names(answer.shops), answer.ignored) for query, answer in found.items()} == expected
+
+
+@pytest.mark.rule("X1", "X2", "M3")
+async def test_trade_marks_belong_to_no_word(directory: Directory) -> None:
+    world = await directory([shop("Hitfox™ Games"), shop("Café℠ Bücher")])
+    expected = {
+        "hitfox games": ["Hitfox™ Games"],
+        "Hitfox™ Games": ["Hitfox™ Games"],
+        "games hitfox℠": ["Hitfox™ Games"],
+        "hitfoxtm": [],
+        "cafe bucher": ["Café℠ Bücher"],
+        "cafesm": [],
+    }
+    assert {query: await found_names(world, query) for query in expected} == expected
+
+
+@pytest.mark.rule("X1", "M3", "M9")
+async def test_simplified_and_traditional_chinese_find_each_other(directory: Directory) -> None:
+    world = await directory([shop("無印良品"), shop("淘宝网"), shop("東京書店")])
+    expected = {
+        "无印良品": ["無印良品"], "無印": ["無印良品"], "印良": ["無印良品"], "淘寶": ["淘宝网"], "淘宝網": ["淘宝网"],
+        "东京书店": ["東京書店"], "書店": ["東京書店"],
+    }  # fmt: skip
+    assert {query: await found_names(world, query) for query in expected} == expected
+    suggested = {query: await ladder(world, query) for query in ("无印良品", "淘寶", "东京")}
+    assert suggested == {"无印良品": [(8, "無印良品")], "淘寶": [(7, "淘宝网")], "东京": [(7, "東京書店")]}
 
 
 @pytest.mark.rule("M3")

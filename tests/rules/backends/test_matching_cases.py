@@ -128,7 +128,7 @@ def _expected(case: dict[str, Any]) -> tuple[str, str]:
     return (case["first"], case["first"]) if "first" in case else (case["find_shop"], case["suggest"])
 
 
-@pytest.mark.rule("M3.labels", "M3.wishes", "M3.hosts", "M4.first_category", "M5.stems", "M5.runs", "M6.ignored")
+@pytest.mark.rule("M3.labels", "M3.wishes", "M3.hosts", "M3.category_words", "M4.one_word", "M5.stems", "M6.ignored")
 async def test_wishes_in_words_and_countries_and_hosts_are_understood(directory: Directory) -> None:
     awkward = WISHES["awkward"]
     world = await directory(_lines(awkward["shops"]), categories=awkward["categories"])
@@ -141,7 +141,7 @@ async def test_wishes_about_the_shops_of_the_sample_are_understood(directory: Di
     assert await wrong_answers(await directory(shops, categories=categories), WISHES["sample"]["cases"]) == []
 
 
-@pytest.mark.rule("M3.wishes", "M5", "M5.stems", "M6.ignored")
+@pytest.mark.rule("M3.wishes", "M3.category_words", "M4.one_word", "M5", "M5.levels", "M5.runs", "M6.ignored")
 async def test_wishes_are_understood_by_the_kinds_of_shops_that_a_catalogue_may_begin_with(
     directory: Directory,
 ) -> None:

@@ -112,6 +112,16 @@ async def test_all_public_domains_are_listed_part_by_part(directory: Directory) 
     ]
 
 
+@pytest.mark.rule("A1")
+async def test_long_aliases_are_cut_by_their_characters_but_in_get_shop(directory: Directory) -> None:
+    aliases = tuple(f"{n} {'x' * 147}" for n in range(1, 9))
+    world = await directory([shop("Nord", "nord.internal", aliases=list(aliases))])
+    (view,) = (await call(world, FIND_SHOP, query="nord"))["results"]
+    assert (view["aliases"], view["aliases_total"]) == (aliases[:2], 8)
+    whole = await call(world, GET_SHOP, shop_domain="nord.internal")
+    assert (whole["aliases"], whole["aliases_total"]) == (aliases, 8)
+
+
 @pytest.mark.rule("A14", "A1")
 async def test_get_shops_shows_each_shop_as_a_search_does(directory: Directory) -> None:
     aliases = [f"Alias {n}" for n in range(12)]
@@ -154,12 +164,14 @@ async def test_several_shops_are_each_answered_as_alone_in_one_round_trip(direct
         _shops(),
         coupons=[coupon("TEN", "s1"), coupon("OLD", "s1", valid_until="2031-05-01"), coupon("FIVE", "hidden")],
         shipping=[shipping("s1", destinations=["AT"]), shipping("hidden", destinations=["AT"])],
+        policies=[policy("s1", "returns", "AT"), policy("hidden", "returns")],
     )
     asked = ["https://www.nord.internal/new", "s2", "hidden", "!", "nobody.internal", "s1", "sud.internal", "s1"]
     known = {"https://www.nord.internal/new", "s2", "s1", "sud.internal"}
     asks: list[tuple[Any, str, dict[str, Any]]] = [
         (LIST_COUPONS, "coupons", {}),
         (GET_SHIPPING_POLICY, "shipping", {"country": "AT"}),
+        (GET_SHOP_POLICIES, "policies", {"country": "AT"}),
     ]
     for tool, name, fields in asks:
         alone = {reference: await call(world, tool, shop_domain=reference, **fields) for reference in known}
@@ -170,6 +182,27 @@ async def test_several_shops_are_each_answered_as_alone_in_one_round_trip(direct
         assert several.engine_calls == (0 if isinstance(world, ReferenceBackend) else 1)
         absent = await call(world, tool, shop_domains=["!"], **fields)
         assert absent == {"shops": [{"shop_domain": "!", name: None}], "found": 0}
+
+
+@pytest.mark.rule("A12", "V2", "I6")
+async def test_an_audit_says_which_of_its_references_is_of_no_shop(directory: Directory) -> None:
+    world = await directory(_shops())
+    absent = "There is no shop with this id or domain in the directory."
+    named = f"{absent} To look a shop up by its name, call find_shop."
+    for references, detail in (
+        (("nobody.internal", "hidden.internal"), absent),
+        (("nobody", "hidden", "!"), named),
+        (
+            ("sub.nobody.internal", "sub.hidden.internal"),
+            f"{absent} A sub-domain is not looked up as its parent domain.",
+        ),
+    ):
+        for reference in references:
+            for field, other in (("from_shop_id", "to_shop_id"), ("to_shop_id", "from_shop_id")):
+                asked: dict[str, Any] = {field: reference, other: "s1"}
+                with pytest.raises(ShopNotFoundError) as refused:
+                    await call(world, RESOLVE_CONFLICT, **asked)
+                assert refused.value.detail == f"{field}: {detail}"
 
 
 @pytest.mark.rule("A14", "A1.offers")
@@ -304,6 +337,9 @@ async def test_the_statement_of_exactly_the_country_counts_else_that_without_one
         shipping=[shipping("s1", destinations=["AT"])],
         policies=[
             policy("s1", "returns", counted_from="delivered", countries=["DE", "AT"], as_stated="30 days", **finite),
+            policy("s1", "returns", "LI", countries=["AT"]),
+            policy("s1", "returns", "NO", days=7, countries=["NO", "SE"]),
+            policy("s2", "returns", countries=["WORLDWIDE"]),
             policy("s1", "returns", "AT", days=14, source="https://nord.internal/at"),
             policy("s1", "returns", "CH", category="not_permitted"),
             policy("s1", "payment_methods", "AT", methods=["invoice", "card"], as_stated="as you like"),
@@ -331,9 +367,11 @@ async def test_the_statement_of_exactly_the_country_counts_else_that_without_one
         "source": "https://nord.internal/at", "checked_at": TIME,
     }  # fmt: skip
     nowhere = {**read, **unstated, "country": "CH", "category": "not_permitted", "as_stated": None}
+    in_norway = {**nowhere, "country": "NO", "category": "finite", "days": 7, "countries": ("NO", "SE")}
     paid = {**read, "country": "AT", "methods": ("invoice", "card"), "as_stated": "as you like"}
     for country, returns, payment in (
         (None, anywhere, None), ("DE", anywhere, None), ("AT", in_austria, paid), ("CH", nowhere, None),
+        ("NO", in_norway, None), ("SE", None, None), ("FR", None, None), ("LI", None, None),
     ):  # fmt: skip
         answer = await call(world, GET_SHOP_POLICIES, shop_domain="nord.internal", country=country)
         shipping_policy = await call(world, GET_SHIPPING_POLICY, shop_domain="s1", country=country)
@@ -346,7 +384,14 @@ async def test_the_statement_of_exactly_the_country_counts_else_that_without_one
         }
     assert await call(world, GET_SHOP_POLICIES, shop_domain="s2", country="AT") == {
         "shop": {"id": "s2", "domain": "sud.internal"},
-        "returns": None,
+        "returns": {
+            **read,
+            **unstated,
+            "country": None,
+            "category": "finite",
+            "countries": ("WORLDWIDE",),
+            "as_stated": None,
+        },
         "payment_methods": None,
         "buyer_protection": None,
         "shipping": await call(world, GET_SHIPPING_POLICY, shop_domain="s2", country="AT"),

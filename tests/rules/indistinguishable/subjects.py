@@ -143,7 +143,7 @@ def calls(subject: Subject) -> list[tuple[str, dict[str, Any]]]:
         for tool in ("monetize_offer", "resolve_checkout_url")
         for affiliate in (True, False)
     ]
-    lists = [(tool, both) for tool in ("get_shops", "list_coupons", "get_shipping_policy")]
+    lists = [(tool, both) for tool in ("get_shops", "list_coupons", "get_shipping_policy", "get_shop_policies")]
     return [*about, *lists, *searches, *(("resolve_conflict", audit) for audit in audits), *offers]
 
 

@@ -201,7 +201,11 @@ def test_mcp_refuses_a_page_of_another_origin_however_it_says_so(base: str, orig
         f"accept: application/json\r\n{lines}content-length: {len(body)}\r\n\r\n"
     )
     (reply,) = exchange(base, head.encode() + body)
-    error = {"code": -32600, "message": "Pages of this origin may not call the server."}
+    message = (
+        "Pages of this origin may not call the server. The operator allows an origin by "
+        "SHOP_DIRECTORY_MCP_ALLOWED_ORIGINS."
+    )
+    error = {"code": -32600, "message": message}
     assert (reply.status, json.loads(reply.body)) == (403, {"jsonrpc": "2.0", "id": None, "error": error})
 
 

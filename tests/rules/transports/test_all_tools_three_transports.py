@@ -20,14 +20,13 @@ from service.tools.registry import REGISTRY
 from tests.support.callers import issue
 from tests.support.catalogues import coupon, shop
 from tests.support.generated_calls import GeneratedCalls
-from tests.support.rounds import rounds
 from tests.support.sample import SampleService
 from tests.support.served import Reply, post, served
 from tests.support.transports import STAMP_KEYS, ToolAnswer, mcp_transports, over_mcp, over_rest
 from tests.support.wire import Era, call, request
 from tests.support.worlds import embedded_world, limited
 
-CALLS: Final = rounds(int(os.environ.get("SHOP_DIRECTORY_TRANSPORT_CALLS", "400")))
+CALLS: Final = int(os.environ.get("SHOP_DIRECTORY_TRANSPORT_CALLS", "400"))
 SEED: Final = int(os.environ.get("SHOP_DIRECTORY_TRANSPORT_SEED", "20261121"))
 # A second for ten calls over five transports each, and as much again.
 SECONDS: Final = 120 + CALLS // 5
@@ -170,6 +169,7 @@ def _left(reply: Reply) -> int:
         ("get_shops", "results", {1: 1, 10: 1, 11: 2, 20: 2, 21: 3, 100: 10}),
         ("list_coupons", "shops", {10: 1, 11: 2}),
         ("get_shipping_policy", "shops", {10: 1, 20: 2}),
+        ("get_shop_policies", "shops", {10: 1, 20: 2}),
     ],
 )
 def test_a_call_costs_a_read_for_each_ten_references_begun(

@@ -17,7 +17,7 @@ TOO_MANY_SHOPS = b'{"shop_domains":[%s]}' % b",".join([b'"a"'] * 21)
 WRONG_SHOPS = b'{"shop_domains":["a"," ",null,5,"%s","\\n\\u001c","b\\n"]}' % (b"a" * 2049)
 FIND = (
     "is not a field of this tool; it takes query, country, limit, offset, category, countries, categories, ships_to, "
-    "include_unsettled, has_code, facets, cursor, shop_domain, shop_id_or_domain"
+    "include_unsettled, has_code, verified_code, facets, cursor, shop_domain, shop_id_or_domain"
 )
 LIST_CATEGORIES = "is not a field of this tool; it takes shop_domain, shop_id_or_domain"
 GET_SHOPS = "is not a field of this tool; it takes shop_domains, shop_domain, shop_id_or_domain"
@@ -143,6 +143,7 @@ def _case(rules: str, tool: str, arguments: bytes, *errors: tuple[str, str]) -> 
         _case("F17", "get_shipping_policy", b'{"shop_domains":["a",""]}', ("shop_domains.1", BLANK)),
         _case("F17", "list_coupons", b'{"shop_domains":["a"],"shop_domain":"a"}', ("shop_domain", EITHER)),
         _case("F17", "get_shipping_policy", b'{"shop_domains":["a"],"shop_id_or_domain":"a"}', ("shop_domain", EITHER)),
+        _case("F8", "get_shop_policies", b'{"shop_domains":["a"],"shop_domain":"a"}', ("shop_domain", EITHER)),
         _case("R2.ignored", "get_shops", b'{"shop_domains":["a"],"shop_domain":5}', ("shop_domain", STRING)),
         _case("R3", "get_shops", b'{"shop_domains":["a"],"limit":5}', ("limit", GET_SHOPS)),
         _case("F8", "get_shop_policies", b'{"country":"UK"}', ("shop_domain", REQUIRED), ("country", COUNTRY)),
@@ -188,7 +189,7 @@ def test_a_refused_search_says_what_to_do(
         (b'{"query":', "is not valid JSON"),
         (b"{'query':''}", "is not valid JSON"),
         (b'{"query":"a\tb"}', "is not valid JSON"),
-        (b'\xef\xbb\xbf{"query":""}', "is not valid JSON"),
+        (2 * b"\xef\xbb\xbf" + b'{"query":""}', "is not valid JSON"),
         (b'{"query":"\xff"}', "is not UTF-8"),
         (b'{"query":"\xed\xa0\x80"}', "is not UTF-8"),
         (b'{"query":"","limit":NaN}', "holds NaN or Infinity, which JSON does not have"),

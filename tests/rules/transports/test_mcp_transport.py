@@ -64,11 +64,15 @@ PARAMS = (
 HEADERS = (
     "The headers MCP-Protocol-Version, Mcp-Method and Mcp-Name must be there once each and agree with the message."
 )
-HOST = "This server does not answer for the host that the request names."
+HOST = (
+    "This server does not answer for the host that the request names. The operator adds a host to "
+    "SHOP_DIRECTORY_MCP_ALLOWED_HOSTS."
+)
+ENCODED = "The body has a content-encoding. Send it as it is, without compression and without that header."
 NEEDS_METHOD = "The message must have a method, a string: only requests and notifications are accepted."
 NEEDS_ID = "The message must have an id that is a string or a whole number, or none for a notification."
 NO_JSON_TYPE = "Send the message as JSON, with the header content-type: application/json."
-NO_ACCEPT = "The header accept must allow application/json."
+NO_ACCEPT = "The header accept must allow application/json or text/event-stream."
 TOO_LARGE = "A request body may hold at most 65,536 bytes."
 NO_JSON = "The message is not valid JSON."
 BATCH = "Batches are not served: send one message a request."
@@ -108,6 +112,7 @@ def _error(code: int, message: str, message_id: int | None = None) -> dict[str, 
         ({"host": "evil.example"}, PING, 421, _error(-32600, HOST)),
         ({"content_type": "text/plain"}, PING, 400, _error(-32600, NO_JSON_TYPE)),
         ({"accept": "text/html"}, PING, 406, _error(-32600, NO_ACCEPT)),
+        ({"content_encoding": "gzip"}, PING, 415, _error(-32600, ENCODED)),
         ({}, b" " * 65_537, 413, _error(-32600, TOO_LARGE)),
         ({}, b"{", 400, _error(-32700, NO_JSON)),
         ({}, b"", 400, _error(-32700, NO_JSON)),

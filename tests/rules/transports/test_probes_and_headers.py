@@ -218,7 +218,7 @@ def panic(*_: object) -> NoReturn:
         ("find_shop", "query_of"),  # in a thread, as it counts
         ("get_shop", "query_of"),  # in the event loop
         ("list_coupons", "query_of"),
-        ("resolve_conflict", "_stored"),  # in a scan
+        ("resolve_conflict", "_all_hits"),  # in a scan
     ],
 )
 def test_a_panic_in_a_search_is_a_failure_on_each_transport_and_the_next_call_is_answered(

@@ -67,6 +67,7 @@ PARTS: Final = (
     Part("the development data", "dev_data", "dev_data", find_dev_data),
 )
 _LEFT_OUT: Final = pytest.StashKey[list[str]]()
+_NO_CONTAINER: Final = pytest.StashKey[list[str]]()
 # By this name a worker of pytest-xdist reports what it left out.
 _OUTPUT: Final = "left_out"
 
@@ -99,7 +100,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Builds the node's class path before any test, whose time limit a first download would break."""
     if not session.config.option.collectonly:
-        _prepare([part for part in PARTS if any(part.is_needed_by(item) for item in session.items)])
+        _prepare(session.config, [part for part in PARTS if any(part.is_needed_by(item) for item in session.items)])
 
 
 class _SharedAmongWorkers:
@@ -107,8 +108,8 @@ class _SharedAmongWorkers:
 
     def pytest_xdist_setupnodes(self, config: pytest.Config, specs: object) -> None:
         """Builds the node's class path before the workers start, as two of them would build it at the same time."""
-        del config, specs
-        _prepare(PARTS)
+        del specs
+        _prepare(config, PARTS)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:  # noqa: ANN401 - a class of the library's inside
@@ -135,16 +136,21 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for line in config.stash.get(_NO_CONTAINER, []):
+        terminalreporter.write_line(line)
     for line in config.stash.get(_LEFT_OUT, []):
         terminalreporter.write_line(line, red=True, bold=True)
 
 
-def _prepare(parts: Iterable[Part]) -> None:
+def _prepare(config: pytest.Config, parts: Iterable[Part]) -> None:
+    no_container = config.stash.setdefault(_NO_CONTAINER, [])
     try:
         for part in parts:
             found = part.find()
             if isinstance(found, Source):
                 found.prepare()
+                if found.no_container is not None:
+                    no_container.append(f"{part.title} is {found.origin}: {found.no_container}")
             elif isinstance(found, LocalNodes):
                 found.build()
     except (BuildError, ProcessError) as failure:

@@ -7,9 +7,11 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
+from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.docker_client import DockerClient
 from testcontainers.core.wait_strategies import LogMessageWaitStrategy
@@ -27,17 +29,29 @@ OPENSEARCH_IMAGE: Final = "opensearchproject/opensearch:3.8.0"
 REDIS_IMAGE: Final = "redis:8"
 _REDIS_PORT: Final = 6379
 _ENGINE_BOUND_S: Final = 3
+_PULL_BOUND_S: Final = 120  # without a word of the registry
 
 
-def why_no_engine() -> str | None:
-    """Returns why no Docker engine can be used, in one line, or None where one answers."""
+@cache
+def why_no_container(image: str) -> str | None:
+    """Returns why no container of this image can be started, in one line, or None where one can.
+
+    An image that the engine does not have is pulled, once in a process.
+    """
     with _leaks_unsaid():
         try:
             client = DockerClient(timeout=_ENGINE_BOUND_S).client
             client.ping()
-            client.close()
         except Exception as failure:  # noqa: BLE001 - whatever prevents the connection is the reason
             return f"no Docker engine answers ({type(failure).__name__})"
+        try:
+            if not client.images.list(name=image):
+                client.api.timeout = _PULL_BOUND_S
+                client.images.pull(image)
+        except Exception as failure:  # noqa: BLE001 - whatever prevents the pull is the reason
+            return f"the Docker engine lacks the image {image} and cannot pull it ({type(failure).__name__})"
+        finally:
+            client.close()
     return None
 
 
@@ -64,6 +78,8 @@ def redis_container() -> Iterator[str]:
 
 @contextmanager
 def _running(container: DockerContainer, port: int) -> Iterator[str]:
+    # Its helper removes containers of a run that was killed; containers start without it as well.
+    testcontainers_config.ryuk_disabled |= why_no_container(testcontainers_config.ryuk_image) is not None
     with _leaks_unsaid():
         with container:
             yield f"{container.get_container_host_ip()}:{container.get_exposed_port(port)}"
@@ -91,7 +107,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a running server comes from, by a name for people.
+    """Where a running server comes from, by a name for people, and why not from a container.
 
     `open` takes a folder for data and log, starts the server where it is ours, and yields its URL. `prepare` does
     beforehand what may take minutes, once on a machine; it raises BuildError.
@@ -100,6 +116,7 @@ class Source:
     origin: str
     open: Callable[[Path], AbstractContextManager[str]]
     prepare: Callable[[], object] = lambda: None
+    no_container: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,26 +149,28 @@ def find_opensearch(environment: Mapping[str, str] = os.environ) -> Source | Mis
     """Returns the first of: `$OPENSEARCH_URL` (never stopped), a container, a local node."""
     if url := environment.get("OPENSEARCH_URL"):
         return Source("OPENSEARCH_URL", lambda _: nullcontext(url))
-    no_engine = why_no_engine()
-    if no_engine is None:
+    no_container = why_no_container(OPENSEARCH_IMAGE)
+    if no_container is None:
         return Source("testcontainers", lambda _: opensearch_container())
     local = find_local_nodes(environment)
     if isinstance(local, Missing):
-        return Missing(f"OPENSEARCH_URL is not set; {no_engine}; {local.reason}")
-    return Source("a local node", local.one_node, local.build)
+        return Missing(f"OPENSEARCH_URL is not set; {no_container}; {local.reason}")
+    return Source("a local node", local.one_node, local.build, no_container)
 
 
 def find_redis(environment: Mapping[str, str] = os.environ) -> Source | Missing:
     """Returns the first of: `$REDIS_URL` (never stopped), a container, a local `redis-server`."""
     if url := environment.get("REDIS_URL"):
         return Source("REDIS_URL", lambda _: nullcontext(url))
-    no_engine = why_no_engine()
-    if no_engine is None:
+    no_container = why_no_container(REDIS_IMAGE)
+    if no_container is None:
         return Source("testcontainers", lambda _: redis_container())
     program = find_redis_program(environment)
     if isinstance(program, Missing):
-        return Missing(f"REDIS_URL is not set; {no_engine}; {program.reason}")
-    return Source("a local redis-server", lambda folder: _url_of(RedisServer(str(program), folder)))
+        return Missing(f"REDIS_URL is not set; {no_container}; {program.reason}")
+    return Source(
+        "a local redis-server", lambda folder: _url_of(RedisServer(str(program), folder)), no_container=no_container
+    )
 
 
 def find_redis_program(environment: Mapping[str, str] = os.environ) -> Path | Missing:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from index_mappings.category_forms import Level, LevelledForm, stem, unmarked
-from index_mappings.countries import ships_to
+from index_mappings.countries import WORLDWIDE, ships_to
 from index_mappings.documents import (
     Category,
     CouponDocument,
@@ -162,6 +162,12 @@ def _bucket(coupon: CouponDocument, query: CouponQuery) -> str:
     if query.channel in coupon.blocked_channels or query.country in coupon.blocked_countries:
         return "policy"
     return "usable"
+
+
+def _is_good_in(coupon: CouponDocument, places: Sequence[str]) -> bool:
+    """Whether a coupon is good in any of the places, if there are some (F3)."""
+    stated = coupon.view["countries"]
+    return not places or stated is None or WORLDWIDE in stated or any(place in stated for place in places)
 
 
 def _facts(facts: FactsDocument) -> Facts:
@@ -461,6 +467,8 @@ class ReferenceBackend(ReferenceShopDetails):
             coupon.valid_from_us <= wanted.now_us
             and _bucket(coupon, wanted) == "usable"
             and (wanted.country is not None or not coupon.blocked_countries)
+            and (not query.verified_code or coupon.status == "verified_applied")
+            and _is_good_in(coupon, [query.ships_to] if query.ships_to else query.countries)
             for coupon in self._coupons
             if shop.id in coupon.shop_refs
         )

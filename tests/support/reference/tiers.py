@@ -238,7 +238,8 @@ def name_evidence(shop: ShopDocument, query: FindForms, reading: Reading, text: 
     is_letter = len(text) == 1 and text.isalpha() and not is_part_evidence(text)
     if is_letter and query.words[-1].text != text:
         return found
-    if any(word.startswith(text) and not (names_category and len(word) > len(text) + 2) for word in shop.words):
+    longest = len(text) + (2 if len(text) >= 4 else 1) if names_category else 99
+    if any(word.startswith(text) and len(word) <= longest for word in shop.words):
         found.add("b")
     if not names_category and is_part_evidence(text) and any(text in infix for infix in shop.infixes):
         found.add("d")

@@ -23,7 +23,7 @@ from index_mappings.tiers import rank_key
 from indexer.jobs.reading import Reading, read_catalogue
 from indexer.projection import Projector, is_reserved, project_category, project_facts, project_shop
 from indexer.records.problems import ProblemLog
-from indexer.records.related import RECORDS, ShippingRecord
+from indexer.records.related import RECORDS, DeliveryTimePart, ShippingRecord
 from indexer.records.shop import ShopRecord
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.ndjson import NdjsonCatalogue
@@ -41,9 +41,19 @@ def _shipping(stated: list[str]) -> dict[str, Any]:
 
 
 @pytest.mark.rule("A7", "A13")
-def test_a_destination_that_is_stated_twice_counts_once_and_none_at_all_is_no_gap() -> None:
+def test_a_destination_that_is_stated_twice_counts_once_and_an_empty_list_is_as_if_left_out() -> None:
     carried = [_shipping(stated) for stated in (["EU", "CH", "EU"], [])]
-    assert [(stated["destinations"], stated["checked_at"]) for stated in carried] == [(["EU", "CH"], TIME), ([], TIME)]
+    assert [(stated["destinations"], stated["checked_at"]) for stated in carried] == [
+        (["EU", "CH"], TIME), (None, TIME),
+    ]  # fmt: skip
+
+
+@pytest.mark.rule("A7", "A13")
+def test_a_statement_that_states_nothing_in_an_earlier_state_is_no_statement() -> None:
+    empty = ShippingRecord(
+        shop_id="s1", destinations=(), destinations_exhaustive=True, delivery_time=DeliveryTimePart()
+    )
+    assert project_facts(ShopFacts("s1", "nord.internal", empty)).shipping is None
 
 
 @pytest.mark.rule("G3")
@@ -119,6 +129,7 @@ def test_a_shop_becomes_its_document() -> None:
         redirects=(),
         registrable="nord-licht.internal",
         main_label="nordlicht",
+        stated=("mueller", "muller", "nord"),
         names=("mueller", "muller", "nord", "nord licht internal", "nord-licht.internal"),
         leading=("mueller", "muller"),
         full=(
@@ -135,6 +146,7 @@ def test_a_shop_becomes_its_document() -> None:
         labels=("internal",),
         dotted=(),
         rests=(),
+        clipped=("lich", "muell", "muelle", "mull", "mulle", "nor"),
         ships_to=("unknown:*",),
         codes=(),
         related_digest=sha256(b"unknown:*").hexdigest()[:16],
@@ -285,14 +297,13 @@ def test_categories_rank_by_count_then_slug() -> None:
     carried = [CarriedCategory(slug, slug, count, 1) for slug, count in (("a", 9), ("b", 10), ("c", 100), ("aa", 10))]
     ranked = sorted(map(project_category, carried), key=lambda document: document.rank)
     assert [document.id for document in ranked] == ["c", "aa", "b", "a"]
-    forms = category_forms("books", "Books", [("de", "Bücher & Co"), ("fr", "de Livres")])
-    named = CarriedCategory("books", "Books", 3, 2, (("de", "Bücher & Co"), ("fr", "de Livres")))
+    forms = category_forms("books", "Books", [("de", "Bücher & Co")], [("fr", "de Livres")])
+    named = CarriedCategory("books", "Books", 3, 2, (("de", "Bücher & Co"),), (("fr", "de Livres"),))
     assert project_category(named) == CategoryDocument(
         id="books",
         rank=rank_key(3.0, "books"),
         name="Books",
         count=3,
         words=("books", "bucher", "livres"),
-        alone=forms.alone,
-        whole=forms.whole,
+        names=forms.names,
     )

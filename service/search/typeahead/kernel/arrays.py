@@ -7,6 +7,10 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numba import njit, types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.untyped_passes import IRProcessing
 from numba.extending import intrinsic, overload
 from numba.np.numpy_support import carray
 
@@ -142,9 +146,65 @@ ARRAYS: Final = (
 )
 
 
+class _NoEnvironment:
+    """Takes the environments of functions that Python does not call, which have none."""
+
+    def set_env(self, name: str, environment: object) -> None:
+        """Do nothing."""
+
+
+_NO_ENVIRONMENT: Final = _NoEnvironment()
+
+
+class _LinkedCode(JITCodeLibrary):
+    """A function that is only linked into its callers.
+
+    numba would optimize it and make machine code of it, with all that it calls, and again for each caller and theirs:
+    a third of the compile time. The function that Python calls is optimized with all that is linked into it.
+    """
+
+    @property
+    def codegen(self) -> _NoEnvironment:
+        """By which numba sets the environment of a function."""
+        return _NO_ENVIRONMENT
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
+        self._finalized = True
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)  # type: ignore[no-untyped-call]
+class _LinkOnly(FunctionPass):
+    """Compile the function of this pipeline as code that is only linked."""
+
+    _name = "link_only"
+
+    def __init__(self) -> None:
+        """Set up the pass; numba's class leaves that to its subclasses."""
+
+    def run_pass(self, state: Any) -> bool:  # noqa: ANN401 - numba's state of a compilation
+        """Replace the library into which numba would compile."""
+        state.library = _LinkedCode(state.targetctx.codegen(), state.func_id.func_qualname)  # type: ignore[no-untyped-call]
+        return True
+
+
+class _InnerCompiler(CompilerBase):
+    """The pipeline of numba's default compiler, for functions that are only linked."""
+
+    def define_pipelines(self) -> list[Any]:
+        """The passes of numba, and the one above before code is made."""
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)  # type: ignore[no-untyped-call]
+        passes.add_pass_after(_LinkOnly, IRProcessing)
+        passes.finalize()
+        return [passes]
+
+
 def inner(function: _F) -> _F:
     """Compile a function for calls from compiled code only: the wrappers for Python take longest to compile."""
-    bare: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    bare: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _InnerCompiler}
     compiled: _F = njit(**bare)(function)
     return compiled
 

@@ -16,9 +16,10 @@ import xlsxwriter
 from typer.testing import CliRunner
 
 from indexer.catalogue.sheets.columns import FIELDS
-from indexer.catalogue.sheets.files import CsvFile, Row
+from indexer.catalogue.sheets.files import CsvFile
 from indexer.catalogue.sheets.records import Imported, SheetRecords
 from indexer.catalogue.sheets.values import Faults
+from indexer.catalogue.sheets.workbooks.rows import Row
 from indexer.commands.catalogue import catalogue
 from indexer.records.problems import CatalogueError
 from indexer.sources.ndjson import FROM_SHEETS
@@ -123,18 +124,6 @@ def test_a_sheet_that_changes_while_it_is_read_is_not_imported(stocked: Catalogu
     assert (stocked.made / "shops.ndjson").read_bytes() == before
 
 
-def test_a_column_of_dates_that_nothing_maps_stops_coupons_without_an_end(stocked: Catalogue) -> None:
-    text = "shop,code,Promotion end\nlamp,A,2020-12-31\n"
-    done = stocked.run(text, "--kind", "coupons")
-    assert done.stderr == (
-        "Nothing was written: the column 'Promotion end' holds dates ('2020-12-31' 1), and nothing maps it, so that"
-        " none of the coupons would end: name it by `--map 'Promotion end=valid_until'`, or leave it out by"
-        " `--map 'Promotion end='`.\n"
-    )
-    (record,) = stocked.records("coupons", text, "--map", "Promotion end=valid_until")
-    assert record["valid_until"] == "2020-12-31T23:59:59Z"
-
-
 @pytest.mark.rule("V1")
 def test_a_status_of_another_kind_stops_the_import_and_leaves_suspended_records_out(stocked: Catalogue) -> None:
     text = "shop,code,status\nlamp,A,aktiv\nlamp,B,gesperrt\n"
@@ -144,7 +133,7 @@ def test_a_status_of_another_kind_stops_the_import_and_leaves_suspended_records_
     meant = ("--map-value", "status:aktiv=public", "--map-value", "status:gesperrt=removed")
     assert [record["code"] for record in stocked.records("coupons", text, *meant)] == ["A"]
     printed = stocked.run(text, "--kind", "coupons", *meant).stdout
-    assert "Wrote 1 coupons (1 more are not public and left out) to " in printed
+    assert "Wrote 1 coupon (1 more are not public and left out) to " in printed
 
 
 def test_another_kind_needs_a_catalogue_and_is_one_of_those_that_are_known(given: Import) -> None:

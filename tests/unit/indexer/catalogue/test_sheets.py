@@ -35,7 +35,7 @@ def test_a_csv_of_all_fields_becomes_a_valid_catalogue_and_the_mapping_is_shown(
     ]
     assert shown[-4:] == [
         "  not used        'Comment'",
-        f"Wrote 1 shops to {given.made / 'shops.ndjson'}; 0 bad rows were left out. Next:",
+        f"Wrote 1 shop to {given.made / 'shops.ndjson'}; 0 bad rows were left out. Next:",
         f"  shop-directory catalogue validate {given.made}",
         f"  shop-directory index build --catalogue {given.made}",
     ]
@@ -163,9 +163,10 @@ def test_bad_rows_are_reported_by_line_field_and_value_and_nothing_is_written_un
     assert (skipped.exit_code, answer) == (
         0,
         {
-            "directory": str(given.made), "shops": 1, "not_public": 0, "bad_rows": 7, "dropped_fields": {},
+            "directory": str(given.made), "shops": 1, "not_public": 0, "bad_rows": 7, "joined_rows": 0,
+            "dropped_fields": {}, "notes": [],
             "columns": {
-                "mapped": {"name": "name", "domain": "url", "categories": "category"}, "unused": [],
+                "mapped": {"name": "name", "domain": "url", "categories": "category"}, "set": {}, "unused": [],
                 "encoding": "utf-8", "delimiter": ",",
             },
         },
@@ -173,11 +174,47 @@ def test_bad_rows_are_reported_by_line_field_and_value_and_nothing_is_written_un
 
 
 @pytest.mark.rule("V1")
-def test_a_hidden_row_of_a_shop_that_an_earlier_row_has_is_never_left_out(given: Import) -> None:
-    text = "name,url,category,visibility\nA,a.example,X,public\nA,a.example,X,under_review\n"
+def test_of_a_row_that_shows_a_shop_and_one_that_hides_it_the_latter_is_used_and_all_are_listed(given: Import) -> None:
+    rows = ["A,a.example,X,public", "A,a.example,X,under_review", "B,b.example,X,removed", "B,b.example,X,public"]
+    rows += ["C,c.example,X,removed", "C,c.example,X,removed", "D,d.example,X,public", "D,d.example,X,public"]
+    rows += ["A,a.example,X,public", "A,a.example,X,removed"]
+    text = "\n".join(["name,url,category,visibility", *rows, ""])
+    refused = given.run(text)
+    assert (refused.exit_code, given.made.exists()) == (1, False)
     done = given.run(text, "--skip-invalid")
-    message = "the shop of line 3 is not public and is already that of another row, made from the same domain, line 2"
-    assert (done.exit_code, message in done.stderr, given.made.exists()) == (1, True, False)
+    assert (done.exit_code, "6 bad rows were left out" in done.stdout) == (0, True)
+    same = "id is already that of another row, made from the same domain"
+    for said in (refused.stderr, done.stderr):
+        assert (
+            f"{same}, which is not public and is used instead:"
+            " 'a_example of line 3' (2 rows, first 2), 'b_example of line 4' (line 5)\n"
+        ) in said
+        others = "'c_example of line 6' (line 7), 'd_example of line 8' (line 9), 'a_example of line 3' (line 11)\n"
+        assert f"{same}: {others}" in said
+    written = [json.loads(line) for line in (given.made / "shops.ndjson").read_text(encoding="utf-8").splitlines()]
+    assert [(one["id"], one["visibility"]) for one in written] == [
+        ("a_example", "under_review"), ("b_example", "removed"), ("c_example", "removed"),
+        ("d_example", "public"),
+    ]  # fmt: skip
+
+
+@pytest.mark.rule("V1")
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (2, 3, 0, 1), (0, 2, 1, 3), (2, 0, 1, 3)])
+def test_rows_of_a_hidden_shop_are_joined_without_those_that_show_it(given: Import, order: tuple[int, ...]) -> None:
+    rows = [
+        "A,a.example,X,DE,public",
+        "A,a.example,X,FR,public",
+        "A,a.example,X,AT,removed",
+        "A,a.example,Y,CH,removed",
+    ]
+    text = "\n".join(["name,url,category,country,visibility", *(rows[at] for at in order), ""])
+    done = given.run(text, "--skip-invalid", "--json")
+    answer = json.loads(done.stdout)
+    (written,) = map(json.loads, (given.made / "shops.ndjson").read_text(encoding="utf-8").splitlines())
+    assert (written["visibility"], written["countries"]) == ("removed", ["AT", "CH"])
+    assert [one["name"] for one in written["categories"]] == ["X", "Y"]
+    assert [answer[name] for name in ("shops", "not_public", "bad_rows", "joined_rows")] == [1, 1, 2, 1]
+    assert all("is not public and is used instead" in problem["reason"] for problem in answer["problems"])
 
 
 @pytest.mark.parametrize(
@@ -494,7 +531,7 @@ def test_optional_fields_that_cannot_be_read_are_dropped_and_counted_and_their_s
     assert (done.stderr.splitlines(), done.stdout.splitlines()[-3]) == (
         unreadable,
         (
-            f"Wrote 3 shops to {given.made / 'shops.ndjson'}; 1 bad rows were left out, and the fields 2 countries,"
+            f"Wrote 3 shops to {given.made / 'shops.ndjson'}; 1 bad row was left out, and the fields 2 countries,"
             " 1 popularity of others. Next:"
         ),
     )

@@ -12,6 +12,7 @@ from typing import Any, Final
 import pytest
 from typer.testing import CliRunner, Result
 
+from index_mappings.countries import COUNTRY_CODES
 from index_mappings.documents import TRUST_KINDS
 from index_mappings.values import ALLOWED_CODE
 from indexer.catalogue.new_catalogue import STARTER, write_starter
@@ -130,6 +131,34 @@ def test_a_public_shop_with_more_than_200_forms_is_noted_and_valid(tmp_path: Pat
     assert (done["valid"], done["notes"]) == (True, [note])
 
 
+@pytest.mark.rule("F4")
+def test_a_public_shop_whose_codes_need_too_many_terms_is_noted_and_valid(tmp_path: Path) -> None:
+    countries = sorted(COUNTRY_CODES)
+
+    def coupons(shop_id: str, number: int) -> list[dict[str, Any]]:
+        return [
+            coupon(
+                f"CODE{n}", shop_id, blocked_countries=countries[n % 2 :: 2],
+                valid_from=f"2031-01-01T{n // 2:02}:17:03Z",
+                valid_until=f"2031-01-01T{n // 2:02}:48:59Z",
+            )
+            for n in range(number)
+        ]  # fmt: skip
+
+    shops = [BOOK, LAMP, shop("Hidden", id="hidden", visibility="under_review")]
+    path = write_catalogue_directory(
+        tmp_path, shops=shops, coupons=[*coupons("book", 1), *coupons("lamp", 40), *coupons("hidden", 40)]
+    )
+    note = (
+        "shops.ndjson:2: the shop's coupons have more times and countries than 10,000 terms can state: find_shop "
+        "with has_code or verified_code counts some of them for a shorter time, or not; give fewer coupons their own "
+        "times, countries and blocked_countries"
+    )
+    left_out = "coupons.ndjson: 40 records belong to no public shop and would be left out"
+    done = as_json(path)
+    assert (done["valid"], done["notes"]) == (True, [left_out, note])
+
+
 def test_notes_name_what_a_build_would_leave_out(tmp_path: Path) -> None:
     hidden = shop("Hidden", id="h", visibility="removed")
     write_catalogue_directory(
@@ -156,7 +185,7 @@ def test_notes_name_what_is_valid_and_hardly_meant(tmp_path: Path) -> None:
             coupon("A", "lamp", valid_from="2031-05-07", valid_until="2031-05-06"),
             coupon("B", "lamp", valid_from="2031-05-06", valid_until="2031-05-06"),
         ],
-        shipping=[shipping("lamp", delivery_time={"min_days": 5, "max_days": 4})],
+        shipping=[shipping("lamp", destinations=[], delivery_time={"min_days": 5, "max_days": 4})],
         policies=[
             policy("lamp", "returns", "AT", countries=["DE"]),
             policy("lamp", "returns", "DE", countries=["DE"]),
@@ -177,6 +206,7 @@ def test_notes_name_what_is_valid_and_hardly_meant(tmp_path: Path) -> None:
     )
     assert as_json(tmp_path)["notes"] == [
         "coupons.ndjson:1: valid_from is after valid_until, so the code is never valid",
+        "shipping.ndjson:1: destinations is an empty list, which counts as left out: nothing says where the shop ships",
         "shipping.ndjson:1: delivery_time.min_days is greater than max_days",
         "policies.ndjson:1: countries lacks the country that the record is for",
         "trust.ndjson:1: value of payment_methods is one text, and a list is meant",

@@ -75,6 +75,7 @@ def test_json_is_the_only_thing_on_standard_output(tmp_path: Path) -> None:
             "changes": {"applied": 0, "older": 0, "refused": 0},
             "kept": {},
             "kept_listing": None,
+            "marked": [],
             "notes": ["shops.ndjson:2: left out, its domain belongs to the shop of line 1"],
             "removed_generations": [],
             "restarts": 0,
@@ -167,7 +168,7 @@ def test_a_cluster_that_is_not_there_is_exit_code_3(tmp_path: Path) -> None:
     assert "Nothing was published: the cluster does not answer: ConnectionError" in done.stderr
 
 
-LAMP, BOOK = shop("Lamp", id="lamp"), shop("Book", id="book")
+LAMP, BOOK, VASE = shop("Lamp", id="lamp"), shop("Book", id="book"), shop("Vase", id="vase")
 
 
 @pytest.fixture
@@ -330,7 +331,7 @@ def test_follow_once_ends_with_1_where_changes_were_refused_and_names_their_file
         {
             "generation": operator.live, "applied": 1, "older": 1, "refused": 1, "documents_written": 3,
             "documents_removed": 0, "updates": 1, "failures": 0, "status_failures": 0,
-            "reconciled": {"checked": 0, "found": 0, "repaired": 0},
+            "missing_changes": None, "reconciled": {"checked": 0, "found": 0, "repaired": 0},
         },
     )  # fmt: skip
     assert "zqcanaryzq" not in done.output
@@ -426,6 +427,38 @@ def test_following_logs_in_utc_whatever_the_time_zone_of_the_machine_is(operator
     assert said == "INFO 1 changes applied, 0 older, 0 refused; 3 documents written, 0 removed"
 
 
+@pytest.mark.rule("G3")
+def test_following_once_is_exit_code_7_until_a_build_where_a_file_of_changes_is_gone(operator: Operator) -> None:
+    operator.build(LAMP)
+    operator.change(op="upsert", type="shops", record=BOOK, version=2)
+    follow = ("follow", "--catalogue", str(operator.catalogue), "--once")
+    assert operator.run(*follow).exit_code == 0
+    assert operator.run_json("status")["missing_changes"] is None
+    operator.change(op="upsert", type="shops", record=BOOK, version=3)
+    (operator.catalogue / "changes.ndjson").unlink()
+    operator.change(op="upsert", type="shops", record=VASE, version=1)
+    missing = "hanges are missing: an unknown number of bytes, written until "
+    for _ in range(2):
+        done = operator.run(*follow)
+        assert (done.exit_code, f"\nC{missing}" in f"\n{done.stderr}") == (7, True)
+        as_json = operator.run(*follow, "--json")
+        assert json.loads(as_json.stdout)["missing_changes"]["bytes"] is None
+        assert json.loads(as_json.stderr.splitlines()[-1])["error"]["code"] == "incomplete"
+        assert f"\nC{missing}" in operator.run("status").stdout
+    written = datetime.now(UTC).timestamp() + 1
+    operator.write(LAMP, BOOK)
+    os.utime(operator.catalogue / "shops.ndjson", (written, written))
+    assert operator.run("build", "--catalogue", str(operator.catalogue)).exit_code == 0
+    assert (operator.run(*follow).exit_code, operator.run_json("status")["missing_changes"]) == (0, None)
+
+
+def test_following_once_is_exit_code_4_while_another_job_runs(operator: Operator) -> None:
+    operator.build(LAMP)
+    with holding(operator.sink.lease(), "prune", 0):
+        done = operator.run("follow", "--catalogue", str(operator.catalogue), "--once")
+    assert (done.exit_code, done.stderr.startswith("Following ended: another job has the lease")) == (4, True)
+
+
 @pytest.mark.timeout(20)
 def test_a_signal_stops_following_even_while_the_follower_takes_the_lock_of_its_wait() -> None:
     with stopped_by_signals() as stop:
@@ -483,7 +516,10 @@ def test_a_shop_is_hidden_and_shown_by_id_or_domain_and_its_status_says_why(oper
     assert _said(operator, "hide", "lamp", "nobody", "none.internal") == (
         1,
         [
-            "lamp: not shown: its visibility is under_review; lamp.internal, which rival has; version 8; from a change",
+            (
+                "lamp: not shown: `index hide` has hidden it; lamp.internal, which rival has; version 7;"
+                " from line or row 1 of the catalogue"
+            ),
             "nobody: not shown: the state has no record of it",
             "none.internal: not shown: the state has no record of it",
             "Unknown, so not hidden: nobody, none.internal. Name ids or domains.",
@@ -491,16 +527,19 @@ def test_a_shop_is_hidden_and_shown_by_id_or_domain_and_its_status_says_why(oper
     )
     assert _shops(operator) == {"rival", "book"}
     hidden = operator.run_json("hide", "lamp.internal")
-    assert [(found["id"], found["visibility"], found["order"].get("version")) for found in hidden["shops"]] == [
-        ("lamp", "under_review", 8), ("rival", "under_review", None),
+    assert [(found["id"], found["visibility"], found["marked"]) for found in hidden["shops"]] == [
+        ("lamp", "public", True), ("rival", "public", True),
     ]  # fmt: skip
     assert (_shops(operator), hidden["generation"]) == ({"book"}, operator.live)
+    assert operator.run_json("status")["marked"] == ["lamp", "rival"]
+    assert _said(operator, "status")[1][-1] == "Hidden by `index hide` until `index show`: lamp, rival."
     code, said = _said(operator, "show", "rival", "lamp.internal")
     assert (code, said[0].startswith("rival: not shown: its domain belongs to lamp"), said[-1]) == (
         1, True, "Still not shown, for the reason above: rival.",
     )  # fmt: skip
     assert _shops(operator) == {"lamp", "book"}
-    private = operator.folder / "index.state" / "visibility-changes.ndjson"
+    assert operator.run_json("status")["marked"] == []
+    private = operator.folder / "index.state" / "hidden-shops.ndjson"
     assert private.stat().st_mode & 0o777 == 0o600
 
 
@@ -509,20 +548,78 @@ def _shops(operator: Operator) -> set[str]:
         return set(editor.read("shops", ["lamp", "rival", "book"]))
 
 
-@pytest.mark.rule("V1", "G3")
-def test_what_was_hidden_stays_hidden_in_the_next_builds_until_a_newer_record_or_a_fresh_state(
-    operator: Operator,
-) -> None:
+@pytest.mark.rule("V4", "V1", "G3")
+def test_what_was_hidden_stays_hidden_whatever_newer_records_say_until_it_is_shown(operator: Operator) -> None:
+    public = {**BOOK, "visibility": "public"}
     operator.build(LAMP, {**BOOK, "version": 3})
     assert operator.run("hide", "lamp", "book").exit_code == 0
-    for version in (3, 4):  # of two records of the same version the one that hides more is taken
-        operator.build(LAMP, {**BOOK, "version": version}, arguments=("--allow-empty", "--allow-shrink"))
-        assert _shops(operator) == set()
-    operator.build(LAMP, {**BOOK, "version": 5})
+    allowed = ("--allow-empty", "--allow-shrink")
+    for version, arguments in ((3, ()), (4, ()), (5, ()), (2, ("--fresh-state",))):
+        done = operator.build(LAMP, {**public, "version": version}, arguments=(*allowed, *arguments))
+        listed = "Hidden by `index hide` until `index show`: book, lamp."
+        assert (_shops(operator), listed in done.stdout.splitlines()) == (set(), bool(arguments))
+    dry = operator.run_json("build", "--catalogue", str(operator.catalogue), "--dry-run", "--allow-shrink")
+    assert dry["counts"]["shops"] == 0
+    operator.change(op="upsert", type="shops", record={**public, "name": "Book Five"}, version=6)
+    operator.change(op="delete", type="shops", key="lamp", version=1)
+    operator.change(op="upsert", type="shops", record=LAMP, version=2)
+    operator.run("follow", "--catalogue", str(operator.catalogue), "--once")
+    assert _shops(operator) == set()
+    assert operator.run_json("verify", "--catalogue", str(operator.catalogue))["found"] == 0
+    shown = operator.run_json("show", "book", "lamp")["shops"]
+    assert [(found["shown"], found["order"], found["origin"]) for found in shown] == [
+        (True, {"version": 6}, "change"), (True, {"version": 2}, "change"),
+    ]  # fmt: skip
+    assert (_shops(operator), _name(operator, "book")) == ({"lamp", "book"}, "Book Five")
+
+
+def _name(operator: Operator, shop_id: str) -> str:
+    with closing(operator.sink.edit(operator.live)) as editor:
+        return str(editor.read("shops", [shop_id])[shop_id]["name"])
+
+
+@pytest.mark.rule("V4", "G3")
+@pytest.mark.parametrize("order", [{}, {"version": 3}, {"updated_at": "2031-05-06T07:08:09Z"}])
+def test_a_shop_that_was_hidden_and_shown_takes_the_next_edit_of_the_catalogue(
+    operator: Operator, order: dict[str, Any]
+) -> None:
+    operator.build({**LAMP, **order}, BOOK)
+    for _ in range(2):
+        assert operator.run("hide", "lamp").exit_code == 0
+        operator.build({**LAMP, **order, "name": "While hidden"}, BOOK)
+        assert operator.run("show", "lamp").exit_code == 0
+    newer = {"version": 4} if "version" in order else {"updated_at": "2031-05-06T07:08:10Z"} if order else {}
+    operator.build({**LAMP, **newer, "name": "Edited"}, BOOK)
+    assert (_shops(operator), _name(operator, "lamp")) == ({"lamp", "book"}, "Edited")
+    operator.build({**LAMP, **newer, "visibility": "under_review"}, BOOK, arguments=("--allow-shrink",))
     assert _shops(operator) == {"book"}
-    operator.build(LAMP, BOOK, arguments=("--fresh-state",))
-    assert _shops(operator) == {"lamp", "book"}
-    assert operator.run_json("status", "lamp")["shops"][0]["origin"] == "catalogue"
+    said = "lamp: not shown: its visibility is under_review; "
+    code, lines = _said(operator, "show", "lamp")
+    assert (code, lines[0].startswith(said), lines[-1]) == (1, True, "Still not shown, for the reason above: lamp.")
+
+
+@pytest.mark.rule("V4", "G2")
+def test_a_rollback_takes_marks_and_their_end_with_it(operator: Operator) -> None:
+    operator.build(LAMP, BOOK)
+    assert operator.run("hide", "lamp").exit_code == 0
+    operator.build(LAMP, {**BOOK, "name": "Newer"})
+    assert operator.run("show", "lamp").exit_code == 0
+    assert operator.run("hide", "book").exit_code == 0
+    planned = operator.run_json("rollback", "--dry-run")["counts"]["shops"]
+    assert operator.run("rollback").exit_code == 0
+    assert (planned, _shops(operator)) == (1, {"lamp"})
+    assert operator.run("show", "book").exit_code == 0
+    assert (_shops(operator), _name(operator, "book")) == ({"lamp", "book"}, "Book")
+
+
+@pytest.mark.rule("V4")
+def test_the_better_shop_of_a_domain_that_is_hidden_gives_it_to_the_other_one(operator: Operator) -> None:
+    operator.build(shop("Lamp", "one.internal", id="lamp", popularity=5), shop("Rival", "one.internal", id="rival"))
+    for _ in range(2):
+        assert operator.run("hide", "lamp").exit_code == 0
+        assert _shops(operator) == {"rival"}
+        assert operator.run("show", "lamp").exit_code == 0
+        assert _shops(operator) == {"lamp"}
 
 
 @pytest.mark.rule("V1", "G3")

@@ -1,6 +1,7 @@
 """A full build: what it publishes and reports, its options, and what a fault or an interruption leaves (G1, G2, G3)."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -243,6 +244,45 @@ def test_a_build_that_loses_more_is_refused_and_leaves_the_live_generation_alone
         operator.build([*TEN[:left], *hidden], options)
     assert operator.sink.live() == live
     assert operator.there() == ([live.generation], [live.generation])
+
+
+def test_a_shop_whose_aliases_make_a_build_slow_is_noted_by_its_line(sink: Sink, tmp_path: Path) -> None:
+    aliases = [f"{'many words ' * 9}{number}" for number in range(30)]
+    summary = _build(sink, tmp_path, [shop("Lamp"), shop("Words", aliases=aliases), shop("Book", aliases=["One"] * 50)])
+    (note,) = summary.notes
+    assert re.fullmatch(r"shops\.ndjson:2: 2\d,\d{3} characters from each word of its names to the end: .*", note)
+
+
+@pytest.mark.rule("G2")
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_build_that_loses_a_type_of_records_or_more_of_it_than_of_shops_is_refused(
+    tmp_path: Path, *, fresh: bool
+) -> None:
+    sink = EmbeddedSink(tmp_path / "index")
+    states = States(tmp_path / "states", sink.location)
+
+    def built(folder: str, coupons: int, shops: int = 10, **others: Any) -> BuildSummary:  # noqa: ANN401 - options
+        kinds: dict[str, list[dict[str, Any]]] = {
+            "coupons": [coupon(f"CODE{number}", f"s{9 - number}", id=f"c{number}") for number in range(coupons)],
+            "trust": [trust("s0", "registrar", "Some")],
+        }
+        catalogue = write_catalogue_directory(
+            tmp_path / folder, shops=TEN[:shops], **{kind: lines for kind, lines in kinds.items() if lines}
+        )
+        if others.pop("lacks_trust", False):
+            (catalogue / "trust.ndjson").unlink()
+        return build(NdjsonCatalogue(catalogue), sink, states, BuildOptions(fresh_state=fresh, **others))
+
+    live = built("first", 10).stamp
+    for left, folder in ((7, "seven"), (0, "none")):
+        with pytest.raises(ShrinkError, match=f"^{left} of 10 records of type coupons remain, and at most 20% may be"):
+            built(folder, left)
+    with pytest.raises(ShrinkError, match=r"^0 of 1 records of type trust remain, and at most 20% may be lost: "):
+        built("no trust", 10, lacks_trust=True)
+    assert sink.live() == live
+    assert built("eight", 8).stamp.counts["coupons"] == 8
+    assert built("fewer shops", 8, 8).stamp.counts["coupons"] == 6  # the others are lost with their shops
+    assert built("allowed", 0, 8, allow_shrink=True, lacks_trust=True).stamp.counts["coupons"] == 0
 
 
 @pytest.mark.rule("G2")

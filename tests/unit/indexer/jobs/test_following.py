@@ -3,6 +3,7 @@
 import json
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,7 +20,7 @@ from indexer.jobs.update import ChangeCounts
 from indexer.records.problems import CatalogueError
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
-from indexer.sinks.lease import holding
+from indexer.sinks.lease import LeaseHeldError, holding
 from indexer.sources.changes import ChangeFile, ChangeStream
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.sources.protocol import ChangeBatch
@@ -140,6 +141,15 @@ def test_it_waits_while_another_job_has_the_lease_and_goes_on_afterwards(
     _until(lambda: world.names() == ["Book", "Lamp"])
     running.end()
     assert caplog.text.count("waiting: ") == 1
+
+
+@pytest.mark.rule("G4")
+def test_once_ends_where_another_job_has_the_lease(world: World) -> None:
+    with holding(world.sink.lease(), "prune", 0):
+        began = time.monotonic()
+        with pytest.raises(LeaseHeldError):
+            world.following(once=True).run(threading.Event())
+        assert time.monotonic() - began < 10
 
 
 @pytest.mark.rule("G3", "G4")

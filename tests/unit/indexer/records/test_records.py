@@ -13,8 +13,19 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from index_mappings.countries import COUNTRY_CODES
+from indexer.records.problems import RefusedRecordError
 from indexer.records.related import RECORDS, CouponRecord
-from indexer.records.shop import NO_ORDER, UPDATED_AT, VERSION, CategoryRecord, Order, Record, ShopRecord, reasons
+from indexer.records.shop import (
+    NO_ORDER,
+    UPDATED_AT,
+    VERSION,
+    CategoryRecord,
+    Order,
+    Record,
+    ShopRecord,
+    reasons,
+    validated,
+)
 from indexer.records.urls import affiliate_url, template_fault, url_of_shop
 from tests.support.catalogues import coupon, offer, policy, program, redirect, shipping, shop, trust
 
@@ -433,3 +444,20 @@ def test_a_networks_url_stays_on_the_networks_host_whatever_it_carries(url: str,
     read = URL(built)
     assert (read.protocol, read.username, read.password, read.port) == ("https:", "", "", "")
     assert read.hostname.removeprefix("www.") == "go.network.internal"
+
+
+@pytest.mark.rule("A7")
+@pytest.mark.parametrize(
+    "said",
+    [
+        {},
+        {"destinations": [], "destinations_exhaustive": True, "excluded": []},
+        {"delivery_time": {}, "checked_at": "2031-05-06T07:08:09Z", "source": "policy_page"},
+        {"delivery_time": {"min_days": None}, "free_shipping_threshold": None},
+    ],
+)
+def test_a_shipping_statement_that_states_nothing_is_a_bad_record(said: dict[str, Any]) -> None:
+    with pytest.raises(RefusedRecordError) as refused:
+        validated(RECORDS["shipping"], {"shop_id": "s1", **said}, lenient=False)
+    reason = "states nothing: it needs one of destinations, excluded, delivery_time, free_shipping_threshold"
+    assert refused.value.faults == ((None, reason),)

@@ -81,12 +81,14 @@ def test_no_more_than_was_asked_for_is_consumed_and_whether_more_is_there_is_rep
 
 
 def test_a_file_that_is_not_there_yet_is_empty_and_leaves_the_position(path: Path) -> None:
-    assert _read(path) == ([], None, False)
+    changes, beginning, more = _read(path)
+    assert (changes, more, ChangeFile(path).describe_position(beginning)) == ([], False, None)
+    assert _read(path, beginning) == ([], beginning, False)
     assert _read(path, "any") == ([], "any", False)
     path.touch()
-    assert _read(path) == ([], None, False)
+    assert _read(path, beginning) == ([], beginning, False)
     path.write_bytes(_delete("a"))
-    changes, position, _ = _read(path)
+    changes, position, _ = _read(path, beginning)
     path.rename(path.with_name("changes.ndjson.1"))
     assert (changes, _read(path, position)) == ([("1", "a")], ([], position, False))
 
@@ -141,15 +143,22 @@ def test_what_was_not_read_of_a_file_that_is_gone_is_reported_in_bytes(
     assert caplog.messages == [f"{NOT_THE_FORMER}{unknown if of_an_earlier_version else known} until a full build"]
 
 
-@pytest.mark.parametrize("name", ["changes.ndjson.1", "changes.ndjson-20261124"])
+@pytest.mark.parametrize(
+    ("name", "older"),
+    [
+        ("changes.ndjson.1", "changes.ndjson.2"),
+        ("changes.ndjson-20261124", "changes.ndjson-20261123"),
+        ("changes.ndjson.old", "changes.ndjson.older"),
+    ],
+)
 @pytest.mark.rule("G3")
 def test_a_file_that_is_rotated_before_it_was_read_to_its_end_is_read_to_its_end_first(
-    path: Path, caplog: pytest.LogCaptureFixture, name: str
+    path: Path, caplog: pytest.LogCaptureFixture, name: str, older: str
 ) -> None:
     path.write_bytes(_delete("a") + _delete("b") + _delete("c"))
     before = _read(path, most=1)[1]
     rotated = path.rename(path.with_name(name))
-    path.with_name("changes.ndjson.0").write_bytes(_delete("x") * 9)
+    path.with_name(older).write_bytes(_delete("x") * 9)
     source = ChangeFile(path)
     last_of_former = source.read(before, 100)
     assert _keys(last_of_former) == [("2", "b"), ("3", "c")]

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from indexer.sources.changes import ChangeFile
 from indexer.sources.lines import MANY_BLANK, MAX_LINE
 from indexer.sources.ndjson import NdjsonCatalogue, refuse_other_formats
 from indexer.sources.protocol import Change, ChangeBatch, Source
-from tests.support.catalogues import shop
+from tests.support.catalogues import shop, write_catalogue_directory
 
 ARRAY = json.dumps([shop("Lamp")])
 UNKNOWN = "is not a known field (--lenient passes over unknown fields)"
@@ -36,10 +38,10 @@ def test_a_csv_leads_to_the_command_that_imports_it(tmp_path: Path, name: str, t
 def test_one_json_document_is_to_be_written_as_one_object_per_line(tmp_path: Path, text: str) -> None:
     path = tmp_path / "shops.json"
     path.write_text(text)
-    advice = f"write one object per line (NDJSON); for an array: jq -c '.[]' {path}"
+    advice = f"make a catalogue of it by shop-directory catalogue from-csv {path} DIRECTORY"
     with pytest.raises(CatalogueError) as refused:
         NdjsonCatalogue(path)
-    assert str(refused.value) == f"{path} is one JSON document: {advice}"
+    assert str(refused.value) == f"{path} is one JSON document, and a catalogue has one object per line: {advice}"
 
 
 def test_a_directory_with_such_a_file_instead_of_shops_says_so(tmp_path: Path) -> None:
@@ -208,7 +210,8 @@ def test_the_changes_of_a_directory_are_in_a_file_that_may_appear_later(tmp_path
     assert changes is not None
     with source.reading() as position:
         assert (source.unit, position) == ("bytes", None)
-    assert changes.read(None, 9) == ChangeBatch((), (), None, more=False)
+    nothing = changes.read(None, 9)
+    assert nothing == ChangeBatch((), (), nothing.position, more=False)
     line = {"op": "delete", "type": "shops", "key": "a", "version": 1, "unknown": 1}
     (tmp_path / "changes.ndjson").write_text(json.dumps(line) + "\n")
     deleted = Change("shops", "a", Order(VERSION, 1), None, "changes.ndjson:1")
@@ -223,3 +226,23 @@ def test_a_single_file_of_shops_has_no_changes(tmp_path: Path) -> None:
     path.write_bytes(_line("A"))
     (tmp_path / "changes.ndjson").write_bytes(b"")
     assert NdjsonCatalogue(path).changes() is None
+
+
+@pytest.mark.rule("G2")
+@pytest.mark.parametrize("name", ["coupons.ndjson", "coupons.ndjson.gz", "shops.ndjson", "changes.ndjson"])
+@pytest.mark.parametrize("kind", ["link", "directory", "pipe"])
+def test_a_file_that_can_not_be_read_is_refused_by_name_and_never_counts_as_absent(
+    tmp_path: Path, name: str, kind: str
+) -> None:
+    write_catalogue_directory(tmp_path / "catalogue", shops=[shop("Lamp")])
+    path = tmp_path / "catalogue" / name
+    path.unlink(missing_ok=True)
+    if kind == "link":
+        path.symlink_to(tmp_path / "nowhere.ndjson")
+    elif kind == "directory":
+        path.mkdir()
+    else:
+        os.mkfifo(path)
+    reason = "leads nowhere" if kind == "link" else "is not a regular file"
+    with pytest.raises(CatalogueError, match=f"^{re.escape(str(path))} {reason}: mend or remove it$"):
+        NdjsonCatalogue(tmp_path / "catalogue", lenient=True)

@@ -21,7 +21,7 @@ from service.app import create_app
 from service.limits.policy import QuotaClass
 from service.server.connections import _PIPELINED_IN_TICK
 from service.server.http_server import HttpProtocol, ServerConfig
-from service.server.run import _READ_BYTES, _Server
+from service.server.process import _READ_BYTES, Server
 from service.settings.service import Settings
 from tests.support import served
 from tests.support.wire import replies
@@ -29,8 +29,8 @@ from tests.support.worlds import SHOPS, embedded_world
 
 
 @contextmanager
-def listening(app: ASGIApp) -> Iterator[_Server]:
-    server = _Server(ServerConfig(app, "127.0.0.1", 0), lambda _: None)
+def listening(app: ASGIApp) -> Iterator[Server]:
+    server = Server(ServerConfig(app, "127.0.0.1", 0), lambda _: None)
     with ThreadPoolExecutor(1) as pool:
         ended = pool.submit(server.run)
         try:
@@ -344,7 +344,7 @@ class Stopping:
 
     def __init__(self, count: int) -> None:
         self._count = count
-        self.server: _Server | None = None
+        self.server: Server | None = None
         self.callers: list[socket.socket] = []
 
     async def __call__(self, scope: Scope, _: Receive, send: Send) -> None:
