@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from index_mappings.category_forms import ENGLISH, Level, LevelledForm, run_stems, unmarked
+from index_mappings.category_forms import ENGLISH, Level, LevelledForm, run_stems, stem, unmarked
 from index_mappings.ngrams import is_part_evidence
 from index_mappings.table_words import SHOP_ENDINGS
 from index_mappings.text import is_ideographic
@@ -60,6 +60,15 @@ class CategoryLevels:
         start = f"{language}!"
         for level in (Level.OWN, Level.STEM):
             yield from (key[len(start) :] for key in self._stems.get(level, ()) if key.startswith(start))
+
+    def names_stem(self, language: str, typed: Sequence[str]) -> bool:
+        """Whether words have the stem of a whole name in a language."""
+        own, other = self._stems.get(Level.OWN, {}), self._stems.get(Level.STEM, {})
+        mark = "!" if "".join(typed).isascii() or all(unmarked(word) == word for word in typed) else ":"
+        if len(typed) == 1:
+            key = f"{language}{mark}{stem(language, typed[0])}"
+            return key in other or key in own
+        return any((key := f"{language}{mark}{one}") in other or key in own for one in run_stems(language, typed))
 
     def of_run(self, texts: Sequence[str], typed: Sequence[str], languages: Collection[str] | None = None) -> Meaning:
         """The categories that neighbouring words name, by levels OWN to STEM; `typed` are the words of `unfolded`.

@@ -26,13 +26,13 @@ MOST: Final = 20
 _ENOUGH: Final = 2 * MOST
 # The categories of a prefix of more texts than this are computed in advance.
 _SCANNED: Final = 16
-# Stemmers that only change the end of an ASCII word, and parts of words of which they change more.
+# Stemmers of languages in Latin script that only change the end of a word, but for words with these parts.
 _CHANGING_ENDS: Final = {
     **dict.fromkeys(("fr", "es", "it", "pl", "tr", "sv", "da", "no", "hu", "pt", "ro", "ca", "cs"), ()),
     "en": ("ying",),
-    "de": ("ae", "oe", "ue"),
+    "de": ("ae", "oe", "ue", "ß"),
 }
-# Stemmers that leave ASCII words as they are.
+# Stemmers that leave words in Latin letters as they are.
 _OTHER_SCRIPTS: Final = frozenset(("ar", "el", "fa", "hi", "hy", "ne", "ru", "ta", "yi"))
 # How many of the last characters of a stem may differ from the word: one, or two of a stem longer than this.
 _LONG_STEM: Final = 5
@@ -42,6 +42,7 @@ _NONE: Final[tuple[int, ...]] = ()
 # The kinds of texts: whole names, and words of names of several. By kind, categories.
 _OWN, _OTHER, _SYNONYM, _OWN_WORD, _OTHER_WORD = range(5)
 _Begun = Sequence[Sequence[int]]
+_NO_LANGUAGES: Final[frozenset[str]] = frozenset()
 _NOTHING: Final[_Begun] = ((), (), (), (), ())
 # After each character of a text.
 _LAST: Final = chr(0x10FFFF)
@@ -131,10 +132,11 @@ class TypedCategories:
 
         `begun` are the categories of the reading's keys.
         """
-        languages = self._stems.languages_of(reading.marked)
         found: dict[int, None] = {}
         is_own, named = False, _NONE
-        if languages or any(self._names.has(key) for key in reading.keys):
+        languages = self._stems.languages_of(reading.marked)
+        is_begun = any(one is not _NOTHING for one in begun)
+        if languages or (is_begun and any(map(self._names.has, reading.keys))):
             meaning = self._levels.of_run(reading.words, reading.marked, languages)
             is_own, named = meaning.level is Level.OWN, tuple(meaning.positions)
         if is_own:
@@ -282,37 +284,49 @@ class _Stems:
     """The languages in which words may have the stem of a whole name."""
 
     def __init__(self, levels: CategoryLevels) -> None:
+        self._levels = levels
         self._all = levels.languages
         self._always = frozenset(self._all).difference(_CHANGING_ENDS, _OTHER_SCRIPTS)
+        self._scripts = self._always | _OTHER_SCRIPTS.intersection(self._all)
         self._changed = tuple([(part, one) for one in self._all for part in _CHANGING_ENDS.get(one, ())])
-        # By the beginning that a word has with the stem of a name, or with the first stem of a name of several words.
-        starts: tuple[dict[str, set[str]], ...] = ({}, {})
+        # By the beginning that a word has with the stem of a name; with the first and the last of several stems.
+        starts: tuple[dict[str, set[str]], ...] = ({}, {}, {})
         for language in self._all:
             for one in levels.stems_of(language) if language in _CHANGING_ENDS else ():
-                first, _, rest = one.partition(" ")
-                start = first[: len(first) - 1 - (len(first) > _LONG_STEM)]
-                starts[bool(rest)].setdefault(start, set()).add(language)
-        self._whole, self._first = ({start: frozenset(some) for start, some in part.items()} for part in starts)
+                stems = one.split(" ")
+                kinds = ((0, one),) if len(stems) == 1 else ((1, stems[0]), (2, stems[-1]))
+                for kind, known in kinds:
+                    start = known[: max(2, len(known) - 1 - (len(known) > _LONG_STEM))]
+                    starts[kind].setdefault(start, set()).add(language)
+        self._whole, self._first, self._last = (
+            {start: frozenset(found) for start, found in some.items()} for some in starts
+        )
 
     def languages_of(self, marked: Sequence[str]) -> Collection[str]:
-        """The languages in which words, or their joined text, may have the stem of a name."""
+        """The languages in which words, or their joined text, have the stem of a name."""
+        return [one for one in self._asked(marked) if self._levels.names_stem(one, marked)]
+
+    def _asked(self, marked: Sequence[str]) -> Collection[str]:
+        """The languages in which they may have one."""
         text = "".join(marked)
+        found = self._always
         if not text.isascii():
-            return self._all
-        found = _with_starts(self._always, self._whole, text)
-        if len(marked) > 1:
-            found = _with_starts(found, self._first, marked[0])
+            marked, text = [unmarked(word) for word in marked], unmarked(text)
+            if not text.isascii():
+                found = self._scripts
+        if whole := _with_start(self._whole, text):
+            found |= whole
+        if len(marked) > 1 and (first := _with_start(self._first, marked[0])):
+            found |= first & _with_start(self._last, marked[-1])
         for part, language in self._changed:
             if part in text:
                 found |= {language}
         return found
 
 
-def _with_starts(found: frozenset[str], starts: Mapping[str, frozenset[str]], text: str) -> frozenset[str]:
-    for end in range(len(text) + 1):
-        if (languages := starts.get(text[:end])) is not None:
-            found |= languages
-    return found
+def _with_start(starts: Mapping[str, frozenset[str]], text: str) -> frozenset[str]:
+    known = [starts[text[:end]] for end in range(1, len(text) + 1) if text[:end] in starts]
+    return frozenset().union(*known) if known else _NO_LANGUAGES
 
 
 class _NameOfSeveral(NamedTuple):
