@@ -6,7 +6,6 @@ The forms of shops are computed once, at projection; a query is folded without v
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import zip_longest
 from typing import Final
 
 from anyascii import anyascii
@@ -124,8 +123,8 @@ def query_forms(text: str, cut: int | None = None) -> QueryForms:
 
 def _marked(text: str, words: Sequence[str]) -> tuple[str, ...]:
     """The words with their marks, of which the last may be cut; none where they equal the folded ones."""
-    typed = typed_words(text)
-    pairs = zip_longest(words, typed[: len(words)], fillvalue=("", ""))
+    typed = (*typed_words(text), *[("", "")] * len(words))
+    pairs = zip(words, typed, strict=False)
     marked = tuple([unfolded(one) if folded == word else word for word, (folded, one) in pairs])
     return () if marked == words else marked
 
