@@ -4,7 +4,7 @@ A word, or a run of neighbouring words, takes the categories of its best level. 
 terms with their level, with which `service.search.category_levels` compares the words of a query.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
@@ -145,13 +145,19 @@ def stem(language: str, word: str) -> str:
     return stemmer.stemWord(word) if stemmer else word
 
 
-def run_stems(language: str, words: Sequence[str]) -> tuple[str, ...]:
-    """The stems by which one or more words of `unfolded` are compared with those of names: of each, and of all joined.
+def stems(language: str, words: Sequence[str]) -> Sequence[str]:
+    """As `stem`, of several words at once, without its cache."""
+    stemmer = _stemmer(language)
+    return stemmer.stemWords(words) if stemmer else words
 
-    Stems are equal with their marks; words that are typed without any are compared with `unmarked` stems.
-    """
-    stems = (" ".join(stem(language, word) for word in words), stem(language, "".join(words)))
-    return stems[:1] if len(words) == 1 else stems
+
+def stem_function(language: str) -> Callable[[str], str]:
+    """`stem` in a language that has a stemmer, without its cache."""
+    stemmer = _stemmer(language)
+    if stemmer is None:
+        raise ValueError(f"no stemmer for {language}")
+    function: Callable[[str], str] = stemmer.stemWord
+    return function
 
 
 def unmarked(text: str) -> str:

@@ -60,11 +60,11 @@ class Characters(dict[int, int | str | None]):
 
     def __init__(self, rule: Callable[[str], str | None]) -> None:
         super().__init__()
-        self._rule = rule
+        self.rule = rule
 
     def __missing__(self, code: int) -> int | str | None:
         char = chr(code)
-        replacement: int | str | None = self._rule(char)
+        replacement: int | str | None = self.rule(char)
         if replacement == char:
             replacement = code  # takes less memory
         if len(self) < _MAX_CACHED:
@@ -163,9 +163,12 @@ def fold(text: str) -> str:
     return _folded(text, TYPED)
 
 
-def fold_by_script(text: str) -> str:
-    """The folded text with its hiragana and Hangul syllables unchanged, because scripts separate words (X2)."""
-    return _folded(text, BARE)
+def fold_by_script(text: str, letters: Characters = BARE) -> str:
+    """The folded text with its hiragana and Hangul syllables unchanged, because scripts separate words (X2).
+
+    `letters` replaces the table of what happens to letters in NFD.
+    """
+    return _folded(text, letters)
 
 
 def joined(folded: str) -> str:

@@ -20,6 +20,8 @@ CLIPPED_MIN: Final = 4
 # While a query is one word, the minimum length with which a category's name in another language counts as its own does;
 # in Han, kana and Hangul it is 1 (M4).
 OTHER_LANGUAGE_MIN: Final = 4
+# The same for a synonym (M4).
+SYNONYM_MIN: Final = 5
 # The minimum length of a stem by which a name that is not a category's own counts (M5).
 STEM_MIN: Final = 4
 # The minimum length of a text with which a compound ends (M5); in Han, kana and Hangul it is 1.

@@ -25,11 +25,8 @@ from typing import Any, Final
 
 from anyascii import anyascii
 
-from bench.typeahead.names import Names, script_of
+from bench.typeahead.names import Names, fold, script_of
 from index_mappings.hosts import domain_parts
-
-# Names are drawn script by script and compared so: a corpus does not change with what else is folded.
-from index_mappings.text import fold_by_script as fold
 from index_mappings.text import joined
 
 SEED: Final = 20_261_122

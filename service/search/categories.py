@@ -9,7 +9,7 @@ from rapidfuzz import fuzz, process
 from index_mappings.category_forms import Level
 from index_mappings.documents import Category, CategoryEntry, in_category_order
 from index_mappings.forms import QueryForms
-from index_mappings.table_words import unfolded
+from index_mappings.table_words import SHOP_WORDS, unfolded
 from index_mappings.tiers import CATEGORY_PREFIX_MIN, CATEGORY_RUN
 from service.search.category_levels import NOTHING_MEANT, CategoryLevels, Meaning
 from service.search.query_words import QueryWord, find_forms, runs
@@ -34,6 +34,11 @@ class WordMeaning(NamedTuple):
     def named(self) -> bool:
         """Whether it names a category, alone or with its neighbours (M5)."""
         return bool(self.slugs) and self.level.names
+
+    @property
+    def is_wish(self) -> bool:
+        """Whether it means a category by a whole word: what only begins a name's word may be part of another (M3)."""
+        return bool(self.slugs) and self.level is not Level.BEGINNING
 
 
 class ResolvedWords(NamedTuple):
@@ -111,10 +116,20 @@ class CategoryTable:
         found: dict[int, Meaning] = {}
         texts = [word.text for word in words]
         typed = [unfolded(word.typed) for word in words]
+        tables = [word.is_table for word in words]
         several = [(start, end) for start, end in runs(words, CATEGORY_RUN) if end - start > 1]
         for start, end in sorted(several, key=lambda bounds: bounds[0] - bounds[1]):
-            if found.keys().isdisjoint(range(start, end)):
+            is_table = all(tables[start:end])
+            # `can i` is no Italian dog.
+            if found.keys().isdisjoint(range(start, end)) and (not is_table or all(tables)):
                 meaning = self._levels.of_run(texts[start:end], typed[start:end])
+                # The other words have these categories as well, or better ones: `coffee shop` is no `coffeeshop`.
+                if (
+                    meaning.level > Level.OTHER_LANGUAGE
+                    and not is_table
+                    and not SHOP_WORDS.isdisjoint(typed[start:end])
+                ):
+                    continue
                 if meaning.positions:
                     found.update(dict.fromkeys(range(start, end), meaning))
         return found

@@ -5,9 +5,10 @@ A text has the categories of its best level only: what equals a name is not mixe
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from index_mappings.category_forms import ENGLISH, Level, LevelledForm, run_stems, stem, unmarked
+from index_mappings.category_forms import Level, LevelledForm, stems, unmarked
 from index_mappings.ngrams import is_part_evidence
 from index_mappings.table_words import SHOP_ENDINGS
 from index_mappings.text import is_ideographic
@@ -16,6 +17,10 @@ from index_mappings.tiers import ENDING_MIN
 # The positions of categories.
 Positions = frozenset[int]
 _NONE: Final[Positions] = frozenset()
+# No ending of a word is this number of characters longer than its stem.
+_INFLECTED: Final = 32
+# The maximum number of words that are cached with their stems.
+_CACHED_STEMS: Final = 8_192
 
 
 class Meaning(NamedTuple):
@@ -25,7 +30,36 @@ class Meaning(NamedTuple):
     positions: Positions
 
 
+_NAMING_LEVELS: Final = tuple(level for level in Level if level.names)
+# The levels of whole names' stems.
+_STEM_LEVELS: Final = (Level.OWN, Level.STEM)
 NOTHING_MEANT: Final = Meaning(Level.ENDING, _NONE)
+
+
+class Stemmed(NamedTuple):
+    """The categories with a name that has the stems of some words: with an own name, and with another one."""
+
+    own: Positions
+    other: Positions
+
+
+NOT_STEMMED: Final = Stemmed(_NONE, _NONE)
+
+
+@dataclass(slots=True)
+class Stems:
+    """The stems of one level in one language, with and without their marks, and the first ones of those of several."""
+
+    marked: dict[str, Positions] = field(default_factory=dict)
+    plain: dict[str, Positions] = field(default_factory=dict)
+    firsts: set[str] = field(default_factory=set)
+
+    def add(self, text: str, position: int) -> None:
+        for known, key in ((self.marked, text), (self.plain, unmarked(text))):
+            known[key] = known.get(key, _NONE) | {position}
+            first, space, _ = key.partition(" ")
+            if space:
+                self.firsts.add(first)
 
 
 class CategoryLevels:
@@ -34,56 +68,65 @@ class CategoryLevels:
     def __init__(self, names: Iterable[Sequence[str]]) -> None:
         """Index the terms of each category; its position is that in `names`."""
         texts: dict[Level, dict[str, set[int]]] = {level: {} for level in Level}
-        stems: dict[Level, dict[str, set[int]]] = {level: {} for level in Level}
-        languages: set[str] = set()
+        known: dict[Level, dict[str, Stems]] = {level: {} for level in Level}
         for position, terms in enumerate(names):
             for level, text, language in map(LevelledForm.from_term, terms):
                 if language is None:
                     texts[level].setdefault(text, set()).add(position)
-                    continue
-                languages.add(language)
-                for key in {f"{language}:{text}", f"{language}!{unmarked(text)}"}:
-                    stems[level].setdefault(key, set()).add(position)
-        self._languages = tuple(sorted(languages))
+                else:
+                    known[level].setdefault(language, Stems()).add(text, position)
+        self._languages = tuple(sorted({language for found in known.values() for language in found}))
         self._texts = {level: _frozen(found) for level, found in texts.items() if found}
-        self._stems = {level: _frozen(found) for level, found in stems.items() if found}
+        # By level, pairs of the place of a language in `_languages`, and its stems.
+        self._stems = {
+            level: [(place, found[one]) for place, one in enumerate(self._languages) if one in found]
+            for level, found in known.items()
+        }
+        # The maximum length of a text with which a compound may end.
+        stemmed = (text for level in _STEM_LEVELS for _, one in self._stems[level] for text in one.plain)
+        named = (text for level in _NAMING_LEVELS for text in self._texts.get(level, ()))
+        self._longest = max(map(len, (*stemmed, *named)), default=0) + _INFLECTED
+        # A cache of the stems of words in each language.
+        self._cached: dict[str, tuple[str, ...]] = {}
         words = [found for level, found in self._texts.items() if level is not Level.WORD_STEM]
         self._words = sorted({text for found in words for text in found if " " not in text})
 
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """The languages of the stems."""
-        return self._languages
-
-    def stems_of(self, language: str) -> Iterator[str]:
-        """The stems of whole names in a language, without their marks."""
-        start = f"{language}!"
-        for level in (Level.OWN, Level.STEM):
-            yield from (key[len(start) :] for key in self._stems.get(level, ()) if key.startswith(start))
-
-    def names_stem(self, language: str, typed: Sequence[str]) -> bool:
-        """Whether words have the stem of a whole name in a language."""
-        own, other = self._stems.get(Level.OWN, {}), self._stems.get(Level.STEM, {})
-        mark = "!" if "".join(typed).isascii() or all(unmarked(word) == word for word in typed) else ":"
-        if len(typed) == 1:
-            key = f"{language}{mark}{stem(language, typed[0])}"
-            return key in other or key in own
-        return any((key := f"{language}{mark}{one}") in other or key in own for one in run_stems(language, typed))
-
-    def of_run(self, texts: Sequence[str], typed: Sequence[str], languages: Collection[str] | None = None) -> Meaning:
-        """The categories that neighbouring words name, by levels OWN to STEM; `typed` are the words of `unfolded`.
-
-        `languages` are those in which the words may have a stem of a name; None if all.
-        """
-        languages = self._languages if languages is None else languages
+    def of_run(self, texts: Sequence[str], typed: Sequence[str]) -> Meaning:
+        """The categories that neighbouring words name, by levels OWN to STEM; `typed` are the words of `unfolded`."""
         keys = {" ".join(texts), "".join(texts)}
+        own = Stemmed(self._with_stem(Level.OWN, typed), _NONE)
+        if (meaning := self.named(keys, own)).positions:
+            return meaning
+        return Meaning(Level.STEM, self._with_stem(Level.STEM, typed))
+
+    def named(self, keys: Collection[str], stemmed: Stemmed) -> Meaning:
+        """As `of_run`, for words spaced and joined, and the categories of their stems."""
         for level in (Level.OWN, Level.OTHER_LANGUAGE, Level.SYNONYM):
-            found = _all_of(self._texts.get(level), keys)
-            if level is Level.OWN and ENGLISH in languages:
-                found |= self._with_stem(level, typed, (ENGLISH,))
+            found = stemmed.own if level is Level.OWN else _NONE
+            if (texts := self._texts.get(level)) is not None:
+                for key in keys:
+                    if key in texts:
+                        found |= texts[key]
             if found:
                 return Meaning(level, found)
-        return Meaning(Level.STEM, self._with_stem(Level.STEM, typed, languages))
+        return Meaning(Level.STEM, stemmed.other)
+
+    def with_stems(self, stemmed: Iterable[tuple[str, str]], typed: Sequence[str]) -> Stemmed:
+        """The categories with a name that has one of some stems of words, each after its language."""
+        is_plain = all(unmarked(word) == word for word in typed)
+        found = {Level.OWN: _NONE, Level.STEM: _NONE}
+        for level, language, known in self.stems_of_names():
+            table = known.plain if is_plain else known.marked
+            for one, text in stemmed:
+                if one == language and text in table:
+                    found[level] |= table[text]
+        return Stemmed(found[Level.OWN], found[Level.STEM])
+
+    def stems_of_names(self) -> Iterator[tuple[Level, str, Stems]]:
+        """The stems of whole names, with their level and language."""
+        for level in _STEM_LEVELS:
+            for place, known in self._stems[level]:
+                yield level, self._languages[place], known
 
     def of_word(self, text: str, typed: str) -> Meaning:
         """The categories that one word means, by any level."""
@@ -92,20 +135,37 @@ class CategoryLevels:
             return named
         if found := _all_of(self._texts.get(Level.WORD), (text,)):
             return Meaning(Level.WORD, found)
-        if found := self._with_stem(Level.WORD_STEM, (typed,), self._languages):
+        if found := self._with_stem(Level.WORD_STEM, (typed,)):
             return Meaning(Level.WORD_STEM, found)
         if found := self._begun(text):
             return Meaning(Level.BEGINNING, found)
         return Meaning(Level.ENDING, self._ended(text))
 
-    def _with_stem(self, level: Level, typed: Sequence[str], languages: Iterable[str]) -> Positions:
-        """Equal stems, with their marks, or without where the words are typed without any."""
-        known = self._stems.get(level)
-        if known is None:
-            return _NONE
-        marks = "!" if all(unmarked(word) == word for word in typed) else ":"
-        keys = (f"{language}{marks}{one}" for language in languages for one in run_stems(language, typed))
-        return _all_of(known, keys)
+    def _with_stem(self, level: Level, typed: Sequence[str]) -> Positions:
+        """Equal stems, with their marks, or without where the words are typed without any.
+
+        Of several words those of each are compared, and the stem of all joined.
+        """
+        is_plain = all(unmarked(word) == word for word in typed)
+        joined = self._stems_of("".join(typed))
+        each = [self._stems_of(word) for word in typed] if len(typed) > 1 else []
+        found = _NONE
+        for place, known in self._stems[level]:
+            table = known.plain if is_plain else known.marked
+            if joined[place] in table:
+                found |= table[joined[place]]
+            if each and each[0][place] in known.firsts:
+                found |= table.get(" ".join([one[place] for one in each]), _NONE)
+        return found
+
+    def _stems_of(self, word: str) -> tuple[str, ...]:
+        """The stem in each language."""
+        found = self._cached.get(word)
+        if found is None:
+            if len(self._cached) >= _CACHED_STEMS:
+                self._cached.clear()
+            found = self._cached[word] = tuple([stems(language, (word,))[0] for language in self._languages])
+        return found
 
     def _begun(self, text: str) -> Positions:
         if not is_part_evidence(text):
@@ -120,37 +180,39 @@ class CategoryLevels:
         """The categories of the longest name or stem that a compound ends with, or has before a word for a shop."""
         longest, found = 0, _NONE
         for rest, inner in self._compounds(text):
-            for start in range(1 if inner else 0, len(rest)):
+            endings = []
+            for start in range(max(1 if inner else 0, len(rest) - self._longest), len(rest)):
                 ending = rest[start:]
                 if len(ending) <= longest or not (len(ending) >= ENDING_MIN or is_ideographic(ending)):
                     break
-                if positions := self._named_by(ending):
-                    longest, found = len(ending), positions
-                    break
+                endings.append(ending)
+            if endings and (named := self._first_named(endings)) is not None:
+                longest, found = named
         return found
 
     @staticmethod
     def _compounds(text: str) -> Iterator[tuple[str, bool]]:
         """The word, of which the ending is an inner part, and what is left of it before a word for a shop."""
         yield text, True
+        if not text.endswith(SHOP_ENDINGS):
+            return
         for shop in SHOP_ENDINGS:
             if text.endswith(shop) and len(text) > len(shop):
                 yield text[: -len(shop)], False
 
-    def _named_by(self, text: str) -> Positions:
-        texts = (_all_of(self._texts.get(level), (text,)) for level in Level if level.names)
-        return _NONE.union(*texts, *(self._with_stem_text(level, text) for level in (Level.OWN, Level.STEM)))
-
-    def _with_stem_text(self, level: Level, text: str) -> Positions:
-        """The categories of a stem that a text is, or has in its language."""
-        known = self._stems.get(level)
-        keys = (
-            f"{language}!{one}"
-            for language in (self._languages if level is Level.STEM else (ENGLISH,))
-            for one in (text, *run_stems(language, (text,)))
-            if len(one) >= ENDING_MIN
-        )
-        return _all_of(known, keys)
+    def _first_named(self, endings: Sequence[str]) -> tuple[int, Positions] | None:
+        """The length of the first text that names a category, or has or is a stem of one, and the categories."""
+        known = [(self._languages[place], one.plain) for level in _STEM_LEVELS for place, one in self._stems[level]]
+        stemmed = [(table, stems(language, endings)) for language, table in known]
+        for number, text in enumerate(endings):
+            found = _NONE.union(*(_all_of(self._texts.get(level), (text,)) for level in _NAMING_LEVELS))
+            for table, of_language in stemmed:
+                for one in (text, of_language[number]):
+                    if one in table and len(one) >= ENDING_MIN:
+                        found |= table[one]
+            if found:
+                return len(text), found
+        return None
 
 
 def _frozen(found: Mapping[str, set[int]]) -> dict[str, Positions]:

@@ -11,7 +11,7 @@ from operator import attrgetter
 
 from index_mappings.forms import QueryForms, folded_labels, query_forms
 from index_mappings.hosts import country_of, domain_parts, has_dot, reduce_host, unicode_host
-from index_mappings.table_words import TABLE_WORDS, is_table_word
+from index_mappings.table_words import SHOP_WORDS, TABLE_WORDS, is_table_word, unfolded
 from index_mappings.text import typed_words, words_of
 
 
@@ -52,11 +52,14 @@ class FindForms:
         """Whether a word is a table word wherever it is."""
         return all(word.is_table for word in self.words if word.text == text)
 
-    @property
-    def wish(self) -> tuple[QueryWord, ...]:
-        """The words of the reading as a wish, which are no table words; none if these are all words or none."""
-        left = tuple([word for word in self.words if not word.is_table])
-        return left if len(left) < len(self.words) else ()
+    def wish(self, named: Collection[str]) -> tuple[QueryWord, ...]:
+        """The words of the reading as a wish: without table words; none if these are all words or none.
+
+        `named` are words that name a category alone or in a run. A table word of such a run stays, unless it is a word
+        for a shop: `e-bike` is not `bike`, and `pet shop` is `pet`.
+        """
+        left = tuple([word for word in self.words if not word.is_table or _is_inside_name(word, named)])
+        return () if len(left) == len(self.words) or all(word.is_table for word in left) else left
 
     @property
     def ends_with_place(self) -> bool:
@@ -136,6 +139,10 @@ def _words_of_token(token: str, number: int) -> Iterator[QueryWord]:
             return
     for text, typed in typed_words(token):
         yield QueryWord(text, typed, number, is_table=is_table_word(typed))
+
+
+def _is_inside_name(word: QueryWord, named: Collection[str]) -> bool:
+    return word.text in named and unfolded(word.typed) not in SHOP_WORDS
 
 
 def runs(words: Sequence[QueryWord], longest: int) -> Iterator[tuple[int, int]]:

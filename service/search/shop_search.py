@@ -16,6 +16,7 @@ from index_mappings.tiers import (
     COUNTRY_RUN,
     OTHER_LANGUAGE_MIN,
     SUGGEST_CUT,
+    SYNONYM_MIN,
     FindTier,
     rank_key,
 )
@@ -46,6 +47,8 @@ _DID_YOU_MEAN: Final = 3
 # The maximum number of shops of similar names that are looked at where a search matches some of them. Three are named,
 # so this matters only where more than 77 match, and it bounds the work: of many shops thousands can match.
 _CANDIDATES: Final = 80
+# By level, the minimum length with which the only word of a query counts as the name of a category (M4).
+_COUNTED_FROM: Final = {Level.OTHER_LANGUAGE: OTHER_LANGUAGE_MIN, Level.SYNONYM: SYNONYM_MIN}
 # By word, the codes of the countries that it names.
 _Countries = Mapping[str, tuple[str, ...]]
 
@@ -251,17 +254,22 @@ class ShopSearch:
 
 def planned(forms: FindForms, categories: CategoryTable, cap: int, filters: Filters) -> PlannedSearch:
     """The searches for a query, or for what is left of it."""
-    texts, wish, countries = forms.forms.texts, forms.wish, _countries(forms)
-    resolved = [categories.resolve(words, cap, filters.categories) for words in (forms.words, wish) if words]
+    texts, countries = forms.forms.texts, _countries(forms)
+    resolved = [categories.resolve(forms.words, cap, filters.categories)] if forms.words else []
+    wish = forms.wish({text for text, meaning in resolved[0].words.items() if meaning.named}) if resolved else ()
+    if wish:
+        resolved.append(categories.resolve(wish, cap, filters.categories))
     readings = tuple([
         _plan_words(forms, words, one.words, countries)
         for words, one in zip((forms.words, wish), resolved, strict=False)
     ])  # fmt: skip
-    is_table = bool(forms.words) and not wish and forms.words[0].is_table
+    is_table = bool(forms.words) and all(word.is_table for word in forms.words)
     first, second = find_plan(texts, readings[:1], filters, is_table=is_table), None
     if wish:
         both = find_plan(texts, readings, filters)
-        if all(word.slugs or word.countries for word in readings[1]) and not forms.ends_with_place:
+        if all(resolved[1].words[word.text].is_wish or word.countries for word in readings[1]) and (
+            not forms.ends_with_place
+        ):
             first = both
         else:
             second = both
@@ -301,8 +309,8 @@ def _counts(text: str, meaning: WordMeaning, *, several: bool) -> bool:
     """Whether the categories of a word count as named in the order (M4): of a query of one word, less often."""
     if several or meaning.level is Level.OWN:
         return meaning.named
-    is_other = meaning.named and meaning.level is Level.OTHER_LANGUAGE
-    return is_other and (len(text) >= OTHER_LANGUAGE_MIN or is_ideographic(text))
+    shortest = _COUNTED_FROM.get(meaning.level)
+    return meaning.named and shortest is not None and (len(text) >= shortest or is_ideographic(text))
 
 
 def _countries(forms: FindForms) -> _Countries:

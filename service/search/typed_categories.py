@@ -5,9 +5,10 @@ All tables are computed when a stamp is opened. Categories are positions in M11'
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import Final, NamedTuple
 
-from index_mappings.category_forms import Level, LevelledForm, stem, unmarked
+from index_mappings.category_forms import Level, LevelledForm, unmarked
 from index_mappings.forms import QueryForms
 from index_mappings.table_words import SHOP_ENDINGS, SHOP_WORDS, TABLE_WORDS
 from index_mappings.text import fold, is_ideographic
@@ -19,30 +20,22 @@ from index_mappings.tiers import (
     OTHER_NAME_MIN,
     SYNONYM_BEGINNING_MIN,
 )
-from service.search.category_levels import CategoryLevels
+from service.search.category_levels import NOT_STEMMED, CategoryLevels, Stemmed
+from service.search.known_stems import KnownStems
 
 # The maximum number of categories of an answer. Better tiers have fewer, so twice as many of a prefix are enough.
 MOST: Final = 20
 _ENOUGH: Final = 2 * MOST
 # The categories of a prefix of more texts than this are computed in advance.
-_SCANNED: Final = 16
-# Stemmers of languages in Latin script that only change the end of a word, but for words with these parts.
-_CHANGING_ENDS: Final = {
-    **dict.fromkeys(("fr", "es", "it", "pl", "tr", "sv", "da", "no", "hu", "pt", "ro", "ca", "cs"), ()),
-    "en": ("ying",),
-    "de": ("ae", "oe", "ue", "ß"),
-}
-# Stemmers that leave words in Latin letters as they are.
-_OTHER_SCRIPTS: Final = frozenset(("ar", "el", "fa", "hi", "hy", "ne", "ru", "ta", "yi"))
-# How many of the last characters of a stem may differ from the word: one, or two of a stem longer than this.
-_LONG_STEM: Final = 5
-# The maximum number of words that are cached with their stems.
-_CACHED_WORDS: Final = 8_192
-_NONE: Final[tuple[int, ...]] = ()
+_SCANNED: Final = 6
+# The prefixes of this length are known, so that most texts that begin nothing are not searched for.
+_HEAD: Final = 5
+# The lengths of the prefixes of which it is known whether they are near to a name.
+_NEAR: Final = (CATEGORY_TYPO_MIN, CATEGORY_TYPO_MIN + 2)
+_NONE: Final[frozenset[int]] = frozenset()
 # The kinds of texts: whole names, and words of names of several. By kind, categories.
 _OWN, _OTHER, _SYNONYM, _OWN_WORD, _OTHER_WORD = range(5)
 _Begun = Sequence[Sequence[int]]
-_NO_LANGUAGES: Final[frozenset[str]] = frozenset()
 _NOTHING: Final[_Begun] = ((), (), (), (), ())
 # After each character of a text.
 _LAST: Final = chr(0x10FFFF)
@@ -55,7 +48,7 @@ _BEGUN_SHOP_WORDS: Final = frozenset(
 
 
 class _Reading(NamedTuple):
-    """Some words of a query, folded and with their marks.
+    """Some words of a query, folded and with their marks, and the texts that names begin with, spaced and joined.
 
     `whole` compares them with whole names only; `own` with those, and with beginnings and words of own names. Whole
     names that are not own ones count only if it is `named`.
@@ -63,23 +56,19 @@ class _Reading(NamedTuple):
 
     words: tuple[str, ...]
     marked: tuple[str, ...]
+    keys: tuple[str, ...]
     whole: bool = False
     own: bool = False
     named: bool = True
 
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The texts that names begin with, spaced and joined."""
-        words = self.words
-        return words if len(words) == 1 else (" ".join(words), "".join(words))
+    @classmethod
+    def of(cls, words: tuple[str, ...], marked: tuple[str, ...]) -> "_Reading":
+        return cls(words, marked, words if len(words) == 1 else (" ".join(words), "".join(words)))
 
     def has_letters(self, least: int) -> bool:
         """Whether it has this many letters, or one of a script in which one is enough."""
-        text = "".join(self.words)
+        text = self.keys[-1]
         return len(text) >= least or is_ideographic(text)
-
-    def part(self, start: int, stop: int | None = None) -> "_Reading":
-        return _Reading(self.words[start:stop], self.marked[start:stop])
 
 
 class TypedCategories:
@@ -99,7 +88,6 @@ class TypedCategories:
                 if level.names and " " in text:
                     (own if level is Level.OWN else others).append(_NameOfSeveral(position, text, language, counted))
         self._levels = levels
-        self._stems = _Stems(levels)
         self._names = _Beginnings()
         for kind, level in ((_OWN, Level.OWN), (_OTHER, Level.OTHER_LANGUAGE), (_SYNONYM, Level.SYNONYM)):
             self._names.add(kind, texts[level])
@@ -107,65 +95,98 @@ class TypedCategories:
         self._names.add(_OWN_WORD, self._in_own.beginnings)
         self._names.add(_OTHER_WORD, self._in_others.beginnings)
         self._names.complete()
+        self._begun_own = _by_prefix(texts[Level.OWN])
+        self._wholes = KnownStems(
+            (language, text)
+            for _, language, known in levels.stems_of_names()
+            for table in (known.marked, known.plain)
+            for text in table
+            if " " not in text
+        )
+        self._parts = KnownStems((*self._in_own.stems(), *self._in_others.stems()))
         self._typos = _Typos((*texts[Level.OWN], *texts[Level.OTHER_LANGUAGE]))
+        # The categories of words that begin many texts.
+        self._frequent: dict[str, Sequence[int]] = {}
+        for text in self._names.frequent:
+            reading = _Reading.of((text,), (text,))
+            self._frequent[text] = tuple(self._found(reading, self._by_names(reading, others=True), MOST))
 
     def of(self, query: QueryForms, limit: int) -> Sequence[int]:
         """The categories of a query with words, the best first, at most `limit`, which is at most MOST."""
+        if len(query.words) == 1 and not query.marked and (known := self._frequent.get(query.words[0])) is not None:
+            return known[:limit]
         readings, goods = _readings(query)
         for reading in readings:
-            if found := self._by_tiers(reading, limit):
+            by_names = self._by_names(reading, others=reading.named)
+            if found := self._found(reading, by_names, limit):
                 return found
         for reading in goods:
             for start in range(1, len(reading.words)):
-                last = reading.part(start)
+                last = _Reading.of(reading.words[start:], reading.marked[start:])
                 if last.has_letters(LEFT_MIN):
-                    begun = [self._names.of(key) for key in last.keys]
-                    if by_names := self._by_names(last, begun, others=last.has_letters(LEFT_OTHER_MIN)):
+                    by_names = self._by_names(last, others=last.has_letters(LEFT_OTHER_MIN))
+                    if by_names:
                         return list(by_names)[:limit]
         for reading in readings:
             if found := self._with_typo(reading, limit):
                 return found
         return ()
 
-    def _by_names(self, reading: _Reading, begun: Sequence[_Begun], *, others: bool) -> dict[int, None]:
-        """The categories of the tiers (6) to (3), in order; without those of other names than own ones if so said.
-
-        `begun` are the categories of the reading's keys.
-        """
+    def _by_names(self, reading: _Reading, *, others: bool) -> dict[int, None]:
+        """The categories of the tiers (6) to (3), in order; without those of other names than own ones if so said."""
         found: dict[int, None] = {}
-        is_own, named = False, _NONE
-        languages = self._stems.languages_of(reading.marked)
-        is_begun = any(one is not _NOTHING for one in begun)
-        if languages or (is_begun and any(map(self._names.has, reading.keys))):
-            meaning = self._levels.of_run(reading.words, reading.marked, languages)
-            is_own, named = meaning.level is Level.OWN, tuple(meaning.positions)
-        if is_own:
-            _append(found, named)
-        own = () if reading.whole else [position for one in begun for position in one[_OWN]]
+        keys = reading.keys
+        stemmed = self._stemmed(reading.marked)
+        if stemmed is NOT_STEMMED:
+            keys = tuple(filter(self._names.may_begin, keys))
+            if not keys:
+                return found
+        meaning = self._levels.named(keys, stemmed)
+        if meaning.level is Level.OWN:
+            _append(found, meaning.positions)
+        own = _NONE if reading.whole else [position for key in keys for position in self._begun_own.get(key, ())]
         if own:
-            for key in reading.keys:
-                _append(found, self._names.of(f"{key} ")[_OWN])
-        if others and not is_own:
-            _append(found, named)
-        _append(found, own)
+            for key in keys:
+                _append(found, self._begun_own.get(f"{key} ", ()))
+        if others and meaning.positions:
+            _append(found, meaning.positions)
+        if own:
+            _append(found, own)
         return found
 
-    def _by_tiers(self, reading: _Reading, limit: int) -> Sequence[int]:
-        begun = [self._names.of(key) for key in reading.keys]
-        found = self._by_names(reading, begun, others=reading.named)
+    def _stemmed(self, marked: Sequence[str]) -> Stemmed:
+        """The categories with a name that has the stems of all words, or of their joined text."""
+        several = len(marked) > 1
+        joined = self._wholes.of("".join(marked) if several else marked[0])
+        first = self._parts.of(marked[0]) if several else joined
+        if not joined and not first:
+            return NOT_STEMMED
+        stemmed = list(joined.items())
+        if several and first and all(each := [first, *map(self._parts.of, marked[1:])]):
+            for language in first:
+                if all(language in one for one in each):
+                    stemmed.append((language, " ".join([one[language] for one in each])))
+        return self._levels.with_stems(stemmed, marked) if stemmed else NOT_STEMMED
+
+    def _found(self, reading: _Reading, found: dict[int, None], limit: int) -> Sequence[int]:
+        """The categories of all tiers, those of (6) to (3) given."""
         if reading.whole or len(found) >= limit:
             return list(found)[:limit]
-        alone = len(reading.words) == 1
-        if alone and begun[0] is _NOTHING:
-            return list(found)
-        second = list(begun[0][_OWN_WORD] if alone else self._in_own.of(reading))
+        begun = [self._names.of(key) for key in reading.keys]
+        alone = len(begun) == 1
+        second = list(begun[0][_OWN_WORD] if alone else self._in_own.of(reading, self._parts))
         others = not reading.own and reading.has_letters(OTHER_NAME_MIN)
         if others:
-            second += [position for one in begun for position in one[_OTHER]]
-        _append(found, second)
+            for one in begun:
+                second += one[_OTHER]
+        if second:
+            _append(found, second)
         if len(found) < limit and others and reading.has_letters(SYNONYM_BEGINNING_MIN):
-            third = list(begun[0][_OTHER_WORD] if alone else self._in_others.of(reading))
-            _append(found, (*third, *[position for one in begun for position in one[_SYNONYM]]))
+            third = list(begun[0][_OTHER_WORD] if alone else self._in_others.of(reading, self._parts))
+            for one in begun:
+                third += one[_SYNONYM]
+            if third:
+                _append(found, third)
         return list(found)[:limit]
 
     def _with_typo(self, reading: _Reading, limit: int) -> Sequence[int]:
@@ -186,10 +207,10 @@ def _readings(query: QueryForms) -> tuple[list[_Reading], list[_Reading]]:
     As typed; without table words; and without a last word that begins a word for a shop.
     """
     words, marked = query.words, query.marked or query.words
-    typed = _Reading(words, marked)
+    typed = _Reading.of(words, marked)
     if TABLE_WORDS.isdisjoint(marked):
-        left, goods = typed, [typed]
-        readings = goods if len(words) == 1 else [typed]
+        left, readings = typed, [typed]
+        goods = readings
     else:
         kept = [place for place, one in enumerate(marked) if one not in TABLE_WORDS]
         left = _with_letters(tuple([words[place] for place in kept]), tuple([marked[place] for place in kept]))
@@ -209,8 +230,10 @@ def _readings(query: QueryForms) -> tuple[list[_Reading], list[_Reading]]:
 
 
 def _with_letters(words: tuple[str, ...], marked: tuple[str, ...]) -> _Reading:
-    reading = _Reading(words, marked)
-    return _Reading(words, marked, whole=not reading.has_letters(LEFT_MIN), own=not reading.has_letters(LEFT_OTHER_MIN))
+    reading = _Reading.of(words, marked)
+    if reading.has_letters(LEFT_OTHER_MIN):
+        return reading
+    return reading._replace(whole=not reading.has_letters(LEFT_MIN), own=True)
 
 
 def _append(found: dict[int, None], positions: Iterable[int]) -> None:
@@ -225,8 +248,9 @@ class _Beginnings:
         self._added: dict[str, list[tuple[int, int]]] = {}
         self._texts: list[str] = []
         self._entries: list[tuple[tuple[int, int], ...]] = []
-        # The categories of prefixes of many texts, and those of these prefixes that are texts.
-        self._frequent: dict[str, _Begun] = {}
+        self._heads: set[str] = set()
+        # The categories of prefixes of many texts.
+        self.frequent: dict[str, _Begun] = {}
 
     def add(self, kind: int, found: Mapping[str, Iterable[int]]) -> None:
         """Add the texts of a kind, with the positions of their categories."""
@@ -237,6 +261,7 @@ class _Beginnings:
         """Sort what was added."""
         self._texts = sorted(self._added)
         self._entries = [tuple(self._added[text]) for text in self._texts]
+        self._heads = {text[:_HEAD] for text in self._texts}
         self._added = {}
         ranges = [(0, len(self._texts), 0)]
         while ranges:
@@ -251,25 +276,26 @@ class _Beginnings:
             end = bisect_left(texts, prefix + _LAST, at, stop)
             if end - at > _SCANNED:
                 known = _by_kind(self._entries[at:end])
-                self._frequent[prefix] = tuple([tuple(sorted(set(one))[:_ENOUGH]) for one in known])
+                self.frequent[prefix] = tuple([tuple(sorted(set(one))[:_ENOUGH]) for one in known])
                 yield at, end, length + 1
             at = end
 
+    def may_begin(self, prefix: str) -> bool:
+        """Whether a text may begin so."""
+        return len(prefix) < _HEAD or prefix[:_HEAD] in self._heads
+
     def of(self, prefix: str) -> _Begun:
         """By kind, the categories of all texts that begin so, or the first _ENOUGH of them; some may be repeated."""
-        known = self._frequent.get(prefix)
+        known = self.frequent.get(prefix)
         if known is not None:
             return known
+        if not self.may_begin(prefix):
+            return _NOTHING
         texts = self._texts
         first = at = bisect_left(texts, prefix)
         while at < len(texts) and texts[at].startswith(prefix):
             at += 1
         return _by_kind(self._entries[first:at]) if at > first else _NOTHING
-
-    def has(self, text: str) -> bool:
-        """Whether it is a text."""
-        at = bisect_left(self._texts, text)
-        return at < len(self._texts) and self._texts[at] == text
 
 
 def _by_kind(entries: Iterable[Iterable[tuple[int, int]]]) -> _Begun:
@@ -278,55 +304,6 @@ def _by_kind(entries: Iterable[Iterable[tuple[int, int]]]) -> _Begun:
         for kind, position in some:
             found[kind].append(position)
     return found
-
-
-class _Stems:
-    """The languages in which words may have the stem of a whole name."""
-
-    def __init__(self, levels: CategoryLevels) -> None:
-        self._levels = levels
-        self._all = levels.languages
-        self._always = frozenset(self._all).difference(_CHANGING_ENDS, _OTHER_SCRIPTS)
-        self._scripts = self._always | _OTHER_SCRIPTS.intersection(self._all)
-        self._changed = tuple([(part, one) for one in self._all for part in _CHANGING_ENDS.get(one, ())])
-        # By the beginning that a word has with the stem of a name; with the first and the last of several stems.
-        starts: tuple[dict[str, set[str]], ...] = ({}, {}, {})
-        for language in self._all:
-            for one in levels.stems_of(language) if language in _CHANGING_ENDS else ():
-                stems = one.split(" ")
-                kinds = ((0, one),) if len(stems) == 1 else ((1, stems[0]), (2, stems[-1]))
-                for kind, known in kinds:
-                    start = known[: max(2, len(known) - 1 - (len(known) > _LONG_STEM))]
-                    starts[kind].setdefault(start, set()).add(language)
-        self._whole, self._first, self._last = (
-            {start: frozenset(found) for start, found in some.items()} for some in starts
-        )
-
-    def languages_of(self, marked: Sequence[str]) -> Collection[str]:
-        """The languages in which words, or their joined text, have the stem of a name."""
-        return [one for one in self._asked(marked) if self._levels.names_stem(one, marked)]
-
-    def _asked(self, marked: Sequence[str]) -> Collection[str]:
-        """The languages in which they may have one."""
-        text = "".join(marked)
-        found = self._always
-        if not text.isascii():
-            marked, text = [unmarked(word) for word in marked], unmarked(text)
-            if not text.isascii():
-                found = self._scripts
-        if whole := _with_start(self._whole, text):
-            found |= whole
-        if len(marked) > 1 and (first := _with_start(self._first, marked[0])):
-            found |= first & _with_start(self._last, marked[-1])
-        for part, language in self._changed:
-            if part in text:
-                found |= {language}
-        return found
-
-
-def _with_start(starts: Mapping[str, frozenset[str]], text: str) -> frozenset[str]:
-    known = [starts[text[:end]] for end in range(1, len(text) + 1) if text[:end] in starts]
-    return frozenset().union(*known) if known else _NO_LANGUAGES
 
 
 class _NameOfSeveral(NamedTuple):
@@ -347,67 +324,68 @@ class _NameOfSeveral(NamedTuple):
             return frozenset(map(fold, words))
         return frozenset(word for word in words if word in self.counted or word not in _FOLDED_TABLE_WORDS)
 
-    def known_by(self) -> Iterable[str]:
-        """The keys that a word of a query has which equals one of these."""
+    def known_by(self) -> Iterable[tuple[str | None, str]]:
+        """The words of a query that equal one of these, or their stems after the language, with and without marks."""
         if self.language is None:
-            return self.words()
-        words = self.text.split()
-        return {key for word in words for key in (f"{self.language}:{word}", f"{self.language}!{unmarked(word)}")}
+            return [(None, word) for word in self.words()]
+        return {(self.language, one) for word in self.text.split() for one in (word, unmarked(word))}
 
 
 class _WordsOfNames:
     """Names of several words, found by words of which all but the last are whole."""
 
     def __init__(self, names: Sequence[_NameOfSeveral]) -> None:
-        by_word: dict[str, list[int]] = {}
-        begun: dict[str, list[int]] = {}
-        for number, name in enumerate(names):
-            for key in name.known_by():
-                by_word.setdefault(key, []).append(number)
-            for word in name.words() if name.language is None else ():
-                begun.setdefault(word, []).append(name.position)
-        self._positions = [name.position for name in names]
-        self._words = [tuple(sorted(name.words())) for name in names]
-        self._by_word = {key: tuple(numbers) for key, numbers in by_word.items()}
+        by_word: dict[str | None, dict[str, list[int]]] = {None: {}}
         # The words that count with the categories of their names.
-        self.beginnings: Mapping[str, Iterable[int]] = begun
-        self._languages = tuple(sorted({name.language for name in names if name.language is not None}))
-        # A cache of `_keys_of`.
-        self._keys: dict[tuple[str, str], tuple[str, ...]] = {}
+        self.beginnings: dict[str, list[int]] = {}
+        for number, name in enumerate(names):
+            for language, key in name.known_by():
+                by_word.setdefault(language, {}).setdefault(key, []).append(number)
+            for word in name.words() if name.language is None else ():
+                self.beginnings.setdefault(word, []).append(name.position)
+        self._positions = [name.position for name in names]
+        # Each word after a space.
+        self._texts = ["".join([f" {word}" for word in name.words()]) for name in names]
+        self._by_word = by_word
 
-    def of(self, reading: _Reading) -> tuple[int, ...]:
+    def stems(self) -> Iterator[tuple[str, str]]:
+        """The stems of words, each after its language."""
+        for language, known in self._by_word.items():
+            if language is not None:
+                yield from ((language, text) for text in known)
+
+    def of(self, reading: _Reading, parts: KnownStems) -> Iterable[int]:
         """The categories with a name that has all words, and of which a word begins with the last."""
-        words = reading.words
-        last = words[-1]
         names: set[int] | None = None
-        for word, marked in zip(words[:-1], reading.marked, strict=False):
-            with_word = {number for key in self._keys_of(word, marked) for number in self._by_word[key]}
+        for word, marked in zip(reading.words[:-1], reading.marked, strict=False):
+            known = self._by_word[None].get(word)
+            stems = parts.of(marked)
+            if known is None and not stems:
+                return _NONE
+            with_word = set(known or ())
+            for language, one in stems.items():
+                with_word.update(self._by_word.get(language, {}).get(one, ()))
             names = with_word if names is None else names & with_word
             if not names:
                 return _NONE
-        return tuple([
-            self._positions[number]
-            for number in names or ()
-            if any(word.startswith(last) for word in self._words[number])
-        ])  # fmt: skip
+        start = f" {reading.words[-1]}"
+        return [self._positions[number] for number in names or () if start in self._texts[number]]
 
-    def _keys_of(self, word: str, marked: str) -> tuple[str, ...]:
-        """The keys of a word that some name has: the word, and its stems in all languages."""
-        keys = self._keys.get((word, marked))
-        if keys is None:
-            mark = "!" if unmarked(marked) == marked else ":"
-            stems = (f"{language}{mark}{stem(language, marked)}" for language in self._languages)
-            keys = tuple([key for key in (word, *stems) if key in self._by_word])
-            if len(self._keys) >= _CACHED_WORDS:
-                self._keys.clear()
-            self._keys[word, marked] = keys
-        return keys
+
+def _by_prefix(texts: Mapping[str, Iterable[int]]) -> dict[str, Sequence[int]]:
+    """By each prefix of a text, the positions of all."""
+    found: dict[str, set[int]] = {}
+    for text, positions in texts.items():
+        for end in range(1, len(text) + 1):
+            found.setdefault(text[:end], set()).update(positions)
+    return {prefix: tuple(sorted(positions)) for prefix, positions in found.items()}
 
 
 class _Typos:
     """The prefixes of texts, found by texts that are one typing error away from one of them."""
 
-    def __init__(self, texts: Iterable[str]) -> None:
+    def __init__(self, texts: Collection[str]) -> None:
+        self._near = {size: {key for text in texts for key in _near_keys(text, size)} for size in _NEAR}
         # By prefix, the characters that can follow it; by second character, the first characters of texts with it.
         self._following: dict[str, str] = {}
         for prefix, character in {(text[:end], text[end : end + 1]) for text in texts for end in range(len(text) + 1)}:
@@ -417,26 +395,43 @@ class _Typos:
             if len(prefix) == 2:  # noqa: PLR2004 - the first and the second character
                 self._firsts[prefix[1]] = self._firsts.get(prefix[1], "") + prefix[0]
 
-    def near(self, text: str) -> Iterator[str]:
-        """The prefixes that are at most one typing error away from a text; some may be repeated."""
+    def near(self, text: str) -> Collection[str]:
+        """The prefixes that are at most one typing error away from a text of CATEGORY_TYPO_MIN or more characters."""
+        size = max(size for size in _NEAR if size <= len(text))
+        start, near = text[:size], self._near[size]
+        # With a character too many, a wrong one or a swapped one, the text without it is known; with a missing one, all.
+        if start not in near and near.isdisjoint(map("".join, combinations(start, size - 1))):
+            return ()
+        extra = [at for at in range(size) if start[:at] + start[at + 1 :] in near]
+        places = range(len(text)) if len(extra) == size else extra
+        missing = range(len(text)) if start in near or len(extra) == size else ()
         known = self._following
-        return (one for one in self._corrections(text) if one in known)
+        return {one for one in self._corrections(text, places, missing) if one in known}
 
-    def _corrections(self, text: str) -> Iterator[str]:
-        """A superset: the error may be at each position up to which the text is a prefix of a known one.
+    def _corrections(self, text: str, places: Iterable[int], missing: Iterable[int]) -> Iterator[str]:
+        """A superset; wrong and missing characters are replaced only by those that some text has at that position."""
+        following = self._following
+        for at in places:
+            before, after = text[:at], text[at + 1 :]
+            if before not in following:
+                break
+            yield before + after
+            if after:
+                yield before + after[0] + text[at] + after[1:]
+            for character in following[before] if at else self._firsts.get(text[1], ""):
+                yield before + character + after
+        for at in missing:
+            before, after = text[:at], text[at:]
+            if before not in following:
+                break
+            for character in following[before] if at else self._firsts.get(text[0], ""):
+                yield before + character + after
 
-        Wrong and missing characters are replaced only by characters that some text has at that position.
-        """
-        for position in range(len(text)):
-            before, rest = text[:position], text[position:]
-            if before not in self._following:
-                return
-            yield before + rest[1:]
-            if len(rest) > 1:
-                yield before + rest[1] + rest[0] + rest[2:]
-            missing = self._following[before] if position else self._firsts.get(rest[0], "")
-            wrong = missing if position else self._firsts.get(rest[1], "")
-            for character in missing:
-                yield before + character + rest
-            for character in wrong:
-                yield before + character + rest[1:]
+
+def _near_keys(text: str, size: int) -> Iterator[str]:
+    """Texts of which a text of this size has one, itself or without a character, if it is a typing error away."""
+    if len(text) == size - 1:
+        yield text
+    for length in (size, size + 1):
+        if len(text) >= length:
+            yield from map("".join, combinations(text[:length], length - 1))

@@ -121,7 +121,7 @@ def world(opensearch_location: OpenSearchLocation, tmp_path: Path) -> Iterator[W
     write_catalogue_directory(
         tmp_path / "catalogue",
         shops=[shop("Lumen", "lumen.internal", id="lumen"), shop("Larch", "larch.internal", id="larch")],
-        coupons=[coupon("SAVE", "lumen")],
+        coupons=[coupon("SAVE", "lumen"), coupon("SAVE", "larch", id="c2")],
     )
     authority = Authority(tmp_path)
     passwords = {"writer": PASSWORD, "reader": PASSWORD}

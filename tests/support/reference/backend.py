@@ -26,7 +26,7 @@ from index_mappings.forms import QueryForms, query_forms, stated_names, whole_na
 from index_mappings.generations import Stamp
 from index_mappings.hosts import domain_parts
 from index_mappings.ngrams import is_part_evidence
-from index_mappings.table_words import SHOP_ENDINGS, unfolded
+from index_mappings.table_words import SHOP_ENDINGS, SHOP_WORDS, unfolded
 from index_mappings.text import is_ideographic
 from index_mappings.tiers import ASKED_ALONE_MIN, CATEGORY_PREFIX_MIN, SUGGEST_CUT, SuggestTier
 from service.search.categories import CategoryTable, ResolvedWords, WordMeaning
@@ -204,9 +204,13 @@ class ReferenceCategories(CategoryTable):
         for size in range(6, 1, -1):
             for start in range(len(words) - size + 1):
                 run = words[start : start + size]
+                if all(word.is_table for word in run) and not all(word.is_table for word in words):
+                    continue
                 if not any(word.is_suffix for word in run) and not places.keys() & set(range(start, start + size)):
                     level, slugs = self._best(run)
-                    if slugs and level <= Level.STEM:
+                    has_shop = any(word.is_table and unfolded(word.typed) in SHOP_WORDS for word in run)
+                    worst = Level.OTHER_LANGUAGE if has_shop and not all(word.is_table for word in run) else Level.STEM
+                    if slugs and level <= worst:
                         places.update(dict.fromkeys(range(start, start + size), (level, slugs)))
         for place, word in enumerate(words):
             if place not in places and not word.is_table and not word.is_suffix:
@@ -333,14 +337,29 @@ class ReferenceBackend(ReferenceShopDetails):
 
     def _readings(self, forms: FindForms, query: FindQuery) -> list[Reading]:
         """The readings of a query that count (M3)."""
-        typed = self._reading(forms.words, query)
-        if not forms.wish:
+        typed, *wishes = self._possible_readings(forms, query)
+        if not wishes:
             return [typed]
-        wish = self._reading(forms.wish, query)
-        are_goods = all(wish.meanings[text].slugs or countries_of(forms, text) for text in wish.texts)
+        (wish,) = wishes
+        are_goods = all(
+            (wish.meanings[text].slugs and wish.meanings[text].level != Level.BEGINNING) or countries_of(forms, text)
+            for text in wish.texts
+        )
         if (are_goods and not forms.ends_with_place) or not self._match_anywhere(forms, [typed], query):
             return [typed, wish]
         return [typed]
+
+    def _possible_readings(self, forms: FindForms, query: FindQuery) -> list[Reading]:
+        """The reading as typed, and the other one if it differs: without table words, but for those of a name."""
+        typed = self._reading(forms.words, query)
+        kept = [
+            word
+            for word in forms.words
+            if not word.is_table or (unfolded(word.typed) not in SHOP_WORDS and typed.meanings[word.text].slugs)
+        ]
+        if len(kept) == len(forms.words) or all(word.is_table for word in kept):
+            return [typed]
+        return [typed, self._reading(tuple(kept), query)]
 
     def _match_anywhere(self, forms: FindForms, readings: Sequence[Reading], query: FindQuery) -> bool:
         """Whether any public shop matches, whatever the filters; the filter's categories are never capped."""
@@ -368,7 +387,7 @@ class ReferenceBackend(ReferenceShopDetails):
         if len(texts) < 2:
             return ()
         counts = {text: len(self._with_evidence(text, whole, query, passing)) for text in texts}
-        readings = [self._reading(words, query) for words in (whole.words, whole.wish) if words]
+        readings = self._possible_readings(whole, query)
         goods = {
             text
             for text in texts
@@ -477,7 +496,7 @@ class ReferenceBackend(ReferenceShopDetails):
         self, text: str, forms: FindForms, query: FindQuery, shops: Iterable[ShopDocument]
     ) -> list[ShopDocument]:
         """The shops with evidence of a word in either reading; (e) next to others, whatever these are (M6)."""
-        readings = [self._reading(words, query) for words in (forms.words, forms.wish) if words]
+        readings = self._possible_readings(forms, query)
         return [
             shop
             for shop in shops
@@ -498,7 +517,7 @@ class ReferenceBackend(ReferenceShopDetails):
         alone = [text for text in whole.texts if text in missing and len(text) >= ASKED_ALONE_MIN]
         last = max((place for place, word in enumerate(whole.words) if not word.is_table), default=-1)
         trimmed = " ".join(dict.fromkeys(whole.tokens[word.token] for word in whole.words[: last + 1]))
-        meanings = self._reading(whole.wish or whole.words, query).meanings.values()
+        meanings = self._possible_readings(whole, query)[-1].meanings.values()
         if all(meaning.slugs and meaning.level is Level.ENDING for meaning in meanings):
             return ()
         named: dict[str, ShopDocument] = {}

@@ -22,6 +22,7 @@ from index_mappings.tiers import (
     ONE_TYPO_MIN,
     OTHER_LANGUAGE_MIN,
     OVERLAP_WORDS,
+    SYNONYM_MIN,
     TWO_TYPOS_MIN,
     FindTier,
     SuggestTier,
@@ -219,7 +220,10 @@ def word_evidence(shop: ShopDocument, query: FindForms, reading: Reading, text: 
 def _counts_as_named(query: FindForms, meaning: WordMeaning, text: str) -> bool:
     if query.several or meaning.level is Level.OWN:
         return meaning.level <= Level.STEM
-    return meaning.level is Level.OTHER_LANGUAGE and (len(text) >= OTHER_LANGUAGE_MIN or is_ideographic(text))
+    if is_ideographic(text):
+        return meaning.level in (Level.OTHER_LANGUAGE, Level.SYNONYM)
+    is_other = meaning.level is Level.OTHER_LANGUAGE and len(text) >= OTHER_LANGUAGE_MIN
+    return is_other or (meaning.level is Level.SYNONYM and len(text) >= SYNONYM_MIN)
 
 
 def name_evidence(shop: ShopDocument, query: FindForms, reading: Reading, text: str) -> set[str]:
