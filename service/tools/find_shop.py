@@ -155,8 +155,7 @@ class FindShopResponse(ToolResponse):
         description="A word fits more categories than were searched: the matches are a part."
     )
     did_you_mean: tuple[NearShop, ...] = Field(
-        description="Up to 3 shops whose name the query, or an ignored word, misspells or holds among other words; no "
-        "match is among them. "
+        description="Up to 3 shops whose name the query, or an ignored word, misspells or contains; none is a match. "
         "Beyond the interface."
     )
     word_counts: tuple[WordShops, ...] | None = Field(
@@ -166,7 +165,7 @@ class FindShopResponse(ToolResponse):
     )
     broader: tuple[BroaderQuery, ...] | None = Field(
         None,
-        description="Only with word_counts: up to 3 queries that leave out words and find shops. Beyond the interface.",
+        description="Only with word_counts: up to 3 queries without some of the words. Beyond the interface.",
         exclude_if=is_none,
     )
     unsettled_count: int | None = Field(
@@ -326,15 +325,14 @@ FIND_SHOP = Tool(
     title="Find shops",
     description=(
         "Search shops by name, domain or what they sell (lidl, nike shoes, book stores); an empty query browses. For "
-        "a known domain or id, call get_shop. Every word must fit the same shop: its name, domain or category, next "
-        "to other words also its country (lidl germany), by which only the parameter filters. limit 5 is enough for "
-        "one shop (up to 600 tokens; 10: 1,500; the default 50: 7,500). Call list_categories before a category "
-        "filter: only its slugs are accepted. unsettled_count: whether so many ship there is unknown, no refusal. "
-        "truncated: repeat the call with cursor; shops that move may repeat or be missed. ignored_terms fit no shop "
-        "and were dropped: the results answer a narrower question, say so. category_truncated: some categories of a "
-        "word were left out. did_you_mean: shops whose name the query misspells or contains; not results: ask first. "
-        "broader, when the words together find nothing: queries without left_out, and their shops; say what they "
-        "leave out."
+        "a known domain or id, call get_shop. Every word must fit the same shop: its name, domain or category. With "
+        "other words, a country name also matches (lidl germany); only the country parameter filters. limit 5 is "
+        "enough for one shop (up to 600 tokens; 10: 1,500; the default 50: 7,500). Call list_categories before a "
+        "category filter: only its slugs are accepted. unsettled_count: shops that do not state whether they ship "
+        "there, not a refusal. truncated: repeat the call with cursor. ignored_terms fit no shop and were dropped: "
+        "tell the user. category_truncated: some categories of a word were left out. did_you_mean: shops whose name "
+        "the query misspells or contains. They are not results: ask which is meant. broader: all words together find "
+        "nothing, these queries do. Show their shops, and say which words (left_out) were left out."
     ),
     request=FindShopRequest,
     response=FindShopResponse,

@@ -18,6 +18,7 @@ import pycountry
 from anyascii import anyascii
 from babel import localedata
 from babel.core import get_global
+from babel.languages import get_official_languages
 
 from index_mappings.countries import COUNTRY_CODES, DESTINATIONS, GROUPS, WORLDWIDE, country_names
 from index_mappings.text import without_trade_marks, words_of
@@ -180,10 +181,21 @@ def country_code(text: str) -> str | None:
     name = " ".join(words_of(text))
     if plain(text) in WORDS["world"]:
         return WORLDWIDE
-    of_officials = country_names().get(name, ())
-    if len(of_officials) == 1:
-        return of_officials[0]
-    return _codes_of_iso().get(name) or _codes_of_cldr().get(name)
+    for code in country_names().get(name, ()):
+        if _is_official(code, name) or len(_codes_of_cldr().get(name, ())) <= 1:
+            return code
+    if found := _codes_of_iso().get(name):
+        return found
+    found, *others = _codes_of_cldr().get(name, (None,))
+    return None if others else found
+
+
+def _is_official(code: str, name: str) -> bool:
+    """Whether a country has a folded name in English or in one of its official languages."""
+    languages = ("en", *get_official_languages(code, regional=False, de_facto=True))
+    known = localedata.locale_identifiers()
+    locales = (localedata.load(language) for language in languages if language in known)
+    return name in (" ".join(words_of(locale["territories"].get(code, ""))) for locale in locales)
 
 
 @cache
@@ -198,8 +210,8 @@ def _codes_of_iso() -> Mapping[str, str]:
 
 
 @cache
-def _codes_of_cldr() -> Mapping[str, str]:
-    """Codes by the names that all languages of CLDR have for them, each for one alone."""
+def _codes_of_cldr() -> Mapping[str, frozenset[str]]:
+    """Codes by the names that all languages of CLDR have for them; several where languages differ."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for identifier in localedata.locale_identifiers():
         for code, name in localedata.load(identifier)["territories"].items():
@@ -209,7 +221,7 @@ def _codes_of_cldr() -> Mapping[str, str]:
     for name, codes in found.items():
         folded[" ".join(words_of(name))] |= codes
     folded.pop("", None)  # a script that the folding does not know
-    return {name: next(iter(codes)) for name, codes in folded.items() if len(codes) == 1}
+    return {name: frozenset(codes) for name, codes in folded.items()}
 
 
 def number(text: str) -> float:

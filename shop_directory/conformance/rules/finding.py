@@ -24,6 +24,8 @@ _DEFAULT: Final = 50
 _TRIED: Final = 6
 # Long enough not to match as a part of two joined words.
 _WORD: Final = re.compile("[A-Za-z]{5,}")
+# The most shops of a broader query.
+_BROADER: Final = 5
 # The most values of a facet.
 _VALUES: Final = 50
 # Of /suggest: how many without limit, and at most.
@@ -208,6 +210,28 @@ async def _word_counts(service: ServiceUnderTest) -> None:
     _, word = _worded(service)
     found = await _found(service, query=f"{word} {word}")
     found.response.must("word_counts" not in found, "no word_counts where there are matches")
+
+
+@rule(
+    "M6.broader",
+    "When several words match no shop together, broader has queries of fewer of them, and the shops that each finds.",
+)
+async def _broader(service: ServiceUnderTest) -> None:
+    one, other = await _words_of_two(service)
+    page = await _found(service, query=f"{one} {other}")
+    require(not _total(page), "two words of shops that no shop has together")
+    require("broader" in page, "broader, which the interface does not require")
+    page.response.must(page["broader"].values(), f"a query for {one} or for {other}")
+    for wider in page["broader"].each():
+        query = wider["query"].text()
+        wider["query"].one_of(one, other)
+        wider["left_out"].expect([other if query == one else one])
+        found = await _found(service, query=query, limit=_BROADER)
+        wider["total_count"].expect(_total(found))
+        shown = [shop["id"].text() for shop in wider["results"].each()]
+        wider["results"].must(shown == _ids(found), f"the first shops that {query} finds")
+    found = await _found(service, query=one)
+    found.response.must("broader" not in found, "no broader where there are matches")
 
 
 @rule("R4", "country is an assigned alpha-2 code or XK in any case; others, UK and XX among them, are 400.")

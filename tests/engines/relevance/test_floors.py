@@ -146,7 +146,7 @@ async def test_both_engines_understand_the_wishes_about_the_development_shops(
 
 # Of 161 wishes, by the words that the shipped categories have: fewer are wanted, never more.
 _MOST_EMPTY: Final = 3
-_MOST_WRONG: Final = 13
+_MOST_WRONG: Final = 7
 
 
 @pytest.mark.rule("M3.wishes", "M5", "M4.one_word")

@@ -56,6 +56,20 @@ def _only_known_words(document: Document) -> None:
         document["word_counts"] = [count for count in document["word_counts"] if count["shops"]]
 
 
+def _broadens_always(document: Document) -> None:
+    document.setdefault("broader", [])
+
+
+def _broadens_to_others(document: Document) -> None:
+    for wider in document.get("broader", ()):
+        wider["results"].reverse()
+
+
+def _broadens_to_more(document: Document) -> None:
+    for wider in document.get("broader", ()):
+        wider["total_count"] += 1
+
+
 def _settles_nothing(document: Document) -> None:
     if "unsettled_count" in document:
         document["unsettled_count"] = 0
@@ -180,6 +194,9 @@ BREAKAGES: Final = (
         hearing(_FIND, argument("query", str, lambda query: query.partition(" ")[0])),
     ),
     Breakage("M6.word_counts", "leaves out the words that no shop fits", rewriting(_FIND, _only_known_words)),
+    Breakage("M6.broader", "has broader queries where there are matches", rewriting(_FIND, _broadens_always)),
+    Breakage("M6.broader", "shows other shops first than a broader query finds", rewriting(_FIND, _broadens_to_others)),
+    Breakage("M6.broader", "miscounts the shops of a broader query", rewriting(_FIND, _broadens_to_more)),
     Breakage("F5", "counts the page only", rewriting(_FIND, _counts_the_page)),
     Breakage("F5", "miscounts the shops without a market", rewriting(_FIND, _more_missing)),
     Breakage(
