@@ -55,6 +55,7 @@ class Stems:
     firsts: set[str] = field(default_factory=set)
 
     def add(self, text: str, position: int) -> None:
+        """Add a stem with its marks, or of several words, of the category at a position."""
         for known, key in ((self.marked, text), (self.plain, unmarked(text))):
             known[key] = known.get(key, _NONE) | {position}
             first, space, _ = key.partition(" ")

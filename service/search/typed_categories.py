@@ -163,9 +163,8 @@ class TypedCategories:
             return NOT_STEMMED
         stemmed = list(joined.items())
         if several and first and all(each := [first, *map(self._parts.of, marked[1:])]):
-            for language in first:
-                if all(language in one for one in each):
-                    stemmed.append((language, " ".join([one[language] for one in each])))
+            shared = [language for language in first if all(language in one for one in each)]
+            stemmed += [(language, " ".join([one[language] for one in each])) for language in shared]
         return self._levels.with_stems(stemmed, marked) if stemmed else NOT_STEMMED
 
     def _found(self, reading: _Reading, found: dict[int, None], limit: int) -> Sequence[int]:
@@ -399,7 +398,7 @@ class _Typos:
         """The prefixes that are at most one typing error away from a text of CATEGORY_TYPO_MIN or more characters."""
         size = max(size for size in _NEAR if size <= len(text))
         start, near = text[:size], self._near[size]
-        # With a character too many, a wrong one or a swapped one, the text without it is known; with a missing one, all.
+        # Without a character that is too many, wrong or swapped the text is known; without a missing one, the whole text.
         if start not in near and near.isdisjoint(map("".join, combinations(start, size - 1))):
             return ()
         extra = [at for at in range(size) if start[:at] + start[at + 1 :] in near]
