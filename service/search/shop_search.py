@@ -57,8 +57,8 @@ _Countries = Mapping[str, tuple[str, ...]]
 class PlannedSearch:
     """A query, or what is left of it, with the words of its readings, and the plan of those that count at first.
 
-    `wish` is the plan with both readings, for where nothing matches as typed (M3); None where `plan` has them or there
-    is one only. `truncated` tells whether the cap on categories dropped some.
+    `truncated` tells whether the cap on categories dropped some, and `has_wish` whether there is a second reading that
+    `plan` has not.
     """
 
     forms: FindForms
@@ -66,8 +66,13 @@ class PlannedSearch:
     meanings: tuple[Mapping[str, WordMeaning], ...]
     truncated: bool
     plan: Plan
-    wish: Plan | None
+    has_wish: bool
     filters: Filters
+
+    @property
+    def wish(self) -> Plan | None:
+        """The plan with both readings, for where nothing matches as typed (M3); None without another reading."""
+        return find_plan(self.texts, self.readings, self.filters) if self.has_wish else None
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -165,8 +170,9 @@ class ShopSearch:
         # Without filters the query itself was counted already.
         unfiltered = _count(search.plan.matching) if clauses else _count(NOTHING)
         requests = [unfiltered, *(_count(clause, passed) for clause in evidence)]
-        if search.wish is not None:
-            requests.append(_page(search.wish, query))
+        wish = search.wish
+        if wish is not None:
+            requests.append(_page(wish, query))
         matched, *counts = pages = await self._engine.search(self._stamp, requests)
         passing = dict(zip(texts, _totals(counts), strict=False))
         anywhere = dict(passing)
@@ -175,7 +181,7 @@ class ShopSearch:
         ):
             found = await self._engine.search(self._stamp, [_count(clause) for clause in absent.values()])
             anywhere.update(zip(absent, _totals(found), strict=True))
-        page = None if search.wish is None else pages[-1]
+        page = None if wish is None else pages[-1]
         return _Evidence(bool(matched.total), anywhere, passing, page)
 
     async def _kept_page(self, query: FindQuery, kept: PlannedSearch) -> tuple[Page, Plan]:
@@ -255,26 +261,26 @@ class ShopSearch:
 def planned(forms: FindForms, categories: CategoryTable, cap: int, filters: Filters) -> PlannedSearch:
     """The searches for a query, or for what is left of it."""
     texts, countries = forms.forms.texts, _countries(forms)
+    wish: tuple[QueryWord, ...] = ()
     resolved = [categories.resolve(forms.words, cap, filters.categories)] if forms.words else []
-    wish = forms.wish({text for text, meaning in resolved[0].words.items() if meaning.named}) if resolved else ()
+    tables = [word.is_table for word in forms.words]
+    if any(tables):
+        wish = forms.wish({text for text, meaning in resolved[0].words.items() if meaning.named})
     if wish:
         resolved.append(categories.resolve(wish, cap, filters.categories))
     readings = tuple([
         _plan_words(forms, words, one.words, countries)
         for words, one in zip((forms.words, wish), resolved, strict=False)
     ])  # fmt: skip
-    is_table = bool(forms.words) and all(word.is_table for word in forms.words)
-    first, second = find_plan(texts, readings[:1], filters, is_table=is_table), None
-    if wish:
-        both = find_plan(texts, readings, filters)
-        if all(resolved[1].words[word.text].is_wish or word.countries for word in readings[1]) and (
-            not forms.ends_with_place
-        ):
-            first = both
-        else:
-            second = both
+    both_count = bool(wish) and not forms.ends_with_place and all(
+        resolved[1].words[word.text].is_wish or word.countries for word in readings[1]
+    )  # fmt: skip
+    is_table = bool(tables) and all(tables)
+    plan = find_plan(texts, readings if both_count else readings[:1], filters, is_table=is_table)
     truncated = any(one.truncated for one in resolved)
-    return PlannedSearch(forms, readings, tuple(one.words for one in resolved), truncated, first, second, filters)
+    return PlannedSearch(
+        forms, readings, tuple([one.words for one in resolved]), truncated, plan, bool(wish) and not both_count, filters
+    )
 
 
 def _plan_words(

@@ -218,6 +218,7 @@ def _list_view(asked: Mapping[str, Any], outcomes: Sequence[Outcome]) -> _View:
         "names": names,
         "categories": categories["results"],
         "pages": _pages(asked, total),
+        "broader": [(one, _address_of({**asked, "query": one["query"]})) for one in found.get("broader") or ()],
     }
     return "results.html", head, values
 
@@ -251,7 +252,7 @@ def _pages(asked: Mapping[str, Any], total: int) -> list[tuple[str, str, str]]:
     return links
 
 
-def _address_of(asked: Mapping[str, Any], *, offset: int) -> str:
+def _address_of(asked: Mapping[str, Any], *, offset: int | None = None) -> str:
     return address(
         q=asked["query"] or (None if asked["categories"] else ""),
         category=asked["categories"],

@@ -23,11 +23,12 @@ export async function listing(route, signal, announce, go) {
     loadNames(signal),
   ]);
   const shops = found.results;
-  const heading = title(route, found);
+  const near = await nearest(route, found, signal);
+  const heading = title(route, found, near);
   const implied = meaning(shops, route);
   const results = shops.length
     ? make("ul", { class: "shops" }, shops.map((shop) => shopRow(shop, route, implied)))
-    : await nothing(route, found, signal);
+    : nothing(route, found, near);
   const list = make("div", { class: "found" }, results, paging(route, found.total_count));
   return {
     kind: route.view,
@@ -44,19 +45,19 @@ export async function listing(route, signal, announce, go) {
   };
 }
 
-function title({ query, categories }, found) {
+function title({ query, categories }, found, near) {
   const names = categories.map(categoryName).join(" or ");
   if (!query.trim()) {
     return names ? { text: names, nodes: [categoryIcon(categories[0]), bdi(names)] } : { text: "All shops", nodes: ["All shops"] };
   }
-  return { text: names ? `${query} in ${names}` : query, nodes: [opening(found), bdi(query), "”", ...(names ? [" in ", bdi(names)] : [])] };
+  return { text: names ? `${query} in ${names}` : query, nodes: [opening(found, near), bdi(query), "”", ...(names ? [" in ", bdi(names)] : [])] };
 }
 
 // What is nearest to a query without matches is its result: the page says so, and does not say that nothing was found.
-function opening({ total_count: total, did_you_mean: near, broader }) {
+function opening({ total_count: total, broader }, near) {
   if (total) return "Shops for “";
   if (broader?.length) return "No shop fits all of “";
-  return near.length ? "Closest to “" : "Nothing found for “";
+  return near.shops.length ? "Closest to “" : "Nothing found for “";
 }
 
 // What the filters besides the categories ask of a shop; empty without any of them.
@@ -120,30 +121,35 @@ function shopRow(shop, { query, country, shipsTo }, implied = new Map()) {
       shop.ships_to === "unknown" ? make("span", {}, missing(`shipping to ${countryName(shipsTo)} not stated`)) : null) : null);
 }
 
-// Without results: the shops and categories that a typo may have meant, and other links.
-async function nothing(route, found, signal) {
+// The shops and categories that may be meant where nothing is found: of did_you_mean, then of what is suggested.
+async function nearest({ near, query, country }, { total_count: total, did_you_mean: meant }, signal) {
+  const none = { shops: [], categories: [] };
+  if (total) return none;
+  const suggested = near ?? (query ? await suggest(query, country, signal).catch(() => none) : none);
+  const shops = new Map([...meant, ...suggested.shops].map((shop) => [shop.id, shop]));
+  return { shops: [...shops.values()], categories: suggested.categories };
+}
+
+// Without results: what may be meant, and other links.
+function nothing(route, found, { shops, categories: near }) {
   const { query, country, categories } = route;
   if (found.total_count) {
     return make("p", { class: "plain" }, "This page lies behind the last shop. ",
       make("a", { href: hrefOf({ ...route, offset: 0 }) }, "To the first page"));
   }
-  const none = { shops: [], categories: [] };
   const filtered = within(route);
   const fits = filtered ? `fits among those${filtered}` : categories.length ? "of these categories fits" : "in the directory fits";
-  const near = route.near ?? (query ? await suggest(query, country, signal).catch(() => none) : none);
-  const shops = new Map([...found.did_you_mean, ...near.shops]
-    .map((shop) => [shop.id, shop]));
   const links = [
-    ...near.categories.map(({ slug, category: name }) => [{ categories: [slug], country }, name]),
+    ...near.map(({ slug, category: name }) => [{ categories: [slug], country }, name]),
     ...(filtered || (query && categories.length) ? [[{ query, categories: [] }, "Look without filters"]] : []),
     [{ country }, "Browse the categories"],
   ];
   const broader = found.broader ?? [];
   return make("div", { class: "plain" },
-    (broader.length || found.did_you_mean.length) && !filtered ? null : make("p", { class: "sentence" }, `No shop ${fits}.`),
+    (broader.length || shops.length) && !filtered ? null : make("p", { class: "sentence" }, `No shop ${fits}.`),
     broader.map((wider, at) => broaderList(wider, at, route)),
-    shops.size ? make("h2", { id: "near" }, "Did you mean") : null,
-    shops.size ? make("ul", { class: "shops", id: "did-you-mean", "aria-labelledby": "near" }, [...shops.values()].map((shop) => shopRow(shop, route))) : null,
+    shops.length ? make("h2", { id: "near" }, "Did you mean") : null,
+    shops.length ? make("ul", { class: "shops", id: "did-you-mean", "aria-labelledby": "near" }, shops.map((shop) => shopRow(shop, route))) : null,
     make("p", { class: "links" }, links.map(([to, text]) => [make("a", { href: hrefOf(to) }, bdi(text)), " "]).flat()));
 }
 

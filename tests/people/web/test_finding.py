@@ -66,6 +66,13 @@ async def test_what_may_have_been_meant_is_offered(site: Site, visitor: Visitor)
     await shown(page, "shop")
 
 
+async def test_a_beginning_with_a_typo_is_closest_to_what_is_suggested(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base, "/?q=hrab")
+    main = await shown(page, "results")
+    await expect(main.locator("h1")).to_have_text("Closest to “hrab”")
+    await expect(main.locator("#did-you-mean")).to_contain_text("Harbour Lane Books")
+
+
 async def test_where_nothing_is_found_what_is_suggested_leads_on(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base, "/?q=moss+stat")
     main = await shown(page, "results")

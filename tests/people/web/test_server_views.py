@@ -322,6 +322,10 @@ def test_without_a_match_the_nearest_queries_and_shops_are_the_result(house: str
     assert "No shop fits all of “<bdi>harbour mill</bdi>”" in " ".join(apart.split())
     assert '<a href="./?q=harbour"><bdi>harbour</bdi></a> (1 shop)' in apart
     assert "without <q><bdi>mill</bdi></q>" in apart
+    assert (
+        '<a href="./?q=harbour&amp;country=DE&amp;country=AT">'
+        in get(house, "/?q=harbour+mill&country=DE&country=AT").body.decode()
+    )
     near = get(house, "/?q=hrabour").body.decode()
     assert "Closest to “<bdi>hrabour</bdi>”" in " ".join(near.split())
     assert "<bdi>Harbour Lane Books</bdi></a>?" in near

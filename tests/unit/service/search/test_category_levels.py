@@ -83,3 +83,12 @@ def test_marks_are_compared_where_they_are_typed() -> None:
 def test_a_form_is_stored_as_a_term_and_read_back() -> None:
     for form in (LevelledForm(Level.OWN, "coffee tea"), LevelledForm(Level.STEM, "buch", "de")):
         assert LevelledForm.from_term(form.to_term()) == form
+
+
+@pytest.mark.rule("M5", "M5.stems")
+def test_what_equals_a_name_does_not_have_the_stems_of_others() -> None:
+    categories = [("books", "Books", [("es", "Libros")], []), ("paper", "Paper", [], [("es", "libro")])]
+    levels = CategoryLevels(category_forms(*one).names for one in categories)
+    assert levels.of_word("libros", "libros") == (Level.OTHER_LANGUAGE, {0})
+    assert levels.of_word("libro", "libro") == (Level.SYNONYM, {1})
+    assert levels.of_run(("libros",), ("libros",)) == (Level.OTHER_LANGUAGE, {0})
