@@ -28,8 +28,8 @@ MOST: Final = 20
 _ENOUGH: Final = 2 * MOST
 # The categories of a prefix of more texts than this are computed in advance.
 _SCANNED: Final = 6
-# The prefixes of this length are known, so that most texts that begin nothing are not searched for.
-_HEAD: Final = 5
+# The prefixes of these lengths are known, so that most texts that begin nothing are not searched for.
+_HEAD, _LONG_HEAD = 5, 8
 # The lengths of the prefixes of which it is known whether they are near to a name.
 _NEAR: Final = (CATEGORY_TYPO_MIN, CATEGORY_TYPO_MIN + 2)
 _NONE: Final[frozenset[int]] = frozenset()
@@ -137,10 +137,9 @@ class TypedCategories:
         found: dict[int, None] = {}
         keys = reading.keys
         stemmed = self._stemmed(reading.marked)
-        if stemmed is NOT_STEMMED:
-            keys = tuple(filter(self._names.may_begin, keys))
-            if not keys:
-                return found
+        # Each spaced name is also there joined.
+        if stemmed is NOT_STEMMED and not self._names.may_begin(keys[-1]):
+            return found
         meaning = self._levels.named(keys, stemmed)
         if meaning.level is Level.OWN:
             _append(found, meaning.positions)
@@ -171,9 +170,16 @@ class TypedCategories:
         """The categories of all tiers, those of (6) to (3) given."""
         if reading.whole or len(found) >= limit:
             return list(found)[:limit]
-        begun = [self._names.of(key) for key in reading.keys]
-        alone = len(begun) == 1
-        second = list(begun[0][_OWN_WORD] if alone else self._in_own.of(reading, self._parts))
+        joined, alone = self._names.of(reading.keys[-1]), len(reading.keys) == 1
+        begun = [joined] if alone or joined is _NOTHING else [self._names.of(reading.keys[0]), joined]
+        first = reading.words[0]
+        # Whether some name of several words may have the first word.
+        is_part = not alone and bool(
+            self._parts.of(reading.marked[0]) or self._in_own.has(first) or self._in_others.has(first)
+        )
+        if not is_part and joined is _NOTHING:
+            return list(found)
+        second = list(begun[0][_OWN_WORD] if alone else self._in_own.of(reading, self._parts) if is_part else ())
         others = not reading.own and reading.has_letters(OTHER_NAME_MIN)
         if others:
             for one in begun:
@@ -181,7 +187,9 @@ class TypedCategories:
         if second:
             _append(found, second)
         if len(found) < limit and others and reading.has_letters(SYNONYM_BEGINNING_MIN):
-            third = list(begun[0][_OTHER_WORD] if alone else self._in_others.of(reading, self._parts))
+            third = list(
+                begun[0][_OTHER_WORD] if alone else self._in_others.of(reading, self._parts) if is_part else ()
+            )
             for one in begun:
                 third += one[_SYNONYM]
             if third:
@@ -192,9 +200,12 @@ class TypedCategories:
         if reading.whole:
             return ()
         found: set[int] = set()
-        for key in reading.keys:
+        for key in reversed(reading.keys):
             if len(key) >= CATEGORY_TYPO_MIN:
-                for text in self._typos.near(key):
+                # What is near to a spaced name is near to the joined one.
+                if not (near := self._typos.near(key)):
+                    break
+                for text in near:
                     begun = self._names.of(text)
                     found.update(begun[_OWN], begun[_OTHER])
         return sorted(found)[:limit]
@@ -260,7 +271,7 @@ class _Beginnings:
         """Sort what was added."""
         self._texts = sorted(self._added)
         self._entries = [tuple(self._added[text]) for text in self._texts]
-        self._heads = {text[:_HEAD] for text in self._texts}
+        self._heads = {text[:size] for text in self._texts for size in (_HEAD, _LONG_HEAD)}
         self._added = {}
         ranges = [(0, len(self._texts), 0)]
         while ranges:
@@ -281,7 +292,8 @@ class _Beginnings:
 
     def may_begin(self, prefix: str) -> bool:
         """Whether a text may begin so."""
-        return len(prefix) < _HEAD or prefix[:_HEAD] in self._heads
+        length = len(prefix)
+        return length < _HEAD or prefix[: _HEAD if length < _LONG_HEAD else _LONG_HEAD] in self._heads
 
     def of(self, prefix: str) -> _Begun:
         """By kind, the categories of all texts that begin so, or the first _ENOUGH of them; some may be repeated."""
@@ -353,6 +365,10 @@ class _WordsOfNames:
             if language is not None:
                 yield from ((language, text) for text in known)
 
+    def has(self, word: str) -> bool:
+        """Whether a name has this word."""
+        return word in self._by_word[None]
+
     def of(self, reading: _Reading, parts: KnownStems) -> Iterable[int]:
         """The categories with a name that has all words, and of which a word begins with the last."""
         names: set[int] | None = None
@@ -398,7 +414,7 @@ class _Typos:
         """The prefixes that are at most one typing error away from a text of CATEGORY_TYPO_MIN or more characters."""
         size = max(size for size in _NEAR if size <= len(text))
         start, near = text[:size], self._near[size]
-        # Without a character that is too many, wrong or swapped the text is known; without a missing one, the whole text.
+        # The text is known without a character that is too many, wrong or swapped; whole where one is missing.
         if start not in near and near.isdisjoint(map("".join, combinations(start, size - 1))):
             return ()
         extra = [at for at in range(size) if start[:at] + start[at + 1 :] in near]
